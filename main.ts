@@ -2,14 +2,14 @@
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
-import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
+import { openTailnetListener } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
 import { type DataCommand, type DataCommandContext, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
 import type { ImportCommandContext } from "./services/cli/data_commands.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
 import { renderHelp } from "./services/config/config_keys.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
-import { AppError, messageOf } from "./services/errors.ts";
+import { AppError, getErrorMessage } from "./services/errors.ts";
 import { createLog, type Log } from "./services/log.ts";
 import type { ImportReport } from "./services/import_export/import_report.ts";
 import { dropProxyEnvironment } from "./services/http/guard/target_policy.ts";
@@ -29,18 +29,18 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
   ["doctor", async () => {
     const { DOCTOR_HELP, runDoctor } = await import("./services/cli/doctor.ts");
     const backupPassphrase = Deno.env.get(PASSPHRASE_VARIABLE) || undefined;
-    const run: DataCommand = (args, { print }) => runDoctor(args, { config: configFrom, backupPassphrase, print });
+    const run: DataCommand = (args, { print }) => runDoctor(args, { readConfig, backupPassphrase, print });
     return { help: DOCTOR_HELP, run };
   }],
   ["health", async () => {
     const { HEALTH_HELP, runHealth } = await import("./services/cli/doctor.ts");
-    return { help: HEALTH_HELP, run: (args, { print }) => runHealth(configFrom([...args]), print) };
+    return { help: HEALTH_HELP, run: (args, { print }) => runHealth(readConfig([...args]), print) };
   }],
   ["import", async () => {
     const { IMPORT_HELP, runImport } = await import("./services/cli/data_commands.ts");
     return {
       help: IMPORT_HELP,
-      run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
+      run: (args, { print }) => runImport(args, { importPath, print, showProgress: writeOver }),
     };
   }],
   ["key", async () => {
@@ -73,13 +73,13 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     if (command === "auth") {
       const { AUTH_HELP, runAuth } = await import("./services/cli/auth.ts");
       if (isHelp) return print(AUTH_HELP);
-      await runAuth(rest, Deno.env.toObject(), configFrom);
+      await runAuth(rest, Deno.env.toObject(), readConfig);
       return 0;
     }
     const dataCommand = await DATA_COMMANDS.get(command!)?.();
     if (dataCommand !== undefined) {
       if (isHelp) return print(dataCommand.help);
-      return await dataCommand.run(rest, dataCommandContext()) ?? 0;
+      return await dataCommand.run(rest, createDataCommandContext()) ?? 0;
     }
     if (isHelp && command === "serve") {
       return print(renderHelp(VERSION));
@@ -88,7 +88,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     if (command !== "serve") {
       throw new AppError("invalid_request", `Unknown command "${command}". See parlor --help`);
     }
-    const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
+    const config = readConfig(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
       return print(formatConfig(config));
     }
@@ -107,8 +107,8 @@ function toCommand(args: string[]): string[] {
   return args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
 }
 
-function dataCommandContext(): DataCommandContext {
-  return { environment: Deno.env.toObject(), version: VERSION, readConfig: configFrom, print };
+function createDataCommandContext(): DataCommandContext {
+  return { environment: Deno.env.toObject(), version: VERSION, readConfig, print };
 }
 
 function print(text: string): number {
@@ -119,7 +119,7 @@ function print(text: string): number {
 /** Opens the data folder for one import, as the server would. */
 async function importPath(...[rest, request]: Parameters<ImportCommandContext["importPath"]>): Promise<ImportReport> {
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
-  const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
+  const services = await openServices(readConfig(rest), { log, version: VERSION, titleIdleMs: Infinity });
   try {
     const imports = await services.imports();
     return await imports.importPath({ ...request, signal: new AbortController().signal });
@@ -134,7 +134,7 @@ function writeOver(text: string): void {
   if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(encoder.encode(`\r\x1b[K${text}`));
 }
 
-function configFrom(args: string[]): Config {
+function readConfig(args: string[]): Config {
   return loadConfig({
     args,
     environment: Deno.env.toObject(),
@@ -144,7 +144,7 @@ function configFrom(args: string[]): Config {
         return Deno.readTextFileSync(path);
       } catch (error) {
         if (error instanceof Deno.errors.NotFound) return undefined;
-        throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(error)}`);
+        throw new AppError("invalid_request", `Can't read "${path}": ${getErrorMessage(error)}`);
       }
     },
   });
@@ -180,10 +180,10 @@ async function serve(config: Config): Promise<void> {
     using ui = await openUiFolder();
     const app = createApp(services, { uiFolder: ui.path });
     const handler = app.fetch;
-    const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
-    services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
+    const listener = openListener({ host: config.host, port: config.port, tls: readTlsFiles(config), handler, log });
+    services.start((tailnet) => openTailnetListener({ handler, nodeUrl: () => tailnet.getStatus().url, log }));
     // Before the line that says it's ready: whoever reads it may send a signal at once.
-    const stopped = stopSignal(log);
+    const stopped = waitForStopSignal(log);
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     log("info", "Started", {
       version: VERSION,
@@ -192,7 +192,7 @@ async function serve(config: Config): Promise<void> {
       addresses: [listener.url, ...config.allowedHosts],
     });
     const preparing = setTimeout(() => {
-      app.loadApi().catch((error) => log("error", "Can't load the API", { error: messageOf(error) }));
+      app.loadApi().catch((error) => log("error", "Can't load the API", { error: getErrorMessage(error) }));
     }, PREPARE_AFTER_MS);
     await stopped;
     clearTimeout(preparing);
@@ -206,19 +206,19 @@ async function serve(config: Config): Promise<void> {
   }
 }
 
-function tlsFiles(config: Config): { cert: string; key: string } | undefined {
+function readTlsFiles(config: Config): { cert: string; key: string } | undefined {
   if (config.tlsCert === null || config.tlsKey === null) return undefined;
   const read = (key: string, path: string) => {
     try {
       return Deno.readTextFileSync(path);
     } catch (error) {
-      throw new AppError("invalid_request", `Bad value for ${key}: can't read "${path}": ${messageOf(error)}`);
+      throw new AppError("invalid_request", `Bad value for ${key}: can't read "${path}": ${getErrorMessage(error)}`);
     }
   };
   return { cert: read("tls_cert", config.tlsCert), key: read("tls_key", config.tlsKey) };
 }
 
-function stopSignal(log: Log): Promise<void> {
+function waitForStopSignal(log: Log): Promise<void> {
   return new Promise((resolve) => {
     const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
     for (const signal of signals) Deno.addSignalListener(signal, resolve);

@@ -48,7 +48,7 @@ export function authentication(options: {
     if (isPreflight(c.req.raw)) {
       c.set("identity", { method: null, bypass: null });
     } else {
-      c.set("identity", await access.decide(facts, readCredentials(c.req.raw, facts), routeAccess(c.req.path)));
+      c.set("identity", await access.decide(facts, readCredentials(c.req.raw, facts), getRouteAccess(c.req.path)));
     }
     await next();
     finish(c, streams, access);
@@ -63,11 +63,11 @@ function finish(c: AppContext, streams: OpenStreams, access: AccessPolicy): void
   }
   // Checks the type first: reading `body` turns a body that isn't a stream into one.
   if (!c.res.headers.get("content-type")?.startsWith("text/event-stream") || c.res.body === null) return;
-  const watched = streams.watch(identity, access.rpIdOf(facts.host));
+  const watched = streams.watch(identity, access.getRpId(facts.host));
   if (watched !== undefined) c.res = new Response(endBodyOnRevocation(c.res.body, watched), c.res);
 }
 
-function routeAccess(path: string): RouteAccess {
+function getRouteAccess(path: string): RouteAccess {
   if (isCeremonyPath(path) || path === REDEEM_PATH) return "ceremony";
   if (path === "/api/setup/status") return "setup_status";
   return isOpenAiPath(path) ? "openai" : "other";
@@ -77,7 +77,7 @@ function routeAccess(path: string): RouteAccess {
 export function readCredentials(request: Request, facts: Pick<RequestFacts, "scheme">): PresentedCredentials {
   return {
     bearerToken: findToken(request),
-    sessionCookie: findCookie(request.headers.get("cookie"), sessionCookieName(facts.scheme)),
+    sessionCookie: findCookie(request.headers.get("cookie"), getSessionCookieName(facts.scheme)),
   };
 }
 
@@ -139,7 +139,7 @@ export function endBodyOnRevocation(
 }
 
 /** Returns the cookie's name; `__Host-` makes browsers refuse it from plain HTTP and from other hosts (RFC 6265bis). */
-export function sessionCookieName(scheme: "http" | "https"): string {
+export function getSessionCookieName(scheme: "http" | "https"): string {
   return scheme === "https" ? "__Host-app_sess" : "app_sess";
 }
 
@@ -162,5 +162,5 @@ function send(c: AppContext, value: string, maxAgeSeconds: number): void {
   const { scheme } = c.var.facts;
   const secure = scheme === "https" ? "; Secure" : "";
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
-  c.header("Set-Cookie", `${sessionCookieName(scheme)}=${value}; ${attributes}`, { append: true });
+  c.header("Set-Cookie", `${getSessionCookieName(scheme)}=${value}; ${attributes}`, { append: true });
 }

@@ -21,7 +21,7 @@ const FORM_TYPES = new Set(["text/plain", "application/x-www-form-urlencoded", "
  *
  * Also for failures before the CORS link: a page on a listed origin must be able to read its 401.
  */
-export function corsHeaders(requestOrigin: string | null, corsOrigins: readonly string[]): [string, string][] {
+export function createCorsHeaders(requestOrigin: string | null, corsOrigins: readonly string[]): [string, string][] {
   if (requestOrigin === null || !corsOrigins.includes(requestOrigin)) return [["Vary", "Origin"]];
   return [
     ["Vary", "Origin"],

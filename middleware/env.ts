@@ -66,6 +66,6 @@ export type AppContext = Context<Env>;
  *
  * Needs the runtime's `no-legacy-abort` (deno.json): otherwise it fires after a success, too.
  */
-export function clientSignal(c: AppContext): AbortSignal {
+export function getClientSignal(c: AppContext): AbortSignal {
   return c.req.raw.signal;
 }

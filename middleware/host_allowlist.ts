@@ -19,7 +19,7 @@ export function hostAllowlist(options: {
     const { host, listener, isSameMachine, isLocal, requestOrigin } = c.var.facts;
     const isListedPage = requestOrigin !== null && corsOrigins.includes(requestOrigin);
     const facts = { host, listener, isLocal: isLocal || (isSameMachine && isListedPage) };
-    const isOpen = isCeremonyPath(c.req.path) ? hosts.opensCeremonies(facts) : hosts.isAllowed(facts);
+    const isOpen = isCeremonyPath(c.req.path) ? hosts.allowsCeremonies(facts) : hosts.isAllowed(facts);
     if (!isOpen) {
       const advice = isLoopbackName(host)
         ? "It is for requests that come directly from this machine; open the address of the proxy in trusted_proxies"

@@ -35,7 +35,7 @@ export function requestLog(options: {
     const startedAt = now();
     await next();
     const method = KNOWN_METHODS.has(c.req.method) ? c.req.method : "other";
-    const route = routes().patternOf(c.req.path) ?? (c.req.path.startsWith("/api/") ? "/api/*" : "/*");
+    const route = routes().findPattern(c.req.path) ?? (c.req.path.startsWith("/api/") ? "/api/*" : "/*");
     const { status } = c.res;
     const ms = now() - startedAt;
     metrics?.countRequest({ method, route, status, seconds: ms / 1000 });

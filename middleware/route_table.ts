@@ -19,9 +19,9 @@ export interface RouteTable {
   /** Returns the route of a request; HEAD has that of GET. */
   find(method: string, path: string): RouteFacts | undefined;
   /** Returns the methods of a path, with HEAD if it has GET; empty for an unknown path. */
-  methodsOf(path: string): string[];
+  listMethods(path: string): string[];
   /** Returns the pattern of a path for any method. */
-  patternOf(path: string): string | undefined;
+  findPattern(path: string): string | undefined;
 }
 
 /** Makes the table. Fixed segments win over `{parameters}`, as in the router. */
@@ -34,10 +34,10 @@ export function createRouteTable(routes: readonly RouteFacts[]): RouteTable {
     byLength.set(segments.length, list);
   }
   for (const list of byLength.values()) {
-    list.sort((a, b) => parameterCount(a.segments) - parameterCount(b.segments));
+    list.sort((a, b) => countParameters(a.segments) - countParameters(b.segments));
   }
 
-  function matching(path: string): RouteFacts[] {
+  function findMatches(path: string): RouteFacts[] {
     const segments = path.split("/");
     const candidates = byLength.get(segments.length) ?? [];
     return candidates.filter(({ segments: pattern }) => {
@@ -48,19 +48,19 @@ export function createRouteTable(routes: readonly RouteFacts[]): RouteTable {
   return {
     find(method, path) {
       const wanted = method === "HEAD" ? "GET" : method;
-      return matching(path).find((route) => route.method === wanted);
+      return findMatches(path).find((route) => route.method === wanted);
     },
-    methodsOf(path) {
-      const methods = new Set(matching(path).map((route) => route.method));
+    listMethods(path) {
+      const methods = new Set(findMatches(path).map((route) => route.method));
       if (methods.has("GET")) methods.add("HEAD");
       return [...methods].sort();
     },
-    patternOf(path) {
-      return matching(path)[0]?.pattern;
+    findPattern(path) {
+      return findMatches(path)[0]?.pattern;
     },
   };
 }
 
-function parameterCount(segments: string[]): number {
+function countParameters(segments: string[]): number {
   return segments.filter((segment) => segment.startsWith("{")).length;
 }

@@ -1,7 +1,7 @@
 /** Outermost middleware: request ids and security headers on every response, including errors. */
 import type { MiddlewareHandler } from "hono";
-import { uuidV7 } from "../services/crypto/random.ts";
-import { corsHeaders } from "./cors.ts";
+import { createUuidV7 } from "../services/crypto/random.ts";
+import { createCorsHeaders } from "./cors.ts";
 import type { Env } from "./env.ts";
 
 /** Content security policy of everything except the page, which sets its own (routes/ui.ts). */
@@ -13,7 +13,7 @@ const HSTS = "max-age=31536000; includeSubDomains";
 /** Adds an id to each request, and security and CORS headers to each response. @param corsOrigins Origins of `cors_origins`. */
 export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandler<Env> {
   return async (c, next) => {
-    c.set("requestId", uuidV7());
+    c.set("requestId", createUuidV7());
     await next();
     if (c.req.method === "HEAD" && c.res.body !== null) {
       // Hono answers HEAD by the GET handler and drops its body; a stream left unread would never end.
@@ -31,7 +31,7 @@ export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandl
     const facts: Env["Variables"]["facts"] | undefined = c.get("facts");
     const isHttps = facts === undefined ? c.req.raw.url.startsWith("https:") : facts.scheme === "https";
     if (isHttps) headers.set("Strict-Transport-Security", HSTS);
-    for (const [name, value] of corsHeaders(facts?.requestOrigin ?? null, corsOrigins)) {
+    for (const [name, value] of createCorsHeaders(facts?.requestOrigin ?? null, corsOrigins)) {
       if (name === "Vary") headers.append(name, value);
       else headers.set(name, value);
     }

@@ -1,6 +1,12 @@
 /** First middleware: peer, client, scheme, host and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
 import type { MiddlewareHandler } from "hono";
-import { addressMatcher, isLoopbackAddress, isLoopbackName, parseAddress, parseHost } from "../services/auth/hosts.ts";
+import {
+  createAddressMatcher,
+  isLoopbackAddress,
+  isLoopbackName,
+  parseAddress,
+  parseHost,
+} from "../services/auth/hosts.ts";
 import { AppError } from "../services/errors.ts";
 import type { ClientConnection, Env, RequestFacts } from "./env.ts";
 
@@ -59,7 +65,7 @@ const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
 export function requestFactsFor(
   trustedProxies: readonly string[],
 ): (request: Request, connection: ClientConnection) => RequestFacts {
-  const isTrusted = addressMatcher(trustedProxies);
+  const isTrusted = createAddressMatcher(trustedProxies);
 
   return (request, connection) => {
     const { headers } = request;
@@ -84,7 +90,7 @@ export function requestFactsFor(
     const defaultPort = scheme === "https" ? 443 : 80;
     const port = named.port ?? defaultPort;
     const origin = `${scheme}://${named.host}${port === defaultPort ? "" : `:${port}`}`;
-    const hasForwardingHeader = carriesForwardingHeader(headers);
+    const hasForwardingHeader = hasAnyForwardingHeader(headers);
     const requestOrigin = headers.get("origin");
     // A trusted proxy must name its client.
     const isClientHere = isPeerLoopback &&
@@ -175,7 +181,7 @@ function parseForwardedScheme(header: string | null): "http" | "https" | undefin
   throw new AppError("invalid_request", "Can't read X-Forwarded-Proto: expected http or https");
 }
 
-function carriesForwardingHeader(headers: Headers): boolean {
+function hasAnyForwardingHeader(headers: Headers): boolean {
   for (const name of headers.keys()) {
     if (FORWARDING_HEADERS.has(name) || FORWARDING_PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
   }

@@ -11,7 +11,7 @@ import { dataRoutes, trashRoutes } from "./data.ts";
 import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
-import { newRouter, type Router } from "./http/router.ts";
+import { createRouter, type Router } from "./http/router.ts";
 import { imageRoutes } from "./images.ts";
 import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
@@ -40,7 +40,7 @@ const documentRoute = createRoute({
 
 /** Creates the router of the API. */
 export function createApi(services: Services): Router {
-  const api = newRouter();
+  const api = createRouter();
   api.openAPIRegistry.registerPath(healthzRoute);
   api.openAPIRegistry.registerPath(metricsRoute);
   api.route("/", authRoutes(services));

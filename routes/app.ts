@@ -18,11 +18,11 @@ import { securityHeaders } from "../middleware/security_headers.ts";
 import { requestLog } from "../middleware/request_log.ts";
 import { createRouteTable, type RouteFacts } from "../middleware/route_table.ts";
 import { trustedProxies } from "../middleware/trusted_proxies.ts";
-import { AppError, traceOf } from "../services/errors.ts";
-import { errorFields } from "../services/http/upstream_error.ts";
+import { AppError, getErrorTrace } from "../services/errors.ts";
+import { getErrorFields } from "../services/http/upstream_error.ts";
 import type { Log } from "../services/log.ts";
 import type { Services } from "../services/services.ts";
-import { errorBody, errorResponse, isDefect, statusOf, toAppError } from "./errors.ts";
+import { createErrorBody, createErrorResponse, getStatus, isDefect, toAppError } from "./errors.ts";
 import { getBodyLimits, getRouteFacts } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
 import { METRICS_PATH, metricsFacts, metricsRoutes } from "./server/metrics.ts";
@@ -60,7 +60,7 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
     setTimeout(() => {
       Promise.all([openApi(), services.warmUp()]).catch((error) => {
         // A server that is stopping isn't a defect. Each request tries again to open what couldn't be opened now.
-        if (isDefect(error)) log("error", "Can't load what the page needs", { error: traceOf(error) });
+        if (isDefect(error)) log("error", "Can't load what the page needs", { error: getErrorTrace(error) });
       });
     });
   }
@@ -105,8 +105,8 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
   app.route("/", router);
 
   app.notFound((c) => {
-    const allow = table.methodsOf(c.req.path);
-    return errorResponse(
+    const allow = table.listMethods(c.req.path);
+    return createErrorResponse(
       allow.length > 0
         ? new AppError("method_not_allowed", "This path doesn't support the method of the request", { allow })
         : new AppError("not_found", "There is nothing at this path"),
@@ -115,7 +115,7 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
   });
   app.onError((error, c) => {
     logFailure(error, c, log);
-    return errorResponse(error, c);
+    return createErrorResponse(error, c);
   });
 
   return async (request, connection) => {
@@ -127,8 +127,8 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
       return needsNoLength ? new Response(ReadableStream.from([]), response) : response;
     } catch (error) {
       // Hono's error handler lets through thrown values that aren't an Error.
-      log("error", "A request failed because of a defect", { error: traceOf(error) });
-      return Response.json(errorBody(error, "none"), { status: 500 });
+      log("error", "A request failed because of a defect", { error: getErrorTrace(error) });
+      return Response.json(createErrorBody(error, "none"), { status: 500 });
     }
   };
 }
@@ -140,16 +140,16 @@ function logFailure(error: unknown, c: AppContext, log: Log): void {
   if (isClientGone(error, c.req.raw.signal)) {
     log("info", "client_closed", { request_id: requestId });
   } else if (isDefect(error)) {
-    log("error", "A request failed because of a defect", { request_id: requestId, error: traceOf(error) });
+    log("error", "A request failed because of a defect", { request_id: requestId, error: getErrorTrace(error) });
   } else if (facts === undefined) {
     // Refused before the request log: its host or its proxy's headers can't be read.
-    log("warn", "Refused a request", { client: c.env.peerAddress, status: statusOf(code), request_id: requestId });
+    log("warn", "Refused a request", { client: c.env.peerAddress, status: getStatus(code), request_id: requestId });
   } else if (code === "host_not_allowed") {
     const { clientAddress: client, host } = facts;
     log("warn", "Refused a host", { client, host: host.slice(0, 253), request_id: requestId });
   } else if ((code === "upstream_error" || code === "upstream_timeout") && upstream === undefined) {
     // Calls of a connection have a line of their own.
-    log("warn", "A server that a request needs failed", { request_id: requestId, ...errorFields(error) });
+    log("warn", "A server that a request needs failed", { request_id: requestId, ...getErrorFields(error) });
   }
 }
 

@@ -1,23 +1,23 @@
 /** `/api/attachments`: the images and recordings of messages. */
 import type { Services } from "../services/services.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { toRangedAnswer } from "./http/file_response.ts";
 import { checkAttachmentType } from "./http/form.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of attachments. */
 export function attachmentRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.putRoute, async (c) => {
       const attachments = await services.attachments();
       checkAttachmentType(c);
       const { name } = c.req.valid("param");
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
-      const { attachment, isNew } = await attachments.put(name, body, preconditionOf(c.req.valid("header")));
-      c.header("ETag", etag(attachment.version));
+      const { attachment, isNew } = await attachments.put(name, body, parsePrecondition(c.req.valid("header")));
+      c.header("ETag", formatEtag(attachment.version));
       return c.json(schema.toAttachmentJson(attachment), isNew ? 201 : 200);
     })
     .openapi(schema.getRoute, async (c) => {
@@ -31,22 +31,22 @@ export function attachmentRoutes(services: Services) {
         asked: c.req.valid("header"),
         headers: { "Content-Type": type, "Content-Disposition": `attachment; filename="${name}"` },
       });
-      return rawAnswer(new Response(await startedStream(c, read(part)), { status, headers }));
+      return passRawResponse(new Response(await openStream(c, read(part)), { status, headers }));
     })
     .openapi(schema.versionsRoute, async (c) => {
       const attachments = await services.attachments();
-      return c.json((await attachments.versions(c.req.valid("param").name)).map(toVersionJson), 200);
+      return c.json((await attachments.listVersions(c.req.valid("param").name)).map(toVersionJson), 200);
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const attachments = await services.attachments();
       const { name, n } = c.req.valid("param");
-      const attachment = await attachments.restoreVersion(name, n, preconditionOf(c.req.valid("header")));
-      c.header("ETag", etag(attachment.version));
+      const attachment = await attachments.restoreVersion(name, n, parsePrecondition(c.req.valid("header")));
+      c.header("ETag", formatEtag(attachment.version));
       return c.json(schema.toAttachmentJson(attachment), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const attachments = await services.attachments();
-      await attachments.remove(c.req.valid("param").name, preconditionOf(c.req.valid("header")));
+      await attachments.remove(c.req.valid("param").name, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     });
 }

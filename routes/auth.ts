@@ -4,8 +4,8 @@ import {
   canHoldSession,
   clearSessionCookie,
   findCookie,
+  getSessionCookieName,
   sendSessionCookie,
-  sessionCookieName,
 } from "../middleware/authentication.ts";
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import type { Identity } from "../services/auth/access_policy.ts";
@@ -17,7 +17,7 @@ import type { CredentialRecord } from "../services/auth/credential_stores.ts";
 import type { CeremonyCaller } from "../services/auth/passkeys.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError } from "../services/errors.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import {
   approveCliRoute,
   type AuthStatus,
@@ -42,21 +42,21 @@ import {
 
 /** Routes of authentication. */
 export function authRoutes({ auth }: Services) {
-  return newRouter().route("/", statusRoutes(auth)).route("/", ceremonyRoutes(auth)).route("/", accessRoutes(auth));
+  return createRouter().route("/", statusRoutes(auth)).route("/", ceremonyRoutes(auth)).route("/", accessRoutes(auth));
 }
 
 /** Open to everyone: a stranger learns only about their own origin. */
 function statusRoutes({ access, pageOrigins }: Auth) {
-  return newRouter().openapi(statusRoute, async (c) => {
+  return createRouter().openapi(statusRoute, async (c) => {
     const { facts, identity } = c.var;
-    const { rpId, isPaired, bypass } = await access.stateOf(facts);
+    const { rpId, isPaired, bypass } = await access.getState(facts);
     const status: AuthStatus = {
       rp_id: rpId,
       origin: facts.origin,
       paired: isPaired,
       ...toIdentityFields(identity),
       bypass,
-      passkeys_supported: passkeysSupported(facts),
+      passkeys_supported: canUsePasskeys(facts),
       pairing: access.pairing,
     };
     if (facts.untrustedProxy) status.hint = "untrusted_proxy";
@@ -66,7 +66,7 @@ function statusRoutes({ access, pageOrigins }: Auth) {
 }
 
 /** Browsers make passkeys in secure contexts only (https, or http on a loopback name), and never for an IP address. */
-function passkeysSupported({ scheme, host }: RequestFacts): boolean {
+function canUsePasskeys({ scheme, host }: RequestFacts): boolean {
   if (parseAddress(host) !== undefined) return false;
   return scheme === "https" || isLoopbackName(host);
 }
@@ -74,22 +74,22 @@ function passkeysSupported({ scheme, host }: RequestFacts): boolean {
 /** Passkey registration, sign-in and sign-out. */
 function ceremonyRoutes(auth: Auth) {
   const { access, hosts, passkeys, sessions } = auth;
-  const callerOf = (c: AppContext, isBeginning: boolean) =>
-    ceremonyCaller(c, access.rpIdOf(c.var.facts.host), hosts, isBeginning);
+  const getCaller = (c: AppContext, isBeginning: boolean) =>
+    createCaller(c, access.getRpId(c.var.facts.host), hosts, isBeginning);
 
   async function openSession(c: AppContext, credential: CredentialRecord): Promise<void> {
     const value = await sessions.open({ rpId: credential.rp_id, credentialId: credential.id });
     sendSessionCookie(c, value);
   }
 
-  return newRouter()
+  return createRouter()
     .openapi(beginRegistrationRoute, async (c) => {
-      const options = await passkeys.beginRegistration(callerOf(c, true), c.req.valid("json"));
+      const options = await passkeys.beginRegistration(getCaller(c, true), c.req.valid("json"));
       return c.json(options, 200);
     })
     .openapi(finishRegistrationRoute, async (c) => {
       const { name, ...answer } = c.req.valid("json");
-      const credential = await passkeys.finishRegistration(callerOf(c, false), answer, name);
+      const credential = await passkeys.finishRegistration(getCaller(c, false), answer, name);
       await auth.announceEnrolment();
       // So that whoever ends open access isn't locked out.
       const authenticated = canHoldSession(c.var.facts);
@@ -97,7 +97,7 @@ function ceremonyRoutes(auth: Auth) {
       const { id, rp_id, created_at } = credential;
       return c.json({ id, rp_id, name: credential.name, created_at, authenticated }, 200);
     })
-    .openapi(beginLoginRoute, (c) => c.json(passkeys.beginLogin(callerOf(c, true)), 200))
+    .openapi(beginLoginRoute, (c) => c.json(passkeys.beginLogin(getCaller(c, true)), 200))
     .openapi(finishLoginRoute, async (c) => {
       if (!canHoldSession(c.var.facts)) {
         throw new AppError(
@@ -105,7 +105,7 @@ function ceremonyRoutes(auth: Auth) {
           "Can't sign in over plain HTTP, because others on the network could read the session. Use HTTPS or a bearer token",
         );
       }
-      const credential = await passkeys.finishLogin(callerOf(c, false), c.req.valid("json"));
+      const credential = await passkeys.finishLogin(getCaller(c, false), c.req.valid("json"));
       await openSession(c, credential);
       return c.json({ credential_id: credential.id, rp_id: credential.rp_id, authenticated: true as const }, 200);
     })
@@ -125,7 +125,7 @@ const DEFAULT_LABEL = "API token";
 
 /** Passkeys, tokens, invites, and sign-in of the command line. */
 function accessRoutes(auth: Auth) {
-  return newRouter()
+  return createRouter()
     .openapi(credentialsRoute, async (c) => {
       const { identity } = c.var;
       if (!isOwner(identity)) return c.json([], 200);
@@ -138,7 +138,7 @@ function accessRoutes(auth: Auth) {
       return c.body(null, 204);
     })
     .openapi(mintTokenRoute, async (c) => {
-      sessionOf(c, "Creating a token requires a session: sign in with a passkey first");
+      requireSession(c, "Creating a token requires a session: sign in with a passkey first");
       const { label = DEFAULT_LABEL, scope } = c.req.valid("json") ?? {};
       const { record, token } = await auth.mintToken(label, scope);
       const { id, created_at } = record;
@@ -161,20 +161,20 @@ function accessRoutes(auth: Auth) {
       const { rp_id: rpId } = c.req.valid("json");
       const { code, expiresAtMs } = auth.codes.invite(rpId);
       const expiresAt = new Date(expiresAtMs).toISOString();
-      return c.json({ code, url: pairUrl(c.var.facts, auth, rpId, code), expires_at: expiresAt }, 201);
+      return c.json({ code, url: createPairUrl(c.var.facts, auth, rpId, code), expires_at: expiresAt }, 201);
     })
     .openapi(checkAddressRoute, async (c) => {
       assertOwner(c);
       return c.json({ result: await checkPublicAddress(c.req.valid("json").url) }, 200);
     })
     .openapi(approveCliRoute, (c) => {
-      const owner = sessionOf(c, "Signing in the command line requires a session: sign in with a passkey first");
+      const owner = requireSession(c, "Signing in the command line requires a session: sign in with a passkey first");
       return c.json({ code: auth.cliCodes.issue(owner, c.req.valid("json").challenge) }, 201);
     })
     .openapi(redeemCliRoute, async (c) => {
       const { facts } = c.var;
       const { code, verifier } = c.req.valid("json");
-      const owner = auth.cliCodes.redeem(code, verifier, auth.access.rpIdOf(facts.host));
+      const owner = auth.cliCodes.redeem(code, verifier, auth.access.getRpId(facts.host));
       if (owner === undefined || !canHoldSession(facts)) {
         const refusal = new AppError("unauthenticated", "The code is invalid, already used or expired");
         throw auth.failures.count(facts.clientAddress, refusal, { method: "code" });
@@ -193,20 +193,20 @@ function assertOwner(c: AppContext): void {
   if (!isOwner(c.var.identity)) throw new AppError("unauthenticated", "Sign in with a passkey or send a bearer token");
 }
 
-function sessionOf(c: AppContext, message: string): { rpId: string; credentialId: string } {
+function requireSession(c: AppContext, message: string): { rpId: string; credentialId: string } {
   const { identity } = c.var;
   if (identity.method !== "session") throw new AppError("session_required", message);
   return { rpId: identity.rpId, credentialId: identity.credentialId };
 }
 
 /** The code is in the fragment, which browsers don't send. */
-function pairUrl({ host, origin }: RequestFacts, auth: Auth, rpId: string | undefined, code: string): string {
-  const isHere = rpId === undefined || auth.access.rpIdOf(host) === rpId;
+function createPairUrl({ host, origin }: RequestFacts, auth: Auth, rpId: string | undefined, code: string): string {
+  const isHere = rpId === undefined || auth.access.getRpId(host) === rpId;
   return `${isHere ? origin : `https://${rpId}`}/pair#code=${code}`;
 }
 
 /** Returns the caller. @param isBeginning Marks the browser, so that only it can finish what it begins. */
-function ceremonyCaller(
+function createCaller(
   c: AppContext,
   rpId: string,
   hosts: HostPolicy,
@@ -219,7 +219,7 @@ function ceremonyCaller(
     clientAddress: facts.clientAddress,
     isHostListed: hosts.isAllowed(facts),
     identity,
-    browser: browserOf(c, isBeginning),
+    browser: identifyBrowser(c, isBeginning),
   };
 }
 
@@ -227,12 +227,12 @@ function ceremonyCaller(
  * Identifies a browser by a cookie that lasts as long as a ceremony. A client without fetch metadata isn't a browser
  * and may keep no cookies: it is known by its address and what it calls itself.
  */
-function browserOf(c: AppContext, isBeginning: boolean): string {
+function identifyBrowser(c: AppContext, isBeginning: boolean): string {
   const { facts } = c.var;
   if (c.req.header("sec-fetch-site") === undefined) {
     return `address ${facts.clientAddress} ${c.req.header("user-agent") ?? ""}`;
   }
-  const name = sessionCookieName(facts.scheme).replace("sess", "ceremony");
+  const name = getSessionCookieName(facts.scheme).replace("sess", "ceremony");
   const known = findCookie(c.req.header("cookie") ?? null, name);
   if (!isBeginning) return `cookie ${known ?? ""}`;
   // One mark for all ceremonies of a browser: two tabs may begin one each.

@@ -1,35 +1,35 @@
 /** `/api/characters`: characters, the card site, and characters written by a model. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_file.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
-import { errorBody } from "./errors.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
-import { ownerEtag, preconditionOf, toVersionPrecondition } from "./http/etag.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
+import { createErrorBody } from "./errors.ts";
+import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
+import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
+import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
 import { readImage, readStreamedUpload } from "./http/form.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { toVersionJson } from "./schemas/versions.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of characters. */
 export function characterRoutes(services: Services) {
   // Fixed paths such as /api/characters/search come before /api/characters/{id}.
-  return newRouter()
+  return createRouter()
     .route("/", cardSiteRoutes(services))
     .route("/", generationRoutes(services))
     .route("/", cardRoutes(services));
 }
 
 function cardSiteRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.searchRoute, async (c) => {
       const site = await services.cardSite();
       const { q, tags, sort, page, nsfw } = c.req.valid("query");
@@ -40,24 +40,24 @@ function cardSiteRoutes(services: Services) {
         page,
         isForAdults: nsfw === "true",
       };
-      return c.json(await site.search(search, clientSignal(c)), 200);
+      return c.json(await site.search(search, getClientSignal(c)), 200);
     })
     .openapi(schema.pictureRoute, async (c) => {
       const site = await services.cardSite();
       const { creator, slug } = c.req.valid("param");
-      const { bytes, type } = await site.fetchAvatar(creator, slug, clientSignal(c));
-      return rawAnswer(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
+      const { bytes, type } = await site.fetchAvatar(creator, slug, getClientSignal(c));
+      return passRawResponse(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
     })
     .openapi(schema.importUrlRoute, async (c) => {
       const site = await services.cardSite();
       const { characters } = await services.characters();
-      const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
+      const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), getClientSignal(c));
       return await sendCharacter(services, c, await characters.importCard(bytes, { picture: image }), 201);
     });
 }
 
 function generationRoutes(services: Services) {
-  return newRouter().openapi(createCharacterRoute, async (c) => {
+  return createRouter().openapi(createCharacterRoute, async (c) => {
     const creator = await services.characterGenerator();
     const { background, portrait, ...request } = c.req.valid("json");
     if (background) {
@@ -65,15 +65,15 @@ function generationRoutes(services: Services) {
       c.header("X-Parlor-Job-Id", job.id);
       return c.json(toJobJson(job), 202);
     }
-    const writing = await creator.write(request, clientSignal(c));
+    const writing = await creator.write(request, getClientSignal(c));
     const source = streamWriting(writing, c.var.requestId);
-    return rawAnswer(c.body(eventStream(source), 200, EVENT_STREAM_HEADERS));
+    return passRawResponse(c.body(createEventStream(source), 200, EVENT_STREAM_HEADERS));
   });
 }
 
 /** What came before a failure is sent before it. */
 function streamWriting(writing: CharacterStream, requestId: string): FrameSource {
-  const steps = writing.updates();
+  const steps = writing.streamUpdates();
   let state: "begin" | "body" | "over" = "begin";
   return {
     async next() {
@@ -93,7 +93,7 @@ function streamWriting(writing: CharacterStream, requestId: string): FrameSource
         }
       } catch (error) {
         state = "over";
-        return encodeFrames([toCreationFrame("error", errorBody(error, requestId))]);
+        return encodeFrames([toCreationFrame("error", createErrorBody(error, requestId))]);
       }
     },
     close: () => writing.cancel(),
@@ -104,20 +104,20 @@ function cardRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
   // A card and its documents change together.
   const locks = new KeyedMutex();
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const { characters } = await services.characters();
       const { view, ...query } = c.req.valid("query");
       const isPaged = query.limit !== undefined || query.cursor !== undefined;
       const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
       const body = view === "full"
-        ? await startedStream(c, listPieces(characters.readWithCards(items), isPaged ? next_cursor : undefined))
+        ? await openStream(c, listPieces(characters.readWithCards(items), isPaged ? next_cursor : undefined))
         : listText(items, isPaged ? next_cursor : undefined);
-      return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
+      return passRawResponse(c.body(body, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.foldersRoute, async (c) => {
       const { characters } = await services.characters();
-      return c.json(await characters.folders(), 200);
+      return c.json(await characters.listFolders(), 200);
     })
     .openapi(schema.getRoute, async (c) => {
       const { characters } = await services.characters();
@@ -127,7 +127,7 @@ function cardRoutes(services: Services) {
       const { characters } = await services.characters();
       const { id } = c.req.valid("param");
       return await locks.run(id, async () => {
-        const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+        const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
         const saved = await characters.put(id, unwrapCard(c.req.valid("json")), expected);
         const documents = schema.toCharacterDocuments(c.req.valid("json"));
         if (documents !== undefined) {
@@ -139,7 +139,7 @@ function cardRoutes(services: Services) {
     .openapi(schema.deleteRoute, async (c) => {
       const { characters } = await services.characters();
       const { id } = c.req.valid("param");
-      await characters.remove(id, await toExpected(services, id, preconditionOf(c.req.valid("header"))));
+      await characters.remove(id, await toExpected(services, id, parsePrecondition(c.req.valid("header"))));
       return c.body(null, 204);
     })
     .openapi(schema.avatarRoute, async (c) => {
@@ -149,7 +149,7 @@ function cardRoutes(services: Services) {
       }
       const { w } = c.req.valid("query");
       const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
-      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+      return passRawResponse(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.expressionsRoute, async (c) => {
       const { expressions } = await services.characters();
@@ -159,35 +159,35 @@ function cardRoutes(services: Services) {
       const { expressions } = await services.characters();
       const { id, n } = c.req.valid("param");
       const { bytes, type } = await expressions.read(id, n);
-      return rawAnswer(c.body(bytes, 200, { "Content-Type": type }));
+      return passRawResponse(c.body(bytes, 200, { "Content-Type": type }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const { characters } = await services.characters();
       const image = await readImage(c);
       const { id } = c.req.valid("param");
-      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
       return await sendCharacter(services, c, await characters.setAvatar(id, image, { expected }), 200);
     })
     .openapi(schema.versionsRoute, async (c) => {
       const { characters } = await services.characters();
-      return c.json((await characters.versions(c.req.valid("param").id)).map(toVersionJson), 200);
+      return c.json((await characters.listVersions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
       const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
-      const { card, png } = await characters.version(id, n);
+      const { card, png } = await characters.getVersion(id, n);
       return c.json({ card, has_avatar: png !== undefined }, 200);
     })
     .openapi(schema.versionAvatarRoute, async (c) => {
       const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
-      const png = await characters.versionAvatar(id, n, c.req.valid("query").w);
-      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+      const png = await characters.getVersionAvatar(id, n, c.req.valid("query").w);
+      return passRawResponse(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
-      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
       return await sendCharacter(services, c, await characters.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
@@ -208,17 +208,17 @@ function cardRoutes(services: Services) {
       const headers = {
         "Content-Type": file.contentType,
         "Content-Length": String(file.sizeBytes),
-        "Content-Disposition": attachment(file.fileName),
+        "Content-Disposition": formatAttachmentHeader(file.fileName),
       };
       if (c.req.raw.method === "HEAD") {
         file[Symbol.dispose](); // no body would close it
-        return rawAnswer(c.body(null, 200, headers));
+        return passRawResponse(c.body(null, 200, headers));
       }
-      return rawAnswer(c.body(await startedStream(c, bodyOf(file)), 200, headers));
+      return passRawResponse(c.body(await openStream(c, createBody(file)), 200, headers));
     })
     .openapi(schema.portraitRoute, async (c) => {
       const portraits = await services.portraits();
-      return c.json(await portraits.status(c.req.valid("param").id), 200);
+      return c.json(await portraits.getStatus(c.req.valid("param").id), 200);
     })
     .openapi(schema.generateRoute, async (c) => {
       const portraits = await services.portraits();
@@ -235,7 +235,7 @@ async function sendCharacter(
 ): Promise<never> {
   const documents = (await services.documentUses()).get("character", character.id);
   const body = documents.length === 0 ? character : { ...character, documents };
-  return rawAnswer(c.json(body, status, { ETag: ownerEtag(version, documents) }));
+  return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }
 
 /** Converts what a write demands of the character's ETag to what it demands of its card file. */
@@ -254,9 +254,9 @@ function unwrapCard(body: unknown): unknown {
   return isWrapped ? card : body;
 }
 
-async function* bodyOf(file: ExportedCard): AsyncGenerator<Uint8Array> {
+async function* createBody(file: ExportedCard): AsyncGenerator<Uint8Array> {
   using own = file;
-  yield* own.pieces();
+  yield* own.stream();
 }
 
 function listText(items: readonly string[], cursor: string | null | undefined): string {

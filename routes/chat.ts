@@ -1,6 +1,6 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal, type Identity } from "../middleware/env.ts";
+import { type AppContext, getClientSignal, type Identity } from "../middleware/env.ts";
 import {
   type AnyChatRequest,
   type ChatService,
@@ -10,11 +10,11 @@ import {
 } from "../services/chat/chat_service.ts";
 import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/replies.ts";
 import { toCallJson } from "../services/chat/tools/tool_messages.ts";
-import { textOfContent } from "../services/conversations/message.ts";
+import { getContentText } from "../services/conversations/message.ts";
 import { randomToken } from "../services/crypto/random.ts";
-import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import {
   chatRoute,
   followRoute,
@@ -27,9 +27,9 @@ import {
 import { callRoute, decideRoute } from "./schemas/tools.ts";
 import {
   ChunkFrames,
-  doneFrame,
-  errorFrame,
-  noticeFrame,
+  createDoneFrame,
+  createErrorFrame,
+  createNoticeFrame,
   parseLastEventId,
   ReplyFrames,
   toCompletion,
@@ -41,7 +41,7 @@ const PATIENCE_MS = 10_000;
 
 /** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
 export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
-  return newRouter()
+  return createRouter()
     .openapi(chatRoute, async (c) => {
       const chat = await services.chat();
       const body = c.req.valid("json");
@@ -50,18 +50,18 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
         const isStream = body.stream ?? request.action === "impersonate";
         return isStream
           ? await streamAnswer(c, chat, request)
-          : c.json(await chat.complete(request, clientSignal(c)), 200);
+          : c.json(await chat.complete(request, getClientSignal(c)), 200);
       }
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
-      if (body.stream === false) return c.json(await wholeReply(started), 200);
-      await waitForStart(started, clientSignal(c), patienceMs);
+      if (body.stream === false) return c.json(await collectReply(started), 200);
+      await waitForStart(started, getClientSignal(c), patienceMs);
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
       const chat = await services.chat();
-      const preview = await chat.previewer.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
-      return rawAnswer(c.json(toPreviewJson(preview), 200));
+      const preview = await chat.previewer.preview(toChatRequest(c.req.valid("json")), getClientSignal(c));
+      return passRawResponse(c.json(toPreviewJson(preview), 200));
     })
     .openapi(repliesRoute, async (c) => {
       const chat = await services.chat();
@@ -92,18 +92,18 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
         ...(remember != null && { remember }),
       };
       const record = await chat.replies.decide(mid, call_id, given, c.req.valid("query").conversation_id);
-      return rawAnswer(c.json(toCallJson(record), 200));
+      return passRawResponse(c.json(toCallJson(record), 200));
     })
     .openapi(callRoute, async (c) => {
       const chat = await services.chat();
       const { mid, call_id } = c.req.valid("param");
       const record = chat.replies.findCall(mid, call_id, c.req.valid("query").conversation_id);
-      return rawAnswer(c.json({ ...toCallJson(record), result_full: record.fullResult ?? record.result }, 200));
+      return passRawResponse(c.json({ ...toCallJson(record), result_full: record.fullResult ?? record.result }, 200));
     })
     .openapi(stopRoute, async (c) => {
       const chat = await services.chat();
       const message = await chat.replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
-      return rawAnswer(c.json(message, 202));
+      return passRawResponse(c.json(message, 202));
     });
 }
 
@@ -142,39 +142,39 @@ export async function waitForStart(
 /** Follows a reply from a place to its end. The client's leaving ends the following, not the reply. */
 function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
   const frames = new ReplyFrames(reply);
-  let place: ReplyCursor | undefined;
+  let cursor: ReplyCursor | undefined;
   let hasEnded = false;
-  const framesOf = (step: ReplyStep) => {
+  const formatStep = (step: ReplyStep) => {
     if ("end" in step) {
       hasEnded = true;
       return frames.end(step.end, c.var.requestId);
     }
     if ("notice" in step) {
-      place = step.after;
-      return noticeFrame(step.notice);
+      cursor = step.after;
+      return createNoticeFrame(step.notice);
     }
     if ("calls" in step) {
-      place = step.after;
+      cursor = step.after;
       return frames.calls(step.calls);
     }
-    place = { ...step.batch.at(-1)!, calls: place?.calls };
+    cursor = { ...step.batch.at(-1)!, calls: cursor?.calls };
     return frames.batch(step.batch);
   };
   const next = () => {
     if (hasEnded) return undefined;
-    if (place === undefined) {
-      place = from;
-      return frames.begin(place);
+    if (cursor === undefined) {
+      cursor = from;
+      return frames.begin(cursor);
     }
-    const step = reply.next(place);
-    return step instanceof Promise ? step.then(framesOf) : framesOf(step);
+    const step = reply.next(cursor);
+    return step instanceof Promise ? step.then(formatStep) : formatStep(step);
   };
-  return rawAnswer(c.body(eventStream({ next }), 200, EVENT_STREAM_HEADERS));
+  return passRawResponse(c.body(createEventStream({ next }), 200, EVENT_STREAM_HEADERS));
 }
 
 /** Passes a model's stream on. The client's leaving aborts the upstream call at once. */
 async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRequest) {
-  const { model, batches, cancel } = await chat.stream(request, clientSignal(c));
+  const { model, batches, cancel } = await chat.stream(request, getClientSignal(c));
   const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
   const iterator = batches[Symbol.asyncIterator]();
   let state: "begin" | "body" | "ended" = "begin";
@@ -189,44 +189,44 @@ async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRe
         const { done, value } = await iterator.next();
         if (done) {
           state = "ended";
-          return doneFrame();
+          return createDoneFrame();
         }
         if (value.length > 0) return frames.events(value);
       }
     } catch (error) {
       state = "ended";
-      return errorFrame(error, c.var.requestId);
+      return createErrorFrame(error, c.var.requestId);
     }
   };
-  return rawAnswer(c.body(eventStream({ next, close: cancel }), 200, EVENT_STREAM_HEADERS));
+  return passRawResponse(c.body(createEventStream({ next, close: cancel }), 200, EVENT_STREAM_HEADERS));
 }
 
 /** Waits for a reply's end and gives it as one object; a reply that failed is an ordinary error. */
-export async function wholeReply({ reply, from, started }: StartedReply) {
+export async function collectReply({ reply, from, started }: StartedReply) {
   await started;
-  let [text, reasoning, place] = ["", "", from];
+  let [text, reasoning, cursor] = ["", "", from];
   for (;;) {
-    const step = await reply.next(place);
+    const step = await reply.next(cursor);
     if ("end" in step) {
       if (step.end.error !== undefined) throw toReplyError(step.end.error);
       const stored = step.end.message;
       return stored === undefined
         ? toCompletion(reply, text, reasoning, step.end)
-        : toCompletion(reply, textOfContent(stored.content), stored.reasoning ?? "", step.end);
+        : toCompletion(reply, getContentText(stored.content), stored.reasoning ?? "", step.end);
     }
     if ("notice" in step) {
-      place = step.after;
+      cursor = step.after;
       continue;
     }
     if ("calls" in step) {
       // What came before belongs to the message with the calls.
-      [text, reasoning, place] = ["", "", step.after];
+      [text, reasoning, cursor] = ["", "", step.after];
       continue;
     }
     for (const event of step.batch) {
       if (event.type === "text") text += event.delta;
       else reasoning += event.delta;
     }
-    place = { ...step.batch.at(-1)!, calls: place.calls };
+    cursor = { ...step.batch.at(-1)!, calls: cursor.calls };
   }
 }

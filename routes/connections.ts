@@ -1,39 +1,39 @@
 /** `/api/connections`: profiles of model servers, their test, and the search for running ones. */
 import type { Services } from "../services/services.ts";
-import { clientSignal } from "../middleware/env.ts";
+import { getClientSignal } from "../middleware/env.ts";
 import { detectServers } from "../services/llm/connections/server_detection.ts";
 import { testConnection } from "../services/llm/connections/connection_test.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { newRouter } from "./http/router.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createRouter } from "./http/router.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import * as schema from "./schemas/connections.ts";
 
 /** Routes of connection profiles. The hosts that `discover` probes are configured, never a client's choice. */
 export function connectionRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const { connections } = await services.llm();
       return c.json(connections.list().map((one) => schema.toConnectionJson(one, connections)), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { connections, inspector } = await services.llm();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), expected);
       // Whether a model of Ollama thinks is shown before the first call. The inspector reports what it finds as an event.
       if (connection.kind === "ollama") void inspector.inspect(connection.id).catch(() => {});
-      c.header("ETag", etag(connection.version));
+      c.header("ETag", formatEtag(connection.version));
       return isNew
         ? c.json(schema.toConnectionJson(connection, connections), 201)
         : c.json(schema.toConnectionJson(connection, connections), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { connections } = await services.llm();
-      await connections.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await connections.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.clearKeyRoute, async (c) => {
       const { connections } = await services.llm();
-      await connections.clearKey(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await connections.clearKey(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.activateRoute, async (c) => {
@@ -45,9 +45,9 @@ export function connectionRoutes(services: Services) {
       const { connections, inspector, upstream } = await services.llm();
       const input = schema.toConnectionInput(c.req.valid("json"));
       const target = connections.getUnsavedTarget(input);
-      const result = await testConnection(upstream, target, clientSignal(c), input.model ?? undefined);
+      const result = await testConnection(upstream, target, getClientSignal(c), input.model ?? undefined);
       const isSaved = input.id !== undefined && connections.isTargetOf(input.id, target);
-      if (isSaved && result.isAuthorized) await inspector.inspect(input.id!, clientSignal(c));
+      if (isSaved && result.isAuthorized) await inspector.inspect(input.id!, getClientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.pullRoute, async (c) => {

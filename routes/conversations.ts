@@ -2,67 +2,67 @@
  * `/api/conversations` and `/api/search`: conversations, their messages, drafts, revisions and forks, and the search.
  */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { newRouter } from "./http/router.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/chat/conversations.ts";
 import * as messageSchema from "./schemas/chat/messages.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of conversations. */
 export function conversationRoutes(services: Services) {
-  return newRouter()
-    .route("/", wholeRoutes(services))
+  return createRouter()
+    .route("/", conversationResourceRoutes(services))
     .route("/", messageRoutes(services))
     .route("/", revisionRoutes(services))
     .route("/", forkRoutes(services));
 }
 
 /** Whole conversations, their fields and their drafts. */
-function wholeRoutes(services: Services) {
-  return newRouter()
+function conversationResourceRoutes(services: Services) {
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const { streams, summaries } = await services.conversations();
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
-        ? await startedStream(c, streams.list({ hasVariants: variants === "1" }, clientSignal(c)))
+        ? await openStream(c, streams.list({ hasVariants: variants === "1" }, getClientSignal(c)))
         : await summaries.list(limit, cursor);
-      return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
+      return passRawResponse(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {
       const { reader, streams } = await services.conversations();
       const { id } = c.req.valid("param");
       const { view, limit, variants } = c.req.valid("query");
-      if (view === "head") return wholeAnswer(c, reader.head(id), 200);
-      if (view === "recent") return wholeAnswer(c, reader.recent(id, limit), 200);
-      return await openAnswer(
+      if (view === "head") return sendWholeConversation(c, reader.readHead(id), 200);
+      if (view === "recent") return sendWholeConversation(c, reader.readRecent(id, limit), 200);
+      return await sendConversation(
         c,
-        await streams.open(id, { hasVariants: variants === "1", signal: clientSignal(c) }),
+        await streams.open(id, { hasVariants: variants === "1", signal: getClientSignal(c) }),
         200,
       );
     })
     .openapi(schema.putRoute, async (c) => {
       const { conversations } = await services.conversations();
       const { id } = c.req.valid("param");
-      const saved = await conversations.put(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
-      return await openAnswer(c, saved, saved.isNew ? 201 : 200);
+      const saved = await conversations.put(id, c.req.valid("json"), parsePrecondition(c.req.valid("header")));
+      return await sendConversation(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createConversationRoute, async (c) => {
       const { conversations, reader } = await services.conversations();
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
       const { id } = await conversations.create({ participants, persona_id }, greeting ?? undefined);
-      return wholeAnswer(c, await reader.read(id), 201);
+      return sendWholeConversation(c, await reader.read(id), 201);
     })
     .openapi(schema.patchRoute, async (c) => {
       const { conversations, reader } = await services.conversations();
       const { id } = c.req.valid("param");
-      await conversations.patch(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
-      return wholeAnswer(c, reader.head(id), 200);
+      await conversations.patch(id, c.req.valid("json"), parsePrecondition(c.req.valid("header")));
+      return sendWholeConversation(c, reader.readHead(id), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { conversations } = await services.conversations();
-      await conversations.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await conversations.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.patchDraftRoute, async (c) => {
@@ -71,84 +71,86 @@ function wholeRoutes(services: Services) {
       const version = await conversations.saveDraft(
         c.req.valid("param").id,
         draft ?? "",
-        preconditionOf(c.req.valid("header")),
+        parsePrecondition(c.req.valid("header")),
       );
-      return c.body(null, 204, { ETag: etag(version) });
+      return c.body(null, 204, { ETag: formatEtag(version) });
     });
 }
 
 /** Answers with a conversation as JSON, which is a stream if it is large. */
-async function openAnswer(
+async function sendConversation(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> },
   status: 200 | 201,
 ): Promise<never> {
-  if (json instanceof Uint8Array) return wholeAnswer(c, { revision, json }, status);
-  const headers = { "Content-Type": "application/json", ETag: etag(revision) };
-  return rawAnswer(c.body(await startedStream(c, json), status, headers));
+  if (json instanceof Uint8Array) return sendWholeConversation(c, { revision, json }, status);
+  const headers = { "Content-Type": "application/json", ETag: formatEtag(revision) };
+  return passRawResponse(c.body(await openStream(c, json), status, headers));
 }
 
 /** Answers with a conversation as JSON. */
-function wholeAnswer(
+function sendWholeConversation(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array },
   status: 200 | 201,
 ): never {
-  return rawAnswer(
-    c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
+  return passRawResponse(
+    c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: formatEtag(revision) }),
   );
 }
 
 function messageRoutes(services: Services) {
   /** Messages bear the revision of their conversation, which is what their If-Match demands. */
-  const setEtag = (c: AppContext, revision: number) => c.header("ETag", etag(revision));
-  return newRouter()
+  const setEtag = (c: AppContext, revision: number) => c.header("ETag", formatEtag(revision));
+  return createRouter()
     .openapi(messageSchema.pageRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id } = c.req.valid("param");
       const { before, limit, variants } = c.req.valid("query");
-      const page = messages.page(id, limit, before);
-      setEtag(c, messages.revisionOf(id));
-      return rawAnswer(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
+      const page = messages.getPage(id, limit, before);
+      setEtag(c, messages.getRevision(id));
+      return passRawResponse(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
     })
     .openapi(messageSchema.changesRoute, async (c) => {
       const { messages } = await services.conversations();
-      const changes = messages.changesSince(c.req.valid("param").id, c.req.valid("query").since);
+      const changes = messages.listChanges(c.req.valid("param").id, c.req.valid("query").since);
       setEtag(c, changes.revision);
       return c.json(changes, 200);
     })
     .openapi(messageSchema.addRoute, async (c) => {
       const { messages } = await services.conversations();
       const { message: given, after } = c.req.valid("json");
-      const options = { after: after ?? undefined, expected: preconditionOf(c.req.valid("header")) };
+      const options = { after: after ?? undefined, expected: parsePrecondition(c.req.valid("header")) };
       const { message, revision } = await messages.add(c.req.valid("param").id, given, options);
       setEtag(c, revision);
-      return rawAnswer(c.json(message, 201));
+      return passRawResponse(c.json(message, 201));
     })
     .openapi(messageSchema.greetRoute, async (c) => {
       const { messages } = await services.conversations();
-      return rawAnswer(c.json(await messages.greet(c.req.valid("param").id, c.req.valid("json").character_id), 201));
+      return passRawResponse(
+        c.json(await messages.greet(c.req.valid("param").id, c.req.valid("json").character_id), 201),
+      );
     })
     .openapi(messageSchema.getMessageRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id, mid } = c.req.valid("param");
       const page = { items: [messages.get(id, mid)], next_cursor: null };
-      setEtag(c, messages.revisionOf(id));
+      setEtag(c, messages.getRevision(id));
       const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(id, page) : page;
-      return rawAnswer(c.json(items[0]!, 200));
+      return passRawResponse(c.json(items[0]!, 200));
     })
     .openapi(messageSchema.patchMessageRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id, mid } = c.req.valid("param");
-      const demanded = preconditionOf(c.req.valid("header"));
+      const demanded = parsePrecondition(c.req.valid("header"));
       const { message, revision } = await messages.patch(id, mid, c.req.valid("json"), demanded);
       setEtag(c, revision);
-      return rawAnswer(c.json(message, 200));
+      return passRawResponse(c.json(message, 200));
     })
     .openapi(messageSchema.deleteMessageRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id, mid } = c.req.valid("param");
-      const demanded = preconditionOf(c.req.valid("header"));
+      const demanded = parsePrecondition(c.req.valid("header"));
       const isAll = c.req.valid("query").following === "true";
       const removing = isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded);
       const { trashId, revision } = await removing;
@@ -158,12 +160,12 @@ function messageRoutes(services: Services) {
     .openapi(messageSchema.variantsRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id, mid } = c.req.valid("param");
-      return rawAnswer(c.json(messages.variantsOf(id, mid), 200));
+      return passRawResponse(c.json(messages.listVariants(id, mid), 200));
     });
 }
 
 function revisionRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRevisionsRoute, async (c) => {
       const { revisions } = await services.conversations();
       return c.json(revisions.list(c.req.valid("param").id), 200);
@@ -176,30 +178,30 @@ function revisionRoutes(services: Services) {
     .openapi(schema.restoreRevisionRoute, async (c) => {
       const { revisions, reader } = await services.conversations();
       const { id, n } = c.req.valid("param");
-      await revisions.restore(id, n, preconditionOf(c.req.valid("header")));
-      return wholeAnswer(c, await reader.read(id), 200);
+      await revisions.restore(id, n, parsePrecondition(c.req.valid("header")));
+      return sendWholeConversation(c, await reader.read(id), 200);
     });
 }
 
 function forkRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.forkRoute, async (c) => {
       const { forks, reader } = await services.conversations();
       const id = await forks.fork(c.req.valid("param").id, c.req.valid("json").message_id);
-      return wholeAnswer(c, await reader.read(id), 201);
+      return sendWholeConversation(c, await reader.read(id), 201);
     })
     .openapi(schema.branchesRoute, async (c) => {
       const { forks } = await services.conversations();
-      return c.json(await forks.branches(c.req.valid("param").id), 200);
+      return c.json(await forks.listBranches(c.req.valid("param").id), 200);
     });
 }
 
 /** Route of the search. */
 export function searchRoutes(services: Services) {
-  return newRouter().openapi(schema.searchRoute, async (c) => {
+  return createRouter().openapi(schema.searchRoute, async (c) => {
     const search = await services.search();
     const { q, conversation_id: conversationId, character_id: characterId, cursor } = c.req.valid("query");
-    const client = clientSignal(c);
+    const client = getClientSignal(c);
     try {
       return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
     } catch (error) {

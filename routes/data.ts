@@ -4,8 +4,8 @@
  */
 import type { Services } from "../services/services.ts";
 import { loadLicenseNotices } from "../services/diagnostics/license_notices.ts";
-import { attachment, sendFile } from "./http/file_response.ts";
-import { newRouter } from "./http/router.ts";
+import { formatAttachmentHeader, sendFile } from "./http/file_response.ts";
+import { createRouter } from "./http/router.ts";
 import {
   backupFileRoute,
   changeBackupsRoute,
@@ -21,20 +21,20 @@ import {
   trashRoute,
 } from "./schemas/data.ts";
 import { toJobJson } from "./schemas/jobs.ts";
-import { rawAnswer } from "./server/raw_response.ts";
+import { passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of the data folder and its health. */
 export function dataRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(dataRoute, async (c) => {
       const diagnostics = await services.diagnostics();
-      return c.json(toDataJson(await diagnostics.data()), 200);
+      return c.json(toDataJson(await diagnostics.measureData()), 200);
     })
     .openapi(startBackupRoute, async (c) => {
       const backups = await services.backups();
       const job = await backups.start();
       c.header("X-Parlor-Job-Id", job.id);
-      return rawAnswer(c.json(toJobJson(job), 202));
+      return passRawResponse(c.json(toJobJson(job), 202));
     })
     .openapi(changeBackupsRoute, async (c) => {
       const backups = await services.backups();
@@ -46,7 +46,10 @@ export function dataRoutes(services: Services) {
       const backups = await services.backups();
       const { name } = c.req.valid("param");
       const { file, sizeBytes, version } = await backups.openFile(name);
-      const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
+      const headers = {
+        "Content-Type": "application/octet-stream",
+        "Content-Disposition": formatAttachmentHeader(name),
+      };
       return await sendFile(file, { sizeBytes, version, asked: c.req.valid("header"), headers });
     })
     .openapi(removeBackupRoute, async (c) => {
@@ -56,21 +59,21 @@ export function dataRoutes(services: Services) {
     })
     .openapi(findingsRoute, async (c) => {
       const diagnostics = await services.diagnostics();
-      return c.json(await diagnostics.findings(), 200);
+      return c.json(await diagnostics.listFindings(), 200);
     })
     .openapi(licencesRoute, async (c) => c.json(await loadLicenseNotices(), 200));
 }
 
 /** Routes of the trash. */
 export function trashRoutes({ trash }: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(trashRoute, async (c) => c.json(await trash.list(), 200))
     .openapi(restoreTrashRoute, async (c) => {
       await trash.restore(c.req.valid("param").id);
       return c.body(null, 204);
     })
     .openapi(emptyTrashRoute, async (c) => {
-      await trash.empty();
+      await trash.removeAll();
       return c.body(null, 204);
     });
 }

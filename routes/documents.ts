@@ -1,21 +1,21 @@
 /** `/api/documents`: files and links whose text a model can be sent. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { parsePages, type StoredDocument } from "../services/documents/document.ts";
-import { etag } from "./http/etag.ts";
+import { formatEtag } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
-import { attachment, toRangedAnswer } from "./http/file_response.ts";
-import { newRouter, schemaError } from "./http/router.ts";
+import { formatAttachmentHeader, toRangedAnswer } from "./http/file_response.ts";
+import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./server/raw_response.ts";
 
 /** What a browser may do with the original: save it. */
 const SAVE_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff" };
 
 /** Routes of documents. */
 export function documentRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.addRoute, async (c) => {
       const { documents } = await services.documents();
       const isForm = /^multipart\/form-data\b/i.test(c.req.header("content-type") ?? "");
@@ -23,8 +23,8 @@ export function documentRoutes(services: Services) {
         ? await readStreamedUpload(c, (content, getName) => documents.add({ content, getName }))
         : await documents.addLink(await readLink(c));
       c.header("X-Parlor-Job-Id", jobId);
-      c.header("ETag", etag(document.updatedAtMs));
-      return rawAnswer(c.json(schema.toDocumentJson(document), 201));
+      c.header("ETag", formatEtag(document.updatedAtMs));
+      return passRawResponse(c.json(schema.toDocumentJson(document), 201));
     })
     .openapi(schema.listRoute, async (c) => {
       const { documents } = await services.documents();
@@ -33,7 +33,7 @@ export function documentRoutes(services: Services) {
     .openapi(schema.getRoute, async (c) => {
       const { documents } = await services.documents();
       const document = documents.get(c.req.valid("param").id);
-      c.header("ETag", etag(document.updatedAtMs));
+      c.header("ETag", formatEtag(document.updatedAtMs));
       return c.json(schema.toDocumentJson(document), 200);
     })
     .openapi(schema.textRoute, async (c) => {
@@ -41,15 +41,15 @@ export function documentRoutes(services: Services) {
       const { pages } = c.req.valid("query");
       const ranges = pages === undefined ? undefined : parsePages(pages);
       const found = documents.readPages(c.req.valid("param").id, ranges);
-      return rawAnswer(
-        c.body(await startedStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
+      return passRawResponse(
+        c.body(await openStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
       );
     })
     .openapi(schema.pageImageRoute, async (c) => {
       const { documents } = await services.documents();
       const { id, page } = c.req.valid("param");
-      const jpeg = await documents.readPageImage(id, page, clientSignal(c));
-      return rawAnswer(new Response(jpeg, { headers: { "Content-Type": "image/jpeg", ...SAVE_ONLY } }));
+      const jpeg = await documents.readPageImage(id, page, getClientSignal(c));
+      return passRawResponse(new Response(jpeg, { headers: { "Content-Type": "image/jpeg", ...SAVE_ONLY } }));
     })
     .openapi(schema.fileRoute, async (c) => {
       const { documents } = await services.documents();
@@ -62,10 +62,14 @@ export function documentRoutes(services: Services) {
         sizeBytes,
         version: `${id}-${createdAtMs}`,
         asked: c.req.valid("header"),
-        headers: { "Content-Type": toSafeType(document), "Content-Disposition": attachment(name), ...SAVE_ONLY },
+        headers: {
+          "Content-Type": toSafeType(document),
+          "Content-Disposition": formatAttachmentHeader(name),
+          ...SAVE_ONLY,
+        },
       });
       const content = documents.readOriginal(id, part);
-      return rawAnswer(new Response(await startedStream(c, content), { status, headers }));
+      return passRawResponse(new Response(await openStream(c, content), { status, headers }));
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { documents } = await services.documents();
@@ -92,7 +96,7 @@ async function readLink(c: AppContext): Promise<string> {
     throw new AppError("invalid_json", "The body of the request isn't valid JSON");
   }
   const parsed = schema.LinkBody.safeParse(body);
-  if (!parsed.success) throw schemaError("json", parsed.error.issues);
+  if (!parsed.success) throw createSchemaError("json", parsed.error.issues);
   return parsed.data.url;
 }
 

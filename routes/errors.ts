@@ -55,7 +55,7 @@ export interface ErrorBody {
 }
 
 /** Returns the status of a code. */
-export function statusOf(code: ErrorCode): ContentfulStatusCode {
+export function getStatus(code: ErrorCode): ContentfulStatusCode {
   return STATUS_OF_CODE[code];
 }
 
@@ -79,7 +79,7 @@ export function toAppError(thrown: unknown): AppError {
 }
 
 /** Makes the error body; also what a stream sends as its last event. */
-export function errorBody(thrown: unknown, requestId: string): ErrorBody {
+export function createErrorBody(thrown: unknown, requestId: string): ErrorBody {
   const { code, message, issues, trashId, upstream } = toAppError(thrown);
   return {
     error: {
@@ -94,9 +94,9 @@ export function errorBody(thrown: unknown, requestId: string): ErrorBody {
 }
 
 /** Makes the status and the body of an error in the OpenAI-compatible API; the body is also what a stream sends as its last event. */
-export function openAiError(thrown: unknown): OpenAiError {
+export function createOpenAiError(thrown: unknown): OpenAiError {
   const error = toAppError(thrown);
-  const { status, body } = toOpenAiError(error, statusOf(error.code));
+  const { status, body } = toOpenAiError(error, getStatus(error.code));
   return { status, body: { error: { ...body.error, message: withoutFolders(error.message) } } };
 }
 
@@ -106,17 +106,17 @@ function withoutFolders(message: string): string {
 }
 
 /** Makes the whole answer to a request that failed before its first byte was sent. */
-export function errorResponse(thrown: unknown, c: AppContext): Response {
+export function createErrorResponse(thrown: unknown, c: AppContext): Response {
   const error = toAppError(thrown);
   if (error.code === "unauthenticated") c.header("WWW-Authenticate", "Bearer");
   if (error.allow !== undefined) c.header("Allow", error.allow.join(", "));
   if (error.contentRange !== undefined) c.header("Content-Range", error.contentRange);
   if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(Math.ceil(error.retryAfterSeconds)));
   if (isOpenAiPath(c.req.path)) {
-    const { status, body } = openAiError(error);
+    const { status, body } = createOpenAiError(error);
     return c.json(body, status);
   }
-  return c.json(errorBody(error, c.var.requestId), statusOf(error.code));
+  return c.json(createErrorBody(error, c.var.requestId), getStatus(error.code));
 }
 
 /** Returns whether a thrown value is a defect, which is logged with its stack. */
@@ -148,21 +148,28 @@ const UPSTREAM_CODE_NAMES: Partial<Record<UpstreamErrorKind, string>> = {
 /** Makes the status and the body. @param status That of the error's code outside this API. */
 function toOpenAiError(error: AppError, status: ContentfulStatusCode): OpenAiError {
   const passedOn = error instanceof UpstreamError ? PASSED_ON.find((status) => status === error.status) : undefined;
-  const shown = passedOn ?? status;
+  const statusSent = passedOn ?? status;
   const param = error.issues?.[0]?.path || null;
   return {
-    status: shown,
-    body: { error: { message: error.message, type: typeOf(shown), param, code: codeOf(error, param) } },
+    status: statusSent,
+    body: {
+      error: {
+        message: error.message,
+        type: chooseOpenAiType(statusSent),
+        param,
+        code: chooseOpenAiCode(error, param),
+      },
+    },
   };
 }
 
-function codeOf(error: AppError, param: string | null): string {
+function chooseOpenAiCode(error: AppError, param: string | null): string {
   const upstream = error instanceof UpstreamError ? UPSTREAM_CODE_NAMES[error.kind] : undefined;
   if (error.code === "not_found" && param === "model") return "model_not_found";
   return upstream ?? error.code;
 }
 
-function typeOf(status: number): string {
+function chooseOpenAiType(status: number): string {
   if (status === 403) return "permission_error";
   if (status === 429) return "rate_limit_error";
   return status < 500 ? "invalid_request_error" : "server_error";

@@ -1,9 +1,9 @@
 /** `GET /api/events`: each client has its own queue, so a slow one doesn't delay the others. */
 import type { Services } from "../services/services.ts";
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import { changeFrames, eventsRoute } from "./schemas/events.ts";
 
 /** Changes a client may be behind; beyond it the stream ends, and the client connects again and reads afresh. */
@@ -11,14 +11,14 @@ const MAX_WAITING = 1_000;
 
 /** The event stream; it ends when the client leaves or the listener closes. @param keepAliveMs Longest silence. */
 export function eventRoutes({ events }: Pick<Services, "events">, keepAliveMs?: number) {
-  return newRouter().openapi(eventsRoute, (c) => {
-    const body = eventStream(changesFrom(events, c.env.closing), keepAliveMs);
-    return rawAnswer(c.body(body, 200, EVENT_STREAM_HEADERS));
+  return createRouter().openapi(eventsRoute, (c) => {
+    const body = createEventStream(followChanges(events, c.env.closing), keepAliveMs);
+    return passRawResponse(c.body(body, 200, EVENT_STREAM_HEADERS));
   });
 }
 
 /** Subscribes now, so that no change is missed between the answer's head and its first frame. */
-function changesFrom(events: EventHub, closing: AbortSignal): FrameSource {
+function followChanges(events: EventHub, closing: AbortSignal): FrameSource {
   // The same thing changed twice while a client was away is one frame: the later one.
   const waiting = new Map<string, ChangeEvent>();
   let wake = () => {};

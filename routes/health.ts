@@ -1,9 +1,9 @@
 /** `GET /api/health` and `GET /api/models`: what the active connection says of itself. */
 import type { Services } from "../services/services.ts";
-import { clientSignal } from "../middleware/env.ts";
+import { getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { checkReachable } from "../services/llm/connections/connection_test.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import { healthRoute, modelsRoute } from "./schemas/health.ts";
 
 /** A page waits for this answer; a model server that needs longer is as good as away. */
@@ -12,15 +12,20 @@ const CHECK_WITHIN_MS = 3_000;
 /** Routes of health and models. */
 export function healthRoutes(services: Services) {
   const { auth, version } = services;
-  return newRouter()
+  return createRouter()
     .openapi(healthRoute, async (c) => {
       const { connections, upstream } = await services.llm();
       const active = connections.findActive();
-      const refused_sign_ins = auth.failures.recent();
+      const refused_sign_ins = auth.failures.countRecent();
       if (active === undefined) {
         return c.json({ status: "unconfigured" as const, version, refused_sign_ins, connection: null }, 200);
       }
-      const check = await checkReachable(upstream, connections.getTarget(active.id), CHECK_WITHIN_MS, clientSignal(c));
+      const check = await checkReachable(
+        upstream,
+        connections.getTarget(active.id),
+        CHECK_WITHIN_MS,
+        getClientSignal(c),
+      );
       const { isReachable: reachable, latencyMs: latency_ms, error } = check;
       const { id, name, kind, model, baseUrl: base_url } = active;
       const connection = { id, name, kind, base_url, model, reachable, latency_ms, error };
@@ -34,6 +39,6 @@ export function healthRoutes(services: Services) {
       const { connections, upstream } = await services.llm();
       const active = connections.findActive();
       if (active === undefined) throw new AppError("not_available", "No model connection is active");
-      return c.json(await upstream.listModels(connections.getTarget(active.id), clientSignal(c)), 200);
+      return c.json(await upstream.listModels(connections.getTarget(active.id), getClientSignal(c)), 200);
     });
 }

@@ -1,35 +1,35 @@
 /** `/api/image`: image backends, the images they draw, and ComfyUI's workflows. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { detectBackendAt, detectBackends } from "../services/image_generation/backend.ts";
 import type { ImageJobs } from "../services/image_generation/image_jobs.ts";
 import { toDataUrl } from "../services/attachments/images/image_header.ts";
-import { errorBody } from "./errors.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { createErrorBody } from "./errors.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/images.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of images. The hosts that `discover` probes are configured, never a client's choice. */
 export function imageRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listBackendsRoute, async (c) => {
       const { profiles } = await services.imageGeneration();
       return c.json(profiles.list().map(schema.toBackendJson), 200);
     })
     .openapi(schema.putBackendRoute, async (c) => {
       const { profiles } = await services.imageGeneration();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const { profile, isNew } = await profiles.put(schema.toBackendInput(c.req.valid("json")), expected);
-      c.header("ETag", etag(profile.version));
+      c.header("ETag", formatEtag(profile.version));
       return isNew ? c.json(schema.toBackendJson(profile), 201) : c.json(schema.toBackendJson(profile), 200);
     })
     .openapi(schema.deleteBackendRoute, async (c) => {
       const { profiles } = await services.imageGeneration();
-      await profiles.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await profiles.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.activateBackendRoute, async (c) => {
@@ -38,7 +38,7 @@ export function imageRoutes(services: Services) {
     })
     .openapi(schema.testBackendRoute, async (c) => {
       const { generator } = await services.imageGeneration();
-      const result = await generator.test(schema.toBackendInput(c.req.valid("json")), clientSignal(c));
+      const result = await generator.test(schema.toBackendInput(c.req.valid("json")), getClientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.discoverBackendsRoute, async (c) => {
@@ -51,16 +51,18 @@ export function imageRoutes(services: Services) {
     })
     .openapi(schema.checkpointsRoute, async (c) => {
       const { generator } = await services.imageGeneration();
-      return c.json(await generator.checkpoints(c.req.valid("param").id, clientSignal(c)), 200);
+      return c.json(await generator.listCheckpoints(c.req.valid("param").id, getClientSignal(c)), 200);
     })
     .openapi(schema.generateRoute, async (c) => {
       const { imageJobs } = await services.imageGeneration();
       const job = await imageJobs.start(schema.toImageJobRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", job.id);
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
-        return c.json(await rejectOnStop(c, imageJobs.result(job.id)), 200);
+        return c.json(await rejectOnStop(c, imageJobs.waitForResult(job.id)), 200);
       }
-      return rawAnswer(c.body(eventStream(streamProgress(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS));
+      return passRawResponse(
+        c.body(createEventStream(streamProgress(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS),
+      );
     })
     .openapi(schema.galleryRoute, async (c) => {
       const { gallery } = await services.imageGeneration();
@@ -71,7 +73,7 @@ export function imageRoutes(services: Services) {
     .openapi(schema.thumbnailRoute, async (c) => {
       const { gallery } = await services.imageGeneration();
       const jpeg = await gallery.readThumbnail(c.req.valid("param").id);
-      return rawAnswer(c.body(jpeg, 200, { "Content-Type": "image/jpeg" }));
+      return passRawResponse(c.body(jpeg, 200, { "Content-Type": "image/jpeg" }));
     })
     .openapi(schema.deleteImageRoute, async (c) => {
       const { gallery } = await services.imageGeneration();
@@ -85,36 +87,36 @@ export function imageRoutes(services: Services) {
     .openapi(schema.workflowRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
       const { workflow, version } = await workflows.get(c.req.valid("param").id);
-      c.header("ETag", etag(version));
+      c.header("ETag", formatEtag(version));
       return c.json(workflow, 200);
     })
     .openapi(schema.putWorkflowRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
-      c.header("ETag", etag(saved.version));
+      c.header("ETag", formatEtag(saved.version));
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
     })
     .openapi(schema.workflowVersionsRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
-      return c.json((await workflows.versions(c.req.valid("param").id)).map(toVersionJson), 200);
+      return c.json((await workflows.listVersions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.workflowVersionRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
       const { id, n } = c.req.valid("param");
-      return c.json(await workflows.version(id, n), 200);
+      return c.json(await workflows.getVersion(id, n), 200);
     })
     .openapi(schema.restoreWorkflowVersionRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
       const { id, n } = c.req.valid("param");
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const { workflow, version } = await workflows.restoreVersion(id, n, expected);
-      c.header("ETag", etag(version));
+      c.header("ETag", formatEtag(version));
       return c.json(workflow, 200);
     })
     .openapi(schema.deleteWorkflowRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
-      await workflows.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await workflows.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     });
 }
@@ -141,9 +143,9 @@ async function rejectOnStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
 function streamProgress(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSource {
   const { requestId } = c.var;
   const steps = imageJobs.follow(jobId);
-  const result = rejectOnStop(c, imageJobs.result(jobId)).then(
+  const result = rejectOnStop(c, imageJobs.waitForResult(jobId)).then(
     (answer) => schema.toImageFrame("done", answer),
-    (error) => schema.toImageFrame("error", errorBody(error, requestId)),
+    (error) => schema.toImageFrame("error", createErrorBody(error, requestId)),
   );
   let state: "begin" | "progress" | "over" = "begin";
   return {

@@ -1,11 +1,11 @@
 /** `/api/jobs`: seeing and cancelling what runs in the background, whatever its kind. */
 import type { Services } from "../services/services.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import { cancelRoute, getRoute, listRoute, toJobJson, toListedJobJson } from "./schemas/jobs.ts";
 
 /** Routes of all jobs. */
 export function jobRoutes({ jobs }: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(listRoute, (c) => c.json(jobs.list().map(toListedJobJson), 200))
     .openapi(getRoute, (c) => c.json(toJobJson(jobs.get(c.req.valid("param").id)), 200))
     .openapi(cancelRoute, async (c) => c.json(toJobJson(await jobs.cancel(c.req.valid("param").id)), 200));

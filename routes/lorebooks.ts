@@ -2,16 +2,16 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/lorebooks.ts";
 
 /** Routes of lorebooks. */
 export function lorebookRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       return c.json(lorebooks.list().map(schema.toLorebookItem), 200);
@@ -22,13 +22,13 @@ export function lorebookRoutes(services: Services) {
     })
     .openapi(schema.putRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const saved = await lorebooks.put(c.req.valid("param").id, schema.toLorebookInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
-      await lorebooks.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await lorebooks.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {
@@ -56,5 +56,5 @@ export function lorebookRoutes(services: Services) {
 }
 
 function answer(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
-  return rawAnswer(c.json(schema.toLorebookJson(book), status, { ETag: etag(book.version) }));
+  return passRawResponse(c.json(schema.toLorebookJson(book), status, { ETag: formatEtag(book.version) }));
 }

@@ -1,15 +1,15 @@
 /** `/api/memories` and `/api/recall`: notes that go with chats, proposals of notes, and passages of other chats. */
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import type { Memory } from "../services/memories/memory.ts";
 import type { Services } from "../services/services.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { newRouter } from "./http/router.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/memories.ts";
-import { rawAnswer } from "./server/raw_response.ts";
+import { passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of notes. */
 export function memoryRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const { memories } = await services.memory();
       const { scope: kind, id } = c.req.valid("query");
@@ -30,23 +30,23 @@ export function memoryRoutes(services: Services) {
     })
     .openapi(schema.putRoute, async (c) => {
       const { memories } = await services.memory();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const saved = await memories.put(c.req.valid("param").id, schema.toMemoryInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { memories } = await services.memory();
-      await memories.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await memories.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.versionsRoute, async (c) => {
       const { memories } = await services.memory();
-      return c.json((await memories.versions(c.req.valid("param").id)).map(schema.toVersionJson), 200);
+      return c.json((await memories.listVersions(c.req.valid("param").id)).map(schema.toVersionJson), 200);
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { memories } = await services.memory();
       const { id, n } = c.req.valid("param");
-      return answer(c, await memories.restoreVersion(id, n, preconditionOf(c.req.valid("header"))), 200);
+      return answer(c, await memories.restoreVersion(id, n, parsePrecondition(c.req.valid("header"))), 200);
     })
     .openapi(schema.recallRoute, async (c) => {
       const [search, { recall }] = await Promise.all([
@@ -54,7 +54,7 @@ export function memoryRoutes(services: Services) {
         import("../services/conversations/search/search.ts"),
       ]);
       const { q: query, conversation_id: conversationId } = c.req.valid("query");
-      const client = clientSignal(c);
+      const client = getClientSignal(c);
       try {
         const found = await recall(search, { query, conversationId }, client);
         return c.json({ ...found, next_cursor: null }, 200);
@@ -67,5 +67,5 @@ export function memoryRoutes(services: Services) {
 }
 
 function answer(c: AppContext, memory: Memory, status: 200 | 201): never {
-  return rawAnswer(c.json(schema.toMemoryJson(memory), status, { ETag: etag(memory.version) }));
+  return passRawResponse(c.json(schema.toMemoryJson(memory), status, { ETag: formatEtag(memory.version) }));
 }

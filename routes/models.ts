@@ -1,27 +1,27 @@
 /** `/api/models/…`: models on the hub and on disk, downloads, and the local model server. `GET /api/models` is in health.ts. */
 import type { Services } from "../services/services.ts";
-import { clientSignal } from "../middleware/env.ts";
-import { newRouter } from "./http/router.ts";
+import { getClientSignal } from "../middleware/env.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/models.ts";
 
 /** Routes of models. */
 export function modelRoutes(services: Services) {
-  return newRouter().route("/", libraryRoutes(services)).route("/", runnerRoutes(services));
+  return createRouter().route("/", libraryRoutes(services)).route("/", runnerRoutes(services));
 }
 
 /** The hub, downloads, and models on disk. */
 function libraryRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.browseRoute, async (c) => {
       const models = await services.models();
       const { q, format, cursor } = c.req.valid("query");
-      const { items, nextCursor } = await models.search({ query: q.trim(), format, cursor }, clientSignal(c));
+      const { items, nextCursor } = await models.search({ query: q.trim(), format, cursor }, getClientSignal(c));
       return c.json({ items: items.map(schema.toFoundJson), next_cursor: nextCursor }, 200);
     })
     .openapi(schema.filesRoute, async (c) => {
       const models = await services.models();
       const { repo, format } = c.req.valid("query");
-      return c.json(schema.toListingJson(await models.files(repo, format, clientSignal(c))), 200);
+      return c.json(schema.toListingJson(await models.listFiles(repo, format, getClientSignal(c))), 200);
     })
     .openapi(schema.recommendedRoute, async (c) => {
       const models = await services.models();
@@ -30,7 +30,7 @@ function libraryRoutes(services: Services) {
     .openapi(schema.downloadRoute, async (c) => {
       const models = await services.models();
       const { repo, format, file } = c.req.valid("json");
-      const download = await models.downloads.start({ repo, format, file: file ?? undefined }, clientSignal(c));
+      const download = await models.downloads.start({ repo, format, file: file ?? undefined }, getClientSignal(c));
       return c.json(schema.toDownloadJson(download), 202);
     })
     .openapi(schema.downloadsRoute, async (c) => {
@@ -54,7 +54,7 @@ function libraryRoutes(services: Services) {
 
 /** The model that Parlor itself runs. */
 function runnerRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.runRoute, async (c) => {
       const models = await services.models();
       const body = c.req.valid("json");
@@ -68,7 +68,7 @@ function runnerRoutes(services: Services) {
     .openapi(schema.runnerRoute, async (c) => {
       const models = await services.models();
       const { path } = c.req.valid("query");
-      const command = path === undefined ? undefined : await models.runner.commandFor(path);
-      return c.json(schema.toRunnerJson(await models.runner.status(), command), 200);
+      const command = path === undefined ? undefined : await models.runner.createCommand(path);
+      return c.json(schema.toRunnerJson(await models.runner.getStatus(), command), 200);
     });
 }

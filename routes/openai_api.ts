@@ -1,57 +1,57 @@
 /** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import type { AnyChatRequest, ChatService, StartedReply, StatefulChatRequest } from "../services/chat/chat_service.ts";
 import type { ReplyCursor } from "../services/chat/replies.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
 import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
 import type { ChatEvent } from "../services/llm/chat_event.ts";
-import { nameMessages, waitForStart, wholeReply } from "./chat.ts";
-import { openAiError } from "./errors.ts";
-import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
+import { collectReply, nameMessages, waitForStart } from "./chat.ts";
+import { createOpenAiError } from "./errors.ts";
+import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
 import { parseFormField, readUpload } from "./http/form.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import { ChunkFrames } from "./schemas/chat/chat_frames.ts";
 import * as schema from "./schemas/openai_api.ts";
 import { SpeechLanguage, TranscriptionPrompt } from "./schemas/transcription.ts";
-import { rawAnswer } from "./server/raw_response.ts";
+import { passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of the OpenAI-compatible API. */
 export function openAiRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.modelsRoute, async (c) => {
       const models = await services.openAiModels();
-      return c.json(schema.toModelListJson(await models.list(clientSignal(c))), 200);
+      return c.json(schema.toModelListJson(await models.list(getClientSignal(c))), 200);
     })
     .openapi(schema.completionsRoute, async (c) => {
       const [models, chat] = [await services.openAiModels(), await services.chat()];
       const body = c.req.valid("json");
-      const request = schema.toChatRequest(body, await models.resolve(body.model, clientSignal(c)));
+      const request = schema.toChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
       if (request.conversationId !== undefined) {
         return await answerStored(c, chat, body, request as StatefulChatRequest);
       }
       if (body.stream === true) return await answerStream(c, chat, body, request);
-      return c.json({ ...await chat.complete(request, clientSignal(c)), model: body.model }, 200);
+      return c.json({ ...await chat.complete(request, getClientSignal(c)), model: body.model }, 200);
     })
     .openapi(schema.embeddingsRoute, async (c) => {
       const [models, { modelRouter, upstream }] = [await services.openAiModels(), await services.llm()];
       const body = c.req.valid("json");
-      const { connectionId, model, characterId } = await models.resolve(body.model, clientSignal(c));
+      const { connectionId, model, characterId } = await models.resolve(body.model, getClientSignal(c));
       if (characterId !== undefined) {
         const message = "a character has no embeddings; use default or a model of a connection";
         throw new AppError("invalid_request", message, { issues: [{ path: "model", message }] });
       }
-      const { target } = await modelRouter.route({ requestConnectionId: connectionId, model }, clientSignal(c));
+      const { target } = await modelRouter.route({ requestConnectionId: connectionId, model }, getClientSignal(c));
       const request = schema.toEmbeddingsRequest(body, model);
-      const bytes = await upstream.createEmbeddings(target, request, clientSignal(c));
-      return rawAnswer(c.body(bytes, 200, { "Content-Type": "application/json" }));
+      const bytes = await upstream.createEmbeddings(target, request, getClientSignal(c));
+      return passRawResponse(c.body(bytes, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.speechRoute, async (c) => {
       const { speech } = await services.speech();
       const body = c.req.valid("json");
-      const model = await speech.chooseModel(body.model ?? "", clientSignal(c));
-      const audio = await speech.speak(schema.toSpeakRequest(body, model), clientSignal(c));
+      const model = await speech.chooseModel(body.model ?? "", getClientSignal(c));
+      const audio = await speech.speak(schema.toSpeakRequest(body, model), getClientSignal(c));
       return c.body(audio.body, 200, { "Content-Type": audio.contentType });
     })
     .openapi(schema.transcriptionsRoute, async (c) => {
@@ -60,28 +60,28 @@ export function openAiRoutes(services: Services) {
       const format = parseFormField(schema.TranscriptFormat, "response_format", form.text("response_format"));
       const request = {
         audio: form.file,
-        model: await transcription.chooseModel(form.text("model") ?? "", clientSignal(c)),
+        model: await transcription.chooseModel(form.text("model") ?? "", getClientSignal(c)),
         language: parseFormField(SpeechLanguage.optional(), "language", form.text("language")),
         prompt: parseFormField(TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
       };
       if (form.text("stream") === "true") {
-        const events = transcription.stream(request, clientSignal(c));
+        const events = transcription.stream(request, getClientSignal(c));
         // What fails before the first event is an ordinary error.
         const first = await events.next();
-        return streamed(c, transcriptFrames(first, events), () => void events.return(undefined));
+        return streamFrames(c, formatTranscript(first, events), () => void events.return(undefined));
       }
-      const transcript = await transcription.transcribe(request, clientSignal(c));
+      const transcript = await transcription.transcribe(request, getClientSignal(c));
       const type = format.endsWith("json") ? "application/json" : "text/plain; charset=utf-8";
-      return rawAnswer(c.body(schema.formatTranscript(transcript, format), 200, { "Content-Type": type }));
+      return passRawResponse(c.body(schema.formatTranscript(transcript, format), 200, { "Content-Type": type }));
     });
 }
 
 /** Passes a model's stream on. The client's leaving ends the upstream call. */
 async function answerStream(c: AppContext, chat: ChatService, body: schema.OpenAiChatJson, request: AnyChatRequest) {
-  const { batches, cancel } = await chat.stream(request, clientSignal(c));
+  const { batches, cancel } = await chat.stream(request, getClientSignal(c));
   const created = Math.floor(Date.now() / 1000);
   const frames = new OpenAiFrames(body, `chatcmpl-${randomToken(12)}`, created);
-  return streamed(c, frames.around(batches), cancel);
+  return streamFrames(c, frames.format(batches), cancel);
 }
 
 /** Answers with a reply that the server keeps. It continues when the client leaves. */
@@ -94,19 +94,19 @@ async function answerStored(
   const started = await chat.start(request);
   nameMessages(c, started);
   c.var.holdCall?.(waitForEnd(started));
-  if (body.stream !== true) return c.json({ ...await wholeReply(started), model: body.model }, 200);
-  await waitForStart(started, clientSignal(c));
+  if (body.stream !== true) return c.json({ ...await collectReply(started), model: body.model }, 200);
+  await waitForStart(started, getClientSignal(c));
   const { reply } = started;
   const frames = new OpenAiFrames(body, reply.messageId, Math.floor(reply.startedAtMs / 1000));
-  return streamed(c, frames.around(readReply(started)));
+  return streamFrames(c, frames.format(readReply(started)));
 }
 
-function streamed(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?: () => void): never {
+function streamFrames(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?: () => void): never {
   const next = async () => {
     const { done, value } = await frames.next();
     return done ? undefined : value;
   };
-  return rawAnswer(c.body(eventStream({ next, close }), 200, EVENT_STREAM_HEADERS));
+  return passRawResponse(c.body(createEventStream({ next, close }), 200, EVENT_STREAM_HEADERS));
 }
 
 /** Makes the frames of one streamed response. */
@@ -121,7 +121,7 @@ class OpenAiFrames {
   }
 
   /** Yields the frames of a whole reply; a failure is the last one. */
-  async *around(batches: AsyncIterable<ChatEvent[]>): AsyncGenerator<Uint8Array> {
+  async *format(batches: AsyncIterable<ChatEvent[]>): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     yield encoder.encode(this.#chunks.role());
     try {
@@ -130,7 +130,7 @@ class OpenAiFrames {
         if (events.length > 0) yield this.#chunks.events(events);
       }
     } catch (error) {
-      yield encoder.encode(toErrorFrame(error));
+      yield encoder.encode(formatErrorFrame(error));
       return;
     }
     yield encoder.encode("data: [DONE]\n\n");
@@ -138,7 +138,7 @@ class OpenAiFrames {
 }
 
 /** Yields the frames of a transcript; a failure is the last one. */
-async function* transcriptFrames(
+async function* formatTranscript(
   first: IteratorResult<TranscriptEvent>,
   events: AsyncGenerator<TranscriptEvent>,
 ): AsyncGenerator<Uint8Array> {
@@ -148,27 +148,27 @@ async function* transcriptFrames(
       yield encoder.encode(schema.toOpenAiTranscriptFrame(step.value));
     }
   } catch (error) {
-    yield encoder.encode(toErrorFrame(error));
+    yield encoder.encode(formatErrorFrame(error));
   }
 }
 
-function toErrorFrame(thrown: unknown): string {
-  return `data: ${JSON.stringify(openAiError(thrown).body)}\n\n`;
+function formatErrorFrame(thrown: unknown): string {
+  return `data: ${JSON.stringify(createOpenAiError(thrown).body)}\n\n`;
 }
 
 /** Reads a reply as the events of a model. @throws {AppError} as the reply ended */
 async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEvent[]> {
-  let place: ReplyCursor = from;
+  let cursor: ReplyCursor = from;
   for (;;) {
-    const step = await reply.next(place);
+    const step = await reply.next(cursor);
     if ("batch" in step) {
       yield step.batch.map(({ type, delta }) => ({ type, text: delta }));
-      place = { ...step.batch.at(-1)!, calls: place.calls };
+      cursor = { ...step.batch.at(-1)!, calls: cursor.calls };
       continue;
     }
     // OpenAI's API has no form for notices, and Parlor's own tools aren't used here.
     if ("notice" in step || "calls" in step) {
-      place = step.after;
+      cursor = step.after;
       continue;
     }
     const { error, toolCalls, finishReason, usage, timings } = step.end;
@@ -182,10 +182,10 @@ async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEve
 
 async function waitForEnd({ reply }: StartedReply): Promise<void> {
   // Nothing of it is kept: only the end counts.
-  let place: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
+  let cursor: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
   for (;;) {
-    const step = await reply.next(place);
+    const step = await reply.next(cursor);
     if ("end" in step) return;
-    place = "batch" in step ? { ...step.batch.at(-1)!, calls: place.calls } : step.after;
+    cursor = "batch" in step ? { ...step.batch.at(-1)!, calls: cursor.calls } : step.after;
   }
 }

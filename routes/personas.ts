@@ -5,11 +5,11 @@ import type { ReadPersona } from "../services/personas/personas.ts";
 import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
-import { ownerEtag, preconditionOf, toVersionPrecondition } from "./http/etag.ts";
+import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
+import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
 import { readImage, readUpload } from "./http/form.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import { toDocumentUses } from "./schemas/documents.ts";
 import * as schema from "./schemas/personas.ts";
 import { toVersionJson } from "./schemas/versions.ts";
@@ -19,7 +19,7 @@ export function personaRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
   // Name, description and documents change together.
   const locks = new KeyedMutex();
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const personas = await services.personas();
       return c.json(await personas.list(), 200);
@@ -34,7 +34,7 @@ export function personaRoutes(services: Services) {
       const text = { name, description: description === null ? "" : description };
       const { id } = c.req.valid("param");
       return await locks.run(id, async () => {
-        const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+        const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
         const saved = await personas.put(id, text, expected);
         await putDocuments(services, saved.persona.id, documents);
         return await answer(services, c, saved, saved.isNew ? 201 : 200);
@@ -43,29 +43,29 @@ export function personaRoutes(services: Services) {
     .openapi(schema.deleteRoute, async (c) => {
       const personas = await services.personas();
       const { id } = c.req.valid("param");
-      await personas.remove(id, await toExpected(services, id, preconditionOf(c.req.valid("header"))));
+      await personas.remove(id, await toExpected(services, id, parsePrecondition(c.req.valid("header"))));
       return c.body(null, 204);
     })
     .openapi(schema.versionsRoute, async (c) => {
       const personas = await services.personas();
-      return c.json((await personas.versions(c.req.valid("param").id)).map(toVersionJson), 200);
+      return c.json((await personas.listVersions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
       const personas = await services.personas();
       const { id, n } = c.req.valid("param");
-      const { name, description, png } = await personas.version(id, n);
+      const { name, description, png } = await personas.getVersion(id, n);
       return c.json({ name, description, has_avatar: png !== undefined }, 200);
     })
     .openapi(schema.versionAvatarRoute, async (c) => {
       const personas = await services.personas();
       const { id, n } = c.req.valid("param");
-      const png = await personas.versionAvatar(id, n, c.req.valid("query").w);
-      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+      const png = await personas.getVersionAvatar(id, n, c.req.valid("query").w);
+      return passRawResponse(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const personas = await services.personas();
       const { id, n } = c.req.valid("param");
-      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
       return await answer(services, c, await personas.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
@@ -82,19 +82,19 @@ export function personaRoutes(services: Services) {
       const personas = await services.personas();
       const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id);
       if (bytes.length > maxCardBytes) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
-      const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
-      return rawAnswer(c.body(bytes, 200, headers));
+      const headers = { "Content-Type": contentType, "Content-Disposition": formatAttachmentHeader(fileName) };
+      return passRawResponse(c.body(bytes, 200, headers));
     })
     .openapi(schema.avatarRoute, async (c) => {
       const personas = await services.personas();
-      const png = await personas.avatar(c.req.valid("param").id);
-      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+      const png = await personas.getAvatar(c.req.valid("param").id);
+      return passRawResponse(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const personas = await services.personas();
       const image = await readImage(c);
       const { id } = c.req.valid("param");
-      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
       return await answer(services, c, await personas.setAvatar(id, image, expected), 200);
     });
 }
@@ -126,5 +126,5 @@ async function answer(
 ): Promise<never> {
   const documents = (await services.documentUses()).get("persona", persona.id);
   const body = documents.length === 0 ? persona : { ...persona, documents };
-  return rawAnswer(c.json(body, status, { ETag: ownerEtag(version, documents) }));
+  return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }

@@ -2,16 +2,16 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
-import { rawAnswer } from "./server/raw_response.ts";
-import { newRouter } from "./http/router.ts";
+import { passRawResponse } from "./server/raw_response.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";
 
 /** Routes of presets. */
 export function presetRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listRoute, async (c) => {
       const presets = await services.presets();
       return c.json(presets.list().map(schema.toPresetItem), 200);
@@ -22,13 +22,13 @@ export function presetRoutes(services: Services) {
     })
     .openapi(schema.putRoute, async (c) => {
       const presets = await services.presets();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const saved = await presets.put(c.req.valid("param").id, schema.toPresetInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const presets = await services.presets();
-      await presets.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      await presets.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {
@@ -44,5 +44,5 @@ export function presetRoutes(services: Services) {
 }
 
 function answer(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
-  return rawAnswer(c.json(schema.toPresetJson(preset), status, { ETag: etag(preset.version) }));
+  return passRawResponse(c.json(schema.toPresetJson(preset), status, { ETag: formatEtag(preset.version) }));
 }

@@ -1,13 +1,13 @@
 /** `/api/push`: devices that get a notification when a reply is ready, and the owner's notification server. */
-import { clientSignal } from "../middleware/env.ts";
+import { getClientSignal } from "../middleware/env.ts";
 import type { Services } from "../services/services.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { newRouter } from "./http/router.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/push.ts";
 
 /** Routes of notifications. */
 export function pushRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.keyRoute, async (c) => {
       const push = await services.push();
       return c.json({ public_key: await push.getPublicKey() }, 200);
@@ -34,20 +34,20 @@ export function pushRoutes(services: Services) {
     })
     .openapi(schema.getServerRoute, async (c) => {
       const { server, version } = (await services.push()).getServer();
-      c.header("ETag", etag(version));
+      c.header("ETag", formatEtag(version));
       return c.json(schema.toServerJson(server), 200);
     })
     .openapi(schema.putServerRoute, async (c) => {
       const push = await services.push();
       const { kind, url, token } = c.req.valid("json");
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       await push.putServer(url === null ? null : { kind, url, token }, expected);
       const { server, version } = push.getServer();
-      c.header("ETag", etag(version));
+      c.header("ETag", formatEtag(version));
       return c.json(schema.toServerJson(server), 200);
     })
     .openapi(schema.testServerRoute, async (c) => {
-      await (await services.push()).testServer(clientSignal(c));
+      await (await services.push()).testServer(getClientSignal(c));
       return c.body(null, 204);
     });
 }

@@ -2,24 +2,24 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { SettingsState, Setup } from "../services/settings/settings.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
-import { newRouter } from "./http/router.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
+import { createRouter } from "./http/router.ts";
 import { completeSetupRoute, getSettingsRoute, patchSettingsRoute, setupStatusRoute } from "./schemas/settings.ts";
 
 /** Routes of the settings and the first-run wizard. */
 export function settingsRoutes(services: Services) {
-  return newRouter().route("/", ownerSettingsRoutes(services)).route("/", setupRoutes(services));
+  return createRouter().route("/", ownerSettingsRoutes(services)).route("/", setupRoutes(services));
 }
 
 function ownerSettingsRoutes({ settings }: Services) {
   const answer = (c: AppContext, { version, settings: values }: SettingsState) => {
-    c.header("ETag", etag(version));
+    c.header("ETag", formatEtag(version));
     return c.json(values, 200);
   };
-  return newRouter()
+  return createRouter()
     .openapi(getSettingsRoute, (c) => answer(c, settings.get()))
     .openapi(patchSettingsRoute, async (c) => {
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       return answer(c, await settings.patch(c.req.valid("json"), expected));
     });
 }
@@ -30,7 +30,7 @@ function setupRoutes(services: Services) {
     in_container: setup.environment.isContainer,
     discover_hosts: [...setup.environment.discoverHosts],
   });
-  return newRouter()
+  return createRouter()
     .openapi(setupStatusRoute, async (c) => {
       const setup = await services.setup();
       return c.json(toStatus(setup), 200);

@@ -1,52 +1,52 @@
 /** `/api/voices`, `/v1/audio` and `/api/stt`: speech, voice samples, transcription. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import { type AppContext, getClientSignal } from "../middleware/env.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { parseFormField, readUpload } from "./http/form.ts";
 import { sendFile } from "./http/file_response.ts";
-import { newRouter, schemaError } from "./http/router.ts";
+import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/speech.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
 import { detectTranscriptionServers } from "../services/transcription/transcription_server.ts";
-import { errorBody } from "./errors.ts";
-import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
+import { createErrorBody } from "./errors.ts";
+import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
 import * as transcriptions from "./schemas/transcription.ts";
-import { rawAnswer } from "./server/raw_response.ts";
+import { passRawResponse } from "./server/raw_response.ts";
 
 /** Routes of speech. */
 export function speechRoutes(services: Services) {
-  return newRouter().route("/", ttsRoutes(services)).route("/", voiceRoutes(services));
+  return createRouter().route("/", ttsRoutes(services)).route("/", voiceRoutes(services));
 }
 
 function ttsRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.speakRoute, async (c) => {
       const { speech } = await services.speech();
-      const audio = await speech.speak(schema.toSpeakRequest(c.req.valid("json")), clientSignal(c));
+      const audio = await speech.speak(schema.toSpeakRequest(c.req.valid("json")), getClientSignal(c));
       c.header("Content-Type", audio.contentType);
       return c.body(audio.body, 200);
     })
     .openapi(schema.configRoute, async (c) => {
       const { speech } = await services.speech();
       const config = speech.settings.get();
-      c.header("ETag", etag(config.version));
+      c.header("ETag", formatEtag(config.version));
       return c.json(schema.toSpeechConfigJson(config), 200);
     })
     .openapi(schema.putConfigRoute, async (c) => {
       const { speech } = await services.speech();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const config = await speech.settings.put(schema.toSpeechConfigInput(c.req.valid("json")), expected);
-      c.header("ETag", etag(config.version));
+      c.header("ETag", formatEtag(config.version));
       return c.json(schema.toSpeechConfigJson(config), 200);
     })
     .openapi(schema.voicesRoute, async (c) => {
       const { speech } = await services.speech();
-      return c.json(await speech.voices(c.req.valid("query").model, clientSignal(c)), 200);
+      return c.json(await speech.listVoices(c.req.valid("query").model, getClientSignal(c)), 200);
     })
     .openapi(schema.modelsRoute, async (c) => {
       const { speech } = await services.speech();
-      return c.json({ object: "list" as const, data: await speech.models(clientSignal(c)) }, 200);
+      return c.json({ object: "list" as const, data: await speech.listModels(getClientSignal(c)) }, 200);
     });
 }
 
@@ -55,7 +55,7 @@ const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "C
 
 /** Routes of voice samples. */
 function voiceRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.listSamplesRoute, async (c) => {
       const { voices } = await services.speech();
       return c.json(voices.list().map(schema.toVoiceSampleJson), 200);
@@ -76,7 +76,7 @@ function voiceRoutes(services: Services) {
     .openapi(schema.getSampleRoute, async (c) => {
       const { voices } = await services.speech();
       const sample = voices.get(c.req.valid("param").id);
-      c.header("ETag", etag(voices.hashMetadata(sample)));
+      c.header("ETag", formatEtag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.patchSampleRoute, async (c) => {
@@ -84,23 +84,23 @@ function voiceRoutes(services: Services) {
       const { name, description } = c.req.valid("json");
       const changes = { name, description: description === null ? "" : description };
       const sample = await voices.change(c.req.valid("param").id, changes);
-      c.header("ETag", etag(voices.hashMetadata(sample)));
+      c.header("ETag", formatEtag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.sampleVersionsRoute, async (c) => {
       const { voices } = await services.speech();
-      return c.json((await voices.versions(c.req.valid("param").id)).map(toVersionJson), 200);
+      return c.json((await voices.listVersions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.sampleVersionRoute, async (c) => {
       const { voices } = await services.speech();
       const { id, n } = c.req.valid("param");
-      return c.json(await voices.version(id, n), 200);
+      return c.json(await voices.getVersion(id, n), 200);
     })
     .openapi(schema.restoreSampleVersionRoute, async (c) => {
       const { voices } = await services.speech();
       const { id, n } = c.req.valid("param");
-      const sample = await voices.restoreVersion(id, n, preconditionOf(c.req.valid("header")));
-      c.header("ETag", etag(voices.hashMetadata(sample)));
+      const sample = await voices.restoreVersion(id, n, parsePrecondition(c.req.valid("header")));
+      c.header("ETag", formatEtag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.deleteSampleRoute, async (c) => {
@@ -128,7 +128,7 @@ function checked(
 ): string {
   const parsed = field.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+  throw createSchemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
 }
 
 /**
@@ -136,24 +136,24 @@ function checked(
  * `/api/stt`: the transcription server, its test, the search for running ones, and recordings to text.
  */
 export function transcriptionRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(transcriptions.configRoute, async (c) => {
       const { settings } = await services.transcription();
       const config = settings.get();
-      c.header("ETag", etag(config.version));
+      c.header("ETag", formatEtag(config.version));
       return c.json(transcriptions.toTranscriptionConfigJson(config), 200);
     })
     .openapi(transcriptions.putConfigRoute, async (c) => {
       const { settings } = await services.transcription();
-      const expected = preconditionOf(c.req.valid("header"));
+      const expected = parsePrecondition(c.req.valid("header"));
       const config = await settings.put(transcriptions.toTranscriptionConfigInput(c.req.valid("json")), expected);
-      c.header("ETag", etag(config.version));
+      c.header("ETag", formatEtag(config.version));
       return c.json(transcriptions.toTranscriptionConfigJson(config), 200);
     })
     .openapi(transcriptions.testRoute, async (c) => {
       const transcription = await services.transcription();
       const input = transcriptions.toTranscriptionConfigInput(c.req.valid("json"));
-      return c.json(transcriptions.toTranscriptionTestJson(await transcription.test(input, clientSignal(c))), 200);
+      return c.json(transcriptions.toTranscriptionTestJson(await transcription.test(input, getClientSignal(c))), 200);
     })
     .openapi(transcriptions.discoverRoute, async (c) => {
       const found = await detectTranscriptionServers({ hosts: services.config.discoverHosts });
@@ -168,12 +168,15 @@ export function transcriptionRoutes(services: Services) {
         prompt: parseFormField(transcriptions.TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
       };
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
-        return c.json(transcriptions.toTranscriptJson(await transcription.transcribe(request, clientSignal(c))), 200);
+        return c.json(
+          transcriptions.toTranscriptJson(await transcription.transcribe(request, getClientSignal(c))),
+          200,
+        );
       }
-      const events = transcription.stream(request, clientSignal(c));
+      const events = transcription.stream(request, getClientSignal(c));
       // What fails before the first event is an ordinary error.
       const first = await events.next();
-      return rawAnswer(c.body(eventStream(createFrames(c, events, first)), 200, EVENT_STREAM_HEADERS));
+      return passRawResponse(c.body(createEventStream(createFrames(c, events, first)), 200, EVENT_STREAM_HEADERS));
     });
 }
 
@@ -192,7 +195,7 @@ function createFrames(c: AppContext, events: AsyncGenerator<TranscriptEvent>, fi
         return transcriptions.toTranscriptFrame("done", transcriptions.toTranscriptJson(value.transcript));
       } catch (error) {
         isOver = true;
-        return transcriptions.toTranscriptFrame("error", errorBody(error, c.var.requestId));
+        return transcriptions.toTranscriptFrame("error", createErrorBody(error, c.var.requestId));
       }
     },
     close: () => void events.return(undefined),

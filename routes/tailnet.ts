@@ -1,14 +1,14 @@
 /** `/api/tailnet`: the optional node in the owner's private network. */
 import type { Services } from "../services/services.ts";
-import { newRouter } from "./http/router.ts";
+import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/tailnet.ts";
 
 /** Routes of the node. */
 export function tailnetRoutes(services: Services) {
-  return newRouter()
+  return createRouter()
     .openapi(schema.statusRoute, async (c) => {
       const tailnet = await services.tailnet();
-      return c.json(schema.toStatusJson(tailnet.status()), 200);
+      return c.json(schema.toStatusJson(tailnet.getStatus()), 200);
     })
     .openapi(schema.enableRoute, async (c) => {
       const tailnet = await services.tailnet();

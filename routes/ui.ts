@@ -126,7 +126,7 @@ function isPagePath(path: string): boolean {
 
 /** Answers with a file, compressed if the client takes that; undefined when there is none. */
 async function answerWithFile(c: AppContext, path: string, cacheControl: string): Promise<Response | undefined> {
-  const accepted = acceptedEncodings(c.req.header("accept-encoding") ?? "");
+  const accepted = parseAcceptEncoding(c.req.header("accept-encoding") ?? "");
   for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
     const content = await readFile(path + (encoding?.extension ?? ""));
     if (content === undefined) continue;
@@ -146,7 +146,7 @@ async function answerWithFile(c: AppContext, path: string, cacheControl: string)
 }
 
 /** Reads Accept-Encoding; an encoding with quality 0 is refused. @see RFC 9110, section 12.5.3 */
-function acceptedEncodings(header: string): Set<string> {
+function parseAcceptEncoding(header: string): Set<string> {
   const names = new Set<string>();
   for (const part of header.split(",")) {
     const [name = "", ...parameters] = part.split(";").map((each) => each.trim().toLowerCase());

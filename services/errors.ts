@@ -100,19 +100,19 @@ export class AppError extends Error {
 }
 
 /** Returns the message of any thrown value. */
-export function messageOf(thrown: unknown): string {
+export function getErrorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 /** Returns a `catch` handler that returns `undefined` for errors with these codes and rethrows all others. */
-export function undefinedOn(...codes: ErrorCode[]): (thrown: unknown) => undefined {
+export function ignoreErrors(...codes: ErrorCode[]): (thrown: unknown) => undefined {
   return (thrown) => {
     if (!(thrown instanceof AppError && codes.includes(thrown.code))) throw thrown;
   };
 }
 
 /** Returns the stack of any thrown value and the stacks of its causes, for the log. */
-export function traceOf(thrown: unknown): string {
+export function getErrorTrace(thrown: unknown): string {
   const parts: string[] = [];
   for (let value = thrown, depth = 0; value !== undefined && depth < 5; depth++) {
     parts.push(value instanceof Error ? value.stack ?? String(value) : String(value));

@@ -12,7 +12,7 @@ import { openAuth } from "./auth/auth.ts";
 import { findUnendedReplies } from "./conversations/live_replies.ts";
 import type { Config } from "./config/config.ts";
 import { createMaintenance, openCore } from "./core/open_core.ts";
-import { messageOf } from "./errors.ts";
+import { getErrorMessage } from "./errors.ts";
 import type { BackendLimits } from "./image_generation/backend.ts";
 import { isEnd } from "./jobs/job_store.ts";
 import type { Log } from "./log.ts";
@@ -141,7 +141,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       client: upstream,
       inspector,
       now,
-      async beforeUse(id, signal) {
+      async prepareUse(id, signal) {
         if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
       },
     });
@@ -240,8 +240,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const presets = scope.lazy(async () => {
     const { openPresets } = await import("./presets/presets.ts");
-    const chosenId = () => settings.get().settings.preset_id;
-    return openPresets({ ...core, sealer: sealer.forPurpose("presets"), chosenId });
+    const getChosenId = () => settings.get().settings.preset_id;
+    return openPresets({ ...core, sealer: sealer.forPurpose("presets"), getChosenId });
   });
   const memory = scope.lazy(async () => {
     const { openMemories } = await import("./memories/memories.ts");
@@ -457,8 +457,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { Exports } = await import("./import_export/exports.ts");
     const { reader, store, variants } = await conversations();
     const data = await getOwnedData();
-    const conversationIds = () => store.ids();
-    return new Exports({ ...core, ...data, reader, variants, conversationIds, userName: getUserName });
+    const listConversationIds = () => store.listIds();
+    return new Exports({ ...core, ...data, reader, variants, listConversationIds, getUserName });
   });
 
   const backups = scope.lazy(async (onClose) => {
@@ -608,7 +608,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     start(openListener: (tailnet: Tailnet) => NodeListener) {
       openTailnetListener = openListener;
       if (nodeMemory.wanted.enabled || nodeMemory.isWipeDue) {
-        tailnet().catch((error) => log("error", "Can't start the tailnet node", { error: messageOf(error) }));
+        tailnet().catch((error) => log("error", "Can't start the tailnet node", { error: getErrorMessage(error) }));
       }
       maintenance.start();
     },

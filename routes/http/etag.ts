@@ -7,12 +7,14 @@ import { createHash } from "node:crypto";
 import type { DocumentUse } from "../../services/documents/document.ts";
 
 /** Returns the ETag of a version, a number or a hash. */
-export function etag(version: number | string): string {
+export function formatEtag(version: number | string): string {
   return `"${version}"`;
 }
 
 /** Reads what a write demands. @returns `undefined` where it demands nothing */
-export function preconditionOf(headers: { "if-match"?: string; "if-none-match"?: string }): Precondition | undefined {
+export function parsePrecondition(
+  headers: { "if-match"?: string; "if-none-match"?: string },
+): Precondition | undefined {
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
   return {
@@ -22,16 +24,16 @@ export function preconditionOf(headers: { "if-match"?: string; "if-none-match"?:
 }
 
 /** Returns the ETag of a file's version and the documents of its owner. Without documents, it's that of the version. */
-export function ownerEtag(version: string, uses: readonly DocumentUse[]): string {
-  return etag(version + suffixOf(uses));
+export function formatOwnerEtag(version: string, uses: readonly DocumentUse[]): string {
+  return formatEtag(version + createDocumentsSuffix(uses));
 }
 
-/** Converts preconditions on `ownerEtag` to preconditions on the version: tags of other documents match nothing. */
+/** Converts preconditions on `formatOwnerEtag` to preconditions on the version: tags of other documents match nothing. */
 export function toVersionPrecondition(
   expected: Precondition | undefined,
   uses: readonly DocumentUse[],
 ): Precondition | undefined {
-  const suffix = suffixOf(uses);
+  const suffix = createDocumentsSuffix(uses);
   if (expected === undefined || suffix === "") return expected;
   const strip = (list: TagList | undefined): TagList | undefined =>
     list === undefined || list === "*"
@@ -42,7 +44,7 @@ export function toVersionPrecondition(
   return { ifMatch: strip(expected.ifMatch), ifNoneMatch: strip(expected.ifNoneMatch) };
 }
 
-function suffixOf(uses: readonly DocumentUse[]): string {
+function createDocumentsSuffix(uses: readonly DocumentUse[]): string {
   if (uses.length === 0) return "";
   return `.${createHash("sha256").update(JSON.stringify(uses)).digest("hex").slice(0, 16)}`;
 }

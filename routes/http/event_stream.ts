@@ -22,7 +22,7 @@ export interface FrameSource {
 /**
  * Creates the body of an event stream. If the source throws, the body ends without an end frame.
  */
-export function eventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_MS): ReadableStream<Uint8Array> {
+export function createEventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_MS): ReadableStream<Uint8Array> {
   // Checked by a timer, because reading the clock for every chunk costs more.
   let hasSent = false;
   let timer: ReturnType<typeof setInterval> | undefined;

@@ -4,8 +4,8 @@ import { AppError } from "../../services/errors.ts";
 import { normalized } from "../../services/json/text.ts";
 import { toFileName } from "../../services/storage/ids.ts";
 import { matchesStrongly, parseTagList } from "../../services/storage/preconditions.ts";
-import { rawAnswer } from "../server/raw_response.ts";
-import { etag } from "./etag.ts";
+import { passRawResponse } from "../server/raw_response.ts";
+import { formatEtag } from "./etag.ts";
 
 /** A file to answer with. */
 export interface RangedFile {
@@ -48,7 +48,7 @@ export interface RangedAnswer {
 
 /** Decides which part of a file is sent; see `sendFile`. @throws {AppError} `range_not_satisfiable` */
 export function toRangedAnswer({ sizeBytes, version, asked, headers: given }: RangedFile): RangedAnswer {
-  const headers = new Headers({ ...given, "Accept-Ranges": "bytes", "ETag": etag(version) });
+  const headers = new Headers({ ...given, "Accept-Ranges": "bytes", "ETag": formatEtag(version) });
   const ifRange = asked["if-range"];
   // A date never matches: responses have no Last-Modified.
   const isSameVersion = ifRange === undefined || matchesStrongly(parseTagList(ifRange), version);
@@ -108,8 +108,8 @@ function limitStream(length: number): TransformStream<Uint8Array<ArrayBuffer>, U
 
 /** Answers with a JSON file, indented as people read it. */
 export function sendJsonFile(c: AppContext, fileName: string, json: unknown): never {
-  const headers = { "Content-Type": "application/json", "Content-Disposition": attachment(fileName) };
-  return rawAnswer(c.body(JSON.stringify(json, null, 4), 200, headers));
+  const headers = { "Content-Type": "application/json", "Content-Disposition": formatAttachmentHeader(fileName) };
+  return passRawResponse(c.body(JSON.stringify(json, null, 4), 200, headers));
 }
 
 /** Value of `X-Parlor-Warning` on an export that is larger than the import of its kind takes. */
@@ -120,7 +120,7 @@ export const TOO_LARGE_TO_IMPORT = "larger_than_import_limit";
  *
  * @see RFC 6266, section 4.3 and appendix D: a plain name for old readers, then the whole one.
  */
-export function attachment(fileName: string): string {
+export function formatAttachmentHeader(fileName: string): string {
   const name = toFileName(fileName);
   const plain = normalized(name, "NFKD").replace(/\p{M}+/gu, "").replace(/[^\x20-\x7e]+/g, "_");
   const encoded = encodeURIComponent(name).replace(

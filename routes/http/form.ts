@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import type { z } from "@hono/zod-openapi";
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
-import { schemaError } from "./router.ts";
+import { createSchemaError } from "./router.ts";
 import { joinBytes } from "../../services/storage/atomic_file.ts";
 
 /** A form in memory: one file, and text fields. Each name occurs at most once. */
@@ -73,7 +73,7 @@ export async function readUpload(c: AppContext, fileField: string): Promise<Uplo
 export function parseFormField<T extends z.ZodType>(field: T, name: string, value: string | undefined): z.output<T> {
   const parsed = field.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+  throw createSchemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
 }
 
 /**

@@ -25,16 +25,16 @@ export type Router = OpenAPIHono<Env>;
  * Declare paths whole (`"/api/connections/{id}"`) and bodies `required: true`: an optional body without a content type
  * is not checked at all. Larger body limits than the default are in routes/body_limits.ts.
  */
-export function newRouter(): Router {
+export function createRouter(): Router {
   return new OpenAPIHono<Env>({
     defaultHook: (result) => {
-      if (!result.success) throw schemaError(result.target, result.error.issues);
+      if (!result.success) throw createSchemaError(result.target, result.error.issues);
     },
   });
 }
 
 /** Turns the reasons zod gives into the error a client sees. */
-export function schemaError(target: string, issues: readonly z.core.$ZodIssue[]): AppError {
+export function createSchemaError(target: string, issues: readonly z.core.$ZodIssue[]): AppError {
   const list: ErrorIssue[] = issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
     path: path.map(String).join("."),
     message,

@@ -1,6 +1,6 @@
 /** Attachments on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_rows.ts";
+import { ATTACHMENT_NAME, createAttachmentUrl } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName } from "../../services/storage/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json, RangeHeaders } from "./common.ts";
@@ -92,7 +92,7 @@ export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 export function toAttachmentJson({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {
   return {
     name,
-    url: attachmentUrl(name),
+    url: createAttachmentUrl(name),
     content_type: type,
     size_bytes: sizeBytes,
     width: widthPx,

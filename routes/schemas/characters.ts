@@ -47,14 +47,14 @@ const Character = CharacterItem.extend({
 }).openapi("Character");
 
 /** Returns the documents that come with a card; `undefined` if there are none or the body is a bare card. */
-function documentsOf(body: unknown): unknown {
+function omitDocuments(body: unknown): unknown {
   const { card, documents } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   return typeof card === "object" && card !== null ? documents : undefined;
 }
 
 /** Converts the documents that come with a card; `undefined` keeps them. */
 export function toCharacterDocuments(body: unknown) {
-  const documents = documentsOf(body);
+  const documents = omitDocuments(body);
   return documents === undefined ? undefined : toDocumentUses(DocumentUses.parse(documents ?? []));
 }
 
@@ -63,7 +63,7 @@ const CardBody = z.unknown().refine(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "a card is an object",
 ).superRefine((body, context) => {
-  const documents = documentsOf(body);
+  const documents = omitDocuments(body);
   if (documents === undefined || documents === null) return;
   for (const issue of DocumentUses.safeParse(documents).error?.issues ?? []) {
     context.addIssue({ code: "custom", message: issue.message, path: ["documents", ...issue.path] });

@@ -11,7 +11,7 @@ import type { WorkflowEntry } from "../../services/image_generation/comfyui/work
 import type { DetectedBackend } from "../../services/image_generation/backend.ts";
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
-import { attachmentUrl } from "../../services/attachments/attachment_rows.ts";
+import { createAttachmentUrl } from "../../services/attachments/attachment_rows.ts";
 import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
@@ -306,7 +306,7 @@ export function toGalleryJson(image: GalleryImage): z.infer<typeof Listed> {
   return {
     id: image.id,
     name: image.name,
-    url: attachmentUrl(image.name),
+    url: createAttachmentUrl(image.name),
     width: image.imageWidthPx,
     height: image.imageHeightPx,
     size_bytes: image.sizeBytes,

@@ -7,7 +7,7 @@
  */
 import type { ClientConnection } from "../../middleware/env.ts";
 import { delay } from "../../services/async/delay.ts";
-import { AppError, messageOf } from "../../services/errors.ts";
+import { AppError, getErrorMessage } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
 import { openServeListener } from "./serve_listener.ts";
 
@@ -163,7 +163,7 @@ export function openListener(options: ListenerOptions): Listener {
         if (closing.signal.aborted) return;
         if (!isShort) {
           isShort = true;
-          log("warn", `Can't accept a connection: ${messageOf(error)}. Closing idle connections`);
+          log("warn", `Can't accept a connection: ${getErrorMessage(error)}. Closing idle connections`);
         }
         closeIdle(CLOSED_AT_SHORTAGE);
         await delay(ACCEPT_PAUSE_MS);
@@ -223,11 +223,11 @@ function listenOrExplain<T>({ host, port }: ListenerOptions, listen: () => T): T
     return listen();
   } catch (cause) {
     if (cause instanceof Deno.errors.InvalidData) {
-      throw new AppError("invalid_request", `Can't use tls_cert and tls_key: ${messageOf(cause)}`, { cause });
+      throw new AppError("invalid_request", `Can't use tls_cert and tls_key: ${getErrorMessage(cause)}`, { cause });
     }
     const found = cause instanceof Deno.errors.AddrInUse
       ? "it's in use, perhaps by another Parlor. Choose another port with --port"
-      : messageOf(cause);
+      : getErrorMessage(cause);
     throw new AppError("not_available", `Can't listen on ${host}, port ${port}: ${found}`, { cause });
   }
 }

@@ -5,7 +5,7 @@ import type { AppContext } from "../../middleware/env.ts";
  * Hands on an answer whose body is ready bytes or a stream. Hono's types know only JSON values here, though the schema
  * of the route documents the very shape that the bytes have.
  */
-export function rawAnswer(response: Response): never {
+export function passRawResponse(response: Response): never {
   return response as never;
 }
 
@@ -17,7 +17,7 @@ const STALLED_MS = 60_000;
  * fails later can only cut the answer off. A piece is made when the client has taken the one before it. A client that
  * stops reading is disconnected after a while.
  */
-export async function startedStream(
+export async function openStream(
   c: AppContext,
   pieces: AsyncGenerator<Uint8Array>,
 ): Promise<ReadableStream<Uint8Array>> {

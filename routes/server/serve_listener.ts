@@ -4,7 +4,7 @@
  */
 import { delay } from "../../services/async/delay.ts";
 import type { ClientConnection } from "../../middleware/env.ts";
-import { messageOf } from "../../services/errors.ts";
+import { getErrorMessage } from "../../services/errors.ts";
 import type { Listener, ListenerOptions } from "./listener.ts";
 
 /** Pause before `Deno.serve` is restarted after it ended, as it does when descriptors run out. */
@@ -83,7 +83,7 @@ export function openServeListener(
           if (!isEnding) running = serve(port);
           break;
         } catch (error) {
-          log("warn", `Can't listen on ${host}, port ${port}: ${messageOf(error)}`);
+          log("warn", `Can't listen on ${host}, port ${port}: ${getErrorMessage(error)}`);
         }
       }
       if (isEnding) return;

@@ -8,7 +8,7 @@ import { randomToken } from "../../services/crypto/random.ts";
 import { AppError } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
 import type { NodeListener } from "../../services/tailnet/tailnet.ts";
-import { errorBody } from "../errors.ts";
+import { createErrorBody } from "../errors.ts";
 import { openListener } from "./listener.ts";
 
 /** Linux has the whole of 127.0.0.0/8 and containers there may lack IPv6; other systems have 127.0.0.1 alone. */
@@ -20,7 +20,7 @@ const HOST = Deno.build.os === "linux" ? "127.0.0.2" : "::1";
  * @param options.nodeUrl Under which the node is reached: `"https://parlor.fox-owl.ts.net"`; `null` while it isn't.
  * @throws {AppError} `not_available` if it can't listen on the address.
  */
-export function openTailnetDoor(options: {
+export function openTailnetListener(options: {
   handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   nodeUrl: () => string | null;
   log: Log;
@@ -33,9 +33,9 @@ export function openTailnetDoor(options: {
     name: "tailnet",
     log,
     handler(request, connection) {
-      const inner = behind(prefix, request);
-      if (inner === undefined) return new Response(null, { status: 404 });
-      return turnedAway(inner, nodeUrl()) ?? handler(inner, connection);
+      const unprefixed = removePrefix(prefix, request);
+      if (unprefixed === undefined) return new Response(null, { status: 404 });
+      return refuseForeignRequest(unprefixed, nodeUrl()) ?? handler(unprefixed, connection);
     },
   });
   const host = HOST.includes(":") ? `[${HOST}]` : HOST;
@@ -43,7 +43,7 @@ export function openTailnetDoor(options: {
 }
 
 /** Takes the secret off the path. It is looked for after parsing, since serve passes on `..` as it came. */
-function behind(prefix: string, request: Request): Request | undefined {
+function removePrefix(prefix: string, request: Request): Request | undefined {
   if (!URL.canParse(request.url)) return undefined;
   const url = new URL(request.url);
   if (!url.pathname.startsWith(`${prefix}/`)) return undefined;
@@ -52,7 +52,7 @@ function behind(prefix: string, request: Request): Request | undefined {
 }
 
 /** Answers what no route is to see: the internet, and the addresses that lead to the node but are not its own. */
-function turnedAway({ url, method, headers }: Request, nodeUrl: string | null): Response | undefined {
+function refuseForeignRequest({ url, method, headers }: Request, nodeUrl: string | null): Response | undefined {
   if (headers.has("tailscale-funnel-request")) return createRefusal("This server isn't reachable from the internet");
   const { host, pathname, search } = new URL(url);
   const scheme = headers.get("x-forwarded-proto") === "https" ? "https" : "http";
@@ -62,5 +62,5 @@ function turnedAway({ url, method, headers }: Request, nodeUrl: string | null): 
 }
 
 function createRefusal(message: string): Response {
-  return Response.json(errorBody(new AppError("host_not_allowed", message), "none"), { status: 403 });
+  return Response.json(createErrorBody(new AppError("host_not_allowed", message), "none"), { status: 403 });
 }

@@ -114,7 +114,7 @@ export class ByteBudget {
     const mustWait = queue.length > 0 || !this.#hasSpace(counted, isSmall);
     if (mustWait) await this.#wait(queue, counted, signal, waitMs);
     else this.#usedBytes += counted;
-    const reservation = this.#reservation(counted);
+    const reservation = this.#createReservation(counted);
     if (isSmall) return reservation;
     // The request that returned the bytes has to finish first: until then it still references its buffers.
     if (mustWait) await delay(0);
@@ -125,10 +125,10 @@ export class ByteBudget {
   /** Counts bytes without waiting, for the last step of a request that can no longer be refused. */
   take(bytes: number): Reservation {
     this.#usedBytes += bytes;
-    return this.#reservation(bytes);
+    return this.#createReservation(bytes);
   }
 
-  #reservation(bytes: number): Reservation {
+  #createReservation(bytes: number): Reservation {
     let isReleased = false;
     const release = () => {
       if (isReleased) return;
@@ -159,15 +159,15 @@ export class ByteBudget {
 
   #wait(queue: Waiting[], bytes: number, signal: AbortSignal | undefined, waitMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = (reason: unknown) => {
+      const abandon = (reason: unknown) => {
         queue.splice(queue.indexOf(waiting), 1);
         end();
         reject(reason);
         // The next in line may need less space.
         this.#startWaiting();
       };
-      const onAbort = () => leave(signal!.reason);
-      const timer = waitMs === Infinity ? undefined : setTimeout(() => leave(busy()), waitMs);
+      const onAbort = () => abandon(signal!.reason);
+      const timer = waitMs === Infinity ? undefined : setTimeout(() => abandon(createBusyError()), waitMs);
       const end = () => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
@@ -196,7 +196,7 @@ export class ByteBudget {
   }
 }
 
-function busy(): AppError {
+function createBusyError(): AppError {
   return new AppError("busy", "The server is busy with other large requests. Try again in a few seconds.", {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });

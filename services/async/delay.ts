@@ -74,7 +74,7 @@ export function isTickUsedUp(): boolean {
     // Work that waits for other threads runs in many short iterations. Only an equally long pause resets the clock.
     heldMs = Math.max(0, heldMs - (now - releasedAt));
     heldSince = now;
-    setImmediate(endTurn);
+    setImmediate(endTick);
   }
   return heldMs + now - heldSince >= TICK_MS;
 }
@@ -96,7 +96,7 @@ export async function yieldIfTickUsedUp(): Promise<void> {
   if (isTickUsedUp()) await yieldToEventLoop();
 }
 
-function endTurn(): void {
+function endTick(): void {
   if (heldSince === undefined) return;
   releasedAt = performance.now();
   heldMs += releasedAt - heldSince;

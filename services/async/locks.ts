@@ -15,7 +15,7 @@ export class Mutex {
   }
 
   /** Resolves once everything queued so far has settled. */
-  async settled(): Promise<void> {
+  async waitUntilSettled(): Promise<void> {
     await this.#last;
   }
 }
@@ -85,14 +85,14 @@ export class Semaphore {
   #wait(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = () => {
-        signal?.removeEventListener("abort", leave);
+        signal?.removeEventListener("abort", onAbort);
         resolve();
       };
-      const leave = () => {
+      const onAbort = () => {
         this.#waiting.splice(this.#waiting.indexOf(start), 1);
         reject(signal!.reason);
       };
-      signal?.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", onAbort, { once: true });
       this.#waiting.push(start);
     });
   }

@@ -32,7 +32,7 @@ const ENDINGS: Record<ImageType, string> = {
 };
 
 /** Returns the URL path of an attachment. */
-export function attachmentUrl(name: string): string {
+export function createAttachmentUrl(name: string): string {
   return URL_PREFIX + name;
 }
 
@@ -114,7 +114,7 @@ export function removeRow({ name, created_at }: AttachmentRow): Statement {
 
 /** Returns the statement that retains an attachment until a time. */
 export function setGracePeriod(name: string, untilMs: number): Statement {
-  return refStatement([name], "grace", String(untilMs));
+  return createRefStatement([name], "grace", String(untilMs));
 }
 
 /** Returns the statements that record an owner's references to all attachments in JSON text. */
@@ -124,7 +124,7 @@ export function addReferences(
   json: string,
 ): Statement[] {
   const names = findAttachmentNames(json);
-  return names.length === 0 ? [] : [refStatement(names, ownerKind, ownerId)];
+  return names.length === 0 ? [] : [createRefStatement(names, ownerKind, ownerId)];
 }
 
 /** Returns the statements that replace an owner's references with those to all attachments in JSON text. */
@@ -137,7 +137,7 @@ export function replaceReferences(ownerKind: "settings", ownerId: string, json: 
 
 /** Returns the statement that retains the file of a removed attachment. */
 export function retainFile({ name, created_at }: AttachmentRow): Statement {
-  return refStatement([name], "trash_file", String(created_at));
+  return createRefStatement([name], "trash_file", String(created_at));
 }
 
 /** Returns the statement that undoes `retainFile`. */
@@ -148,7 +148,7 @@ export function releaseFile({ name, created_at }: AttachmentRow): Statement {
   };
 }
 
-function refStatement(names: string[], ownerKind: string, ownerId: string): Statement {
+function createRefStatement(names: string[], ownerKind: string, ownerId: string): Statement {
   return {
     sql: "INSERT OR IGNORE INTO attachment_ref (name, owner_kind, owner_id) SELECT value, ?, ? FROM json_each(?)",
     params: [ownerKind, ownerId, JSON.stringify(names)],
@@ -169,7 +169,7 @@ export class AttachmentRows {
 
   /** Finds a name that differs from this one only in case. */
   findCaseClash(name: string): string | undefined {
-    return this.#column(
+    return this.#listColumn(
       "SELECT name FROM attachment WHERE lower(name) = lower(?) AND name <> ? LIMIT 1",
       name,
       name,
@@ -186,7 +186,7 @@ export class AttachmentRows {
 
   /** Lists the conversations that refer, or once referred, to attachments. */
   listConversations(): string[] {
-    return this.#column("SELECT DISTINCT owner_id FROM attachment_ref WHERE owner_kind = 'conversation'");
+    return this.#listColumn("SELECT DISTINCT owner_id FROM attachment_ref WHERE owner_kind = 'conversation'");
   }
 
   /** Lists unreferenced attachments whose grace period is over. */
@@ -240,7 +240,7 @@ export class AttachmentRows {
     ];
   }
 
-  #column(sql: string, ...params: SqlValue[]): string[] {
+  #listColumn(sql: string, ...params: SqlValue[]): string[] {
     return this.#db.all<Record<string, string>>(sql, ...params).map((row) => Object.values(row)[0]!);
   }
 }

@@ -2,9 +2,9 @@
 import { yieldToEventLoop } from "../async/delay.ts";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
@@ -26,14 +26,14 @@ import {
 } from "./attachment_rows.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./images/image_header.ts";
 import {
-  attachmentFile,
+  getAttachmentFile,
   getAttachmentFileName,
   readSealedFile,
   readSealedRange,
   writeSealedFile,
 } from "../storage/sealed_file.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-import { passWholeImage } from "./images/whole_image.ts";
+import { checkImageStream } from "./images/whole_image.ts";
 
 /** An attachment without its content. */
 export interface Attachment {
@@ -61,7 +61,7 @@ export interface AttachmentDeps {
   folder: string;
   /** Maximum size of a file. */
   maxBytes: number;
-  trash: { put(kind: string, title: string, record: unknown): Statement; changed(): void };
+  trash: { put(kind: string, title: string, record: unknown): Statement; publishChange(): void };
   versions: Versions;
   events: EventHub;
   log: Log;
@@ -115,7 +115,7 @@ export class Attachments {
   } {
     const row = this.#get(name);
     const { sealer } = this.#deps;
-    const file = this.#fileOf(row);
+    const file = this.#getFile(row);
     return {
       attachment: toAttachment(row),
       read: (range) => range === undefined ? readSealedFile(sealer, file) : readSealedRange(sealer, file, range),
@@ -178,7 +178,7 @@ export class Attachments {
   }
 
   /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
-  async versions(name: string): Promise<Version[]> {
+  async listVersions(name: string): Promise<Version[]> {
     this.#get(name);
     return await this.#deps.versions.list(toResource(name));
   }
@@ -191,11 +191,11 @@ export class Attachments {
       const { sealer, folder } = this.#deps;
       const before = this.#get(name);
       assertExpected(`attachment "${name}"`, expected, before?.created_at);
-      const [part, path] = [...await this.#deps.versions.parts(toResource(name), n)][0] ?? [];
+      const [part, path] = [...await this.#deps.versions.listParts(toResource(name), n)][0] ?? [];
       if (part === undefined || path === undefined) {
         throw new AppError("internal", `Version ${n} of "${name}" is missing`);
       }
-      const { aad } = attachmentFile(folder, name, parseVersionPart(part).version);
+      const { aad } = getAttachmentFile(folder, name, parseVersionPart(part).version);
       return toAttachment(
         await this.#store(name, readSealedFile(sealer, { path, aad }), { before, cause: "restore" }),
       );
@@ -208,11 +208,11 @@ export class Attachments {
       const { db, events, trash, versions } = this.#deps;
       const row = this.#get(name);
       assertExpected(`attachment "${name}"`, expected, row?.created_at);
-      const record = { ...row, versions: uuidV7() } satisfies TrashRecord;
+      const record = { ...row, versions: createUuidV7() } satisfies TrashRecord;
       await db.write([removeRow(row), retainFile(row), trash.put("attachment", name, record)]);
       await versions.moveToTrash(toResource(name), record.versions);
       events.publish({ kind: "attachment", id: name });
-      trash.changed();
+      trash.publishChange();
     });
   }
 
@@ -273,14 +273,14 @@ export class Attachments {
     if (before === undefined) this.#refuseCaseClash(name);
     const version = Math.max(now(), (before?.created_at ?? 0) + 1);
     const checked = await checkContent(source, this.#deps.maxBytes);
-    const file = this.#fileOf({ name, created_at: version });
+    const file = this.#getFile({ name, created_at: version });
     const { facts } = checked;
     // A truncated recording still plays.
-    const content = mustBeWhole && "widthPx" in facts ? passWholeImage(checked.source, facts.type) : checked.source;
+    const content = mustBeWhole && "widthPx" in facts ? checkImageStream(checked.source, facts.type) : checked.source;
     const bytes = await writeSealedFile(sealer, file, content);
     const { type, widthPx: width = null, heightPx: height = null } = facts as Partial<ImageFacts> & ContentFacts;
     const row: AttachmentRow = { name, type, bytes, width, height, created_at: version };
-    const parts = before === undefined ? [] : [{ name: toPartName(before), path: this.#fileOf(before).path }];
+    const parts = before === undefined ? [] : [{ name: toPartName(before), path: this.#getFile(before).path }];
     try {
       await versions.replace(
         toResource(name),
@@ -310,15 +310,15 @@ export class Attachments {
   }
 
   /** Each version has its own file, so that a crash between file and row leaves the old pair intact. */
-  #fileOf({ name, created_at: version }: Pick<AttachmentRow, "name" | "created_at">) {
-    return attachmentFile(this.#deps.folder, name, version);
+  #getFile({ name, created_at: version }: Pick<AttachmentRow, "name" | "created_at">) {
+    return getAttachmentFile(this.#deps.folder, name, version);
   }
 
   /** Removes the file of a version. If that fails, the next sweep removes it. */
   async #removeFile(row: AttachmentRow): Promise<void> {
-    await Deno.remove(this.#fileOf(row).path).catch((error) => {
+    await Deno.remove(this.#getFile(row).path).catch((error) => {
       if (error instanceof Deno.errors.NotFound) return;
-      this.#deps.log("warn", "Can't remove the file of an attachment", { error: messageOf(error) });
+      this.#deps.log("warn", "Can't remove the file of an attachment", { error: getErrorMessage(error) });
     });
   }
 }

@@ -2,7 +2,7 @@
 import { yieldToEventLoop } from "../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { attachmentUrl, parseAttachmentUrl } from "./attachment_rows.ts";
+import { createAttachmentUrl, parseAttachmentUrl } from "./attachment_rows.ts";
 import type { Attachments } from "./attachments.ts";
 import type { ImagePool } from "./images/image_pool.ts";
 import { sniffImage } from "./images/image_header.ts";
@@ -50,7 +50,7 @@ export async function storeInlineImages<T extends Content | null | undefined>(
   for (const part of content as Part[]) {
     const bytes = await decodeDataUrl(part);
     if (bytes === undefined || sniffImage(bytes) === undefined) moved.push(part);
-    else moved.push(withUrl(part, attachmentUrl((await parts.attachments.storeInline(bytes)).name)));
+    else moved.push(withUrl(part, createAttachmentUrl((await parts.attachments.storeInline(bytes)).name)));
   }
   return moved as T;
 }

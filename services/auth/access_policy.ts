@@ -72,7 +72,7 @@ interface AccessState {
 export interface AccessPolicy {
   readonly pairing: "open" | "code";
   /** Returns the RP ID of a host. */
-  rpIdOf(host: string): string;
+  getRpId(host: string): string;
   /**
    * Returns the caller's identity.
    *
@@ -82,7 +82,7 @@ export interface AccessPolicy {
    */
   decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
   /** Returns the state of the caller's origin. */
-  stateOf(facts: AccessFacts): Promise<AccessState>;
+  getState(facts: AccessFacts): Promise<AccessState>;
 }
 
 /** Checks the credentials of a request; sessions and tokens each have a check. */
@@ -100,7 +100,7 @@ export function createAccessPolicy(options: {
   checks?: CredentialCheck[];
 }): AccessPolicy {
   const { settings, credentials, pageOrigins, failures, ownSuffix = () => undefined, checks = [] } = options;
-  const rpIdOf = (host: string) => getRpId(host, settings.tailnetSuffix, ownSuffix());
+  const toRpId = (host: string) => getRpId(host, settings.tailnetSuffix, ownSuffix());
 
   /** Applies the rules that don't depend on enrolled passkeys. */
   function bypassOf({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
@@ -111,9 +111,9 @@ export function createAccessPolicy(options: {
   const pairing = settings.pairing === "code" ? "code" : "open";
   return {
     pairing,
-    rpIdOf,
-    async stateOf(facts) {
-      const rpId = rpIdOf(facts.host);
+    getRpId: toRpId,
+    async getState(facts) {
+      const rpId = toRpId(facts.host);
       const isPaired = await credentials.isGated(rpId);
       return { rpId, isPaired, bypass: bypassOf(facts) ?? (isPaired ? null : "grace") };
     },
@@ -126,7 +126,7 @@ export function createAccessPolicy(options: {
         }
         return identity;
       }
-      const bypass = bypassOf(facts) ?? (await credentials.isGated(rpIdOf(facts.host)) ? null : "grace");
+      const bypass = bypassOf(facts) ?? (await credentials.isGated(toRpId(facts.host)) ? null : "grace");
       const opens = bypass === "grace" && pairing === "code"
         ? route === "ceremony" || route === "setup_status"
         : bypass !== null;
@@ -197,16 +197,16 @@ export async function findOpenAddresses(
   if (!settings.loopbackAuthBypass && acceptsLoopbackPeers(settings.host) && !await isGated("localhost")) {
     open.loopback = LOOPBACK_SPELLINGS;
   }
-  const rpIdOf = (host: string) => getRpId(host, settings.tailnetSuffix, ownNode?.suffix);
+  const toRpId = (host: string) => getRpId(host, settings.tailnetSuffix, ownNode?.suffix);
   const isPlain = settings.tlsCert === null && settings.trustedProxies.length === 0;
   for (const entry of settings.allowedHosts) {
     const host = entry.toLowerCase().replace(/\.$/, "");
     if (isLoopbackEntry(host)) continue;
     if (host.startsWith("*.")) open.patterns.push(entry);
     else if (parseAddress(host.split("/")[0]!) !== undefined) open.addresses.push(entry);
-    else if (!await isGated(rpIdOf(host))) (isPlain ? open.plainNames : open.names).push(entry);
+    else if (!await isGated(toRpId(host))) (isPlain ? open.plainNames : open.names).push(entry);
   }
-  if (ownNode !== undefined && !await isGated(rpIdOf(ownNode.fqdn))) open.names.push(ownNode.fqdn);
+  if (ownNode !== undefined && !await isGated(toRpId(ownNode.fqdn))) open.names.push(ownNode.fqdn);
   open.names = [...new Set(open.names)];
   return open;
 }

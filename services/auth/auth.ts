@@ -7,7 +7,7 @@ import type { Config } from "../config/config.ts";
 import { nodeCrypto, randomToken } from "../crypto/random.ts";
 import { isOperatorProof } from "../crypto/storage_key.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { DataDir } from "../storage/data_dir.ts";
@@ -143,25 +143,25 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
   /** If a token was presented, it decides. Other schemes in the header are ignored. */
   async function checkSession(facts: AccessFacts, presented: PresentedCredentials): Promise<Identity | undefined> {
     if (presented.sessionCookie === undefined || typeof presented.bearerToken === "string") return undefined;
-    const session = await sessions.find(presented.sessionCookie, access.rpIdOf(facts.host));
+    const session = await sessions.find(presented.sessionCookie, access.getRpId(facts.host));
     if (session === undefined) return undefined;
     const { id, rpId, credentialId, renewal } = session;
     return { method: "session", sessionId: id, rpId, credentialId, renewal };
   }
 
-  async function stillCounts(identity: Identity, rpId: string): Promise<boolean> {
+  async function isStillValid(identity: Identity, rpId: string): Promise<boolean> {
     if (identity.method === "session") return await sessions.isLive(identity.sessionId);
     if (identity.method === "token") return await tokens.has(identity.tokenId);
     return identity.bypass !== "grace" || !await credentials.isGated(rpId);
   }
 
   const streams = createOpenStreams((identity, rpId) =>
-    stillCounts(identity, rpId).catch((error) => {
-      log("error", "Can't check whether a stream still has access; closing it", { error: messageOf(error) });
+    isStillValid(identity, rpId).catch((error) => {
+      log("error", "Can't check whether a stream still has access; closing it", { error: getErrorMessage(error) });
       return false;
     })
   );
-  const changed = async (id: "credentials" | "tokens") => {
+  const notifyChange = async (id: "credentials" | "tokens") => {
     // Contains no names: clients that may see the list fetch it.
     events.publish({ kind: "access", id });
     await streams.look();
@@ -183,11 +183,11 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
       await sessions.end(id);
       await streams.look();
     },
-    announceEnrolment: () => changed("credentials"),
+    announceEnrolment: () => notifyChange("credentials"),
     async revokeCredential(id) {
       await credentials.remove(id);
-      await sessions.endOfCredential(id);
-      await changed("credentials");
+      await sessions.endByCredential(id);
+      await notifyChange("credentials");
     },
     async listCredentials() {
       return [...await credentials.load()].reverse();
@@ -195,12 +195,12 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     listTokens: tokens.list,
     async mintToken(label, scope) {
       const minted = await tokens.mint(label, scope);
-      await changed("tokens");
+      await notifyChange("tokens");
       return minted;
     },
     async revokeToken(id) {
       await tokens.revoke(id);
-      await changed("tokens");
+      await notifyChange("tokens");
     },
     async close() {
       streams.close();
@@ -272,14 +272,14 @@ export interface OpenStreams {
   close(): void;
 }
 
-/** @param stillCounts Returns whether an identity still has access. */
-function createOpenStreams(stillCounts: (identity: Identity, rpId: string) => Promise<boolean>): OpenStreams {
+/** @param isStillValid Returns whether an identity still has access. */
+function createOpenStreams(isStillValid: (identity: Identity, rpId: string) => Promise<boolean>): OpenStreams {
   const streams = new Set<{ identity: Identity; rpId: string; ending: AbortController }>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
   async function look(): Promise<void> {
     for (const stream of [...streams]) {
-      if (await stillCounts(stream.identity, stream.rpId)) continue;
+      if (await isStillValid(stream.identity, stream.rpId)) continue;
       stream.ending.abort();
       release(stream);
     }

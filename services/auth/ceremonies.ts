@@ -2,7 +2,7 @@
 import { randomToken } from "../crypto/random.ts";
 import { getClientKey } from "./hosts.ts";
 import { Buffer } from "node:buffer";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { CredentialRecord } from "./credential_stores.ts";
 
 /** Lifetime of a challenge (docs/protocols/auth.md#ceremonies). */
@@ -232,7 +232,7 @@ export async function verifyLogin(
     }
     return { counter: authenticationInfo.newCounter };
   } catch (error) {
-    return { refusal: messageOf(error) };
+    return { refusal: getErrorMessage(error) };
   }
 }
 

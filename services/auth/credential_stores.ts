@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import { isLoopbackName } from "./hosts.ts";
 import { openSealedDocument } from "../storage/documents/sealed_document.ts";
 import { isJsonObject } from "../json/type_guards.ts";
-import { nodeCrypto, randomToken, uuidV7 } from "../crypto/random.ts";
+import { createUuidV7, nodeCrypto, randomToken } from "../crypto/random.ts";
 
 /** A registered passkey. */
 export interface CredentialRecord {
@@ -47,7 +47,7 @@ export interface CredentialStore {
    */
   isGated(rpId: string): Promise<boolean>;
   /** Returns every RP ID with a passkey. @throws {AppError} `internal` if the file can't be read. */
-  gatedRpIds(): Promise<readonly string[]>;
+  listGatedRpIds(): Promise<readonly string[]>;
   /**
    * Returns all records; none if there is no file.
    *
@@ -88,7 +88,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
     parse: parseDocument,
     untilRepaired: "every address requires sign-in",
   });
-  const present = async () => {
+  const listPresent = async () => {
     const content = await document.read();
     if (content instanceof AppError) throw content;
     return content ?? { credentials: [], gated_rp_ids: [] };
@@ -97,21 +97,21 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
   return {
     async isGated(rpId) {
       const content = await document.read();
-      return content instanceof AppError || (content !== undefined && gates(content.gated_rp_ids, rpId));
+      return content instanceof AppError || (content !== undefined && isGatedBy(content.gated_rp_ids, rpId));
     },
-    async gatedRpIds() {
-      return (await present()).gated_rp_ids;
+    async listGatedRpIds() {
+      return (await listPresent()).gated_rp_ids;
     },
     async load() {
-      return (await present()).credentials;
+      return (await listPresent()).credentials;
     },
     async find(id) {
-      return (await present()).credentials.find((record) => record.id === id);
+      return (await listPresent()).credentials.find((record) => record.id === id);
     },
     async add(record, mustBeFirst) {
       await document.change((current) => {
         const { credentials, gated_rp_ids } = current ?? { credentials: [], gated_rp_ids: [] };
-        if (mustBeFirst && gates(gated_rp_ids, record.rp_id)) {
+        if (mustBeFirst && isGatedBy(gated_rp_ids, record.rp_id)) {
           throw new AppError(
             "conflict",
             `Can't add the passkey: another device just added the first one for "${record.rp_id}"`,
@@ -160,7 +160,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
  * Reports whether a list of RP IDs gates one. Browsers can't create passkeys for `127.0.0.1` or `[::1]`, so a passkey
  * for any loopback name gates them all; otherwise their grace period would never end.
  */
-function gates(gatedRpIds: readonly string[], rpId: string): boolean {
+function isGatedBy(gatedRpIds: readonly string[], rpId: string): boolean {
   return gatedRpIds.includes(rpId) || (isLoopbackName(rpId) && gatedRpIds.some(isLoopbackName));
 }
 
@@ -255,7 +255,7 @@ export function createTokenStore(options: {
   let writtenAtMs = now();
   let writing: Promise<void> = Promise.resolve();
 
-  const present = async () => {
+  const listPresent = async () => {
     const content = await document.read();
     if (content instanceof AppError) throw content;
     return content ?? new Map<string, TokenRecord>();
@@ -298,13 +298,13 @@ export function createTokenStore(options: {
       return !(content instanceof AppError) && [...content?.values() ?? []].some((record) => record.id === id);
     },
     async list() {
-      return [...(await present()).values()].map(withUse).reverse();
+      return [...(await listPresent()).values()].map(withUse).reverse();
     },
     async mint(label, scope = "all") {
       const token = PREFIX + randomToken(RANDOM_BYTES);
       const createdAt = new Date(now()).toISOString();
       const record: TokenRecord = {
-        id: uuidV7(),
+        id: createUuidV7(),
         label,
         scope,
         hash: hashOf(token),

@@ -69,13 +69,13 @@ export function createEnrolmentCodes(options: {
   const clients = new Map<string, { wrongTries: number; endsAtMs: number }>();
 
   function add(kind: Code["kind"], rpId: string | undefined, endsAtMs: number): Code {
-    const code = { kind, text: randomCode(), rpId, endsAtMs, wrongTries: 0 };
+    const code = { kind, text: createCode(), rpId, endsAtMs, wrongTries: 0 };
     codes.add(code);
     return code;
   }
 
   function addPairingCode(): void {
-    if (announcePairingCode !== undefined) announcePairingCode(shown(add("pairing", undefined, Infinity).text));
+    if (announcePairingCode !== undefined) announcePairingCode(formatCode(add("pairing", undefined, Infinity).text));
   }
 
   function remove(code: Code): void {
@@ -102,7 +102,7 @@ export function createEnrolmentCodes(options: {
       const invites = [...codes].filter(({ kind }) => kind === "invite");
       if (invites.length >= MAX_INVITES) codes.delete(invites[0]!);
       const { text, endsAtMs } = add("invite", rpId, now() + INVITE_MS);
-      return { code: shown(text), expiresAtMs: endsAtMs };
+      return { code: formatCode(text), expiresAtMs: endsAtMs };
     },
     check(given, { rpId, isInGrace }, address) {
       const client = getClientKey(address);
@@ -112,7 +112,7 @@ export function createEnrolmentCodes(options: {
           retryAfterSeconds: (tries.endsAtMs - now()) / 1000,
         });
       }
-      const text = normalized(given);
+      const text = normalizeCode(given);
       const code = [...codes].find((each) =>
         isSameText(each.text, text) && each.endsAtMs > now() && (each.rpId ?? rpId) === rpId &&
         (each.kind === "invite" || isInGrace)
@@ -133,16 +133,16 @@ export function createEnrolmentCodes(options: {
   };
 }
 
-function randomCode(): string {
+function createCode(): string {
   return Array.from(randomBytes(CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
 }
 
-function shown(text: string): string {
+function formatCode(text: string): string {
   return `${text.slice(0, CODE_LENGTH / 2)}-${text.slice(CODE_LENGTH / 2)}`;
 }
 
 /** Normalizes a typed code: case, spaces and look-alike letters. */
-function normalized(given: string): string {
+function normalizeCode(given: string): string {
   return given.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
 }
 
@@ -152,7 +152,7 @@ function isSameText(one: string, other: string): boolean {
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Number of hours that `recent` covers. */
+/** Number of hours that `countRecent` covers. */
 const HOURS = 24;
 const WINDOW_MS = 5 * 60 * 1000;
 /** Failures per address and window before a 429 response. */
@@ -176,10 +176,10 @@ export interface FailureLimiter {
    * @returns `failure`, or `too_many_requests` above the limit.
    */
   count(address: string, failure: AppError, attempt: RefusedAttempt): AppError;
-  /** Logs a refused sign-in that another limit covers. It counts for `recent` only. */
+  /** Logs a refused sign-in that another limit covers. It counts for `countRecent` only. */
   record(address: string, attempt: RefusedAttempt): void;
   /** Returns how many sign-ins were refused in the last 24 hours, or since the start if that is later. */
-  recent(): number;
+  countRecent(): number;
 }
 
 /** A refused sign-in, for the log. */
@@ -196,7 +196,7 @@ export function createFailureLimiter(now: () => number, log: Log): FailureLimite
   /** Refusals by hour since 1970. */
   const hours = new Map<number, number>();
 
-  const fresh = (): Window => ({ count: 0, endsAtMs: now() + WINDOW_MS });
+  const createWindow = (): Window => ({ count: 0, endsAtMs: now() + WINDOW_MS });
   // If the clock is set back, the window must not become longer.
   const isOver = ({ endsAtMs }: Window) => endsAtMs <= now() || endsAtMs > now() + WINDOW_MS;
 
@@ -218,9 +218,9 @@ export function createFailureLimiter(now: () => number, log: Log): FailureLimite
       if (window === undefined || isOver(window)) {
         clients.delete(key);
         if (clients.size >= MAX_CLIENTS) clients.delete(clients.keys().next().value!);
-        clients.set(key, window = fresh());
+        clients.set(key, window = createWindow());
       }
-      if (isOver(all)) all = fresh();
+      if (isOver(all)) all = createWindow();
       window.count++;
       all.count++;
       const full = window.count > MAX_PER_CLIENT ? window : all.count > MAX_IN_ALL ? all : undefined;
@@ -230,7 +230,7 @@ export function createFailureLimiter(now: () => number, log: Log): FailureLimite
         cause: failure,
       });
     },
-    recent() {
+    countRecent() {
       const oldest = Math.floor(now() / HOUR_MS) - HOURS;
       return [...hours].reduce((sum, [hour, count]) => hour > oldest ? sum + count : sum, 0);
     },

@@ -28,7 +28,7 @@ const HOST_PATTERN = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::(\d
 export function parseHost(text: string): HostAndPort {
   const match = text.length <= 300 ? HOST_PATTERN.exec(text.toLowerCase()) : null;
   const port = match?.[2] === undefined ? undefined : Number(match[2]);
-  const host = match === null ? undefined : canonicalHost(match[1]!);
+  const host = match === null ? undefined : normalizeHost(match[1]!);
   if (host === undefined || (port !== undefined && port > 65535)) {
     throw new AppError(
       "invalid_request",
@@ -38,7 +38,7 @@ export function parseHost(text: string): HostAndPort {
   return { host, port };
 }
 
-function canonicalHost(text: string): string | undefined {
+function normalizeHost(text: string): string | undefined {
   if (!text.startsWith("[")) return text;
   // A mapped address stays an IPv6 address here, as in the origins that browsers send. isLoopbackName recognizes it.
   return URL.canParse(`http://${text}`) ? new URL(`http://${text}`).hostname : undefined;
@@ -69,7 +69,7 @@ export interface HostPolicy {
   /** Returns whether a host can use every route. */
   isAllowed(facts: HostFacts): boolean;
   /** Returns whether a host can use at least the status and ceremonies, so that a new origin can add a passkey. */
-  opensCeremonies(facts: HostFacts): boolean;
+  allowsCeremonies(facts: HostFacts): boolean;
   /** Returns whether an RP ID belongs to a listed host, Parlor's own node or this machine. */
   ownsRpId(rpId: string): boolean;
 }
@@ -89,7 +89,7 @@ export function createHostPolicy(options: {
   const entries = allowedHosts.map((entry) => entry.toLowerCase().replace(/\.$/, ""));
   const names = new Set(entries.filter((entry) => !entry.startsWith("*.") && parseAddress(entry) === undefined));
   const suffixes = entries.filter((entry) => entry.startsWith("*.")).map((entry) => entry.slice(1));
-  const isListedAddress = addressMatcher(entries);
+  const isListedAddress = createAddressMatcher(entries);
 
   function isAllowed({ host, isLocal, listener }: HostFacts): boolean {
     if (isLoopbackName(host) && isLocal) return true;
@@ -110,7 +110,7 @@ export function createHostPolicy(options: {
 
   return {
     isAllowed,
-    opensCeremonies(facts) {
+    allowsCeremonies(facts) {
       if (isAllowed(facts)) return true;
       if (isLoopbackName(facts.host)) return false;
       return !isOwnedRpId(getRpId(facts.host, tailnetSuffix, ownNode()?.suffix));
@@ -185,7 +185,7 @@ export function isLoopbackAddress(text: string): boolean {
  *
  * @returns A function of a canonical address, or of an IP literal host.
  */
-export function addressMatcher(items: readonly string[]): (address: string) => boolean {
+export function createAddressMatcher(items: readonly string[]): (address: string) => boolean {
   const ranges = items.flatMap((item): [Address, number][] => {
     const [base, bits] = item.split("/") as [string, string?];
     const address = parseAddress(base);

@@ -4,7 +4,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/server";
 import { randomToken } from "../crypto/random.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Identity } from "./access_policy.ts";
 import {
@@ -107,7 +107,7 @@ export function createPasskeys(options: {
   const registrations: Challenges<PendingRegistration> = createChallenges(now);
   const logins: Challenges<true> = createChallenges(now);
 
-  async function rightToEnrol(caller: CeremonyCaller, code: string | undefined): Promise<EnrolmentRight> {
+  async function getEnrolmentRight(caller: CeremonyCaller, code: string | undefined): Promise<EnrolmentRight> {
     const { identity, rpId, clientAddress } = caller;
     if (identity.method === "session") return { kind: "session" };
     if (hasBypass(identity)) return { kind: "bypass" };
@@ -142,7 +142,7 @@ export function createPasskeys(options: {
 
   async function assertRoomForUnlisted({ isHostListed, rpId }: CeremonyCaller): Promise<void> {
     if (isHostListed) return;
-    const held = (await credentials.gatedRpIds()).filter((each) => !hosts.ownsRpId(each));
+    const held = (await credentials.listGatedRpIds()).filter((each) => !hosts.ownsRpId(each));
     if (!held.includes(rpId) && held.length >= MAX_UNLISTED_RP_IDS) {
       throw new AppError(
         "too_many_requests",
@@ -162,7 +162,7 @@ export function createPasskeys(options: {
 
   return {
     async beginRegistration(caller, { name, code }) {
-      const right = await rightToEnrol(caller, code);
+      const right = await getEnrolmentRight(caller, code);
       const known = await credentials.load();
       const own = known.filter(({ rp_id }) => rp_id === caller.rpId);
       if (own.length >= MAX_PER_RP_ID) {
@@ -197,16 +197,19 @@ export function createPasskeys(options: {
       const challenge = getChallenge(answer.response.clientDataJSON);
       const pending = registrations.take(challenge, getScope("register", caller));
       if (pending === undefined) {
-        await rightToEnrol(caller, undefined);
+        await getEnrolmentRight(caller, undefined);
         throw new AppError(
           "invalid_request",
           "Can't add the passkey: the registration is unknown or expired. Start again",
         );
       }
       await assertRightHolds(pending.right, caller);
-      const { id, publicKey, counter, transports } = await verifyRegistration(answer, expected(caller, challenge))
+      const { id, publicKey, counter, transports } = await verifyRegistration(
+        answer,
+        createExpectation(caller, challenge),
+      )
         .catch((error) => {
-          const reason = messageOf(error instanceof AppError ? error.cause : error);
+          const reason = getErrorMessage(error instanceof AppError ? error.cause : error);
           log("warn", "Refused to register a passkey", { client: caller.clientAddress, reason: reason.slice(0, 200) });
           throw error;
         });
@@ -243,7 +246,7 @@ export function createPasskeys(options: {
       const found = await credentials.find(answer.id);
       const credential = found?.rp_id === caller.rpId ? found : undefined;
       const result = isUnderWay
-        ? await verifyLogin(answer, expected(caller, challenge), credential)
+        ? await verifyLogin(answer, createExpectation(caller, challenge), credential)
         : { refusal: "the ceremony is unknown, used or expired" };
       const refuse = (reason: string) => {
         const refusal = new AppError("unauthenticated", "Can't sign in: the passkey wasn't accepted");
@@ -266,6 +269,6 @@ function getScope(kind: CeremonyScope["kind"], { rpId, origin, browser }: Ceremo
   return { kind, rpId, origin, browser };
 }
 
-function expected({ origin, rpId }: CeremonyCaller, challenge: string) {
+function createExpectation({ origin, rpId }: CeremonyCaller, challenge: string) {
   return { challenge, origin, rpId };
 }

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { nodeCrypto, randomToken } from "../crypto/random.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { CredentialRecord, CredentialStore } from "./credential_stores.ts";
@@ -51,7 +51,7 @@ export interface Sessions {
   isLive(id: string): Promise<boolean>;
   end(id: string): Promise<void>;
   /** Ends all sessions of a passkey. */
-  endOfCredential(credentialId: string): Promise<void>;
+  endByCredential(credentialId: string): Promise<void>;
 }
 
 interface Session {
@@ -100,7 +100,7 @@ export async function openSessions(options: {
   const verified = new Map<string, SessionClaims>();
 
   /** Reads the current key. A changed key ends every session. */
-  async function currentKey(): Promise<Uint8Array | undefined> {
+  async function loadCurrentKey(): Promise<Uint8Array | undefined> {
     const found = await key.read();
     if (found === presentKey) return found;
     presentKey = found;
@@ -117,7 +117,7 @@ export async function openSessions(options: {
     }
   }
 
-  function claimsOf(found: Uint8Array, cookie: string): SessionClaims | undefined {
+  function verifyCookie(found: Uint8Array, cookie: string): SessionClaims | undefined {
     const known = verified.get(cookie);
     if (known !== undefined) return known;
     const claims = readSession(found, cookie);
@@ -128,7 +128,7 @@ export async function openSessions(options: {
   }
 
   /** Finds a valid session. Drops it if it's expired or its passkey is gone. */
-  async function standing(id: string): Promise<Session | undefined> {
+  async function findValid(id: string): Promise<Session | undefined> {
     const session = sessions.get(id);
     if (session === undefined) return undefined;
     const nowMs = now();
@@ -152,12 +152,12 @@ export async function openSessions(options: {
     }
     session.writtenAtMs = session.seenAtMs;
     db.write([{ sql: "UPDATE session SET seen_at = ? WHERE id = ?", params: [session.seenAtMs, session.id] }])
-      .catch((error) => log("warn", "Can't save when a session was last used", { error: messageOf(error) }));
+      .catch((error) => log("warn", "Can't save when a session was last used", { error: getErrorMessage(error) }));
   }
 
   return {
     async open({ rpId, credentialId }, lifetimeMs) {
-      const found = await currentKey();
+      const found = await loadCurrentKey();
       if (found === undefined) {
         throw new AppError("internal", "Can't sign in: the file session-key can't be used. See the server's log");
       }
@@ -174,10 +174,10 @@ export async function openSessions(options: {
       return signSession(found, { id: session.id, rp_id: rpId, credential_id: credentialId, issued });
     },
     async find(cookie, rpId) {
-      const found = await currentKey();
-      const claims = found && claimsOf(found, cookie);
+      const found = await loadCurrentKey();
+      const claims = found && verifyCookie(found, cookie);
       if (found === undefined || claims?.rp_id !== rpId) return undefined;
-      const session = await standing(claims.id);
+      const session = await findValid(claims.id);
       if (session === undefined) return undefined;
       noteSeen(session);
       const { id, credentialId } = session;
@@ -185,13 +185,13 @@ export async function openSessions(options: {
       return { id, rpId, credentialId, renewal: signSession(found, { ...claims, issued: now() }) };
     },
     async isLive(id) {
-      return await currentKey() !== undefined && await standing(id) !== undefined;
+      return await loadCurrentKey() !== undefined && await findValid(id) !== undefined;
     },
     async end(id) {
       const session = sessions.get(id);
       if (session !== undefined) await drop([session]);
     },
-    async endOfCredential(credentialId) {
+    async endByCredential(credentialId) {
       await drop([...sessions.values()].filter((session) => session.credentialId === credentialId));
     },
   };
@@ -282,7 +282,7 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
       reading ??= refresh().catch((error) => {
         // Cached, so that an unusable file is reported once and not read for every request.
         if (state?.id !== seen.id) {
-          log("error", `${messageOf(error)}; all sessions are invalid until the file is repaired or removed`);
+          log("error", `${getErrorMessage(error)}; all sessions are invalid until the file is repaired or removed`);
         }
         state = seen;
         key = undefined;

@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { randomToken } from "../crypto/random.ts";
 import { bytesOfFile } from "../crypto/sealed_pieces.ts";
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { TEMPORARY_ENDING, toFileError, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/sqlite.ts";
-import { type ArchiveEntry, backupBytes, openBackup } from "./backup_file.ts";
+import { type ArchiveEntry, openBackup, streamBackup } from "./backup_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { DatabaseSync } from "node:sqlite";
 
@@ -70,8 +70,8 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   const key = passphrase === undefined ? { storageKey } : { passphrase };
   let rows: RowCounts | undefined;
   const onDatabase = (copy: string) => void (rows = countRows(copy));
-  const entries = digestPieces(packEntries(request, onDatabase), digests, took);
-  await writeChunksAtomic(path, backupBytes({ version, nowMs }, key, entries));
+  const entries = streamWithDigest(packEntries(request, onDatabase), digests, took);
+  await writeChunksAtomic(path, streamBackup({ version, nowMs }, key, entries));
   try {
     await checkBackup(request, digests, took);
   } catch (error) {
@@ -115,10 +115,10 @@ async function checkBackup(
   digests: Map<string, string>,
   took: Took,
 ): Promise<void> {
-  const keys = { passphrase: () => Promise.resolve(passphrase!), storageKey: () => Promise.resolve(storageKey) };
+  const keys = { getPassphrase: () => Promise.resolve(passphrase!), getStorageKey: () => Promise.resolve(storageKey) };
   using backup = await openBackup(path, keys);
   const found = new Map<string, string>();
-  for await (const entry of digestPieces(backup.entries, found, took)) for await (const _ of entry.content);
+  for await (const entry of streamWithDigest(backup.entries, found, took)) for await (const _ of entry.content);
   const isSame = found.size === digests.size && [...digests].every(([name, digest]) => found.get(name) === digest);
   if (!isSame) throw new AppError("internal", `The backup "${path}" doesn't match what was written to it`);
 }
@@ -163,7 +163,7 @@ async function* packFile(from: string, path: string): AsyncGenerator<ArchiveEntr
     file = await Deno.open(from);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return; // removed since it was listed
-    throw fileError(`Can't back up "${from}"`, cause);
+    throw toFileError(`Can't back up "${from}"`, cause);
   }
   try {
     const { size, mtime } = await file.stat();
@@ -173,7 +173,7 @@ async function* packFile(from: string, path: string): AsyncGenerator<ArchiveEntr
   }
 }
 
-async function* digestPieces(
+async function* streamWithDigest(
   entries: AsyncIterable<ArchiveEntry>,
   digests: Map<string, string>,
   took: Took,
@@ -253,11 +253,11 @@ export async function* listDataFiles(dataDir: string): AsyncGenerator<DataFile> 
   for await (const { name } of Deno.readDir(dataDir)) {
     // The database with its log and copies from before upgrades.
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME)) continue;
-    yield* filesBelow(dataDir, name);
+    yield* walkFiles(dataDir, name);
   }
 }
 
-async function* filesBelow(dataDir: string, path: string): AsyncGenerator<DataFile> {
+async function* walkFiles(dataDir: string, path: string): AsyncGenerator<DataFile> {
   if (path.endsWith(TEMPORARY_ENDING)) return;
   const info = await Deno.lstat(join(dataDir, path)).catch(ignoreGone);
   if (info?.isFile) {
@@ -265,7 +265,7 @@ async function* filesBelow(dataDir: string, path: string): AsyncGenerator<DataFi
   }
   if (!info?.isDirectory) return;
   const names = await Array.fromAsync(Deno.readDir(join(dataDir, path)), ({ name }) => name).catch(ignoreGone) ?? [];
-  for (const name of names) yield* filesBelow(dataDir, `${path}/${name}`);
+  for (const name of names) yield* walkFiles(dataDir, `${path}/${name}`);
 }
 
 function ignoreGone(error: unknown): undefined {
@@ -302,7 +302,7 @@ export function countRows(path: string): RowCounts {
       recordings: count("attachment WHERE type LIKE 'audio/%'"),
     };
   } catch (cause) {
-    throw new AppError("internal", `Can't count what is in "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't count what is in "${path}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
@@ -319,7 +319,7 @@ export function countFiles(paths: Iterable<string>): FileCounts {
 }
 
 /** Writes the numbers as text: `"12 chats, 3 characters, 1 persona"`. */
-export function contentsText(contents: BackupContents): string {
+export function formatContents(contents: BackupContents): string {
   const { chats, characters, personas, lorebooks, images, recordings, voices } = contents;
   const counts = { chats, characters, personas, lorebooks, images, recordings, voices };
   const parts = Object.entries(counts).filter(([, count]) => count > 0)

@@ -4,7 +4,7 @@ import { isPassphraseSeal, openWithPassphrase, type PassphraseSeal, sealWithPass
 import { randomBytes } from "../crypto/random.ts";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import { type Aad, createSealer, type PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
 /** The unencrypted header of a backup. */
@@ -20,9 +20,9 @@ export interface BackupHead {
 /** Keys to open a backup. */
 interface BackupKeys {
   /** Called only if the backup needs it. */
-  passphrase?(): Promise<string>;
+  getPassphrase?(): Promise<string>;
   /** Returns the storage key, or `undefined` if there is none. */
-  storageKey?(): Promise<Uint8Array | undefined>;
+  getStorageKey?(): Promise<Uint8Array | undefined>;
 }
 
 /** A backup opened for reading. */
@@ -38,7 +38,7 @@ const MAX_HEAD_BYTES = 4096;
 const PURPOSE = "backup";
 
 /** Writes a backup as a stream of bytes, for an atomic write. */
-export async function* backupBytes(
+export async function* streamBackup(
   about: { version: string; nowMs: number },
   key: { passphrase: string } | { storageKey: Uint8Array },
   entries: AsyncIterable<ArchiveEntry>,
@@ -68,7 +68,7 @@ export async function openBackup(path: string, keys: BackupKeys): Promise<OpenBa
   try {
     file = await Deno.open(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Can't read the backup "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the backup "${path}": ${getErrorMessage(cause)}`, { cause });
   }
   try {
     const { line, head } = await readHead(file, path);
@@ -93,12 +93,13 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
   }
   const [, line, json] = /^(parlor backup (\{.*\})\n)/.exec(text) ?? [];
   if (line === undefined) throw new AppError("unprocessable", `Can't read "${path}": it isn't a Parlor backup`);
-  const damaged = () => new AppError("unprocessable", `Can't read the backup "${path}": its header is damaged`);
+  const createDamagedError = () =>
+    new AppError("unprocessable", `Can't read the backup "${path}": its header is damaged`);
   let head: unknown;
   try {
     head = JSON.parse(json!);
   } catch {
-    throw damaged();
+    throw createDamagedError();
   }
   if (isJsonObject(head) && typeof head.format === "number" && head.format > 1 && typeof head.version === "string") {
     throw new AppError(
@@ -106,7 +107,7 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
       `Can't read "${path}": it was created by a newer Parlor (${head.version}). Use that version`,
     );
   }
-  if (!isBackupHead(head)) throw damaged();
+  if (!isBackupHead(head)) throw createDamagedError();
   return { line, head };
 }
 
@@ -117,12 +118,12 @@ function isBackupHead(head: unknown): head is BackupHead {
 
 async function deriveKey({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
   if (key !== "storage_key") {
-    if (keys.passphrase === undefined) {
+    if (keys.getPassphrase === undefined) {
       throw new AppError("invalid_request", `Can't open "${path}": its passphrase is required`);
     }
-    return await openWithPassphrase(await keys.passphrase(), key);
+    return await openWithPassphrase(await keys.getPassphrase(), key);
   }
-  const storageKey = await keys.storageKey?.();
+  const storageKey = await keys.getStorageKey?.();
   if (storageKey !== undefined) return storageKey;
   throw new AppError(
     "invalid_request",
@@ -167,7 +168,7 @@ const encoder = new TextEncoder();
 async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): AsyncGenerator<Uint8Array> {
   let count = 0;
   for await (const { path, sizeBytes, mtimeMs, content } of entries) {
-    yield headBytes({ path, size: sizeBytes, mtime: mtimeMs });
+    yield encodeHead({ path, size: sizeBytes, mtime: mtimeMs });
     let written = 0;
     for await (const chunk of content) {
       written += chunk.byteLength;
@@ -181,7 +182,7 @@ async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): AsyncGenerat
     }
     count++;
   }
-  yield headBytes({ end: true, entries: count });
+  yield encodeHead({ end: true, entries: count });
 }
 
 /**
@@ -194,7 +195,7 @@ async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGenerator<A
   for (let count = 0;; count++) {
     const head = await readEntryHead(bytes);
     if ("end" in head) {
-      if (head.entries !== count || !await bytes.isAtEnd()) throw damaged("the last entry is wrong");
+      if (head.entries !== count || !await bytes.isAtEnd()) throw createDamagedError("the last entry is wrong");
       return;
     }
     const content = bytes.take(head.size);
@@ -203,7 +204,7 @@ async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGenerator<A
   }
 }
 
-function headBytes(head: Head): Uint8Array {
+function encodeHead(head: Head): Uint8Array {
   const text = encoder.encode(JSON.stringify(head));
   const bytes = new Uint8Array(LENGTH_BYTES + text.byteLength);
   new DataView(bytes.buffer).setUint32(0, text.byteLength);
@@ -212,14 +213,14 @@ function headBytes(head: Head): Uint8Array {
 }
 
 async function readEntryHead(bytes: ByteSource): Promise<Head> {
-  const length = await bytes.exactly(LENGTH_BYTES);
+  const length = await bytes.readExactly(LENGTH_BYTES);
   const size = new DataView(length.buffer, length.byteOffset).getUint32(0);
-  if (size > MAX_ENTRY_HEAD_BYTES) throw damaged("the header of a file is too long");
-  const head = JSON.parse(new TextDecoder().decode(await bytes.exactly(size)));
+  if (size > MAX_ENTRY_HEAD_BYTES) throw createDamagedError("the header of a file is too long");
+  const head = JSON.parse(new TextDecoder().decode(await bytes.readExactly(size)));
   const isFile = typeof head.path === "string" && Number.isSafeInteger(head.size) && head.size >= 0 &&
     (head.mtime === undefined || Number.isSafeInteger(head.mtime));
   if (!isFile && !(head.end === true && Number.isSafeInteger(head.entries))) {
-    throw damaged("the header of a file is invalid");
+    throw createDamagedError("the header of a file is invalid");
   }
   return head;
 }
@@ -233,7 +234,7 @@ class ByteSource {
     this.#iterator = source[Symbol.asyncIterator]();
   }
 
-  async exactly(size: number): Promise<Uint8Array> {
+  async readExactly(size: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(size);
     let at = 0;
     for await (const part of this.take(size)) {
@@ -245,7 +246,7 @@ class ByteSource {
 
   async *take(size: number): AsyncGenerator<Uint8Array> {
     for (let left = size; left > 0;) {
-      if (!await this.#fill()) throw damaged("the file is truncated");
+      if (!await this.#fill()) throw createDamagedError("the file is truncated");
       const part = this.#rest.subarray(0, left);
       this.#rest = this.#rest.subarray(part.byteLength);
       left -= part.byteLength;
@@ -267,6 +268,6 @@ class ByteSource {
   }
 }
 
-function damaged(found: string): AppError {
+function createDamagedError(found: string): AppError {
   return new AppError("unprocessable", `Can't read the backup: ${found}`);
 }

@@ -4,7 +4,7 @@ import { type Config, saveConfigKey } from "../config/config.ts";
 import type { ConfigKeyName } from "../config/config_keys.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { toFileError } from "../storage/atomic_file.ts";
 import { startWatched } from "../process/supervised_process.ts";
 
 /** How often backups are made automatically. */
@@ -76,22 +76,22 @@ export async function prepareBackupFolder(path: string, dataDir: string): Promis
     if (cause instanceof Deno.errors.NotFound) {
       throw invalid(`"${dirname(asked)}" doesn't exist on the server. Is the disk mounted?`);
     }
-    throw fileError(`Can't open the folder "${dirname(asked)}"`, cause);
+    throw toFileError(`Can't open the folder "${dirname(asked)}"`, cause);
   });
   const target = join(parent, basename(asked));
   const folder = await Deno.realPath(target).catch((cause) => {
     if (cause instanceof Deno.errors.NotFound) return target;
-    throw fileError(`Can't open the folder "${asked}"`, cause);
+    throw toFileError(`Can't open the folder "${asked}"`, cause);
   });
   const data = await Deno.realPath(dataDir);
   if (`${folder}/`.startsWith(`${data}/`)) {
     throw invalid(`"${asked}" is inside the data folder, so both would be lost together`);
   }
   await Deno.mkdir(folder, { mode: 0o700 }).catch((cause) => {
-    if (!(cause instanceof Deno.errors.AlreadyExists)) throw fileError(`Can't create the folder "${asked}"`, cause);
+    if (!(cause instanceof Deno.errors.AlreadyExists)) throw toFileError(`Can't create the folder "${asked}"`, cause);
   });
   const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
-    throw fileError(`Can't list the folder "${asked}"`, cause);
+    throw toFileError(`Can't list the folder "${asked}"`, cause);
   });
   const other = names.find((name) => !BACKUP_NAME.test(name) && !HARMLESS_NAMES.has(name));
   if (other !== undefined) {
@@ -108,7 +108,7 @@ async function assertWritable(folder: string, asked: string): Promise<void> {
   try {
     await Deno.writeFile(probe, new Uint8Array(1), { createNew: true, mode: 0o600 });
   } catch (cause) {
-    throw fileError(`Can't write to the folder "${asked}"`, cause);
+    throw toFileError(`Can't write to the folder "${asked}"`, cause);
   } finally {
     await Deno.remove(probe).catch(() => {});
   }
@@ -136,7 +136,7 @@ export function getBackupName(nowMs: number, isAsked: boolean): string {
 }
 
 /** Returns when a backup was made, in milliseconds since 1970. @param name Matches `BACKUP_NAME`. */
-export function backupTimeOf(name: string): number {
+export function parseBackupTime(name: string): number {
   const [, date, hour, minute, second] = BACKUP_NAME.exec(name)!;
   return Date.parse(`${date}T${hour}:${minute}:${second}Z`);
 }

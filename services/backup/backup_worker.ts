@@ -1,5 +1,5 @@
 /** Creates a backup off the serving thread, then ends. `backups.ts` starts it. */
-import { AppError, type ErrorCode, messageOf } from "../errors.ts";
+import { AppError, type ErrorCode, getErrorMessage } from "../errors.ts";
 import { type BackupReport, type BackupRequest, makeBackup } from "./backup.ts";
 
 /** Messages to the Worker: the request, then possibly a cancellation. */
@@ -37,6 +37,6 @@ async function run(request: BackupRequest, signal: AbortSignal): Promise<BackupA
     return { report: await makeBackup(request, { signal, progress }) };
   } catch (error) {
     const code = error instanceof AppError ? error.code : "internal";
-    return { failure: { code, message: messageOf(error) } };
+    return { failure: { code, message: getErrorMessage(error) } };
   }
 }

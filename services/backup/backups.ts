@@ -1,21 +1,21 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { join, resolve } from "node:path";
 import { Mutex } from "../async/locks.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
-import { fileError, fileExists } from "../storage/atomic_file.ts";
+import { isExistingFile, toFileError } from "../storage/atomic_file.ts";
 import {
   AFTER_BACKUP_TIMEOUT_MS,
   assertMounted,
   type BackupSettings,
-  backupTimeOf,
   DAILY_NAME,
   getBackupName,
+  parseBackupTime,
   prepareBackupFolder,
   runAfterBackup,
 } from "./backup_settings.ts";
-import { type BackupReport, type BackupRequest, type BackupWatch, contentsText } from "./backup.ts";
+import { type BackupReport, type BackupRequest, type BackupWatch, formatContents } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
 
 /** Dependencies and settings. */
@@ -98,7 +98,7 @@ export class Backups {
   }
 
   /** Returns where backups go and how often, and what of it can't be changed. */
-  settings(): BackupSettings & { fixed: readonly (keyof BackupSettings)[] } {
+  getSettings(): BackupSettings & { fixed: readonly (keyof BackupSettings)[] } {
     return { ...this.#settings, fixed: this.#options.fixed };
   }
 
@@ -146,7 +146,7 @@ export class Backups {
   async list(): Promise<BackupFile[]> {
     const { folder } = this.#settings;
     if (folder === null) return [];
-    const files = (await this.#names(NAME)).map(async (name): Promise<BackupFile[]> => {
+    const files = (await this.#listNames(NAME)).map(async (name): Promise<BackupFile[]> => {
       const info = await Deno.stat(join(folder, name)).catch(() => undefined); // removed a moment ago
       if (!info?.isFile) return [];
       return [{ name, sizeBytes: info.size, madeAt: (info.mtime ?? new Date(0)).toISOString() }];
@@ -163,7 +163,7 @@ export class Backups {
       file = await Deno.open(join(folder, name));
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
-      throw fileError(`Can't read the backup "${name}"`, cause);
+      throw toFileError(`Can't read the backup "${name}"`, cause);
     }
     const { isFile, size, mtime } = await file.stat();
     if (isFile) {
@@ -187,7 +187,7 @@ export class Backups {
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
       if (cause instanceof AppError) throw cause;
-      throw fileError(`Can't remove the backup "${name}"`, cause);
+      throw toFileError(`Can't remove the backup "${name}"`, cause);
     }
     log("info", "Deleted a backup", { name });
   }
@@ -202,8 +202,8 @@ export class Backups {
     const { folder, schedule } = this.#settings;
     if (folder === null || schedule === "off") return;
     // The job reports a folder that can't be read, where the owner sees it.
-    const last = (await this.#names(DAILY_NAME).catch(() => [])).at(-1);
-    if (last !== undefined && this.#options.now() - backupTimeOf(last) < INTERVALS_MS[schedule]) return;
+    const last = (await this.#listNames(DAILY_NAME).catch(() => [])).at(-1);
+    if (last !== undefined && this.#options.now() - parseBackupTime(last) < INTERVALS_MS[schedule]) return;
     await this.#start({});
   }
 
@@ -215,18 +215,18 @@ export class Backups {
     return await jobs.start(KIND, { title, params, key: folder });
   }
 
-  async #run({ params, signal, progress, detail, verifying }: JobContext): Promise<void> {
+  async #run({ params, signal, progress, detail, startVerifying: verifying }: JobContext): Promise<void> {
     const { isAsked = false } = params as BackupParams;
     const { log, now, dataDir, storageKey, passphrase, version, after, mustBeMount } = this.#options;
     const { folder, keep } = this.#settings;
     if (folder === null) throw noFolder();
     if (mustBeMount) await assertMounted(folder);
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause) => {
-      throw fileError(`Can't make the folder "${folder}"`, cause);
+      throw toFileError(`Can't make the folder "${folder}"`, cause);
     });
     const nowMs = now();
     const path = await findFreePath(folder, nowMs, isAsked);
-    const report = await backupInWorker({ dataDir, storageKey, path, passphrase, version, nowMs }, {
+    const report = await runBackupWorker({ dataDir, storageKey, path, passphrase, version, nowMs }, {
       signal,
       progress: (done, total) => progress({ done, total, unit: "bytes" }),
     });
@@ -240,8 +240,8 @@ export class Backups {
     }
     await this.#rotate(folder, keep, report.sizeBytes);
     const { files, sizeBytes: bytes, contents } = report;
-    log("info", "Created a backup", { daily: !isAsked, files, bytes, contents: contentsText(contents) });
-    detail({ contents: contentsText(contents) });
+    log("info", "Created a backup", { daily: !isAsked, files, bytes, contents: formatContents(contents) });
+    detail({ contents: formatContents(contents) });
     if (after.length === 0) return;
     const startedAtMs = performance.now();
     const fields = () => ({ program: after[0], seconds: Math.round((performance.now() - startedAtMs) / 1000) });
@@ -249,11 +249,11 @@ export class Backups {
       await runAfterBackup({ command: after, file: path, signal, timeoutMs: AFTER_BACKUP_TIMEOUT_MS });
     } catch (error) {
       // The line of the failed job leaves out what other programs print. This one is the owner's.
-      if (!signal.aborted) log("error", "backup_after failed", { ...fields(), error: messageOf(error) });
+      if (!signal.aborted) log("error", "backup_after failed", { ...fields(), error: getErrorMessage(error) });
       throw error;
     }
     log("info", "Ran backup_after", fields());
-    detail({ contents: contentsText(contents), after: after[0] });
+    detail({ contents: formatContents(contents), after: after[0] });
   }
 
   /**
@@ -262,13 +262,13 @@ export class Backups {
    */
   async #rotate(folder: string, keep: number, latestBytes: number): Promise<void> {
     const { log, storeCreatedAtMs = 0 } = this.#options;
-    const daily = await this.#names(DAILY_NAME, folder);
+    const daily = await this.#listNames(DAILY_NAME, folder);
     const held: string[] = [];
     for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
       const path = join(folder, name);
       const { size } = await Deno.stat(path);
       // File names have seconds.
-      const isOfThisStore = backupTimeOf(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
+      const isOfThisStore = parseBackupTime(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
       if (isOfThisStore && size <= latestBytes * MOST_SHRUNK) await Deno.remove(path);
       else held.push(name);
     }
@@ -280,13 +280,13 @@ export class Backups {
   }
 
   /** Lists names in order, which for daily backups is by date. */
-  async #names(pattern: RegExp, folder = this.#settings.folder!): Promise<string[]> {
+  async #listNames(pattern: RegExp, folder = this.#settings.folder!): Promise<string[]> {
     try {
       const entries = await Array.fromAsync(Deno.readDir(folder));
       return entries.map(({ name }) => name).filter((name) => pattern.test(name)).sort();
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return [];
-      throw fileError(`Can't list the backups in "${folder}"`, error);
+      throw toFileError(`Can't list the backups in "${folder}"`, error);
     }
   }
 }
@@ -295,7 +295,7 @@ export class Backups {
 async function findFreePath(folder: string, nowMs: number, isAsked: boolean): Promise<string> {
   for (let ms = nowMs;; ms += 1000) {
     const path = join(folder, getBackupName(ms, isAsked));
-    if (!await fileExists(path)) return path;
+    if (!await isExistingFile(path)) return path;
   }
 }
 
@@ -314,7 +314,7 @@ function noBackup(name: string): AppError {
 const STOPPING_MS = 10_000;
 
 /** Runs `makeBackup` in a Worker. @throws Its errors; the signal's reason once nothing remains. */
-async function backupInWorker(
+async function runBackupWorker(
   request: BackupRequest,
   { signal, progress }: Required<BackupWatch>,
 ): Promise<BackupReport> {

@@ -9,8 +9,8 @@ import {
 } from "../crypto/storage_key.ts";
 import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { createSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, fileExists, syncFolder, writeFileAtomic } from "../storage/atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { isExistingFile, syncFolder, toFileError, writeFileAtomic } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openDatabase, openReader } from "../storage/database/database.ts";
 import { DATABASE_NAME } from "./backup.ts";
@@ -29,7 +29,7 @@ interface ExportedKey {
 }
 
 /** Returns the text of an exported key: JSON sealed with a passphrase, or 64 hex digits without one. */
-export async function exportedKey(
+export async function createKeyExport(
   { key, passphrase, nowMs }: { key: Uint8Array; passphrase?: string; nowMs: number },
 ): Promise<string> {
   if (passphrase === undefined) return `${Array.from(key, (byte) => byte.toString(16).padStart(2, "0")).join("")}\n`;
@@ -48,7 +48,7 @@ export async function exportedKey(
  */
 export async function readExportedKey(path: string, passphrase: () => Promise<string>): Promise<Uint8Array> {
   const content = await Deno.readFile(path).catch((cause) => {
-    throw new AppError("invalid_request", `Can't read the key from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the key from "${path}": ${getErrorMessage(cause)}`, { cause });
   });
   const exported = parseExported(content);
   return exported === undefined
@@ -79,7 +79,7 @@ export async function importKey(path: string, key: Uint8Array): Promise<boolean>
 }
 
 async function refuseForeign(database: string, key: Uint8Array): Promise<void> {
-  if (!await fileExists(database)) return;
+  if (!await isExistingFile(database)) return;
   const reader = openReader(database);
   try {
     await verifyStorageKey(createSealer(key), { get: reader.get, write: () => Promise.resolve() });
@@ -172,7 +172,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
 
 /** Upgrades the schema, so that every sealed value is known, and verifies the key. */
 async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
-  if (!await fileExists(path)) throw new AppError("not_found", `The database "${path}" is missing`);
+  if (!await isExistingFile(path)) throw new AppError("not_found", `The database "${path}" is missing`);
   const database = await openDatabase({ path });
   try {
     await verifyStorageKey(createSealer(key), database);
@@ -200,6 +200,6 @@ async function writeKey(path: string, key: Uint8Array): Promise<void> {
     await file.sync();
     await syncFolder(join(path, ".."));
   } catch (cause) {
-    throw fileError(`Can't write the new storage key to "${path}"`, cause);
+    throw toFileError(`Can't write the new storage key to "${path}"`, cause);
   }
 }

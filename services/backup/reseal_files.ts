@@ -2,12 +2,12 @@
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { parseVersionPart } from "../attachments/attachments.ts";
-import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
+import { getAttachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { originalFile } from "../documents/document.ts";
+import { getOriginalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
-import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
-import { linkOrCopy, parseVersionNumber, versionAad } from "../storage/versions.ts";
+import { isExistingFile, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
+import { createVersionAad, linkOrCopy, parseVersionNumber } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./backup.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
@@ -74,7 +74,7 @@ async function resealWhole(
 ): Promise<string[]> {
   const unreadable: string[] = [];
   for (const { path, candidates } of files) {
-    if (!await fileExists(`${dataDir}/${path}`)) continue;
+    if (!await isExistingFile(`${dataDir}/${path}`)) continue;
     const old = await Deno.readFile(`${dataDir}/${path}`);
     const fresh = reseal(old, candidates, from, to);
     if (fresh === undefined) unreadable.push(path);
@@ -91,10 +91,10 @@ async function resealAttachments({ dataDir, folder, from, to }: ResealPlan, data
      SELECT name, CAST(owner_id AS INTEGER) FROM attachment_ref WHERE owner_kind = 'trash_file'`,
   ).all() as { name: string; version: number }[];
   for (const { name, version } of rows) {
-    const [old, fresh] = [dataDir, folder].map((root) => attachmentFile(`${root}/attachments`, name, version));
+    const [old, fresh] = [dataDir, folder].map((root) => getAttachmentFile(`${root}/attachments`, name, version));
     if (await resealPieces("attachments", from, old!, to, fresh!)) continue;
     unreadable.push(`attachments ${name}`);
-    if (await fileExists(old!.path)) await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
+    if (await isExistingFile(old!.path)) await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
   }
   return unreadable;
 }
@@ -104,8 +104,8 @@ async function resealOriginals({ dataDir, folder, from, to }: ResealPlan, databa
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/documents`, { mode: 0o700 });
   for (const { id } of database.prepare("SELECT id FROM document_file").all() as { id: string }[]) {
-    const [old, fresh] = [dataDir, folder].map((root) => originalFile(`${root}/documents`, id));
-    if (!await fileExists(old!.path)) continue;
+    const [old, fresh] = [dataDir, folder].map((root) => getOriginalFile(`${root}/documents`, id));
+    if (!await isExistingFile(old!.path)) continue;
     if (await resealPieces("documents", from, old!, to, fresh!)) continue;
     unreadable.push(`documents ${id}`);
     await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
@@ -186,7 +186,7 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
 async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
-  if (!await fileExists(`${dataDir}/versions`)) return [];
+  if (!await isExistingFile(`${dataDir}/versions`)) return [];
   for (const path of await listFilesBelow(`${dataDir}/versions`)) {
     const [old, fresh] = [dataDir, folder].map((root) => `${root}/versions/${path}`) as [string, string];
     await Deno.mkdir(dirname(fresh), { recursive: true, mode: 0o700 });
@@ -214,11 +214,11 @@ async function resealVersion(
   }
   if (kind === "attachments") {
     const { name, version } = parseVersionPart(part);
-    const { aad } = attachmentFile("", name, version);
+    const { aad } = getAttachmentFile("", name, version);
     const isDone = await resealPieces("attachments", from, { path: old, aad }, to, { path: fresh, aad });
     return { isSealed: true, isDone };
   }
-  const aad = versionAad({ kind, id: part.replace(/\.sealed$/, "") }, n);
+  const aad = createVersionAad({ kind, id: part.replace(/\.sealed$/, "") }, n);
   const bytes = reseal(await Deno.readFile(old), [{ purpose: "voices", aad }], from, to);
   if (bytes !== undefined) await writeFileAtomic(fresh, bytes);
   return { isSealed: true, isDone: bytes !== undefined };
@@ -237,7 +237,7 @@ export async function listFilesBelow(root: string, path = ""): Promise<string[]>
 
 /** Lists the files directly in a folder; none if there is no folder. */
 export async function listNames(folder: string): Promise<string[]> {
-  if (!await fileExists(folder)) return [];
+  if (!await isExistingFile(folder)) return [];
   return (await Array.fromAsync(Deno.readDir(folder))).filter(({ isFile, name }) => isFile && !name.endsWith(".tmp"))
     .map(({ name }) => name);
 }

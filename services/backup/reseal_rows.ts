@@ -3,8 +3,8 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Aad, Sealer } from "../crypto/sealer.ts";
-import { documentAad, textAad } from "../documents/document.ts";
-import { joinSealed, openBody, openHead, partAad } from "../storage/documents/sealed_document.ts";
+import { createDocumentAad, createTextAad } from "../documents/document.ts";
+import { createPartAad, joinSealed, openBody, openHead } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
@@ -91,10 +91,10 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
       ]),
   },
   document_file: {
-    sealed: (row) => [{ purpose: "documents", aad: documentAad(String(row.id), Number(row.updated_at)) }],
+    sealed: (row) => [{ purpose: "documents", aad: createDocumentAad(String(row.id), Number(row.updated_at)) }],
   },
   document_text: {
-    sealed: (row) => [{ purpose: "documents", aad: textAad(String(row.document_id), Number(row.part)) }],
+    sealed: (row) => [{ purpose: "documents", aad: createTextAad(String(row.document_id), Number(row.part)) }],
   },
   job: {
     sealed: (row) => [{
@@ -191,7 +191,7 @@ export function reseal(
 function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
   const whole = sealed as Uint8Array;
   const [head, body] = ([["head", openHead(whole)], ["body", openBody(whole)]] as const).map(([field, part]) => {
-    const aad = partAad({ kind: String(kind), id: String(id) }, field, Number(version));
+    const aad = createPartAad({ kind: String(kind), id: String(id) }, field, Number(version));
     return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, aad })), from, to);
   });
   return head === undefined || body === undefined ? undefined : joinSealed(head, body);

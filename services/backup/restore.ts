@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { findStorageKey, STORAGE_KEY_FILE_NAME, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { toFileError } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openIncoming } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
@@ -27,7 +27,7 @@ export interface RestoreRequest {
   dataDir: string;
   /** Where the storage key is if it isn't in the data directory; read, never written. */
   storageKeyFile?: string;
-  passphrase(): Promise<string>;
+  getPassphrase(): Promise<string>;
   /** Moves existing data aside; without it, a data directory with data is refused. */
   replace: boolean;
   now(): number;
@@ -54,7 +54,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
   const { storageKeyFile, replace, now } = request;
   const dataDir = await openDataDir(request.dataDir);
   try {
-    const present = await namesIn(dataDir.path);
+    const present = await listDataNames(dataDir.path);
     const others = present.filter((name) => name !== STORAGE_KEY_FILE_NAME);
     if (others.length > 0 && !replace) {
       throw new AppError(
@@ -69,13 +69,15 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
       if (storageKeyFile !== undefined || !replace) throw error;
       return undefined;
     });
-    const storageKey = () => Promise.resolve(presentKey);
-    using backup = await openBackup(request.path, { passphrase: request.passphrase, storageKey });
+    const getStorageKey = () => Promise.resolve(presentKey);
+    using backup = await openBackup(request.path, { getPassphrase: request.getPassphrase, getStorageKey });
     const incoming = await openIncoming(dataDir.path);
     const { paths, key = presentKey! } = await unpack(backup, incoming.folder);
     const isKeyNew = presentKey === undefined || presentKey.some((byte, index) => byte !== key[index]);
     if (isKeyNew) {
-      if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) throw otherKey(storageKeyFile);
+      if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) {
+        throw createOtherKeyError(storageKeyFile);
+      }
       await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
     }
     await checkUnpacked(incoming.folder, key);
@@ -99,7 +101,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
 }
 
 /** Lists what a restore would replace. The lock, models and caches don't count as data. */
-async function namesIn(dataDir: string): Promise<string[]> {
+async function listDataNames(dataDir: string): Promise<string[]> {
   const names: string[] = [];
   for await (const { name, isDirectory } of Deno.readDir(dataDir)) {
     if (!isBackedUp(name) && name !== STORAGE_KEY_FILE_NAME) continue;
@@ -142,11 +144,11 @@ async function writeEntry(folder: string, { path, mtimeMs, content }: ArchiveEnt
     // Cards and voice samples display their modification time.
     if (mtimeMs !== undefined) await file.utime(mtimeMs / 1000, mtimeMs / 1000);
   } catch (cause) {
-    throw fileError(`Can't write "${path}"`, cause);
+    throw toFileError(`Can't write "${path}"`, cause);
   }
 }
 
-function otherKey(storageKeyFile: string | undefined): AppError {
+function createOtherKeyError(storageKeyFile: string | undefined): AppError {
   const remedy = storageKeyFile === undefined
     ? "move it away, or use --replace to move the existing data aside"
     : "restore without storage_key_file, then move the file storage-key from the data folder to its place";

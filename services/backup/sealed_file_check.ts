@@ -1,10 +1,10 @@
 /** Opens every encrypted file of a data folder and reports those that can't be opened. Changes nothing. */
 import { parseVersionPart } from "../attachments/attachments.ts";
-import { originalFile } from "../documents/document.ts";
+import { getOriginalFile } from "../documents/document.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { fileExists } from "../storage/atomic_file.ts";
-import { attachmentFile, readSealedFile, type SealedFile } from "../storage/sealed_file.ts";
-import { parseVersionNumber, versionAad } from "../storage/versions.ts";
+import { isExistingFile } from "../storage/atomic_file.ts";
+import { getAttachmentFile, readSealedFile, type SealedFile } from "../storage/sealed_file.ts";
+import { createVersionAad, parseVersionNumber } from "../storage/versions.ts";
 import { DOCUMENTS, listFilesBelow, listNames, TRASH_PIECES } from "./reseal_files.ts";
 import type { SealCandidate } from "./reseal_rows.ts";
 
@@ -41,7 +41,7 @@ interface SealedEntry {
 export async function checkSealedFiles({ maxBytes, ...place }: SealedFileCheck): Promise<SealedFileReport> {
   const report: SealedFileReport = { unreadable: [], opened: 0, isComplete: true };
   let bytes = 0;
-  for await (const { path, open, isCurrent } of entriesOf(place)) {
+  for await (const { path, open, isCurrent } of listEntries(place)) {
     const { size } = await Deno.stat(`${place.dataDir}/${path}`).catch(() => ({ size: 0 }));
     if (bytes + size > maxBytes) {
       report.isComplete = false;
@@ -52,13 +52,13 @@ export async function checkSealedFiles({ maxBytes, ...place }: SealedFileCheck):
       await open();
       report.opened++;
     } catch {
-      if (await (isCurrent?.() ?? fileExists(`${place.dataDir}/${path}`))) report.unreadable.push(path);
+      if (await (isCurrent?.() ?? isExistingFile(`${place.dataDir}/${path}`))) report.unreadable.push(path);
     }
   }
   return report;
 }
 
-async function* entriesOf(
+async function* listEntries(
   { dataDir, sealer, database }: Omit<SealedFileCheck, "maxBytes">,
 ): AsyncGenerator<SealedEntry> {
   const whole = (path: string, { purpose, aad }: SealCandidate): SealedEntry => ({
@@ -70,39 +70,41 @@ async function* entriesOf(
   };
 
   for (const [path, candidate] of Object.entries(DOCUMENTS)) {
-    if (await fileExists(`${dataDir}/${path}`)) yield whole(path, candidate);
+    if (await isExistingFile(`${dataDir}/${path}`)) yield whole(path, candidate);
   }
   for (const name of await listNames(`${dataDir}/trash`)) {
     const path = `trash/${name}`;
-    const aadOf = (field: string) => ({ table: "trash", id: name, field, version: 1 });
-    const pieces = TRASH_PIECES.map((field) => () => drain("trash", { path: `${dataDir}/${path}`, aad: aadOf(field) }));
-    const { open } = whole(path, { purpose: "trash", aad: aadOf("file") });
-    yield { path, open: () => firstOf([...pieces, open]) };
+    const createAad = (field: string) => ({ table: "trash", id: name, field, version: 1 });
+    const pieces = TRASH_PIECES.map((field) => () =>
+      drain("trash", { path: `${dataDir}/${path}`, aad: createAad(field) })
+    );
+    const { open } = whole(path, { purpose: "trash", aad: createAad("file") });
+    yield { path, open: () => tryEach([...pieces, open]) };
   }
-  const listed = () =>
+  const listTrash = () =>
     database.all<{ name: string; version: number }>(
       `SELECT name, created_at AS version FROM attachment UNION
        SELECT name, CAST(owner_id AS INTEGER) FROM attachment_ref WHERE owner_kind = 'trash_file'`,
     );
-  for (const { name, version } of listed()) {
-    const file = attachmentFile(`${dataDir}/attachments`, name, version);
+  for (const { name, version } of listTrash()) {
+    const file = getAttachmentFile(`${dataDir}/attachments`, name, version);
     yield {
       path: file.path.slice(dataDir.length + 1),
       open: () => drain("attachments", file),
-      isCurrent: () => listed().some((row) => row.name === name && row.version === version),
+      isCurrent: () => listTrash().some((row) => row.name === name && row.version === version),
     };
   }
-  const documents = () => database.all<{ id: string; bytes: number }>("SELECT id, bytes FROM document_file");
-  for (const { id, bytes } of documents()) {
-    const file = originalFile(`${dataDir}/documents`, id);
-    if (bytes === 0 && !await fileExists(file.path)) continue; // A link that wasn't fetched
+  const listDocuments = () => database.all<{ id: string; bytes: number }>("SELECT id, bytes FROM document_file");
+  for (const { id, bytes } of listDocuments()) {
+    const file = getOriginalFile(`${dataDir}/documents`, id);
+    if (bytes === 0 && !await isExistingFile(file.path)) continue; // A link that wasn't fetched
     yield {
       path: `documents/${id}`,
       open: () => drain("documents", file),
-      isCurrent: () => documents().some((row) => row.id === id),
+      isCurrent: () => listDocuments().some((row) => row.id === id),
     };
   }
-  if (!await fileExists(`${dataDir}/versions`)) return;
+  if (!await isExistingFile(`${dataDir}/versions`)) return;
   for (const below of await listFilesBelow(`${dataDir}/versions`)) {
     const [kind, , version = "", part = ""] = below.split("/");
     const n = parseVersionNumber(version);
@@ -110,16 +112,16 @@ async function* entriesOf(
     if (n === undefined || part === "") continue;
     if (kind === "attachments") {
       const { name, version } = parseVersionPart(part);
-      const { aad } = attachmentFile("", name, version);
+      const { aad } = getAttachmentFile("", name, version);
       yield { path, open: () => drain("attachments", { path: `${dataDir}/${path}`, aad }) };
     } else if (kind === "voices") {
-      yield whole(path, { purpose: "voices", aad: versionAad({ kind, id: part.replace(/\.sealed$/, "") }, n) });
+      yield whole(path, { purpose: "voices", aad: createVersionAad({ kind, id: part.replace(/\.sealed$/, "") }, n) });
     }
   }
 }
 
 /** Tries functions until one succeeds. @throws The last one's error. */
-async function firstOf(tries: (() => Promise<void>)[]): Promise<void> {
+async function tryEach(tries: (() => Promise<void>)[]): Promise<void> {
   let failure: unknown;
   for (const attempt of tries) {
     try {

@@ -4,12 +4,12 @@
  */
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import {
-  fileExists,
+  isExistingFile,
   joinBytes,
   readFileIfExists,
   removeFile,
@@ -72,15 +72,15 @@ export class CardTrash {
    */
   async store({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<string> {
     const { db, bin, sealer, assets } = this.#deps;
-    const record: TrashedCard = { id, name: basename(path), sealedName: uuidV7() };
-    if (await assets.has(id)) record.sealedAssets = uuidV7();
+    const record: TrashedCard = { id, name: basename(path), sealedName: createUuidV7() };
+    if (await assets.has(id)) record.sealedAssets = createUuidV7();
     try {
-      await writeFileAtomic(this.#sealedPath(record), await sealer.seal(toSealedPlace(record), content));
+      await writeFileAtomic(this.#getSealedPath(record), await sealer.seal(toSealedPlace(record), content));
       if (record.sealedAssets !== undefined) {
-        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), streamFilePieces(assets.getPath(id)));
+        await writeSealedFile(sealer, this.#getSealedAssets(record.sealedAssets), streamFilePieces(assets.getPath(id)));
       }
       await db.write([bin.put("character", title, record)]);
-      bin.changed();
+      bin.publishChange();
       return record.sealedName;
     } catch (error) {
       await this.#removeSealed(record);
@@ -94,16 +94,16 @@ export class CardTrash {
     const record = value as TrashedCard;
     await index.refresh();
     const path = join(folder, record.name);
-    if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await fileExists(path)) {
+    if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await isExistingFile(path)) {
       throw new AppError("conflict", `Can't restore the character "${record.id}": another one has this ID now`);
     }
-    const sealed = await readFileIfExists(this.#sealedPath(record));
+    const sealed = await readFileIfExists(this.#getSealedPath(record));
     if (sealed === undefined) {
       throw new AppError("internal", "Can't restore the character: its file is missing from the trash");
     }
     const content = await sealer.open(toSealedPlace(record), sealed);
     if (record.sealedAssets !== undefined) {
-      const pieces = readSealedFile(sealer, this.#sealedAssets(record.sealedAssets));
+      const pieces = readSealedFile(sealer, this.#getSealedAssets(record.sealedAssets));
       await writeChunksAtomic(assets.getPath(record.id), pieces);
     }
     await index.write([path], async () => {
@@ -125,18 +125,18 @@ export class CardTrash {
   }
 
   async #removeSealed(record: TrashedCard): Promise<void> {
-    await removeFile(this.#sealedPath(record));
-    if (record.sealedAssets !== undefined) await removeFile(this.#sealedAssets(record.sealedAssets).path);
+    await removeFile(this.#getSealedPath(record));
+    if (record.sealedAssets !== undefined) await removeFile(this.#getSealedAssets(record.sealedAssets).path);
   }
 
-  #sealedAssets(name: string) {
+  #getSealedAssets(name: string) {
     return {
       path: join(this.#deps.sealedFolder, name),
       aad: { table: "trash", id: name, field: "assets", version: 1 },
     };
   }
 
-  #sealedPath({ sealedName }: TrashedCard): string {
+  #getSealedPath({ sealedName }: TrashedCard): string {
     return join(this.#deps.sealedFolder, sealedName);
   }
 }

@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { readPlainFile, statPlainFile, TEMPORARY_ENDING } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
@@ -71,7 +71,7 @@ export class Avatars {
   async read(id: string, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
     await this.#deps.index.refresh();
     const stored = findCardRow(this.#deps.db, id);
-    if (stored === undefined || !stored.hasAvatar) throw avatarNotFound(id);
+    if (stored === undefined || !stored.hasAvatar) throw createNotFoundError(id);
     if (widthPx === undefined) return (await this.#readCardFile(id, stored.path)).bytes;
     const width = Math.min(Math.max(widthPx, MIN_WIDTH_PX), MAX_WIDTH_PX);
     // The index knows all changes (those of other programs with a short delay), so the file needn't be checked.
@@ -88,7 +88,7 @@ export class Avatars {
     const file = await readPlainFile(path);
     if (file !== undefined) return file;
     this.#deps.index.markStale();
-    throw avatarNotFound(id);
+    throw createNotFoundError(id);
   }
 
   async #resize(id: string, path: string, widthPx: number): Promise<Uint8Array<ArrayBuffer>> {
@@ -142,7 +142,7 @@ export class Avatars {
       kept.set(name, png.length);
       this.#bytesOnDisk += png.length;
       await this.#evict(kept);
-    })().catch((error) => this.#deps.log("warn", "Can't cache a reduced image", { error: messageOf(error) }))
+    })().catch((error) => this.#deps.log("warn", "Can't cache a reduced image", { error: getErrorMessage(error) }))
       .finally(() => this.#saving.delete(saving));
     this.#saving.add(saving);
   }
@@ -194,7 +194,7 @@ function isCompletePng(bytes: Uint8Array): boolean {
   return isPng(bytes) && String.fromCharCode(...bytes.subarray(-8, -4)) === "IEND";
 }
 
-function avatarNotFound(id: string): AppError {
+function createNotFoundError(id: string): AppError {
   return new AppError("not_found", `Character "${id}" has no image`);
 }
 

@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import {
-  fileExists,
+  isExistingFile,
   type PlainFile,
   readPlainFile,
   removeFile,
@@ -115,7 +115,7 @@ export class Characters {
   }
 
   /** Lists the folders that characters are in, by name. */
-  async folders(): Promise<CardFolder[]> {
+  async listFolders(): Promise<CardFolder[]> {
     await this.#deps.index.refresh();
     return listFolders(this.#deps.db);
   }
@@ -150,7 +150,7 @@ export class Characters {
   async put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
     const card = parseCard(json);
     await this.#deps.index.refresh();
-    return await this.#inTurn(id, async () => {
+    return await this.#lock(id, async () => {
       const stored = findCardRow(this.#deps.db, id);
       if (stored === undefined) {
         assertExpected(`character "${id}"`, expected, undefined);
@@ -172,7 +172,7 @@ export class Characters {
    */
   async importCard(
     file: Uint8Array<ArrayBuffer> | string,
-    { id = uuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
+    { id = createUuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
   ): Promise<ReadCharacter> {
     // A CHARX is read from disk.
     if (typeof file !== "string" && isCharx(file)) {
@@ -185,7 +185,7 @@ export class Characters {
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
     await this.#deps.index.refresh();
-    return await this.#inTurn(id, () => this.#create(id, card, png, files));
+    return await this.#lock(id, () => this.#create(id, card, png, files));
   }
 
   /**
@@ -205,7 +205,7 @@ export class Characters {
    */
   async add(id: string, card: Card, png: Uint8Array): Promise<ReadCharacter> {
     await this.#deps.index.refresh();
-    return await this.#inTurn(id, () => this.#create(id, card, png));
+    return await this.#lock(id, () => this.#create(id, card, png));
   }
 
   /**
@@ -223,7 +223,7 @@ export class Characters {
     await index.refresh();
     this.#getOwn(id);
     const png = await this.#asPng(image);
-    return await this.#inTurn(id, async () => {
+    return await this.#lock(id, async () => {
       const { stored, file, card: before } = await this.#openOwn(id, expected);
       const replaced = parseEmbeddedPath(findMainIcon(before)?.uri);
       // The icon of the CHARX is no longer the character's image.
@@ -236,14 +236,14 @@ export class Characters {
   }
 
   /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
-  async versions(id: string): Promise<Version[]> {
+  async listVersions(id: string): Promise<Version[]> {
     await this.#deps.index.refresh();
     if (findCardRow(this.#deps.db, id) === undefined) throw notFound(id);
     return await this.#deps.versions.list(toResource(id));
   }
 
   /** Returns card and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
-  async version(id: string, n: number): Promise<{ card: Card; png?: Uint8Array<ArrayBuffer> }> {
+  async getVersion(id: string, n: number): Promise<{ card: Card; png?: Uint8Array<ArrayBuffer> }> {
     await this.#deps.index.refresh();
     if (findCardRow(this.#deps.db, id) === undefined) throw notFound(id);
     const { name, bytes, card } = await this.#readVersion(id, n);
@@ -256,8 +256,8 @@ export class Characters {
    * @param widthPx Resizes it to this width.
    * @throws {AppError} `not_found`, also for a version without image; `unprocessable`
    */
-  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { png } = await this.version(id, n);
+  async getVersionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { png } = await this.getVersion(id, n);
     if (png === undefined) throw new AppError("not_found", `Version ${n} of character "${id}" has no image`);
     return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
   }
@@ -270,7 +270,7 @@ export class Characters {
   async restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadCharacter> {
     const { index, assets } = this.#deps;
     await index.refresh();
-    return await this.#inTurn(id, async () => {
+    return await this.#lock(id, async () => {
       const stored = this.#getOwn(id);
       // An unreadable current card is replaced, too.
       if (stored.isReadable) await this.#openOwn(id, expected);
@@ -313,7 +313,7 @@ export class Characters {
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { index, trash, assets, versions, events } = this.#deps;
     await index.refresh();
-    await this.#inTurn(id, async () => {
+    await this.#lock(id, async () => {
       const stored = this.#getOwn(id);
       // Unreadable files can be deleted and restored, too.
       const opened = stored.isReadable || expected !== undefined ? await this.#openOwn(id, expected) : undefined;
@@ -347,7 +347,7 @@ export class Characters {
     return { stored: stored!, file, card, version: hashCard(card) };
   }
 
-  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+  #lock<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(id.toLowerCase(), work);
   }
 
@@ -404,7 +404,7 @@ export class Characters {
   }
 
   async #readVersion(id: string, n: number) {
-    const parts = await this.#deps.versions.parts(toResource(id), n);
+    const parts = await this.#deps.versions.listParts(toResource(id), n);
     const [name, path] = [...parts].find(([part]) => part === "card.png" || part === "card.json") ?? [];
     const file = path === undefined ? undefined : await readPlainFile(path);
     if (name === undefined || file === undefined) {
@@ -458,7 +458,7 @@ export class Characters {
 
   /** A file unknown to the index: added a moment ago, or not a regular file. */
   async #refuseTaken(path: string): Promise<void> {
-    if (!await fileExists(path)) return;
+    if (!await isExistingFile(path)) return;
     this.#deps.index.markStale();
     throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
   }

@@ -13,8 +13,8 @@ import type { TrashBin } from "../storage/trash.ts";
 import { Characters, type ImageTools, type ReadCharacter } from "./characters.ts";
 import type { Versions } from "../storage/versions.ts";
 import { Buffer } from "node:buffer";
-import { messageOf, undefinedOn } from "../errors.ts";
-import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { getErrorMessage, ignoreErrors } from "../errors.ts";
+import { isExistingFile, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
 import { embedCard } from "./png/png_card.ts";
 import { type Card, parseCard } from "./card/card.ts";
@@ -126,12 +126,12 @@ async function installBuiltinCharacter(folder: string, flag: InstalledFlag, log:
   try {
     const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_CHARACTER_ID}.${ending}`));
     // An existing file, for example in a copied folder, belongs to the user.
-    if (!(await Promise.all(paths.map(fileExists))).includes(true)) {
+    if (!(await Promise.all(paths.map(isExistingFile))).includes(true)) {
       await writeFileAtomic(paths[0]!, embedCard(decodeAvatar(), createBuiltinCard()));
     }
     await setFlag(flag);
   } catch (error) {
-    log("error", "Can't install the built-in character", { error: messageOf(error) });
+    log("error", "Can't install the built-in character", { error: getErrorMessage(error) });
   }
 }
 
@@ -148,7 +148,7 @@ class BuiltinCharacter {
   /** Restores the character. If its card was changed, the old one goes to the trash. */
   async restore(): Promise<ReadCharacter> {
     const card = createBuiltinCard();
-    const standing = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(undefinedOn("not_found", "unprocessable"));
+    const standing = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(ignoreErrors("not_found", "unprocessable"));
     const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
       ? await this.#characters.setAvatar(BUILTIN_CHARACTER_ID, decodeAvatar(), { cause: "restore" })
       : await this.#replace(card);
@@ -157,14 +157,14 @@ class BuiltinCharacter {
   }
 
   async #replace(card: ReturnType<typeof createBuiltinCard>): Promise<ReadCharacter> {
-    await this.#characters.remove(BUILTIN_CHARACTER_ID).catch(undefinedOn("not_found"));
+    await this.#characters.remove(BUILTIN_CHARACTER_ID).catch(ignoreErrors("not_found"));
     return await this.#characters.add(BUILTIN_CHARACTER_ID, card, decodeAvatar());
   }
 }
 
 /** If a command-line flag or the environment says "not installed", the character is installed at every start. */
 async function setFlag(flag: InstalledFlag): Promise<void> {
-  if (!flag.isSet()) await flag.set().catch(undefinedOn("conflict"));
+  if (!flag.isSet()) await flag.set().catch(ignoreErrors("conflict"));
 }
 
 function decodeAvatar(): Uint8Array {

@@ -3,12 +3,12 @@ import { type ImagePartsDeps, inlineImages } from "../attachments/image_parts.ts
 import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
+import { getContentText, type Message } from "../conversations/message.ts";
 import { parseDocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import { getTargetDialect } from "../llm/provider.ts";
-import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
+import type { ModelRequest, ModelRoute, ModelRouter } from "../llm/model_router.ts";
 import { refusesPrefill } from "../llm/refused_fields.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
@@ -31,7 +31,7 @@ export interface CallBuilderDeps extends ReplyContextDeps {
     /** Lists the tools for the next request of a chat. Returns undefined if it has none. */
     list(conversationId: string, signal: AbortSignal): Promise<ToolOffer | undefined>;
     /** Whether the model is known not to support tools. */
-    areRefused(route: ModelRoute): boolean;
+    isRefusedBy(route: ModelRoute): boolean;
   };
 }
 
@@ -69,7 +69,7 @@ export class CallBuilder {
   ): Promise<UpstreamCall> {
     const stored = findMessage(this.#deps.blocks, request.conversationId, messageId);
     // After tool calls, and if nothing was written before them, there is no text to continue.
-    const isContinued = request.action === "continue" && stored !== undefined && textOfContent(stored.content) !== "";
+    const isContinued = request.action === "continue" && stored !== undefined && getContentText(stored.content) !== "";
     const end: HistoryEnd = { before: messageId, isIncluded: isContinued };
     const action = request.action === "continue" && !isContinued ? "send" : request.action;
     const built = await this.#build({ ...withTools(request, tools), action }, route, signal, () => ({
@@ -91,15 +91,15 @@ export class CallBuilder {
    * @throws {AppError} As `buildForReply`, and `not_found`, `invalid_request`.
    * @throws The reason of `signal`.
    */
-  async buildPassThrough(request: AnyChatRequest, signal: AbortSignal): Promise<UpstreamCall> {
+  async buildUnstored(request: AnyChatRequest, signal: AbortSignal): Promise<UpstreamCall> {
     const { store, modelRouter } = this.#deps;
     const { conversationId } = request;
     const head = conversationId === undefined ? undefined : store.getForWrite(conversationId).head;
-    const route = await modelRouter.route(wantedModel(request, head), signal);
+    const route = await modelRouter.route(getWantedModel(request, head), signal);
     if (conversationId === undefined) {
       return request.context === "character"
-        ? await this.#assembleAround(request, route, undefined, signal)
-        : await this.#buildAsGiven(request, route, undefined, signal);
+        ? await this.#assembleClientMessages(request, route, undefined, signal)
+        : await this.#buildClientPrompt(request, route, undefined, signal);
     }
     const stateful = request as StatefulChatRequest;
     refuseEmpty(this.#deps.store, stateful);
@@ -138,8 +138,8 @@ export class CallBuilder {
     const built = request.context === "server"
       ? await this.#assemble(request, route, findEnd(), signal)
       : request.context === "character"
-      ? await this.#assembleAround(request, route, findHead(), signal)
-      : await this.#buildAsGiven(request, route, findHead(), signal);
+      ? await this.#assembleClientMessages(request, route, findHead(), signal)
+      : await this.#buildClientPrompt(request, route, findHead(), signal);
     return { ...built, call: { ...built.call, messages: await inlineImages(this.#deps.images, built.call.messages) } };
   }
 
@@ -148,7 +148,7 @@ export class CallBuilder {
    *
    * @param head Of the conversation that the reply belongs to.
    */
-  async #buildAsGiven(
+  async #buildClientPrompt(
     request: AnyChatRequest,
     route: ModelRoute,
     head: ConversationHead | undefined,
@@ -158,13 +158,13 @@ export class CallBuilder {
     const { target, model } = route;
     const { params } = request;
     const source = toClientSource(request, head);
-    const limits = limitsOf(route, params);
+    const limits = getPromptLimits(route, params);
     if (source.documents.length > 0 || source.history.some(({ documents = [] }) => documents.length > 0)) {
       const prompt = await prompts.addDocuments(source, limits, signal);
       const { userMessageId } = request;
-      const asked = source.history.findLast(({ message }) => message.role === "user")?.id;
+      const askedId = source.history.findLast(({ message }) => message.role === "user")?.id;
       const parts = prompt.parts.map(({ messageId, ...part }) =>
-        messageId === asked && userMessageId !== undefined ? { ...part, messageId: userMessageId } : part
+        messageId === askedId && userMessageId !== undefined ? { ...part, messageId: userMessageId } : part
       );
       return toCall(route, { ...prompt, parts }, params, {});
     }
@@ -194,12 +194,12 @@ export class CallBuilder {
       timeZone: request.timeZone,
     });
     const { params, contextTokens } = mergeParams(request, state.head, scene.preset);
-    const prompt = await prompts.assemble(source, limitsOf(route, params, contextTokens), signal);
+    const prompt = await prompts.assemble(source, getPromptLimits(route, params, contextTokens), signal);
     return { ...toCall(route, prompt, params, scene.preset), joint };
   }
 
   /** Builds the prompt of a character around the client's messages. @param head Of the conversation that the reply belongs to. */
-  async #assembleAround(
+  async #assembleClientMessages(
     request: ChatRequest,
     route: ModelRoute,
     head: ConversationHead | undefined,
@@ -208,7 +208,7 @@ export class CallBuilder {
     const { prompts } = this.#deps;
     const { source, scene } = await openClientContext(this.#deps, request, { head, model: route.model });
     const { params, contextTokens } = mergeParams(request, head, scene.preset);
-    const prompt = await prompts.assemble(source, limitsOf(route, params, contextTokens), signal);
+    const prompt = await prompts.assemble(source, getPromptLimits(route, params, contextTokens), signal);
     const messages = withoutOrphanedResults(prompt.messages);
     return toCall(route, { ...withoutPositions(prompt), messages }, params, scene.preset);
   }
@@ -224,14 +224,14 @@ export function refuseEmpty(store: ConversationStore, request: StatefulChatReque
 
 /** Finds a message of the active path. */
 export function findMessage(blocks: BlockStore, id: string, mid: string): Message | undefined {
-  const row = blocks.rowOf(id, mid);
-  return row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+  const row = blocks.findRow(id, mid);
+  return row && blocks.openMessages(id, row).find((candidate) => candidate.id === mid);
 }
 
 /** Returns where the history ends. The result is the same before and after the user message is stored. */
 export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest): HistoryEnd {
   const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
-  const reply = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
+  const reply = mid !== undefined && blocks.findRow(id, mid) !== undefined ? mid : undefined;
   if (action === "regenerate" || action === "continue") {
     if (reply === undefined) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
     return { before: reply, isIncluded: action === "continue" };
@@ -239,19 +239,19 @@ export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest)
   const last: ChatMessage | undefined = request.messages.at(-1);
   if (action === "edit" && reply === undefined) {
     blocks.requireOnPath(id, userMessageId!);
-    if (blocks.rowOf(id, userMessageId!) === undefined) {
+    if (blocks.findRow(id, userMessageId!) === undefined) {
       throw new AppError("not_found", `Message "${userMessageId}" not found in conversation "${id}"`);
     }
     return { before: userMessageId, userMessage: { ...last!, id: userMessageId } };
   }
   const isStored = reply !== undefined ||
-    (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
+    (userMessageId !== undefined && blocks.findRow(id, userMessageId) !== undefined);
   const userMessage = last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined;
   return { before: reply, userMessage };
 }
 
 /** Returns the model and connection that a request or its conversation selects. */
-export function wantedModel(request: ChatRequest, head: ConversationHead | undefined): WantedModel {
+export function getWantedModel(request: ChatRequest, head: ConversationHead | undefined): ModelRequest {
   return {
     model: request.model,
     requestConnectionId: request.connectionId,
@@ -312,7 +312,7 @@ export function continuesPrefill({ target }: ModelRoute): boolean {
 }
 
 /** Returns the model and the token limits of a request. */
-export function limitsOf(
+export function getPromptLimits(
   { target, model }: ModelRoute,
   params: Record<string, unknown>,
   contextTokens?: number,

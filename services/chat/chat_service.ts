@@ -5,12 +5,12 @@
 import type { ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import { randomToken, uuidV7 } from "../crypto/random.ts";
-import { AppError, traceOf } from "../errors.ts";
+import { createUuidV7, randomToken } from "../crypto/random.ts";
+import { AppError, getErrorTrace } from "../errors.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
-import { type CallBuilder, refuseEmpty, wantedModel } from "./call_builder.ts";
+import { type CallBuilder, getWantedModel, refuseEmpty } from "./call_builder.ts";
 import type { ChatPreviewer } from "./previews.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import type { Journal } from "./journal/journal.ts";
@@ -18,7 +18,7 @@ import type { MemoryReading } from "./memory_reading.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
-import { takesTools } from "./call_tools.ts";
+import { usesOwnTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
 import type { Replies, ReplyCursor, ReplySource } from "./replies.ts";
 
@@ -126,7 +126,7 @@ export class ChatService {
     signal: AbortSignal,
   ): Promise<{ model: string; batches: AsyncIterable<ChatEvent[]>; cancel(): void }> {
     const { calls, sender } = this.#deps;
-    const sent = await calls.buildPassThrough(request, signal);
+    const sent = await calls.buildUnstored(request, signal);
     const stream = await sender.open(sent, signal);
     return { model: sent.call.model, batches: stream.batches(), cancel: () => stream.cancel() };
   }
@@ -134,7 +134,7 @@ export class ChatService {
   /** Returns the model's whole reply as one object in OpenAI's format. */
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
     const { calls, sender } = this.#deps;
-    return await sender.complete(await calls.buildPassThrough(request, signal), signal);
+    return await sender.complete(await calls.buildUnstored(request, signal), signal);
   }
 
   /**
@@ -179,13 +179,13 @@ export class ChatService {
           const state = store.find(conversationId);
           const resumed = tools.resumes.find(conversationId, messageId);
           if (state === undefined || resumed === undefined) return;
-          const rounds = blocks.roundsOf(conversationId, messageId);
+          const rounds = blocks.getRounds(conversationId, messageId);
           const count = rounds.filter(({ role }) => role === "assistant").length;
           const reply = new Reply({
             conversationId,
             messageId,
             generation,
-            model: blocks.messageOf(conversationId, messageId).model,
+            model: blocks.getMessage(conversationId, messageId).model,
             startedAtMs,
             base: { text: "", reasoning: "" },
             previous: undefined,
@@ -195,10 +195,12 @@ export class ChatService {
           });
           const { request } = resumed;
           reply.tools = new ToolRun(tools, reply, request, resumed);
-          runner.start(reply, request, wantedModel(request, state.head));
+          runner.start(reply, request, getWantedModel(request, state.head));
         });
       } catch (error) {
-        this.#deps.tools.log("error", "Can't continue a reply that waits for a decision", { error: traceOf(error) });
+        this.#deps.tools.log("error", "Can't continue a reply that waits for a decision", {
+          error: getErrorTrace(error),
+        });
       }
     }
   }
@@ -220,12 +222,12 @@ export class ChatService {
         `Conversation "${conversationId}" already has a running reply. Wait for it or stop it`,
       );
     }
-    const messageId = request.assistantMessageId ?? uuidV7();
+    const messageId = request.assistantMessageId ?? createUuidV7();
     const generation = randomToken(9);
     const startedAtMs = this.#deps.now();
     const existing = store.find(conversationId);
     const characterId = await calls.chooseSpeaker(request, existing);
-    const wanted = wantedModel(request, existing?.head);
+    const wanted = getWantedModel(request, existing?.head);
     // If neither selects a model, the connection does, or else its server, which may take time to answer.
     const model = wanted.model ?? wanted.conversationModel;
     const writing = writer.write(request, { messageId, generation, model, now: startedAtMs, characterId }, existing);
@@ -247,7 +249,7 @@ export class ChatService {
       rounds: request.action === "continue" ? previous?.tool_rounds : undefined,
       journal: replyJournal,
     });
-    if (takesTools(request)) reply.tools = new ToolRun(this.#deps.tools, reply, request);
+    if (usesOwnTools(request)) reply.tools = new ToolRun(this.#deps.tools, reply, request);
     const from = reply.position;
     const started = runner.start(reply, request, wanted);
     return { reply, userMessageId: userMessage?.id ?? request.userMessageId, from, started };

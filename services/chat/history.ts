@@ -3,7 +3,7 @@
  * itself. Tool calls are in the form that model servers accept, each followed by its result.
  */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { type Message, type MessageContent, textOfContent } from "../conversations/message.ts";
+import { getContentText, type Message, type MessageContent } from "../conversations/message.ts";
 import { type DocumentUse, parseDocumentUses } from "../documents/document.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import { splitReasoning } from "../llm/reasoning.ts";
@@ -35,7 +35,7 @@ interface HistoryView {
   /** Expands the macros of a text. */
   expand?(text: string, id: string, atMs: number): string;
   /** Returns the name to put in front of a message, in a group. */
-  nameOf?(message: HistoryMessage): string | undefined;
+  getName?(message: HistoryMessage): string | undefined;
   /** Whether the message to continue is sent as the start of the model's reply. */
   isPrefilled?: boolean;
   now(): number;
@@ -68,9 +68,9 @@ export function* readHistory(
 
 /** Yields the stored messages to send, newest first. */
 function* readSent(blocks: BlockStore, id: string, { before, isIncluded }: HistoryEnd): Generator<HistoryMessage> {
-  let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
-  for (; row !== undefined; row = blocks.previous(id, row)) {
-    const messages = blocks.readableMessagesOf(id, row) ?? []; // A damaged block is skipped.
+  let row = before === undefined ? blocks.findPrevious(id) : blocks.findRow(id, before);
+  for (; row !== undefined; row = blocks.findPrevious(id, row)) {
+    const messages = blocks.findReadableMessages(id, row) ?? []; // A damaged block is skipped.
     let index = messages.findIndex((message) => message.id === before);
     if (index < 0) index = messages.length - 1;
     else if (!isIncluded) index--;
@@ -102,12 +102,12 @@ function isSent(message: Message): boolean {
  * (docs/protocols/llm.md#reasoning). Imported replies, and those stored before reasoning was separated, have it in
  * their text.
  */
-function toChatMessage(message: HistoryMessage, { expand, nameOf, now }: HistoryView): ChatMessage {
+function toChatMessage(message: HistoryMessage, { expand, getName, now }: HistoryView): ChatMessage {
   const { role, id, created_at: at } = message;
   // Tool results are never expanded: someone else wrote them.
   if (role === "tool") return toToolMessage(message);
   const content = role === "assistant" ? mapTexts(message.content, dropReasoning) : message.content;
-  const name = nameOf?.(message);
+  const name = getName?.(message);
   const change = (text: string) => expand?.(text, id ?? "", at === undefined ? now() : Date.parse(at)) ?? text;
   const text = mapTexts(content, change);
   if (hasCalls(message)) {
@@ -168,7 +168,7 @@ export async function openClientContext(
     messageCount: turns.length,
     action: "reply",
     generation: "normal",
-    clientSystem: leading.map(({ content }) => textOfContent(content)).filter((text) => text !== "").join("\n\n"),
+    clientSystem: leading.map(({ content }) => getContentText(content)).filter((text) => text !== "").join("\n\n"),
   });
   const documents = [
     ...uses.get("character", characterId),
@@ -215,7 +215,7 @@ function isSystem({ role }: ChatMessage): boolean {
  * random choices stay the same, and the server's prompt cache stays valid.
  */
 function identify(characterId: string, first: ChatMessage | undefined): string {
-  const hash = createHash("sha256").update(JSON.stringify([characterId, first?.role, textOfContent(first?.content)]));
+  const hash = createHash("sha256").update(JSON.stringify([characterId, first?.role, getContentText(first?.content)]));
   return `client ${hash.digest("base64url")}`;
 }
 

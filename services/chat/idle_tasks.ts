@@ -3,8 +3,8 @@ import type { LiveReplies } from "../conversations/live_replies.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { isGreetingTitle, toTitle, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
-import { textOfContent } from "../conversations/message.ts";
-import { traceOf } from "../errors.ts";
+import { getContentText } from "../conversations/message.ts";
+import { getErrorTrace } from "../errors.ts";
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
@@ -146,7 +146,7 @@ export class Titles {
     if ((this.#failures.get(id) ?? 0) >= MAX_FAILURES || countChars(reply.call) > MAX_CALL_CHARS) return;
     idle.add(`title ${id}`, {
       run: (signal) => this.#write(reply, signal),
-      onError: (error) => this.#recordFailure(id, traceOf(error)),
+      onError: (error) => this.#recordFailure(id, getErrorTrace(error)),
     });
   }
 
@@ -154,7 +154,7 @@ export class Titles {
     const before = this.#deps.isWanted() ? this.#findProvisionalTitle(reply) : undefined;
     if (before === undefined) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
-    const call = titleCall(reply.call, reply.answer);
+    const call = createTitleCall(reply.call, reply.answer);
     const title = parseTitle(await this.#deps.client.completeChat(reply.target, call, signal));
     if (title === undefined) return this.#recordFailure(reply.conversationId, "the reply contains no title");
     await updateHead(
@@ -180,13 +180,13 @@ export class Titles {
     if (head === undefined) return undefined;
     const { title } = head;
     const block = blocks.next(conversationId);
-    const first = block === undefined ? [] : blocks.messagesOf(conversationId, block);
+    const first = block === undefined ? [] : blocks.openMessages(conversationId, block);
     if (isGreetingTitle(head, first[0])) return title;
     const userMessages = [
       ...first.filter(({ role }) => role === "user"),
       ...call.messages.filter(({ role }) => role === "user").slice(-1),
     ];
-    return userMessages.some(({ content }) => toTitle(textOfContent(content)) === title) ? title : undefined;
+    return userMessages.some(({ content }) => toTitle(getContentText(content)) === title) ? title : undefined;
   }
 }
 
@@ -196,7 +196,7 @@ export class Titles {
  *
  * @param answer Text of the reply. If it was continued, `call` ends with its start.
  */
-export function titleCall({ model, messages, params }: ChatCall, answer: string): ChatCall {
+export function createTitleCall({ model, messages, params }: ChatCall, answer: string): ChatCall {
   const asked = messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages;
   const added: ChatMessage[] = [{ role: "assistant", content: answer }, { role: "user", content: INSTRUCTION }];
   const copied = TEMPLATE_PARAMS.filter((name) => params[name] !== undefined).map((name) => [name, params[name]]);

@@ -6,8 +6,8 @@
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
-import { AppError, traceOf } from "../errors.ts";
+import { getContentText, type Message } from "../conversations/message.ts";
+import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
@@ -28,7 +28,7 @@ export interface MemoryReadingDeps extends MemoryServices {
   cards: CardSource;
   personas: { findName(id: string): Promise<string | undefined> };
   /** The user's name without a persona. */
-  ownerName(): string;
+  getOwnerName(): string;
   settings(): {
     memory_proposals: boolean;
     memory_idle_minutes: number;
@@ -88,7 +88,7 @@ export class MemoryReading {
     if (sinceMs === undefined) return;
     const quietMs = now() - idleMinutes * 60_000;
     let queued = 0;
-    for (const { id, updated_at: updatedAtMs } of store.summaries(MAX_LOOKED_AT)) {
+    for (const { id, updated_at: updatedAtMs } of store.listSummaries(MAX_LOOKED_AT)) {
       if (updatedAtMs < sinceMs || queued === MAX_QUEUED) break;
       if (updatedAtMs > quietMs) continue;
       const last = await this.#findUnread(id);
@@ -98,7 +98,7 @@ export class MemoryReading {
         run: (signal) => this.#read(id, signal),
         onError: (error) => {
           this.#recordFailure(`${id} ${last}`);
-          log("debug", "Couldn't read a chat for notes", { error: traceOf(error) });
+          log("debug", "Couldn't read a chat for notes", { error: getErrorTrace(error) });
         },
       });
     }
@@ -113,7 +113,9 @@ export class MemoryReading {
     } catch {
       return; // The head can't be read; the proposals stay.
     }
-    proposals.withdraw(id).catch((error) => log("error", "Couldn't withdraw proposals", { error: traceOf(error) }));
+    proposals.withdraw(id).catch((error) =>
+      log("error", "Couldn't withdraw proposals", { error: getErrorTrace(error) })
+    );
   }
 
   /** Returns the last message of a chat if it may be read and hasn't been. */
@@ -126,8 +128,8 @@ export class MemoryReading {
       return undefined; // The head can't be read, so it's unknown whether the chat may be read.
     }
     if (state === undefined || state.head.learn === false) return undefined;
-    const row = blocks.previous(id);
-    const last = row && blocks.readableMessagesOf(id, row)?.at(-1);
+    const row = blocks.findPrevious(id);
+    const last = row && blocks.findReadableMessages(id, row)?.at(-1);
     if (last === undefined || last.status === "streaming") return undefined;
     return (await readMarks.find(id))?.head.messageId === last.id ? undefined : last.id;
   }
@@ -144,7 +146,7 @@ export class MemoryReading {
       const context = await modelRouter.client.readContextSize(target, model, signal).catch(() => undefined) ??
         target.contextSize ?? USUAL_CONTEXT;
       const budget = Math.min(MAX_TOKENS, context * CONTEXT_SHARE);
-      const { messages, isCut } = this.#unread(id, (await readMarks.find(id))?.head.messageId, budget);
+      const { messages, isCut } = this.#readUnread(id, (await readMarks.find(id))?.head.messageId, budget);
       const last = messages.at(-1);
       if (last === undefined) return;
       if (messages.some(isReadable)) {
@@ -153,7 +155,7 @@ export class MemoryReading {
         // It may have been turned off, or the chat deleted, while the model was writing.
         const current = store.find(id);
         if (current === undefined || current.head.learn === false || !settings().memory_proposals) return;
-        const persona = this.#personaOf(state);
+        const persona = this.#getPersonaId(state);
         for (const { text, scope, replaces, messageId } of found) {
           await this.#deps.proposals.add({
             text,
@@ -169,25 +171,25 @@ export class MemoryReading {
   }
 
   /** Reads the messages after a mark, as many as fit. If the marked message is gone, reads the newest ones that fit. */
-  #unread(id: string, mark: string | undefined, budget: number): Unread {
+  #readUnread(id: string, mark: string | undefined, budget: number): Unread {
     const { blocks } = this.#deps;
-    const isMarked = mark !== undefined && blocks.rowOf(id, mark) !== undefined;
+    const isMarked = mark !== undefined && blocks.findRow(id, mark) !== undefined;
     const messages: Message[] = [];
     let tokens = 0;
     if (!isMarked) {
-      for (let row = blocks.previous(id); row !== undefined; row = blocks.previous(id, row)) {
-        for (const message of (blocks.readableMessagesOf(id, row) ?? []).toReversed()) {
-          tokens += tokensOf(message);
+      for (let row = blocks.findPrevious(id); row !== undefined; row = blocks.findPrevious(id, row)) {
+        for (const message of (blocks.findReadableMessages(id, row) ?? []).toReversed()) {
+          tokens += estimateMessageTokens(message);
           if (messages.length > 0 && tokens > budget) return { messages, isCut: false };
           messages.unshift(message);
         }
       }
       return { messages, isCut: false };
     }
-    for (let row = blocks.rowOf(id, mark); row !== undefined; row = blocks.next(id, row)) {
-      const all = blocks.readableMessagesOf(id, row) ?? [];
+    for (let row = blocks.findRow(id, mark); row !== undefined; row = blocks.next(id, row)) {
+      const all = blocks.findReadableMessages(id, row) ?? [];
       for (const message of all.slice(all.findIndex((candidate) => candidate.id === mark) + 1)) {
-        tokens += tokensOf(message);
+        tokens += estimateMessageTokens(message);
         if (messages.length > 0 && tokens > budget) return { messages, isCut: true };
         messages.push(message);
       }
@@ -200,8 +202,8 @@ export class MemoryReading {
     messages: readonly Message[],
     notesBudget: number,
   ): Promise<ProposalQuestion> {
-    const { cards, personas, ownerName, proposals } = this.#deps;
-    const personaId = this.#personaOf(state);
+    const { cards, personas, getOwnerName, proposals } = this.#deps;
+    const personaId = this.#getPersonaId(state);
     const [cast, persona] = await Promise.all([
       loadParticipants(cards, state.head.participants).catch((error) => {
         if (error instanceof AppError) return [];
@@ -209,7 +211,7 @@ export class MemoryReading {
       }),
       personaId === undefined ? undefined : personas.findName(personaId),
     ]);
-    const user = persona ?? ownerName();
+    const user = persona ?? getOwnerName();
     const characterId = cast[0]?.id;
     let left = notesBudget;
     const notes = proposals.listUsable().filter(({ fields: { scope } }) =>
@@ -231,7 +233,7 @@ export class MemoryReading {
     };
   }
 
-  #personaOf({ head }: ConversationState): string | undefined {
+  #getPersonaId({ head }: ConversationState): string | undefined {
     return typeof head.persona_id === "string" && head.persona_id !== ""
       ? head.persona_id
       : this.#deps.settings().default_persona_id ?? undefined;
@@ -263,9 +265,9 @@ function isReadable(message: Message): boolean {
 }
 
 function readText({ content }: Message): string {
-  return stripReasoning(textOfContent(content)).trim();
+  return stripReasoning(getContentText(content)).trim();
 }
 
-function tokensOf(message: Message): number {
+function estimateMessageTokens(message: Message): number {
   return isReadable(message) ? estimateTokens(readText(message)) + 8 : 0;
 }

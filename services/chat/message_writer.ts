@@ -6,18 +6,18 @@ import type { Conversations } from "../conversations/conversations.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import {
   completeMessage,
+  getContentText,
   isEmptyAttempt,
   isEmptyFailure,
   isSameContent,
   type Message,
   type MessageInput,
-  textOfContent,
 } from "../conversations/message.ts";
 import { startReplyRow } from "../conversations/live_replies.ts";
 import { createLinearTree, EMPTY_TREE } from "../conversations/message_tree.ts";
 import { dropStaleSummary } from "../conversations/chapters.ts";
 import { toUserText, type VariantStore, withoutText } from "../conversations/variants.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -103,8 +103,8 @@ export class MessageWriter {
     const last = messages.at(-1);
     if (action !== "send" || mid === undefined || last?.role !== "user") return;
     const { blocks, store, conversations } = this.#deps;
-    if (!store.exists(conversationId) || blocks.taken(conversationId, [mid]).size === 0) return;
-    const stored = conversations.reader.message(conversationId, mid);
+    if (!store.exists(conversationId) || blocks.listUsedMids(conversationId, [mid]).size === 0) return;
+    const stored = conversations.reader.readMessage(conversationId, mid);
     if (stored.role === "user" && isSameContent(stored.content, last.content ?? "")) return;
     throw new AppError(
       "conflict",
@@ -133,7 +133,7 @@ export class MessageWriter {
     // Only for a new conversation: the database doesn't allow two IDs that differ only in case.
     if (existing === undefined) conversations.refuseCaseClash(id);
     const mids = [reply.messageId, ...(userMessage === undefined ? [] : [userMessage.id])];
-    const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
+    const taken = existing === undefined ? new Set<string>() : blocks.listUsedMids(id, mids);
     if (!addsMessage(request) || taken.has(reply.messageId)) {
       return { userMessage, ...await this.#rewriteReply(request, reply, existing) };
     }
@@ -145,7 +145,11 @@ export class MessageWriter {
     const isStored = userMessage !== undefined && taken.has(userMessage.id);
     if (isStored) blocks.requireOnPath(id, userMessage.id);
     const results = this.#findNewResults(request, reply, existing);
-    const added = [...(userMessage === undefined || isStored ? [] : [userMessage]), ...results, emptyReply(reply)];
+    const added = [
+      ...(userMessage === undefined || isStored ? [] : [userMessage]),
+      ...results,
+      createEmptyReply(reply),
+    ];
     if (existing === undefined) await this.#createConversation(request, reply, added, userMessage);
     else {
       const touched = { added: added.map((message) => message.id) };
@@ -161,15 +165,15 @@ export class MessageWriter {
     const sent = request.messages.slice(request.messages.findLastIndex(({ role }) => role !== "tool") + 1);
     if (sent.length === 0) return [];
     const stored = new Set<unknown>();
-    let row = existing && blocks.previous(existing.id);
-    search: for (; row !== undefined; row = blocks.previous(existing!.id, row)) {
-      for (const message of blocks.messagesOf(existing!.id, row).toReversed()) {
+    let row = existing && blocks.findPrevious(existing.id);
+    search: for (; row !== undefined; row = blocks.findPrevious(existing!.id, row)) {
+      for (const message of blocks.openMessages(existing!.id, row).toReversed()) {
         if (message.role !== "tool") break search;
         stored.add(message.tool_call_id);
       }
     }
     return sent.filter(({ tool_call_id }) => !stored.has(tool_call_id)).map(({ id: _, mid: __, ...fields }) =>
-      completeMessage(fields, uuidV7(), isoTime(reply))
+      completeMessage(fields, createUuidV7(), formatTime(reply))
     );
   }
 
@@ -178,9 +182,9 @@ export class MessageWriter {
     const { blocks, conversations, variants } = this.#deps;
     const { conversationId: id, userMessageId: mid } = request;
     blocks.requireOnPath(id, mid!);
-    const text = toUserText(request.messages.at(-1)!, mid!, isoTime(reply));
+    const text = toUserText(request.messages.at(-1)!, mid!, formatTime(reply));
     const saved: Statement[] = [];
-    const n = blocks.messageOf(id, mid!).variant_count;
+    const n = blocks.getMessage(id, mid!).variant_count;
     const edit = blocks.switchVersion(id, mid!, n, (before) => {
       if (before.role !== "user") throw new AppError("invalid_request", `Message "${mid}" isn't a user message`);
       saved.push(...variants.keep(id, before));
@@ -188,11 +192,11 @@ export class MessageWriter {
         ...withoutText(before),
         ...text,
         status: "complete",
-        updated_at: isoTime(reply),
+        updated_at: formatTime(reply),
         variant_count: n + 1,
         active_variant: n,
       };
-    }, [emptyReply(reply)]);
+    }, [createEmptyReply(reply)]);
     const next = dropStaleSummary(blocks, withTitle(existing, request), mid!);
     const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
     await conversations.write(next, edit.messageCount - existing.messageCount, change, [...saved, startRow(id, reply)]);
@@ -217,7 +221,7 @@ export class MessageWriter {
       }
       if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" isn't a reply`);
       if (request.action === "continue") {
-        base.text = textOfContent(before.content);
+        base.text = getContentText(before.content);
         base.reasoning = before.reasoning ?? "";
         previous = before;
         saved.push(...variants.keep(id, before));
@@ -225,11 +229,11 @@ export class MessageWriter {
         return { ...rest as Message, model: reply.model ?? before.model, status: "streaming", error: undefined };
       }
       // Its text becomes a version, unless it has none.
-      if (isEmptyAttempt(before)) return emptied(before, reply);
+      if (isEmptyAttempt(before)) return clearReply(before, reply);
       previous = before;
       saved.push(...variants.keep(id, before));
       return {
-        ...emptied(before, reply),
+        ...clearReply(before, reply),
         variant_count: before.variant_count + 1,
         active_variant: before.variant_count,
       };
@@ -248,7 +252,7 @@ export class MessageWriter {
     const id = request.conversationId;
     const { participants = [], messages: earlier = [] } = request.opening ?? {};
     const all = [
-      ...earlier.map((message) => completeMessage(toOpeningInput(message, reply), uuidV7(), isoTime(reply))),
+      ...earlier.map((message) => completeMessage(toOpeningInput(message, reply), createUuidV7(), formatTime(reply))),
       ...added,
     ];
     const state: ConversationState = {
@@ -257,9 +261,9 @@ export class MessageWriter {
       createdAtMs: reply.now,
       updatedAtMs: reply.now,
       messageCount: all.length,
-      head: { title: titleOf(request), participants },
+      head: { title: createTitle(request), participants },
     };
-    const { statements } = await conversations.replacing(undefined, state, {
+    const { statements } = await conversations.replace(undefined, state, {
       tree: createLinearTree(all),
       storedTree: EMPTY_TREE,
       snippetOwner: userMessage,
@@ -285,7 +289,7 @@ function createUserMessage(
   // The request names its id. All other fields are stored as they were sent.
   const { id: _, mid: __, variants: ___, ...fields } = last;
   const input = { persona_id: conversation?.head.persona_id, ...fields };
-  return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
+  return completeMessage(input, request.userMessageId ?? createUuidV7(), new Date(now).toISOString());
 }
 
 /** Returns an earlier message of a new conversation as it is stored: without the IDs from the client. */
@@ -293,10 +297,10 @@ function toOpeningInput({ id: _, mid: __, variants: ___, ...fields }: ChatMessag
   return fields.role === "assistant" ? { character_id: reply.characterId, ...fields } : fields;
 }
 
-function emptyReply(reply: NewReply): Message {
+function createEmptyReply(reply: NewReply): Message {
   // A message keeps its model and character, even if the conversation changes them later.
   const input = { role: "assistant", model: reply.model, character_id: reply.characterId };
-  return { ...completeMessage(input, reply.messageId, isoTime(reply)), status: "streaming" };
+  return { ...completeMessage(input, reply.messageId, formatTime(reply)), status: "streaming" };
 }
 
 /** Fields of a message that a reply sets besides its text. */
@@ -307,20 +311,20 @@ const REPLY_FIELDS = [
 ];
 
 /** Returns a message that is about to be rewritten, without the fields of its last reply. */
-function emptied(before: Message, reply: NewReply): Message {
+function clearReply(before: Message, reply: NewReply): Message {
   const rest: Message = { ...before };
   for (const field of REPLY_FIELDS) delete rest[field];
-  return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: isoTime(reply) };
+  return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: formatTime(reply) };
 }
 
 /** Sets the title of an untitled conversation from the request. */
 function withTitle(state: ConversationState, request: StatefulChatRequest): ConversationState {
-  return state.head.title === "" ? { ...state, head: { ...state.head, title: titleOf(request) } } : state;
+  return state.head.title === "" ? { ...state, head: { ...state.head, title: createTitle(request) } } : state;
 }
 
-function titleOf(request: StatefulChatRequest): string {
+function createTitle(request: StatefulChatRequest): string {
   const last = request.messages.findLast((message) => message.role === "user");
-  return toTitle(textOfContent(last?.content));
+  return toTitle(getContentText(last?.content));
 }
 
 function startRow(conversationId: string, { messageId, generation, now }: NewReply, previous?: Message): Statement {
@@ -333,6 +337,6 @@ function startRow(conversationId: string, { messageId, generation, now }: NewRep
   });
 }
 
-function isoTime({ now }: NewReply): string {
+function formatTime({ now }: NewReply): string {
   return new Date(now).toISOString();
 }

@@ -75,7 +75,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     ...idleDeps,
     cards,
     personas,
-    ownerName: getOwnerName,
+    getOwnerName,
     isWanted: () => settings.get().settings.auto_summary,
   });
   const memoryReading = new MemoryReading({
@@ -85,7 +85,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     cards,
     personas,
     events,
-    ownerName: getOwnerName,
+    getOwnerName,
     settings: () => settings.get().settings,
     now,
   });
@@ -101,15 +101,15 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     matcher: keyMatcher,
     memories: {
       listUsable: () => deps.memory.proposals.listUsable(),
-      budgetPercent: () => settings.get().settings.memory_budget_percent,
+      getBudgetPercent: () => settings.get().settings.memory_budget_percent,
     },
     openDocuments: async () => toDocumentReader(await deps.documents()),
-    owner: () => ({
+    getOwner: () => ({
       name: getOwnerName(),
       personaId: settings.get().settings.default_persona_id ?? undefined,
     }),
   });
-  const partDeps = { attachments, images };
+  const promptDeps = { attachments, images };
   const { callStore } = deps;
   const chatTools = { store, registry: deps.tools, callStore };
   const fallback = new ToolFallback(now);
@@ -120,10 +120,10 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     scenes,
     prompts,
     modelRouter,
-    images: partDeps,
+    images: promptDeps,
     tools: {
       list: (conversationId, signal) => listChatTools(chatTools, conversationId, signal),
-      areRefused: (route) => fallback.find(route) !== undefined,
+      isRefusedBy: (route) => fallback.find(route) !== undefined,
     },
     now,
   };
@@ -134,7 +134,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const tools: ToolRunDeps = {
     ...chatTools,
     conversations,
-    images: partDeps,
+    images: promptDeps,
     resumes: new ReplyResumes<ResumeState>(db, conversationSealer),
     journal,
     events,
@@ -150,7 +150,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     tools,
     locks,
     journal,
-    writer: new MessageWriter({ db, store, blocks, variants, conversations, images: partDeps }),
+    writer: new MessageWriter({ db, store, blocks, variants, conversations, images: promptDeps }),
     calls,
     previewer: new ChatPreviewer(callDeps),
     sender,
@@ -185,20 +185,20 @@ function toDocumentReader({ documents, passages }: DocumentServices): DocumentRe
 }
 
 /** Dependencies of prompt assembly. */
-interface PromptRoomOptions extends PromptContextDeps {
+interface PromptServicesDeps extends PromptContextDeps {
   upstream: UpstreamClient;
   ratios: TokenRatios;
   openDocuments(): Promise<DocumentReader>;
 }
 
 /** The services that assemble prompts. */
-interface PromptRoom {
+interface PromptServices {
   prompts: Prompts;
   scenes: PromptContexts;
 }
 
 /** Creates the services. */
-function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptRoomOptions): PromptRoom {
+function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptServicesDeps): PromptServices {
   return {
     prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream), openDocuments),
     scenes: new PromptContexts(parts),

@@ -11,14 +11,14 @@ import {
   continuesPrefill,
   findHistoryEnd,
   findMessage,
-  limitsOf,
+  getPromptLimits,
+  getWantedModel,
   mergeParams,
   refuseEmpty,
   toClientSource,
-  wantedModel,
   withoutPositions,
 } from "./call_builder.ts";
-import { finishPrompt, NO_TOOLS, type ReplyTools, takesTools, withTools } from "./call_tools.ts";
+import { finishPrompt, NO_TOOLS, type ReplyTools, usesOwnTools, withTools } from "./call_tools.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "./chat_service.ts";
 import { type HistoryEnd, readHistory } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
@@ -69,18 +69,20 @@ export class ChatPreviewer {
   /**
    * Returns the call that a request would make, without sending or storing anything.
    *
-   * @throws {AppError} As `CallBuilder.buildPassThrough`.
+   * @throws {AppError} As `CallBuilder.buildUnstored`.
    */
   async preview(request: AnyChatRequest, signal: AbortSignal): Promise<ChatPreview> {
     const { store, modelRouter, prompts } = this.#deps;
     const { conversationId } = request;
     const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
-    const route = await modelRouter.route(wantedModel(request, head), signal);
+    const route = await modelRouter.route(getWantedModel(request, head), signal);
     const { offer, tools } = await this.#previewTools(request, route, signal);
     if (conversationId === undefined || request.context !== "server") {
       const { params } = tools === undefined ? request : withTools(request, tools);
       const source = toClientSource(request, head);
-      const prompt = withoutPositions(await prompts.addDocuments(source, limitsOf(route, params), signal, false));
+      const prompt = withoutPositions(
+        await prompts.addDocuments(source, getPromptLimits(route, params), signal, false),
+      );
       return {
         route,
         context: "client",
@@ -94,7 +96,7 @@ export class ChatPreviewer {
     const given = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
     const stateful = tools === undefined ? given : withTools(given, tools);
     refuseEmpty(store, stateful);
-    const state = store.find(conversationId) ?? newConversation(conversationId);
+    const state = store.find(conversationId) ?? createConversation(conversationId);
     const end = findHistoryEnd(this.#deps.blocks, stateful);
     const { characterId, speakers } = await this.#previewSpeakers(stateful, state, end);
     const { source, scene } = await openReplyContext(this.#deps, state, {
@@ -107,9 +109,9 @@ export class ChatPreviewer {
       timeZone: stateful.timeZone,
     });
     const { params, contextTokens } = mergeParams(stateful, head, scene.preset);
-    const limits = { ...limitsOf(route, params, contextTokens), isExact: true };
+    const limits = { ...getPromptLimits(route, params, contextTokens), isExact: true };
     const prompt = await prompts.assemble(source, limits, signal, false);
-    const dropped = this.#droppedMessages(conversationId, prompt);
+    const dropped = this.#listDropped(conversationId, prompt);
     const extraBody = mergeFields(route.target.extraBody, scene.preset.extraBody);
     return {
       route,
@@ -132,8 +134,8 @@ export class ChatPreviewer {
     const { conversationId, action } = request;
     const none = { tools: [], leftOut: [] };
     if (conversationId === undefined || action === "impersonate") return { offer: none };
-    const listed = takesTools(request) ? await this.#deps.tools.list(conversationId, signal) : undefined;
-    const isWithoutTools = this.#deps.tools.areRefused(route);
+    const listed = usesOwnTools(request) ? await this.#deps.tools.list(conversationId, signal) : undefined;
+    const isWithoutTools = this.#deps.tools.isRefusedBy(route);
     if (isWithoutTools) return { offer: none, tools: { ...NO_TOOLS, isWithoutTools } };
     return { offer: listed ?? none, tools: { ...NO_TOOLS, definitions: listed?.definitions } };
   }
@@ -144,7 +146,7 @@ export class ChatPreviewer {
     { before, userMessage }: HistoryEnd,
   ): Promise<{ characterId?: string; speakers: string[] }> {
     if (before !== undefined && userMessage === undefined) {
-      const characterId = this.#writerOf(state.id, before);
+      const characterId = this.#findSpeaker(state.id, before);
       return { characterId, speakers: characterId === undefined ? [] : [characterId] };
     }
     if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
@@ -156,21 +158,21 @@ export class ChatPreviewer {
   }
 
   /** Returns the ID of the character that wrote a message. */
-  #writerOf(id: string, mid: string): string | undefined {
+  #findSpeaker(id: string, mid: string): string | undefined {
     const message = findMessage(this.#deps.blocks, id, mid);
     return typeof message?.character_id === "string" ? message.character_id : undefined;
   }
 
-  #droppedMessages(id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
+  #listDropped(id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
     const { blocks } = this.#deps;
     const oldest = parts.find(({ messageId }) => messageId !== undefined)?.messageId;
     if (!isTrimmed || oldest === undefined) return { count: 0 };
-    return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.neighboursOf(id, oldest).after };
+    return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.getNeighbors(id, oldest).after };
   }
 }
 
 /** Returns a conversation that will exist once its first message is stored. */
-function newConversation(id: string): ConversationState {
+function createConversation(id: string): ConversationState {
   return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
 }
 
@@ -202,7 +204,7 @@ export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
       lorebooks: deps.lorebooks,
       matcher: deps.keyMatcher,
       countTokens: (text) => Math.ceil(estimateTokens(text)),
-      conversation: (id) => loadScannedConversation(id, deps),
+      getConversation: (id) => loadScannedConversation(id, deps),
     });
 }
 
@@ -280,7 +282,7 @@ interface TrialDeps {
   lorebooks: Lorebooks;
   matcher: KeyMatcher;
   /** @throws {AppError} `not_found` */
-  conversation(id: string): Promise<ScannedConversation>;
+  getConversation(id: string): Promise<ScannedConversation>;
   countTokens(text: string): number;
 }
 
@@ -298,7 +300,9 @@ async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Act
   if (request.conversationId === undefined && request.text === undefined) {
     throw invalidTrial("conversation_id", "a conversation or a text to scan is required");
   }
-  const scanned = request.conversationId === undefined ? undefined : await parts.conversation(request.conversationId);
+  const scanned = request.conversationId === undefined
+    ? undefined
+    : await parts.getConversation(request.conversationId);
   const said = request.text === undefined ? [] : [{ role: "user", text: request.text }];
   return await activate({
     books: [owner],

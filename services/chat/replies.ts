@@ -10,18 +10,18 @@ import type { ConversationReader } from "../conversations/conversation_reader.ts
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { findConversationsOfReply, findReplyRow, type LiveReplies } from "../conversations/live_replies.ts";
 import {
+  getContentText,
   isEmptyFailure,
   type Message,
   type MessageError,
   type MessageStatus,
-  textOfContent,
 } from "../conversations/message.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
 import type { Reply } from "./reply.ts";
-import { lastAttemptOf } from "./reply_saver.ts";
+import { getLastAttempt } from "./reply_saver.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 import type { ChatNotice, Usage } from "../llm/chat_event.ts";
 import { ReplyCalls, type ToolCallJson, type ToolCallUpdate } from "./tools/tool_messages.ts";
@@ -64,7 +64,7 @@ export class Replies {
   async stop(mid: string, conversationId?: string): Promise<Message> {
     const { conversationId: id } = await this.get(mid, conversationId);
     await this.#deps.live.findByMessage(id, mid)?.stop();
-    return this.#deps.reader.message(id, mid);
+    return this.#deps.reader.readMessage(id, mid);
   }
 
   /**
@@ -109,8 +109,8 @@ export class Replies {
       const record = callStore.find(id, callId);
       if (record === undefined) continue;
       const isReply = () =>
-        findReplyRow(db, id, mid) !== undefined && blocks.rowAnywhere(id, mid) !== undefined &&
-        blocks.roundsOf(id, mid).some((message) => message.id === record.messageId);
+        findReplyRow(db, id, mid) !== undefined && blocks.findLiveRow(id, mid) !== undefined &&
+        blocks.getRounds(id, mid).some((message) => message.id === record.messageId);
       if (record.messageId === mid || isReply()) return record;
     }
     throw new AppError("not_found", `Tool call "${callId}" not found in reply "${mid}"`);
@@ -133,7 +133,7 @@ export class Replies {
     if (running !== undefined) return running;
     if (action !== "send" && action !== "edit") return undefined;
     const stored = this.#findStored(conversationId, mid, "answer");
-    if (stored === undefined || isEmptyFailure(this.#deps.reader.message(conversationId, mid))) return undefined;
+    if (stored === undefined || isEmptyFailure(this.#deps.reader.readMessage(conversationId, mid))) return undefined;
     return stored;
   }
 
@@ -142,10 +142,10 @@ export class Replies {
     const { db, store, reader, variants } = this.#deps;
     const row = findReplyRow(db, conversationId, mid);
     if (row === undefined || store.find(conversationId) === undefined) return undefined;
-    const rounds = this.#deps.blocks.roundsOf(conversationId, mid);
-    const stored = { ...reader.message(conversationId, mid), ...(rounds.length > 0 && { tool_rounds: rounds }) };
+    const rounds = this.#deps.blocks.getRounds(conversationId, mid);
+    const stored = { ...reader.readMessage(conversationId, mid), ...(rounds.length > 0 && { tool_rounds: rounds }) };
     const isRun = what === "lastRun" && row.previous_variant !== null;
-    const message = isRun ? lastAttemptOf(variants, conversationId, stored) : stored;
+    const message = isRun ? getLastAttempt(variants, conversationId, stored) : stored;
     return new StoredReply(conversationId, row.generation, row.started_at, message);
   }
 }
@@ -208,7 +208,7 @@ export interface ReplySource {
 }
 
 /** Returns everything after a position in at most two events, reasoning first. */
-function restAfter(cursor: ReplyCursor, text: string, reasoning: string, seq: number): ReplyBatch {
+function nextRest(cursor: ReplyCursor, text: string, reasoning: string, seq: number): ReplyBatch {
   const batch: ReplyEvent[] = [];
   if (cursor.reasoningLength < reasoning.length) {
     const delta = reasoning.slice(cursor.reasoningLength);
@@ -270,7 +270,7 @@ export class StoredReply implements ReplySource {
 /** Returns the next changes of tool calls for a client: those of calls whose preceding text it has. */
 export function nextCalls(cursor: ReplyCursor, calls: ReplyCalls): ReplyStep | undefined {
   if (calls.changes === (cursor.calls ?? 0)) return undefined;
-  const { updates, last } = calls.since(cursor.calls ?? 0, cursor);
+  const { updates, last } = calls.listSince(cursor.calls ?? 0, cursor);
   return updates.length === 0 ? undefined : { calls: updates, after: { ...cursor, calls: last } };
 }
 
@@ -284,8 +284,8 @@ export function nextText(
   if (cursor.textLength >= text.length && cursor.reasoningLength >= reasoning.length) return undefined;
   const limit = calls.nextUnseen(cursor.calls ?? 0);
   const batch = limit === undefined
-    ? restAfter(cursor, text, reasoning, seq)
-    : restAfter(cursor, text.slice(0, limit.textLength), reasoning.slice(0, limit.reasoningLength), seq);
+    ? nextRest(cursor, text, reasoning, seq)
+    : nextRest(cursor, text.slice(0, limit.textLength), reasoning.slice(0, limit.reasoningLength), seq);
   return { batch };
 }
 
@@ -295,7 +295,7 @@ export function addStoredCalls(calls: ReplyCalls, rounds: readonly Message[]): {
   const results = new Map(rounds.map((message) => [message.tool_call_id, message]));
   for (const round of rounds) {
     if (round.role !== "assistant") continue;
-    text += textOfContent(round.content);
+    text += getContentText(round.content);
     reasoning += round.reasoning ?? "";
     for (const call of Array.isArray(round.tool_calls) ? round.tool_calls : []) {
       const result = isJsonObject(call) ? results.get(String(call.id)) : undefined;
@@ -315,7 +315,7 @@ function toCallJson(call: unknown, messageId: string, result: Message | undefine
     id: String(id),
     name: String(name),
     arguments: String(args ?? ""),
-    ...(result && { result: textOfContent(result.content) }),
+    ...(result && { result: getContentText(result.content) }),
     message_id: messageId,
   };
 }

@@ -194,7 +194,7 @@ export class Reply implements LiveReply, ReplySource {
     return this.#state.phase === "saved" || (this.#state.phase === "settled" && this.#state.isSaved);
   }
 
-  overlay(stored: Message): Message {
+  withLiveText(stored: Message): Message {
     // An unsaved version doesn't hide the previous text.
     if (this.#state.phase === "unsaved" && this.#previous !== undefined) {
       const { shownEnd: { status, error }, since } = this.#state;
@@ -203,12 +203,12 @@ export class Reply implements LiveReply, ReplySource {
     }
     // Until clients see the end, the reply counts as running: no other may start in its conversation.
     const end = this.#shownEnd;
-    return this.#messageWith(stored, end ?? this.end, end === undefined);
+    return this.#createMessage(stored, end ?? this.end, end === undefined);
   }
 
   /** Returns the message as it will be stored, with its `tool_rounds`. */
-  finalMessage(stored: Message): Message {
-    const message = this.#messageWith(stored, this.end);
+  getFinalMessage(stored: Message): Message {
+    const message = this.#createMessage(stored, this.end);
     delete message.tool_rounds;
     return this.#rounds.length === 0 ? message : { ...message, tool_rounds: [...this.#rounds] };
   }
@@ -246,9 +246,9 @@ export class Reply implements LiveReply, ReplySource {
         // Only after that: clients must not see text that a crash could undo.
         this.#add(batch);
       }
-      if (this.#state.phase === "aborting") this.#finish(this.#abortedEnd(this.#state.reason));
+      if (this.#state.phase === "aborting") this.#finish(this.#createAbortedEnd(this.#state.reason));
       else if (runsTools && !this.#toolCalls.isEmpty) return true;
-      else this.#finish(this.#completedEnd());
+      else this.#finish(this.#createCompletedEnd());
     } catch (error) {
       this.fail(error);
     }
@@ -317,12 +317,12 @@ export class Reply implements LiveReply, ReplySource {
 
   /** Ends the reply with an error, or with the abort that caused it. */
   fail(thrown: unknown): void {
-    if (this.#state.phase === "aborting") return this.#finish(this.#abortedEnd(this.#state.reason));
+    if (this.#state.phase === "aborting") return this.#finish(this.#createAbortedEnd(this.#state.reason));
     const code = thrown instanceof AppError ? thrown.code : "internal";
     const message = thrown instanceof AppError ? thrown.message : "The reply failed because of a bug in the server";
     const upstream = thrown instanceof AppError ? thrown.upstream : undefined;
     const error = { code, message, ...(upstream && { upstream }) };
-    this.#finish({ status: "failed", finishReason: null, error, ...this.#measurements() });
+    this.#finish({ status: "failed", finishReason: null, error, ...this.#getMeasurements() });
     this.#abort.abort(); // If the error is Parlor's own, the model must stop, too.
   }
 
@@ -360,12 +360,12 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep> {
-    const step = this.#stepAfter(cursor);
+    const step = this.#findStep(cursor);
     if (step !== undefined) return step;
     return new Promise((resolve) => this.#waiting.push({ cursor, resolve }));
   }
 
-  #messageWith(stored: Message, end: ReplyEnd | undefined, isStreaming = end === undefined): Message {
+  #createMessage(stored: Message, end: ReplyEnd | undefined, isStreaming = end === undefined): Message {
     const { text, reasoning } = this.#split ??
       { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
     const message: Message = { ...stored, content: text, status: isStreaming ? "streaming" : end!.status };
@@ -386,7 +386,7 @@ export class Reply implements LiveReply, ReplySource {
     return message;
   }
 
-  #stepAfter(cursor: ReplyCursor): ReplyStep | undefined {
+  #findStep(cursor: ReplyCursor): ReplyStep | undefined {
     const calls = nextCalls(cursor, this.calls);
     if (calls !== undefined) return calls;
     // After a power failure, a client may have more text than the server.
@@ -487,24 +487,24 @@ export class Reply implements LiveReply, ReplySource {
     this.#state = { phase: "ended", end };
   }
 
-  #completedEnd(): ReplyEnd {
+  #createCompletedEnd(): ReplyEnd {
     if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty) {
       return {
         status: "failed",
         finishReason: null,
         error: { code: "upstream_error", message: "The model returned an empty reply" },
-        ...this.#measurements(),
+        ...this.#getMeasurements(),
       };
     }
-    return { status: "complete", finishReason: this.#finishReason, ...this.#measurements(true) };
+    return { status: "complete", finishReason: this.#finishReason, ...this.#getMeasurements(true) };
   }
 
-  #abortedEnd(reason: AbortReason): ReplyEnd {
-    if (reason === "stopped") return { status: "stopped", finishReason: "stop", ...this.#measurements() };
-    return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#measurements() };
+  #createAbortedEnd(reason: AbortReason): ReplyEnd {
+    if (reason === "stopped") return { status: "stopped", finishReason: "stop", ...this.#getMeasurements() };
+    return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#getMeasurements() };
   }
 
-  #measurements(isComplete = false): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
+  #getMeasurements(isComplete = false): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
     // After the end, nothing handles calls of Parlor's tools.
     const isDropped = this.tools !== undefined && !isComplete;
     return {

@@ -5,7 +5,7 @@
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
-import { type Message, readPinnedMessages, textOfContent } from "../conversations/message.ts";
+import { getContentText, type Message, readPinnedMessages } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import { createSeededRandom, type LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompt.ts";
@@ -23,7 +23,7 @@ export interface ReplyContextDeps {
 }
 
 /** The reply that a prompt is for. */
-interface WantedReply {
+interface ReplyRequest {
   end: HistoryEnd;
   action: StatefulChatRequest["action"];
   /** The character that speaks. */
@@ -55,7 +55,7 @@ const SPEAKER_LOOKBACK = 200;
 export async function openReplyContext(
   { blocks, scenes, uses, now }: ReplyContextDeps,
   conversation: ConversationState,
-  { end, action, characterId, model, timeZone, continuesPrefill, refusesPrefill }: WantedReply,
+  { end, action, characterId, model, timeZone, continuesPrefill, refusesPrefill }: ReplyRequest,
 ): Promise<ReplyContext> {
   const { id: conversationId, head } = conversation;
   const cast = await scenes.loadParticipants(head);
@@ -68,17 +68,17 @@ export async function openReplyContext(
     refusesPrefill,
     timeZone,
     messageCount: countUpTo(blocks, conversation, end),
-    greetingIndex: () => findGreetingIndex(blocks, conversationId),
+    getGreetingIndex: () => findGreetingIndex(blocks, conversationId),
     action: action === "continue" || action === "impersonate" ? action : "reply",
     generation: action === "send" || action === "edit" ? "normal" : action,
     // A character that has left doesn't speak anymore. Its name stays in earlier messages.
     characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
   });
   const { hasNames, persona } = scene.context;
-  const nameOf = hasNames ? (message: HistoryMessage) => findName(message, cast, persona.name) : undefined;
+  const getName = hasNames ? (message: HistoryMessage) => findName(message, cast, persona.name) : undefined;
   const { continuation } = scene.preset.layout;
   const isPrefilled = action === "continue" && continuation === undefined;
-  const history = readHistory(blocks, conversationId, end, { expand: scene.expand, nameOf, isPrefilled, now });
+  const history = readHistory(blocks, conversationId, end, { expand: scene.expand, getName, isPrefilled, now });
   const source: PromptSource = {
     conversationId,
     history,
@@ -87,7 +87,7 @@ export async function openReplyContext(
     pinned: readPinned(blocks, conversation, end).map((message) => ({
       id: message.id,
       name: message.role === "user" ? persona.name : findName(message, cast, persona.name) ?? "Assistant",
-      text: textOfContent(message.content),
+      text: getContentText(message.content),
     })).filter(({ text }) => text !== ""),
     documents: [
       ...scene.context.character === undefined ? [] : uses.get("character", scene.context.character.id),
@@ -99,7 +99,7 @@ export async function openReplyContext(
   return { source, scene, joint: action === "continue" ? continuation?.separator ?? "" : "" };
 }
 
-/** Lists the characters that speak next, in order. See `nextSpeakers`. */
+/** Lists the characters that speak next, in order. See `chooseNextSpeakers`. */
 export async function listNextSpeakers(
   deps: ReplyContextDeps,
   conversation: ConversationState,
@@ -107,7 +107,7 @@ export async function listNextSpeakers(
   before?: string,
 ): Promise<string[]> {
   const cast = await deps.scenes.loadParticipants(conversation.head);
-  return nextSpeakers(speakerQuestion(deps, conversation, cast, userMessage, before));
+  return chooseNextSpeakers(createSpeakerQuestion(deps, conversation, cast, userMessage, before));
 }
 
 /**
@@ -131,7 +131,7 @@ export async function chooseNextSpeaker(
     return participants[0]!.character_id;
   }
   const cast = await deps.scenes.loadParticipants(conversation.head);
-  const question = speakerQuestion(deps, conversation, cast, userMessage, before);
+  const question = createSpeakerQuestion(deps, conversation, cast, userMessage, before);
   return chooseSpeaker(question, wanted) ?? participants[0]?.character_id;
 }
 
@@ -154,11 +154,11 @@ function readPinned(blocks: BlockStore, { id, head }: ConversationState, { befor
 /** Returns the number of the greeting that the conversation starts with. */
 function findGreetingIndex(blocks: BlockStore, id: string): number | undefined {
   const row = blocks.next(id);
-  const first = row && blocks.messagesOf(id, row)[0];
+  const first = row && blocks.openMessages(id, row)[0];
   return first?.role === "assistant" ? first.active_variant : undefined;
 }
 
-function speakerQuestion(
+function createSpeakerQuestion(
   { blocks }: ReplyContextDeps,
   { id, head, messageCount }: ConversationState,
   cast: readonly LoadedParticipant[],
@@ -166,16 +166,16 @@ function speakerQuestion(
   before?: string,
 ): SpeakerQuestion {
   const order = (["list", "manual"] as ReplyOrder[]).find((known) => known === head.reply_order) ?? "natural";
-  const messages = userMessage === undefined ? newestMessages(blocks, id) : [];
+  const messages = userMessage === undefined ? listNewestMessages(blocks, id) : [];
   const sinceUser = messages.slice(0, Math.max(0, messages.findIndex(({ role }) => role === "user")));
   const last = userMessage === undefined ? messages[0] : undefined;
-  const earlier = userMessage === undefined ? messages : newestMessages(blocks, id, before);
+  const earlier = userMessage === undefined ? messages : listNewestMessages(blocks, id, before);
   const count = before === undefined ? messageCount : blocks.countBefore(id, before);
   return {
     cast,
     order,
     seed: `${id}\n${count + (userMessage === undefined ? 0 : 1)}`,
-    lastText: textOfContent((userMessage ?? last)?.content),
+    lastText: getContentText((userMessage ?? last)?.content),
     lastSpeaker: earlier.map(findSpeaker).find((speaker) => speaker !== undefined),
     isLastMessageTheirs: last !== undefined && findSpeaker(last) !== undefined,
     spokenSince: sinceUser.map(findSpeaker).filter((speaker) => speaker !== undefined),
@@ -183,11 +183,11 @@ function speakerQuestion(
 }
 
 /** Reads the newest messages, the last one first. */
-function newestMessages(blocks: BlockStore, id: string, before?: string): Message[] {
+function listNewestMessages(blocks: BlockStore, id: string, before?: string): Message[] {
   const found: Message[] = [];
-  let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
-  for (; row !== undefined; row = blocks.previous(id, row)) {
-    const messages = blocks.messagesOf(id, row);
+  let row = before === undefined ? blocks.findPrevious(id) : blocks.findRow(id, before);
+  for (; row !== undefined; row = blocks.findPrevious(id, row)) {
+    const messages = blocks.openMessages(id, row);
     const end = messages.findIndex((message) => message.id === before);
     found.push(...(end < 0 ? messages : messages.slice(0, end)).toReversed());
     if (found.length > SPEAKER_LOOKBACK) break;
@@ -235,7 +235,7 @@ const LONGEST_PART = 200;
 /**
  * Returns the characters that speak next, in order. With several characters, no mention and manual order, that is none.
  */
-export function nextSpeakers(question: SpeakerQuestion): string[] {
+export function chooseNextSpeakers(question: SpeakerQuestion): string[] {
   const { cast, order, lastSpeaker } = question;
   const present = cast.filter(({ isMuted }) => !isMuted);
   if (cast.length <= 1) return present.map(({ id }) => id);
@@ -247,7 +247,7 @@ export function nextSpeakers(question: SpeakerQuestion): string[] {
     // Each of them replies once to a user message. A request for another reply gets the next in order.
     return (silent.length > 0 ? silent : inTurn.slice(0, 1)).map(({ id }) => id);
   }
-  return natural(question, present);
+  return chooseNaturally(question, present);
 }
 
 /**
@@ -260,26 +260,26 @@ export function chooseSpeaker(question: SpeakerQuestion, wanted: string | undefi
   const { cast } = question;
   if (wanted !== undefined) {
     if (cast.some(({ id }) => id === wanted)) return wanted;
-    throw refused(`Character "${wanted}" isn't part of this conversation`);
+    throw createRefusal(`Character "${wanted}" isn't part of this conversation`);
   }
   if (cast.length === 0) return undefined;
-  const [first] = nextSpeakers(question);
+  const [first] = chooseNextSpeakers(question);
   if (first !== undefined) return first;
-  throw refused(
+  throw createRefusal(
     cast.every(({ isMuted }) => isMuted)
       ? "All characters of this conversation are muted"
       : "This conversation uses manual order: select the character that speaks",
   );
 }
 
-function natural(
+function chooseNaturally(
   { lastText, lastSpeaker, isLastMessageTheirs, spokenSince, seed }: SpeakerQuestion,
   present: LoadedParticipant[],
 ) {
   const random = createSeededRandom(`speakers\n${seed}`);
   const others = present.filter(({ id }) => !isLastMessageTheirs || id !== lastSpeaker);
   const silent = others.filter(({ id }) => !spokenSince.includes(id));
-  const mentioned = silent.map((member) => ({ member, at: mentionOf(member, lastText) })).filter(({ at }) => at >= 0)
+  const mentioned = silent.map((member) => ({ member, at: findMention(member, lastText) })).filter(({ at }) => at >= 0)
     .sort((a, b) => a.at - b.at).map(({ member }) => member);
   const talkative = silent.filter((member) => !mentioned.includes(member))
     .map((member) => ({ member, drawn: random(member.id) }))
@@ -288,32 +288,32 @@ function natural(
   const wanting = [...mentioned, ...talkative];
   // A character replies to the user's message, and to a request for another reply.
   const fallback = silent.length > 0 ? silent : others.length > 0 ? others : present;
-  if (wanting.length === 0 && fallback.length > 0) wanting.push(weighted(fallback, random("nobody")));
+  if (wanting.length === 0 && fallback.length > 0) wanting.push(chooseWeighted(fallback, random("nobody")));
   return wanting.map(({ id }) => id);
 }
 
 /** Returns the position at which a text mentions a participant; -1 if it doesn't. */
-function mentionOf({ names }: LoadedParticipant, text: string): number {
+function findMention({ names }: LoadedParticipant, text: string): number {
   const parts = names.flatMap((name) => [
     name,
     ...name.split(/\s+/, MAX_PARTS).filter((part) => part.length >= SHORTEST_PART),
   ]).filter((part) => part.length <= LONGEST_PART);
-  const places = parts.map((part) => placeOf(part, text)).filter((place) => place >= 0);
-  return places.length === 0 ? -1 : Math.min(...places);
+  const indexes = parts.map((part) => indexOfName(part, text)).filter((place) => place >= 0);
+  return indexes.length === 0 ? -1 : Math.min(...indexes);
 }
 
-function placeOf(name: string, text: string): number {
+function indexOfName(name: string, text: string): number {
   if (HAS_WIDE.test(name)) return text.indexOf(name);
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return text.search(new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, "iu"));
 }
 
-function weighted(members: readonly LoadedParticipant[], chance: number): LoadedParticipant {
+function chooseWeighted(members: readonly LoadedParticipant[], chance: number): LoadedParticipant {
   const weights = members.map(({ talkativeness }) => Math.max(talkativeness, 0.01));
   let left = chance * weights.reduce((sum, weight) => sum + weight, 0);
   return members.find((_, n) => (left -= weights[n]!) < 0) ?? members.at(-1)!;
 }
 
-function refused(message: string): AppError {
+function createRefusal(message: string): AppError {
   return new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
 }

@@ -1,9 +1,9 @@
 /** Runs replies: calls the model, collects its reply and saves the message. */
 import type { LiveReplies } from "../conversations/live_replies.ts";
-import { AppError, traceOf } from "../errors.ts";
+import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
-import type { ModelRouter, WantedModel } from "../llm/model_router.ts";
+import type { ModelRequest, ModelRouter } from "../llm/model_router.ts";
 import { learnPrefillRefusal } from "../llm/refused_fields.ts";
 import type { ChatStream, ListenToNotices, UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
@@ -58,14 +58,14 @@ export class ReplyRunner {
    *
    * @returns A promise that resolves when the model starts to answer, and rejects if it refuses before that.
    */
-  start(reply: Reply, request: StatefulChatRequest, wanted: WantedModel): Promise<void> {
+  start(reply: Reply, request: StatefulChatRequest, wanted: ModelRequest): Promise<void> {
     const { live, events, log } = this.#deps;
     live.add(reply);
     events.publish({ kind: "reply_started", id: reply.conversationId });
     const started = Promise.withResolvers<void>();
     started.promise.catch(() => {}); // A disconnected client doesn't see the error. The message has it.
     const running = this.#run(reply, request, wanted, started).catch((error) =>
-      log("error", "Couldn't finish a reply", { error: traceOf(error) })
+      log("error", "Couldn't finish a reply", { error: getErrorTrace(error) })
     );
     this.#running.add(running);
     running.finally(() => this.#running.delete(running));
@@ -86,7 +86,7 @@ export class ReplyRunner {
   async #run(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: WantedModel,
+    wanted: ModelRequest,
     started: PromiseWithResolvers<void>,
   ): Promise<void> {
     const { saver, live, events } = this.#deps;
@@ -119,7 +119,7 @@ export class ReplyRunner {
   async #write(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: WantedModel,
+    wanted: ModelRequest,
     started: PromiseWithResolvers<void>,
   ): Promise<UpstreamCall | undefined> {
     const { tools } = reply;
@@ -145,7 +145,7 @@ export class ReplyRunner {
   async #ask(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: WantedModel,
+    wanted: ModelRequest,
     started: PromiseWithResolvers<void>,
   ): Promise<{ sent: UpstreamCall; offer: ToolOffer | undefined; hasCalls: boolean }> {
     const { modelRouter, calls, sender, fallback } = this.#deps;

@@ -1,10 +1,10 @@
 /** Saves replies. A failed attempt to rewrite a reply never replaces the earlier text. */
 import { delay } from "../async/delay.ts";
 import type { Conversations } from "../conversations/conversations.ts";
-import { type Message, type MessageError, type MessageStatus, replyText } from "../conversations/message.ts";
-import { deleteResumeRow, endReplyRow } from "../conversations/live_replies.ts";
+import { getReplyText, type Message, type MessageError, type MessageStatus } from "../conversations/message.ts";
+import { createEndStatement, deleteResumeRow } from "../conversations/live_replies.ts";
 import type { VariantStore } from "../conversations/variants.ts";
-import { AppError, messageOf, traceOf } from "../errors.ts";
+import { AppError, getErrorMessage, getErrorTrace } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { SentDocument } from "../prompts/document_choice.ts";
 import type { Prompt } from "../prompts/prompt.ts";
@@ -54,12 +54,12 @@ export class ReplySaver {
       try {
         const time = new Date(now()).toISOString();
         const statements: Statement[] = [
-          endReplyRow(conversationId, messageId, now()),
+          createEndStatement(conversationId, messageId, now()),
           deleteResumeRow(conversationId, messageId),
         ];
         let saved: Message | undefined;
         await conversations.editMessage(conversationId, messageId, (before) => {
-          const ended = { ...reply.finalMessage(before), ...extra, updated_at: time };
+          const ended = { ...reply.getFinalMessage(before), ...extra, updated_at: time };
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
           statements.push(...settled.statements);
           return saved = settled.message;
@@ -67,7 +67,7 @@ export class ReplySaver {
         break;
       } catch (error) {
         if (error instanceof AppError && error.code === "not_found") break;
-        log("error", "Couldn't save a reply", { error: traceOf(error) });
+        log("error", "Couldn't save a reply", { error: getErrorTrace(error) });
         reply.markUnsaved(error, new Date(now()).toISOString());
         if (this.#closing.signal.aborted) return; // The text is in the journal.
         await delay(this.#deps.retryMs ?? RETRY_MS, this.#closing.signal).catch(() => {});
@@ -84,7 +84,7 @@ export class ReplySaver {
     if (asked === undefined) return;
     const sent = new Map(documents.map((document) => [document.id, toSentJson(document)]));
     try {
-      const before = conversations.reader.message(conversationId, asked).documents;
+      const before = conversations.reader.readMessage(conversationId, asked).documents;
       if (!Array.isArray(before) || !before.some(({ id }) => sent.has(id))) return;
       await conversations.editMessage(conversationId, asked, (message) => ({
         ...message,
@@ -92,7 +92,7 @@ export class ReplySaver {
       }), { byReply: true });
     } catch (error) {
       // Not essential: the reply itself is saved.
-      log("warn", "Can't record which pages of documents were sent", { error: messageOf(error) });
+      log("warn", "Can't record which pages of documents were sent", { error: getErrorMessage(error) });
     }
   }
 }
@@ -140,11 +140,11 @@ export function settleAttempt(
   if (record === undefined) return { message: attempt, statements: [] };
   const isContinued = previous === attempt.active_variant;
   // Tool calls are worth a version: they may have changed something.
-  const hasText = replyText(attempt) !== (isContinued ? replyText(record) : "") ||
+  const hasText = getReplyText(attempt) !== (isContinued ? getReplyText(record) : "") ||
     (attempt.tool_rounds?.length ?? 0) !== (isContinued ? record.tool_rounds?.length ?? 0 : 0);
   if (hasText && (isContinued || attempt.status === "stopped")) return { message: settled as Message, statements: [] };
   const { lorebook_state: __, ...rest } = attempt;
-  const before = variants.switched(conversationId, rest as Message, previous);
+  const before = variants.switchTo(conversationId, rest as Message, previous);
   const message: Message = {
     ...before,
     variant_count: isContinued || hasText ? attempt.variant_count : attempt.variant_count - 1,
@@ -157,7 +157,7 @@ export function settleAttempt(
 }
 
 /** Returns the failed attempt of a message as a message, so that clients that follow the attempt get its text and its end. */
-export function lastAttemptOf(variants: VariantStore, conversationId: string, message: Message): Message {
+export function getLastAttempt(variants: VariantStore, conversationId: string, message: Message): Message {
   const attempt = message.last_attempt as LastAttempt | undefined;
   if (attempt === undefined) return message;
   const n = message.variant_count - 1;

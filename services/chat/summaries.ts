@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type Chapter, parseChapters, withChapters } from "../conversations/chapters.ts";
 import { type ConversationHead, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
-import { traceOf } from "../errors.ts";
+import { getContentText, type Message } from "../conversations/message.ts";
+import { getErrorTrace } from "../errors.ts";
 import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
@@ -30,7 +30,7 @@ export interface SummariesDeps extends UpdateHeadDeps {
   cards: CardSource;
   personas: { findName(id: string): Promise<string | undefined> };
   /** The user's name without a persona. */
-  ownerName(): string;
+  getOwnerName(): string;
 }
 
 /** The messages to summarize in one call. */
@@ -94,7 +94,7 @@ export class Summaries {
       run: (signal) => this.#write(reply, oldest, prompt.budget, signal),
       onError: (error) => {
         this.#recordFailure(id);
-        log("debug", "Couldn't write a summary", { error: traceOf(error) });
+        log("debug", "Couldn't write a summary", { error: getErrorTrace(error) });
       },
     });
   }
@@ -137,12 +137,12 @@ export class Summaries {
     const names = new Map<string, string>();
     const texts: NamedText[] = [];
     for (const message of messages.filter(isSummarized)) {
-      texts.push({ name: await this.#findName(message, names), text: textOfContent(message.content) });
+      texts.push({ name: await this.#findName(message, names), text: getContentText(message.content) });
     }
     const earlier = chapters.slice(0, gap.at).map(({ text }) => text).join("\n\n");
     const text = texts.length === 0
       ? NOTHING
-      : parseSummary(await this.#deps.client.completeChat(target, chapterCall(model, earlier, texts), signal));
+      : parseSummary(await this.#deps.client.completeChat(target, createChapterCall(model, earlier, texts), signal));
     if (text === undefined) return this.#recordFailure(id);
     let isWritten = false;
     await updateHead(this.#deps, id, (head) => {
@@ -163,7 +163,8 @@ export class Summaries {
     });
     // There may be other gaps, or the chapters may be too long in total.
     const isLong = sumChapterTokens(chapters) > budget * CHAPTERS_SHARE;
-    const hasMore = gap.range.isCut || this.#findGap(id, parseChapters(this.#headOf(id)), oldest, budget) !== undefined;
+    const hasMore = gap.range.isCut ||
+      this.#findGap(id, parseChapters(this.#getHead(id)), oldest, budget) !== undefined;
     if (isWritten && (hasMore || isLong)) this.replyCompleted(reply);
   }
 
@@ -195,18 +196,18 @@ export class Summaries {
     if (isWritten) this.replyCompleted(reply);
   }
 
-  #headOf(id: string): ConversationHead {
+  #getHead(id: string): ConversationHead {
     return this.#deps.store.find(id)?.head ?? { title: "", participants: [] };
   }
 
   async #findName({ role, character_id, persona_id }: Message, known: Map<string, string>): Promise<string> {
-    const { cards, personas, ownerName } = this.#deps;
+    const { cards, personas, getOwnerName } = this.#deps;
     const id = role === "user" ? persona_id : character_id;
-    if (typeof id !== "string") return role === "user" ? ownerName() : "Assistant";
+    if (typeof id !== "string") return role === "user" ? getOwnerName() : "Assistant";
     const key = `${role} ${id}`;
     const name = known.get(key) ??
       (role === "user"
-        ? await personas.findName(id) ?? ownerName()
+        ? await personas.findName(id) ?? getOwnerName()
         : (await loadParticipants(cards, [{ character_id: id }]))[0]?.name ?? "Assistant");
     known.set(key, name);
     return name;
@@ -217,12 +218,12 @@ export class Summaries {
     const { blocks } = this.#deps;
     const messages: Message[] = [];
     let tokens = 0;
-    let row = after === undefined ? blocks.next(id) : blocks.rowOf(id, after);
+    let row = after === undefined ? blocks.next(id) : blocks.findRow(id, after);
     for (; row !== undefined; row = blocks.next(id, row)) {
-      const all = blocks.messagesOf(id, row);
+      const all = blocks.openMessages(id, row);
       for (const message of all.slice(all.findIndex((candidate) => candidate.id === after) + 1)) {
         if (message.id === before) return { messages, isCut: false };
-        if (isSummarized(message)) tokens += estimateTokens(textOfContent(message.content));
+        if (isSummarized(message)) tokens += estimateTokens(getContentText(message.content));
         if (messages.length > 0 && tokens > budget * BUDGET_SHARE) return { messages, isCut: true };
         messages.push(message);
       }
@@ -242,20 +243,20 @@ function isSummarized({ hidden, status, content }: Message): boolean {
 }
 
 /** @param earlier The text of earlier chapters. */
-function chapterCall(model: string, earlier: string, messages: readonly NamedText[]): ChatCall {
+function createChapterCall(model: string, earlier: string, messages: readonly NamedText[]): ChatCall {
   const parts = [
     ...(earlier === "" ? [] : [`The record up to now:\n${earlier}`]),
     `What happened then:\n${messages.map(({ name, text }) => `${name}: ${text}`).join("\n\n")}`,
     earlier === "" ? "Write the record." : "Write what happened then. Don't repeat the record up to now.",
   ];
-  return summaryCall(model, parts.join("\n\n"));
+  return createSummaryCall(model, parts.join("\n\n"));
 }
 
 function mergeCall(model: string, record: string): ChatCall {
-  return summaryCall(model, `The record up to now:\n${record}\n\nWrite the whole record anew, shorter.`);
+  return createSummaryCall(model, `The record up to now:\n${record}\n\nWrite the whole record anew, shorter.`);
 }
 
-function summaryCall(model: string, content: string): ChatCall {
+function createSummaryCall(model: string, content: string): ChatCall {
   return {
     model,
     messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content }],

@@ -3,9 +3,9 @@
  * code by which another device may enrol.
  */
 import { findLocalServer, type ListenConfig } from "../diagnostics/local_server.ts";
-import { AppError, messageOf } from "../errors.ts";
-import { operatorProof } from "../crypto/storage_key.ts";
-import { authLogin, openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { createOperatorProof } from "../crypto/storage_key.ts";
+import { openServerClient, runLogin, type ServerClient, ServerRefusal } from "./server_client.ts";
 import { type CliContext, openCliContext, parseOptions, readPem, takeOptions } from "./cli_environment.ts";
 
 /** Text of `parlor auth --help`. */
@@ -35,13 +35,13 @@ export async function runAuth(
   const context = openCliContext(environment);
   switch (command) {
     case "login":
-      return await authLogin(rest, context, () => findLocalServer(readConfig([])).url);
+      return await runLogin(rest, context, () => findLocalServer(readConfig([])).url);
     case "logout":
-      return await authLogout(rest, context);
+      return await runLogout(rest, context);
     case "whoami":
-      return await authWhoami(rest, context);
+      return await runWhoami(rest, context);
     case "invite":
-      return await authInvite(rest, context, readConfig);
+      return await runInvite(rest, context, readConfig);
     case undefined:
       throw new AppError(
         "invalid_request",
@@ -53,7 +53,7 @@ export async function runAuth(
 }
 
 /** Signs out. If the server can't be reached, the token is forgotten here, and a message says that it's still valid. */
-async function authLogout(args: readonly string[], context: CliContext): Promise<void> {
+async function runLogout(args: readonly string[], context: CliContext): Promise<void> {
   parseOptions(args, {});
   const account = await context.account.load();
   if (account === undefined) {
@@ -75,7 +75,7 @@ async function authLogout(args: readonly string[], context: CliContext): Promise
     const isGone = error instanceof ServerRefusal && (error.status === 401 || error.status === 404);
     if (isGone) context.print(`Signed out of ${base_url}; the token was already revoked`);
     else {
-      context.tell(`parlor: ${messageOf(error)}`);
+      context.printNotice(`parlor: ${getErrorMessage(error)}`);
       context.print(
         `Signed out on this machine. The token stays valid until you revoke it in the settings of ${base_url}`,
       );
@@ -85,7 +85,7 @@ async function authLogout(args: readonly string[], context: CliContext): Promise
 }
 
 /** @throws {AppError} `unauthenticated` without a valid token. */
-async function authWhoami(args: readonly string[], context: CliContext): Promise<void> {
+async function runWhoami(args: readonly string[], context: CliContext): Promise<void> {
   parseOptions(args, {});
   const account = await context.account.load();
   if (account === undefined) throw new AppError("unauthenticated", "Not signed in. Run parlor auth login");
@@ -117,7 +117,7 @@ export interface InviteConfig extends ListenConfig {
  * @param readConfig Reads the configuration with the options that are not this command's own.
  * @throws {AppError} with a message for the terminal if no server answers or the data folder belongs to another user.
  */
-async function authInvite(
+async function runInvite(
   args: readonly string[],
   context: CliContext,
   readConfig: (rest: string[]) => InviteConfig,
@@ -138,11 +138,13 @@ async function authInvite(
     ...(baseUrl === undefined && { connectTo }),
   });
   try {
-    const proof = operatorProof(await readSessionKey(dataDir), Date.now());
+    const proof = createOperatorProof(await readSessionKey(dataDir), Date.now());
     const { json } = await askForInvite(server, proof, options.get("rp-id"));
     const minutes = Math.round((Date.parse(String(json.expires_at)) - Date.now()) / 60_000);
     context.print(`Invite: ${json.code}`);
-    context.tell(`Valid for one device and ${minutes} minutes. On the device, open Parlor and choose "I have a code".`);
+    context.printNotice(
+      `Valid for one device and ${minutes} minutes. On the device, open Parlor and choose "I have a code".`,
+    );
   } finally {
     server.close();
   }
@@ -172,7 +174,7 @@ async function readSessionKey(dataDir: string): Promise<Uint8Array> {
   } catch (cause) {
     throw new AppError(
       "internal",
-      `Can't read "${path}", which proves that you own this server: ${messageOf(cause)}. Is --data-dir correct?`,
+      `Can't read "${path}", which proves that you own this server: ${getErrorMessage(cause)}. Is --data-dir correct?`,
       { cause },
     );
   }

@@ -1,6 +1,6 @@
 /** Environment of the commands: terminal, stored account, environment variables, options, passphrases. */
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { readFileIfExists, toFileError, writeFileAtomic } from "../storage/atomic_file.ts";
 import { CONFIG_ROWS, toFlagName } from "../config/config_keys.ts";
 import type { DataLocation } from "../diagnostics/data_checks.ts";
 
@@ -11,7 +11,7 @@ export interface CliContext {
   /** Writes a line to standard output. */
   print(text: string): void;
   /** Writes a line to standard error. */
-  tell(text: string): void;
+  printNotice(text: string): void;
   /** Returns the next line typed. Never settles after the end of the input. */
   readLine(): Promise<string>;
 }
@@ -24,7 +24,7 @@ export function openCliContext(environment: Readonly<Record<string, string | und
     environment,
     account: openAccountFiles(home),
     print: (text) => console.log(text),
-    tell: (text) => console.error(text),
+    printNotice: (text) => console.error(text),
     readLine: readLine,
   };
 }
@@ -34,7 +34,7 @@ export async function readPem(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read "${path}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
@@ -92,7 +92,7 @@ function openAccountFiles(home: string): AccountFiles {
       try {
         await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
       } catch (cause) {
-        throw fileError(`Can't create the folder "${folder}"`, cause);
+        throw toFileError(`Can't create the folder "${folder}"`, cause);
       }
       await writeFileAtomic(infoPath, `${JSON.stringify(info, null, 2)}\n`);
       await writeFileAtomic(tokenPath, `${token}\n`);
@@ -100,7 +100,7 @@ function openAccountFiles(home: string): AccountFiles {
     async forget() {
       for (const path of [tokenPath, infoPath]) {
         await Deno.remove(path).catch((cause) => {
-          if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
+          if (!(cause instanceof Deno.errors.NotFound)) throw toFileError(`Can't remove "${path}"`, cause);
         });
       }
     },
@@ -234,7 +234,9 @@ async function readFile(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Can't read the passphrase from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the passphrase from "${path}": ${getErrorMessage(cause)}`, {
+      cause,
+    });
   }
 }
 

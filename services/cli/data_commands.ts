@@ -1,11 +1,11 @@
 /** Commands that work on the data folder: `parlor backup`, `restore`, `key` and `import`. */
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
-import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
-import { contentsText, makeBackup } from "../backup/backup.ts";
+import { isExistingFile, writeFileAtomic } from "../storage/atomic_file.ts";
+import { formatContents, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataCommandContext, readPassphrase, takeOptions } from "./cli_environment.ts";
-import { exportedKey, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
+import { createKeyExport, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
 import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
 import type { ImportReport } from "../import_export/import_report.ts";
 import type { ImportRequest } from "../import_export/imports.ts";
@@ -29,10 +29,10 @@ export async function runBackup(args: readonly string[], context: DataCommandCon
     { wordCount: 1, usage: "parlor backup FILE; parlor backup --help says more" },
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
-  if (!options.has("replace") && await fileExists(path)) {
+  if (!options.has("replace") && await isExistingFile(path)) {
     throw new AppError("conflict", `Can't write "${path}": the file already exists. Use --replace to overwrite it`);
   }
-  if (!await fileExists(`${dataDir}/app.db`)) {
+  if (!await isExistingFile(`${dataDir}/app.db`)) {
     throw new AppError(
       "not_found",
       `Can't back up "${dataDir}": it contains no Parlor data. Use --data-dir for another folder`,
@@ -53,7 +53,9 @@ export async function runBackup(args: readonly string[], context: DataCommandCon
     ? "It's encrypted with this data folder's storage key, which it doesn't contain: store the key somewhere else, too."
     : "It's encrypted with your passphrase: store the passphrase somewhere else.";
   context.print(
-    `Backed up ${contentsText(report.contents)} (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
+    `Backed up ${
+      formatContents(report.contents)
+    } (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
       `verified the backup. ${key}`,
   );
 }
@@ -73,11 +75,11 @@ export async function runRestore(args: readonly string[], context: DataCommandCo
     replace: options.has("replace"),
     now: Date.now,
     storageKeyFile: storageKeyFile ?? undefined,
-    passphrase: () => readPassphrase({ file, environment: context.environment, isNew: false }),
+    getPassphrase: () => readPassphrase({ file, environment: context.environment, isNew: false }),
   });
   context.print(
     `Restored ${
-      contentsText(contents)
+      formatContents(contents)
     } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
   );
   if (isKeyRestored) context.print("The storage key was restored, too: it's in the file storage-key.");
@@ -117,11 +119,11 @@ async function exportKey(args: readonly string[], context: DataCommandContext): 
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   if (key === undefined) throw new AppError("not_found", `No storage key in "${dataDir}" yet`);
-  if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
+  if (await isExistingFile(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
   const passphrase = options.has("plain")
     ? undefined
     : await readPassphrase({ file: options.get("passphrase-file"), environment: context.environment, isNew: true });
-  await writeFileAtomic(path, await exportedKey({ key, passphrase, nowMs: Date.now() }));
+  await writeFileAtomic(path, await createKeyExport({ key, passphrase, nowMs: Date.now() }));
   context.print(
     `Exported the storage key to "${path}". Store it somewhere else: without the key, the data can't be read.`,
   );
@@ -193,7 +195,7 @@ Imports data of another program and reports what was imported. PATH is a folder,
 The server must be stopped. While it runs, import in the browser under Settings, Data.
 
   KIND       what PATH is:
-${kindLines()}
+${listKinds()}
   --dry-run  reads and compares everything without changing anything
 
 Importing the same data again doesn't create duplicates.`;
@@ -203,11 +205,11 @@ export interface ImportCommandContext {
   /** Opens the data folder for one import. @throws {AppError} `conflict` while a server has it. */
   importPath(
     rest: string[],
-    request: ImportRequest & { path: string; progress(done: number, total: number): void },
+    request: ImportRequest & { path: string; showProgress(done: number, total: number): void },
   ): Promise<ImportReport>;
   print(text: string): void;
   /** Prints the progress on one line that is overwritten; nothing without a terminal. */
-  progress(text: string): void;
+  showProgress(text: string): void;
 }
 
 /** @returns 1 when something was refused, else 0. @throws {AppError} with a message for the terminal */
@@ -224,9 +226,9 @@ export async function runImport(args: readonly string[], context: ImportCommandC
     kind,
     path,
     isDryRun,
-    progress: (done, total) => context.progress(`${done} of ${total} files`),
+    showProgress: (done, total) => context.showProgress(`${done} of ${total} files`),
   });
-  context.progress("");
+  context.showProgress("");
   for (const line of reportLines(report)) context.print(line);
   return report.lines.some(({ level }) => level === "refused") ? 1 : 0;
 }
@@ -246,7 +248,7 @@ function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: Impor
   if (lines_dropped > 0) yield `and ${lines_dropped} more such lines`;
 }
 
-function kindLines(): string {
+function listKinds(): string {
   return IMPORT_KINDS.map((kind) => `               ${kind.padEnd(13)}${KINDS[kind]}`).join("\n");
 }
 

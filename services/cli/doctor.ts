@@ -18,7 +18,7 @@ Exits with code 1 if there is a problem.`;
 
 /** What it has of the world around it. */
 interface DoctorContext {
-  config(rest: string[]): DoctorConfig;
+  readConfig(rest: string[]): DoctorConfig;
   /** Opens backups that were made with a passphrase. */
   backupPassphrase: string | undefined;
   print(text: string): void;
@@ -30,7 +30,7 @@ export async function runDoctor(args: readonly string[], context: DoctorContext)
   // Loaded here, because `parlor health` needs nothing of it.
   const { runDoctorChecks } = await import("../diagnostics/doctor.ts");
   const findings = await runDoctorChecks({
-    config: () => context.config(rest),
+    readConfig: () => context.readConfig(rest),
     backupPassphrase: context.backupPassphrase,
     maxBytes: Infinity,
     url: options.get("url"),

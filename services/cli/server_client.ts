@@ -118,7 +118,7 @@ const DEFAULT_TIMEOUT_S = 300;
  * @param defaultUrl Where to sign in without `--base-url` and without an earlier sign-in.
  * @throws {AppError} with a message for the terminal when denied, timed out, offline, or where no passkey can be.
  */
-export async function authLogin(args: readonly string[], context: CliContext, defaultUrl: () => string): Promise<void> {
+export async function runLogin(args: readonly string[], context: CliContext, defaultUrl: () => string): Promise<void> {
   const options = parseOptions(args, {
     "base-url": true,
     "ca-cert": true,
@@ -184,11 +184,11 @@ async function askInBrowser(
     // Behind "#", so that it stands in no server's log.
     const url = `${server.baseUrl}/cli#${parameters}`;
     const isOpened = opensBrowser && await openBrowser(url, context.environment);
-    context.tell(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);
-    context.tell("If the browser is on another machine, paste the code it shows here and press Enter.");
+    context.printNotice(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);
+    context.printNotice("If the browser is on another machine, paste the code it shows here and press Enter.");
     const outcome = await Promise.race([
       listener.outcome,
-      pastedCode(context),
+      readPastedCode(context),
       new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), timeoutS * 1000)),
     ]);
     if (outcome === undefined) {
@@ -202,11 +202,11 @@ async function askInBrowser(
   }
 }
 
-async function pastedCode(context: CliContext): Promise<{ code: string }> {
+async function readPastedCode(context: CliContext): Promise<{ code: string }> {
   for (;;) {
     const code = await context.readLine();
     if (/^[A-Za-z0-9_-]{22}$/.test(code)) return { code };
-    if (code !== "") context.tell("This isn't a code from the page. Copy the whole code");
+    if (code !== "") context.printNotice("This isn't a code from the page. Copy the whole code");
   }
 }
 
@@ -282,14 +282,14 @@ function openCallbackListener(state: string): CallbackListener {
     // Checks the host, too: otherwise a page could reach the listener by its own host name (DNS rebinding).
     const isOurs = url.hostname === "127.0.0.1" && url.pathname === "/callback" &&
       url.searchParams.get("state") === state;
-    if (!isOurs) return page(404, "Nothing here", "This address is for signing in the command line.");
+    if (!isOurs) return createPage(404, "Nothing here", "This address is for signing in the command line.");
     const code = url.searchParams.get("code");
     if (code !== null) {
       resolve({ code });
-      return page(200, "Return to the terminal", "The command line is signed in. You can close this tab.");
+      return createPage(200, "Return to the terminal", "The command line is signed in. You can close this tab.");
     }
     resolve({ denied: true });
-    return page(200, "Not signed in", "The request was denied. You can close this tab.");
+    return createPage(200, "Not signed in", "The request was denied. You can close this tab.");
   });
   return {
     port: server.addr.port,
@@ -300,7 +300,7 @@ function openCallbackListener(state: string): CallbackListener {
   };
 }
 
-function page(status: number, title: string, text: string): Response {
+function createPage(status: number, title: string, text: string): Response {
   const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title} · Parlor</title>` +
     `<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">` +
     `<main><h1>${title}</h1><p>${text}</p></main></html>`;

@@ -3,7 +3,7 @@
  * `<datadir>/config.toml`, keeping everything else in it as the owner wrote it. The table of keys is config_keys.ts.
  */
 import { parse as parseToml, TomlError } from "smol-toml";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import {
   CONFIG_KEYS,
   CONFIG_ROWS,
@@ -62,8 +62,8 @@ const OTHER_VARIABLES = new Set(["PARLOR_BACKUP_PASSPHRASE"]);
 export function loadConfig(input: ConfigInput): Config {
   const flags = parseFlags(input.args);
   const environment = parseEnvironment(input.environment);
-  const dataDir = flags.get("data_dir") ?? environment.get("data_dir") ?? defaultDataDir(input);
-  if (typeof dataDir !== "string") throw bad("data_dir", "data_dir", "expected a folder");
+  const dataDir = flags.get("data_dir") ?? environment.get("data_dir") ?? getDefaultDataDir(input);
+  if (typeof dataDir !== "string") throw createValueError("data_dir", "data_dir", "expected a folder");
   const file = parseFile(`${dataDir}/config.toml`, input);
 
   const values: Record<string, unknown> = {};
@@ -78,7 +78,7 @@ export function loadConfig(input: ConfigInput): Config {
       : ["default" as const, row.default];
     sources[key] = source;
     // An empty value means "not set".
-    values[camelCase(key)] = Object.freeze(value ?? row.default);
+    values[toCamelCase(key)] = Object.freeze(value ?? row.default);
   }
   values.dataDir = dataDir;
   const config = Object.freeze({ ...values, sources: Object.freeze(sources) }) as Config;
@@ -88,14 +88,14 @@ export function loadConfig(input: ConfigInput): Config {
 
 /** Returns the value of a key by its spelling in the table. */
 function parseConfigValue(config: Config, key: ConfigKeyName): ConfigValue {
-  return (config as unknown as Record<string, ConfigValue>)[camelCase(key)] ?? null;
+  return (config as unknown as Record<string, ConfigValue>)[toCamelCase(key)] ?? null;
 }
 
-function camelCase(key: string): string {
+function toCamelCase(key: string): string {
   return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function bad(key: string, place: string, why: string): AppError {
+function createValueError(key: string, place: string, why: string): AppError {
   return new AppError("invalid_request", `Bad value for ${key} (${place}): ${why}`);
 }
 
@@ -105,7 +105,7 @@ function check(key: ConfigKeyName, place: string, parse: () => ConfigValue): Con
     if (value !== null) (CONFIG_KEYS[key] as ConfigKey).check?.(value);
     return value;
   } catch (error) {
-    throw bad(key, place, messageOf(error));
+    throw createValueError(key, place, getErrorMessage(error));
   }
 }
 
@@ -132,7 +132,7 @@ function parseFlags(args: readonly string[]): Map<ConfigKeyName, ConfigValue> {
         : next !== undefined && !next.startsWith("--");
       if (takesNext) text = args[++i]!;
       else if (known.row.type === "boolean") text = "true";
-      else throw bad(known.key, flag, "no value given");
+      else throw createValueError(known.key, flag, "no value given");
     }
     values.set(known.key, check(known.key, flag, () => parseValueText(known.row.type, text)));
   }
@@ -183,21 +183,25 @@ function parseFile(path: string, input: ConfigInput): Map<ConfigKeyName, ConfigV
       `Can't read "${path}", line ${error.line}, column ${error.column}: ${reason}`,
     );
   }
-  const at = (key: string) => placeInToml(text, path, key);
+  const locate = (key: string) => locateInToml(text, path, key);
   for (const [name, value] of Object.entries(document)) {
-    if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in ${at(name)}`);
+    if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in ${locate(name)}`);
     const key = name as ConfigKeyName;
     const row: ConfigKey = CONFIG_KEYS[key];
     if (row.notInFile) {
-      throw bad(key, at(key), `it can't be set in this file; use ${toFlagName(key)} or ${toEnvironmentName(key)}`);
+      throw createValueError(
+        key,
+        locate(key),
+        `it can't be set in this file; use ${toFlagName(key)} or ${toEnvironmentName(key)}`,
+      );
     }
-    values.set(key, check(key, at(key), () => parseTomlValue(row.type, value)));
+    values.set(key, check(key, locate(key), () => parseTomlValue(row.type, value)));
   }
   return values;
 }
 
 /** Names the place of a key in a TOML text: `"/data/config.toml", line 3, column 1`. */
-function placeInToml(text: string, path: string, key: string): string {
+function locateInToml(text: string, path: string, key: string): string {
   const lines = text.split(/\r?\n/);
   const pattern = new RegExp(`^\\s*\\[?\\s*["']?${key.replace(/[^\w-]/g, "\\$&")}["']?\\s*[=.\\]]`);
   const index = lines.findIndex((line) => pattern.test(line));
@@ -205,11 +209,11 @@ function placeInToml(text: string, path: string, key: string): string {
   return `"${path}", line ${index + 1}, column ${lines[index]!.search(/\S/) + 1}`;
 }
 
-function defaultDataDir({ environment, os }: ConfigInput): string {
+function getDefaultDataDir({ environment, os }: ConfigInput): string {
   const home = environment.HOME ?? environment.USERPROFILE;
   if (os === "windows" && environment.APPDATA) return `${environment.APPDATA}\\parlor`;
   if (os !== "darwin" && environment.XDG_DATA_HOME) return `${environment.XDG_DATA_HOME}/parlor`;
-  if (!home) throw bad("data_dir", "default", "the home folder is unknown; use --data-dir");
+  if (!home) throw createValueError("data_dir", "default", "the home folder is unknown; use --data-dir");
   return os === "darwin" ? `${home}/Library/Application Support/parlor` : `${home}/.local/share/parlor`;
 }
 

@@ -76,7 +76,7 @@ export function httpUrl(value: ConfigValue): void {
 
 /** A check that each item is an IP address or a CIDR such as `10.0.0.0/8`. */
 export function cidrs(value: ConfigValue): void {
-  for (const item of items(value)) {
+  for (const item of toItems(value)) {
     if (!ipaddr.isValid(item) && !ipaddr.isValidCIDR(item)) {
       throw new Error(`"${item}" is neither an IP address nor a CIDR such as 10.0.0.0/8`);
     }
@@ -85,7 +85,7 @@ export function cidrs(value: ConfigValue): void {
 
 /** A check that each item is a host name, an IP address, a CIDR or `*.suffix`, without scheme and port. */
 export function hosts(value: ConfigValue): void {
-  for (const item of items(value)) {
+  for (const item of toItems(value)) {
     const bare = item.replace(/^\*\./, "").replace(/^\[(.*)\]$/, "$1");
     const isName = /^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$/.test(
       bare,
@@ -98,7 +98,7 @@ export function hosts(value: ConfigValue): void {
 
 /** A check that each item is an origin: scheme, host and optional port, nothing more. */
 export function origins(value: ConfigValue): void {
-  for (const item of items(value)) {
+  for (const item of toItems(value)) {
     if (!URL.canParse(item) || new URL(item).origin !== item) {
       throw new Error(`"${item}" isn't an origin such as https://chat.example.org`);
     }
@@ -122,6 +122,6 @@ export function hostLabel(value: ConfigValue): void {
   }
 }
 
-function items(value: ConfigValue): readonly string[] {
+function toItems(value: ConfigValue): readonly string[] {
   return Array.isArray(value) ? value : [];
 }

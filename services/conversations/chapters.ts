@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, isNonEmptyString } from "../json/type_guards.ts";
 import { parseStoredSummary } from "../prompts/prompt_context.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
-import type { BlockStore, Neighbours } from "./blocks/block_store.ts";
+import type { BlockStore, Neighbors } from "./blocks/block_store.ts";
 import type { Message } from "./message.ts";
 
 /** One chapter. */
@@ -137,7 +137,7 @@ export function dropStaleSummary(
 export function dropSummaryAround(
   blocks: BlockStore,
   state: ConversationState,
-  { after, before }: Neighbours,
+  { after, before }: Neighbors,
 ): ConversationState {
   return after === undefined
     ? dropStaleSummary(blocks, state, before ?? "", "content")
@@ -178,20 +178,20 @@ export function dropChangedSummary(
 function moveBounds(blocks: BlockStore, id: string, chapter: Chapter, mid: string): Chapter[] {
   const { from_message_id: from, up_to_message_id: upTo } = chapter;
   if (from === mid && upTo === mid) return [];
-  const { after: previous, before: next } = blocks.neighboursOf(id, mid);
+  const { after: previous, before: next } = blocks.getNeighbors(id, mid);
   if (upTo === mid) return previous === undefined ? [] : [{ ...chapter, up_to_message_id: previous }];
   return [from === mid ? { ...chapter, from_message_id: next } : chapter];
 }
 
 /** Returns whether a message comes after another one. */
 function isAfter(blocks: BlockStore, id: string, mid: string, other: string): boolean {
-  const [row, otherRow] = [blocks.rowOf(id, mid), blocks.rowOf(id, other)];
+  const [row, otherRow] = [blocks.findRow(id, mid), blocks.findRow(id, other)];
   if (row === undefined || otherRow === undefined) return false;
   if (row.id !== otherRow.id) {
-    const tree = blocks.tree(id);
-    const [stretch, otherStretch] = [tree.stretchOf(row)!, tree.stretchOf(otherRow)!];
-    return stretch === otherStretch ? row.position > otherRow.position : stretch > otherStretch;
+    const tree = blocks.getTree(id);
+    const [range, otherRange] = [tree.findRangeIndex(row)!, tree.findRangeIndex(otherRow)!];
+    return range === otherRange ? row.position > otherRow.position : range > otherRange;
   }
-  const ids = blocks.messagesOf(id, row).map((message) => message.id);
+  const ids = blocks.openMessages(id, row).map((message) => message.id);
   return ids.indexOf(mid) > ids.indexOf(other);
 }

@@ -2,7 +2,7 @@
  * The fields of a conversation without its messages, their changes by the server, and the summaries that lists show.
  */
 import { AppError } from "../errors.ts";
-import { type Message, textOfContent, withoutNulls } from "./message.ts";
+import { getContentText, type Message, withoutNulls } from "./message.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore, ListCursor } from "./conversation_store.ts";
@@ -166,7 +166,7 @@ const MIN_GREETING_TITLE = 12;
 export function isGreetingTitle(head: ConversationHead, first: Message | undefined): boolean {
   if (head.participants.length === 0 || first?.role !== "assistant") return false;
   const title = toComparable(head.title);
-  const greeting = toComparable(textOfContent(first.content).slice(0, 2000));
+  const greeting = toComparable(getContentText(first.content).slice(0, 2000));
   if (title === "" || !greeting.startsWith(title)) return false;
   return title === greeting || title.length >= MIN_GREETING_TITLE || /(…|\.\.\.)\s*$/.test(head.title);
 }
@@ -179,7 +179,7 @@ function toComparable(text: string): string {
 
 /** Returns the start of a message for lists: one line of at most 160 characters. */
 export function toSnippet(message: Message | undefined): string {
-  return message === undefined ? "" : firstWords(textOfContent(message.content), SNIPPET_LENGTH);
+  return message === undefined ? "" : firstWords(getContentText(message.content), SNIPPET_LENGTH);
 }
 
 /** Returns a title made of the first words of a text, without Markdown. */
@@ -204,7 +204,7 @@ const MAX_NAME_FIELDS = 10_000;
 export class ConversationSummaries {
   readonly #store: ConversationStore;
   readonly #blocks: BlockStore;
-  /** See `#nameFields`. */
+  /** See `#formatMissingFields`. */
   readonly #nameFieldsOf = new Map<string, { revision: number; json: string }>();
 
   constructor({ store, blocks }: { store: ConversationStore; blocks: BlockStore }) {
@@ -214,7 +214,7 @@ export class ConversationSummaries {
 
   /** Reads one page of summaries as JSON, newest first. The cursor is a position, so pages stay stable while conversations change. */
   async list(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
-    const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
+    const rows = this.#store.listSummaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
     // A page of 500 takes about 4 ms; longer the first time with rows of earlier versions.
     const texts: string[] = [];
@@ -222,7 +222,7 @@ export class ConversationSummaries {
       await yieldIfTickUsedUp();
       try {
         const text = this.#store.openSummary(row);
-        const added = text.includes('"has_greeting_title":') ? "" : this.#nameFields(row);
+        const added = text.includes('"has_greeting_title":') ? "" : this.#formatMissingFields(row);
         texts.push(`${text.slice(0, -1)}${added},"draft_version":${row.draft_version}}`);
       } catch {
         texts.push(JSON.stringify({ id: row.id, error: { code: "unreadable" } }));
@@ -230,20 +230,20 @@ export class ConversationSummaries {
     }
     const last = shown.at(-1);
     const next = rows.length > limit && last !== undefined
-      ? cursorText({ updatedAtMs: last.updated_at, id: last.id })
+      ? formatCursor({ updatedAtMs: last.updated_at, id: last.id })
       : null;
     return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
   }
 
   /** Returns the fields that summaries of earlier versions lack, as JSON members after a comma. */
-  #nameFields({ id, revision }: { id: string; revision: number }): string {
+  #formatMissingFields({ id, revision }: { id: string; revision: number }): string {
     const known = this.#nameFieldsOf.get(id);
     if (known?.revision === revision) return known.json;
     let json = "";
     try {
       const { head } = this.#store.get(id);
       const block = head.title === "" || head.participants.length === 0 ? undefined : this.#blocks.next(id);
-      const first = block === undefined ? undefined : this.#blocks.messagesOf(id, block)[0];
+      const first = block === undefined ? undefined : this.#blocks.openMessages(id, block)[0];
       json = `,"is_branch":${isBranch(head)},"has_greeting_title":${isGreetingTitle(head, first)}`;
     } catch {
       // The rest of the summary is readable.
@@ -254,7 +254,7 @@ export class ConversationSummaries {
   }
 }
 
-function cursorText(at: ListCursor): string {
+function formatCursor(at: ListCursor): string {
   return `${at.updatedAtMs}.${at.id}`;
 }
 
@@ -289,7 +289,7 @@ export function updateHead(
     if (state === undefined || head === undefined) return;
     const next = { ...state, revision: state.revision + 1, head };
     await db.write([
-      store.update(next, store.summary(id)?.snippet ?? ""),
+      store.update(next, store.findSummary(id)?.snippet ?? ""),
       ...conversations.changes.record(id, next.revision, {}),
     ]);
     conversations.publish(next);

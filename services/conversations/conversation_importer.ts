@@ -1,7 +1,7 @@
 /** Imports conversations with all their versions and times, each in one transaction. */
 import { createHash } from "node:crypto";
 import { storeInlineImages } from "../attachments/image_parts.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
@@ -10,10 +10,10 @@ import { EMPTY_TREE, type MessageTree } from "./message_tree.ts";
 import { ROOT_SEGMENT } from "./conversation_tree.ts";
 import {
   completeMessage,
+  listPinnedIds,
   type Message,
   type MessageContent,
   type MessageInput,
-  pinnedIds,
   withPins,
 } from "./message.ts";
 import type { VariantText } from "./variants.ts";
@@ -81,7 +81,7 @@ export class ConversationImporter {
 
   /** Returns the state that `importConversation` would find. */
   checkState({ id, hash }: Pick<ConversationImport, "id" | "hash">): ConversationImportState {
-    return this.#compare(this.#deps.store.find(this.#idFor(id)), hash);
+    return this.#compare(this.#deps.store.find(this.#chooseId(id)), hash);
   }
 
   #compare(present: ConversationState | undefined, hash: string): ConversationImportState {
@@ -104,7 +104,7 @@ export class ConversationImporter {
       continuations.push({ ...continuation, messages: await this.#storeImages(continuation.messages) });
     }
     const all = [...messages, ...continuations.flatMap((continuation) => continuation.messages)];
-    const id = this.#idFor(input.id);
+    const id = this.#chooseId(input.id);
     return await this.#deps.locks.run(id, async () => {
       const { store, blocks, db, now } = this.#deps;
       store.refuseRemoved(id); // It may have been deleted since the id was chosen.
@@ -116,16 +116,16 @@ export class ConversationImporter {
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
       const isoNow = new Date(nowMs).toISOString();
-      const tree = await buildTree(messages, continuations, isoNow, () => blocks.newId());
+      const tree = await buildTree(messages, continuations, isoNow, () => blocks.takeNextId());
       const state: ConversationState = {
         id,
         revision,
         messageCount: messages.length,
         createdAtMs: past?.createdAtMs ?? input.createdAtMs ?? nowMs,
         updatedAtMs: input.updatedAtMs ?? nowMs,
-        head: withPins(parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }), pinnedIds(all)),
+        head: withPins(parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }), listPinnedIds(all)),
       };
-      const { statements, text } = await this.#conversations.replacing(past, state, { tree, storedTree });
+      const { statements, text } = await this.#conversations.replace(past, state, { tree, storedTree });
       for (let at = 0; at < all.length; at += STEP_MESSAGES) {
         await yieldIfTickUsedUp();
         const versions = all.slice(at, at + STEP_MESSAGES).flatMap(inactiveVersions);
@@ -142,12 +142,12 @@ export class ConversationImporter {
    * Returns the ID for an imported conversation: its own, or a derived one if that is in the trash. IDs are derived
    * from its own, so that importing the same file again finds the same conversation.
    */
-  #idFor(id: string): string {
+  #chooseId(id: string): string {
     const { store } = this.#deps;
-    const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => derivedId(id, n + 1))];
+    const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => deriveId(id, n + 1))];
     const places = store.findPlaces(ids);
     return ids.find((candidate) => places.get(candidate) === "present") ??
-      ids.find((candidate) => !places.has(candidate)) ?? uuidV7();
+      ids.find((candidate) => !places.has(candidate)) ?? createUuidV7();
   }
 
   async #storeImages(messages: MessageImport[]): Promise<MessageImport[]> {
@@ -166,7 +166,7 @@ export class ConversationImporter {
   }
 }
 
-function derivedId(id: string, n: number): string {
+function deriveId(id: string, n: number): string {
   return createHash("sha256").update(`${id}\n${n}`).digest("hex").slice(0, 32);
 }
 

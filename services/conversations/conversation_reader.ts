@@ -90,13 +90,13 @@ export class ConversationReader {
    *
    * @param onUnreadable Called for each version with unreadable messages.
    */
-  continuations(id: string, onUnreadable: (one: { mid: string; n: number }) => void): Promise<Uint8Array[]> {
-    const lines = this.#continuationRows(id).map(async ({ mid, n, rows }) => {
+  readContinuations(id: string, onUnreadable: (one: { mid: string; n: number }) => void): Promise<Uint8Array[]> {
+    const lines = this.#listContinuationRows(id).map(async ({ mid, n, rows }) => {
       const opened = await Promise.all(rows.map((row) => this.#blocks.open(id, row).catch(() => undefined)));
       if (opened.includes(undefined)) onUnreadable({ mid, n });
       return [
-        encoder.encode(`${continuationOpening(mid, n)}[`),
-        ...commaSeparated(opened.filter((text) => text !== undefined)),
+        encoder.encode(`${createContinuationStart(mid, n)}[`),
+        ...joinWithCommas(opened.filter((text) => text !== undefined)),
         encoder.encode("]}\n"),
       ];
     });
@@ -104,37 +104,37 @@ export class ConversationReader {
   }
 
   /** Reads all rows at once, so that they're from the same state. */
-  #continuationRows(id: string): { mid: string; n: number; rows: BlockRow[] }[] {
-    const tree = this.#blocks.tree(id);
-    return tree.points().flatMap((point) =>
+  #listContinuationRows(id: string): { mid: string; n: number; rows: BlockRow[] }[] {
+    const tree = this.#blocks.getTree(id);
+    return tree.listPoints().flatMap((point) =>
       [...point.segments.keys()].filter((n) => n !== point.active).flatMap((n) => {
-        const rows = this.#blocks.rowsIn(id, tree.stretchesFrom(tree.startOf(point, n)!));
+        const rows = this.#blocks.listRowsIn(id, tree.listRangesFrom(tree.findStart(point, n)!));
         return [{ mid: point.mid, n, rows }];
       })
     );
   }
 
   /** Returns the sealed size of all messages, on and off the active path. */
-  sizeBytes(id: string): number {
-    return this.#blocks.sizeBytes(id);
+  measureBytes(id: string): number {
+    return this.#blocks.measureBytes(id);
   }
 
   /** Reads a conversation without its messages, but with their count. @throws {AppError} `not_found` */
-  head(id: string): { revision: number; json: Uint8Array } {
-    const { revision, text, damaged } = this.#headText(id);
+  readHead(id: string): { revision: number; json: Uint8Array } {
+    const { revision, text, damaged } = this.#readHeadText(id);
     return { revision, json: encoder.encode(`${text}${createDamagedText(damaged)}}`) };
   }
 
   /**
-   * Reads what the page needs to show a conversation, all from the same state: the fields of `head`, the last messages
+   * Reads what the page needs to show a conversation, all from the same state: the fields of `readHead`, the last messages
    * as `messages`, and `next_cursor` for earlier ones.
    *
    * @param limit Maximum number of messages.
    * @throws {AppError} `not_found`
    */
-  recent(id: string, limit: number): { revision: number; json: Uint8Array } {
-    const { revision, text, damaged } = this.#headText(id);
-    const { items, next_cursor, damaged: lost = [] } = this.page(id, limit);
+  readRecent(id: string, limit: number): { revision: number; json: Uint8Array } {
+    const { revision, text, damaged } = this.#readHeadText(id);
+    const { items, next_cursor, damaged: lost = [] } = this.readPage(id, limit);
     const rest = `"messages":${JSON.stringify(items)},"next_cursor":${JSON.stringify(next_cursor)}`;
     return { revision, json: encoder.encode(`${text}${createDamagedText([...damaged, ...lost])},${rest}}`) };
   }
@@ -144,17 +144,17 @@ export class ConversationReader {
    *
    * @throws {AppError} `not_found`
    */
-  page(id: string, limit: number, before?: string): MessagePage {
-    this.#store.revisionOf(id);
-    let row = before === undefined ? this.#blocks.previous(id) : this.#blocks.rowOf(id, before);
+  readPage(id: string, limit: number, before?: string): MessagePage {
+    this.#store.getRevision(id);
+    let row = before === undefined ? this.#blocks.findPrevious(id) : this.#blocks.findRow(id, before);
     if (before !== undefined && row === undefined) {
       throw new AppError("not_found", `Message "${before}" not found in conversation "${id}"`);
     }
     let found: Message[] = [];
     let hasMore = false;
     const unreadable: { row: BlockRow; before: string | undefined }[] = [];
-    for (; row !== undefined && !hasMore; row = this.#blocks.previous(id, row)) {
-      const messages = this.#blocks.readableMessagesOf(id, row);
+    for (; row !== undefined && !hasMore; row = this.#blocks.findPrevious(id, row)) {
+      const messages = this.#blocks.findReadableMessages(id, row);
       if (messages === undefined) {
         unreadable.push({ row, before: found[0]?.id });
         continue;
@@ -164,7 +164,7 @@ export class ConversationReader {
       hasMore = found.length > limit;
     }
     const items = found.slice(-limit).map((message) =>
-      this.#live.findByMessage(id, message.id)?.overlay(message) ?? message
+      this.#live.findByMessage(id, message.id)?.withLiveText(message) ?? message
     );
     // Only damage within this page. Damage before its first message belongs to the next page.
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
@@ -177,16 +177,16 @@ export class ConversationReader {
   }
 
   /** Reads one message, on or off the active path, with the text that a running reply has written so far. */
-  message(id: string, mid: string): Message {
+  readMessage(id: string, mid: string): Message {
     this.#store.get(id);
-    const row = this.#blocks.rowAnywhere(id, mid);
-    const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+    const row = this.#blocks.findLiveRow(id, mid);
+    const message = row && this.#blocks.openMessages(id, row).find((candidate) => candidate.id === mid);
     if (message === undefined) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
-    return this.#live.findByMessage(id, mid)?.overlay(message) ?? message;
+    return this.#live.findByMessage(id, mid)?.withLiveText(message) ?? message;
   }
 
   /** Returns the JSON of a head without its closing brace. */
-  #headText(id: string): { revision: number; text: string; damaged: Damage[] } {
+  #readHeadText(id: string): { revision: number; text: string; damaged: Damage[] } {
     const { state, opening, damaged } = this.opening(id);
     return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
   }
@@ -194,7 +194,7 @@ export class ConversationReader {
   /** Returns the JSON of a head like `toHeadJson`, with the fields that can be read. */
   opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
     const { state, isHeadUnreadable } = this.#store.getReadable(id);
-    const draft = this.#store.draft(id);
+    const draft = this.#store.getDraft(id);
     const damaged: Damage[] = [];
     if (isHeadUnreadable) damaged.push({ part: "head" });
     if (draft.isUnreadable) damaged.push({ part: "draft" });
@@ -203,11 +203,11 @@ export class ConversationReader {
 
   /** Describes the messages of a block that can't be read. */
   findDamage(id: string, row: BlockRow): Damage {
-    const ids = this.#blocks.midsOf(id, row);
-    for (let before = this.#blocks.previous(id, row); before !== undefined;) {
-      const last = this.#blocks.readableMessagesOf(id, before)?.at(-1);
+    const ids = this.#blocks.listMids(id, row);
+    for (let before = this.#blocks.findPrevious(id, row); before !== undefined;) {
+      const last = this.#blocks.findReadableMessages(id, before)?.at(-1);
       if (last !== undefined) return { part: "messages", message_ids: ids, after: last.id };
-      before = this.#blocks.previous(id, before);
+      before = this.#blocks.findPrevious(id, before);
     }
     return { part: "messages", message_ids: ids, after: null };
   }
@@ -218,19 +218,19 @@ export class ConversationReader {
     { hasVariants = false, hasContinuations = false }: ReadOptions,
   ): { revision: number; bytes: number; parts: Promise<{ parts: Uint8Array[]; damaged: Damage[] }> } {
     const { state, opening, damaged } = this.opening(id);
-    const rows = this.#blocks.rows(id);
-    const continuations = hasContinuations ? this.#continuationRows(id) : [];
+    const rows = this.#blocks.listRows(id);
+    const continuations = hasContinuations ? this.#listContinuationRows(id) : [];
     const live = this.#live.findByConversation(id);
-    const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
+    const texts: VariantRow[] = hasVariants ? this.#variants.listRows(id) : [];
     // Only these are parsed.
-    const changing = this.#blocks.idsOf(id, [...texts.map(({ mid }) => mid), ...(live ? [live.messageId] : [])]);
+    const changing = this.#blocks.listBlockIds(id, [...texts.map(({ mid }) => mid), ...(live ? [live.messageId] : [])]);
     const open = async (row: BlockRow): Promise<Uint8Array> => {
       const text = await this.#blocks.open(id, row);
       if (!changing.has(row.id)) return text;
       const messages = parseBlock(decoder.decode(text)).map((message) =>
-        message.id === live?.messageId ? live.overlay(message) : message
+        message.id === live?.messageId ? live.withLiveText(message) : message
       );
-      const whole = await this.#variants.besideThem(messages, texts).catch(() => {
+      const whole = await this.#variants.attachTo(messages, texts).catch(() => {
         const mids = messages.filter(({ variant_count: count }) => count > 1).map((message) => message.id);
         damaged.push({ part: "variants", message_ids: mids });
         return messages;
@@ -242,12 +242,12 @@ export class ConversationReader {
         const opened = await Promise.all(
           rows.map((row) => open(row).catch(() => void damaged.push(this.findDamage(id, row)))),
         );
-        return commaSeparated(opened.filter((text) => text !== undefined));
+        return joinWithCommas(opened.filter((text) => text !== undefined));
       };
       const messages = await openAll(rows);
       const following: Uint8Array[] = [];
       for (const [index, { mid, n, rows }] of continuations.entries()) {
-        const start = `${index === 0 ? `,"continuations":[` : ","}${continuationOpening(mid, n)}[`;
+        const start = `${index === 0 ? `,"continuations":[` : ","}${createContinuationStart(mid, n)}[`;
         following.push(encoder.encode(start), ...await openAll(rows), encoder.encode("]}"));
       }
       const parts: Uint8Array[] = [encoder.encode(`${opening}${createDamagedText(damaged)},"messages":[`)];
@@ -268,12 +268,12 @@ export function createDamagedText(damaged: Damage[]): string {
   return damaged.length === 0 ? "" : `,"damaged":${JSON.stringify(damaged)}`;
 }
 
-function continuationOpening(mid: string, n: number): string {
+function createContinuationStart(mid: string, n: number): string {
   return `{"message_id":${JSON.stringify(mid)},"n":${n},"messages":`;
 }
 
 /** Adds commas between texts. */
-export function commaSeparated(texts: Uint8Array[]): Uint8Array[] {
+export function joinWithCommas(texts: Uint8Array[]): Uint8Array[] {
   return texts.flatMap((text, index) => index === 0 ? [text] : [COMMA, text]);
 }
 

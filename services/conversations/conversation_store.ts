@@ -10,7 +10,7 @@ import {
   toSummary,
 } from "./conversation.ts";
 import type { Message } from "./message.ts";
-import { PlaintextCache, summaryAad } from "./stored_form.ts";
+import { createSummaryAad, PlaintextCache } from "./stored_form.ts";
 
 interface Row {
   id: string;
@@ -57,8 +57,8 @@ export class ConversationStore {
 
   /** Finds a conversation that isn't in the trash. */
   find(id: string): ConversationState | undefined {
-    const row = this.#row(id);
-    return row === undefined || row.deleted_at !== null ? undefined : this.#state(row);
+    const row = this.#findRow(id);
+    return row === undefined || row.deleted_at !== null ? undefined : this.#toState(row);
   }
 
   /** @throws {AppError} `not_found` */
@@ -74,19 +74,19 @@ export class ConversationStore {
    * @throws {AppError} `not_found`
    */
   getReadable(id: string): { state: ConversationState; isHeadUnreadable: boolean } {
-    const row = this.#row(id);
+    const row = this.#findRow(id);
     if (row === undefined || row.deleted_at !== null) throw noConversation(id);
     try {
-      return { state: this.#state(row), isHeadUnreadable: false };
+      return { state: this.#toState(row), isHeadUnreadable: false };
     } catch {
-      const { title = "", character_ids: ids = [], pinned, folder } = this.summary(id) ?? {};
+      const { title = "", character_ids: ids = [], pinned, folder } = this.findSummary(id) ?? {};
       const head = { title, participants: ids.map((character_id) => ({ character_id })), pinned, folder };
       return { state: toState(row, head), isHeadUnreadable: true };
     }
   }
 
   /** Returns the revision of a conversation. @throws {AppError} `not_found` */
-  revisionOf(id: string): number {
+  getRevision(id: string): number {
     const row = this.#db.get<{ revision: number }>(
       "SELECT revision FROM conversation WHERE id = ? AND deleted_at IS NULL",
       id,
@@ -112,7 +112,7 @@ export class ConversationStore {
    */
   refuseRemoved(id: string): void {
     if (!this.isRemoved(id)) return;
-    const trashId = conversationTrashId(id);
+    const trashId = createTrashId(id);
     throw new AppError(
       "in_trash",
       `Conversation "${id}" is in the trash. Restore it with POST /api/trash/${trashId}/restore, or use another id`,
@@ -141,8 +141,8 @@ export class ConversationStore {
 
   /** Finds a conversation in the trash. */
   findRemoved(id: string): ConversationState | undefined {
-    const row = this.#row(id);
-    return row === undefined || row.deleted_at === null ? undefined : this.#state(row);
+    const row = this.#findRow(id);
+    return row === undefined || row.deleted_at === null ? undefined : this.#toState(row);
   }
 
   /** Returns the statement that restores a conversation from the trash. */
@@ -158,11 +158,11 @@ export class ConversationStore {
   async openHead(
     { id, revision, head }: { id: string; revision: number; head: Uint8Array },
   ): Promise<ConversationHead> {
-    return JSON.parse(decoder.decode(await this.#sealer.open(headPlace(id, revision), head)));
+    return JSON.parse(decoder.decode(await this.#sealer.open(createHeadAad(id, revision), head)));
   }
 
   /** Returns the sealed heads of some conversations. */
-  heads(ids: string[]): { id: string; revision: number; head: Uint8Array }[] {
+  listHeads(ids: string[]): { id: string; revision: number; head: Uint8Array }[] {
     return this.#db.all(
       "SELECT id, revision, head FROM conversation WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))",
       JSON.stringify(ids),
@@ -176,23 +176,23 @@ export class ConversationStore {
   }
 
   /** Returns the ids of all conversations, the most recently changed first. */
-  ids(): string[] {
+  listIds(): string[] {
     try {
       return this.#db.all<{ id: string }>(
         "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
       ).map((row) => row.id);
     } catch {
-      return this.#rowsOneByOne().map((row) => row.id);
+      return this.#listRowsOneByOne().map((row) => row.id);
     }
   }
 
   /** Returns the revisions of all conversations, the most recently changed first. */
-  revisions(): { id: string; revision: number }[] {
+  listRevisions(): { id: string; revision: number }[] {
     return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
   }
 
   /** Returns one page of sealed summaries. */
-  summaries(
+  listSummaries(
     limit: number,
     after?: ListCursor,
   ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
@@ -207,25 +207,25 @@ export class ConversationStore {
         limit,
       );
     } catch {
-      return this.#rowsOneByOne()
+      return this.#listRowsOneByOne()
         .filter((row) => row.updated_at < at || (row.updated_at === at && row.id > id))
         .slice(0, limit);
     }
   }
 
   /** Returns all rows one by one, because a page of the database file is damaged. Rows on that page come last, without content. */
-  #rowsOneByOne() {
+  #listRowsOneByOne() {
     const ids = this.#db.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
     return ids.flatMap(({ id }) => {
       try {
-        const row = this.#row(id);
+        const row = this.#findRow(id);
         if (row === undefined || row.deleted_at !== null) return [];
         const { summary } = this.#db.get<{ summary: Uint8Array }>("SELECT summary FROM conversation WHERE id = ?", id)!;
         return [{
           id,
           revision: row.revision,
           updated_at: row.updated_at,
-          draft_version: this.draft(id).version,
+          draft_version: this.getDraft(id).version,
           summary,
         }];
       } catch {
@@ -239,14 +239,14 @@ export class ConversationStore {
    * thread would take twice as long.
    */
   openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
-    return decoder.decode(this.#sealer.openNow(summaryAad(row.id, row.revision), row.summary));
+    return decoder.decode(this.#sealer.openNow(createSummaryAad(row.id, row.revision), row.summary));
   }
 
   /**
    * Returns the summary of a conversation, or `undefined` if it can't be read. Each write of the conversation replaces
    * it.
    */
-  summary(id: string): ConversationSummary | undefined {
+  findSummary(id: string): ConversationSummary | undefined {
     const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
       "SELECT revision, summary FROM conversation WHERE id = ?",
       id,
@@ -261,7 +261,7 @@ export class ConversationStore {
   }
 
   /** Returns the draft of a conversation. */
-  draft(id: string): Draft {
+  getDraft(id: string): Draft {
     let row;
     try {
       row = this.#db.get<{ version: number; sealed: Uint8Array }>(
@@ -275,7 +275,7 @@ export class ConversationStore {
     try {
       // JSON, because UTF-8 can't represent half of a surrogate pair.
       return {
-        text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
+        text: JSON.parse(decoder.decode(this.#sealer.openNow(createDraftAad(id, row.version), row.sealed))),
         version: row.version,
       };
     } catch {
@@ -288,7 +288,7 @@ export class ConversationStore {
     return {
       sql:
         "INSERT INTO draft (conversation_id, version, sealed) VALUES (?1, ?2, ?3) ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3",
-      params: [id, draft.version, this.#sealer.sealNow(draftPlace(id, draft.version), JSON.stringify(draft.text))],
+      params: [id, draft.version, this.#sealer.sealNow(createDraftAad(id, draft.version), JSON.stringify(draft.text))],
     };
   }
 
@@ -310,7 +310,7 @@ export class ConversationStore {
    * @param first Its first message, if all messages are replaced.
    */
   update(state: ConversationState, snippet: string, first?: Message): Statement {
-    const before = first === undefined ? this.summary(state.id) : undefined;
+    const before = first === undefined ? this.findSummary(state.id) : undefined;
     // If only the title changes, the user or the model chose it.
     const hasGreetingTitle = first !== undefined
       ? isGreetingTitle(state.head, first)
@@ -342,17 +342,17 @@ export class ConversationStore {
       .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
   }
 
-  #row(id: string): Row | undefined {
+  #findRow(id: string): Row | undefined {
     return this.#db.get<Row>(
       "SELECT id, revision, created_at, updated_at, message_count, head, deleted_at FROM conversation WHERE id = ?",
       id,
     );
   }
 
-  #state(row: Row): ConversationState {
+  #toState(row: Row): ConversationState {
     let head: ConversationHead;
     try {
-      head = JSON.parse(this.#headText(row));
+      head = JSON.parse(this.#openHead(row));
     } catch (cause) {
       throw new AppError(
         "internal",
@@ -363,11 +363,11 @@ export class ConversationStore {
     return toState(row, head);
   }
 
-  #headText({ id, revision: version, head: sealed }: Row): string {
+  #openHead({ id, revision: version, head: sealed }: Row): string {
     const row = { id, version, sealed };
     let text = this.#heads.find(row);
     if (text === undefined) {
-      text = decoder.decode(this.#sealer.openNow(headPlace(id, version), sealed));
+      text = decoder.decode(this.#sealer.openNow(createHeadAad(id, version), sealed));
       this.#heads.set(row, text);
     }
     return text;
@@ -378,8 +378,8 @@ export class ConversationStore {
     const text = JSON.stringify(state.head);
     const { id, revision: version } = state;
     const sealed = {
-      head: this.#sealer.sealNow(headPlace(id, version), text),
-      summary: this.#sealer.sealNow(summaryAad(id, version), summary),
+      head: this.#sealer.sealNow(createHeadAad(id, version), text),
+      summary: this.#sealer.sealNow(createSummaryAad(id, version), summary),
     };
     this.#heads.set({ id, version, sealed: sealed.head }, text);
     this.#summaries.set({ id, version, sealed: sealed.summary }, summary);
@@ -388,7 +388,7 @@ export class ConversationStore {
 }
 
 /** Returns the id of a conversation's entry in the trash. Part of the API. */
-export function conversationTrashId(id: string): string {
+export function createTrashId(id: string): string {
   return `conversation-${id}`;
 }
 
@@ -407,10 +407,10 @@ function noConversation(id: string): AppError {
   return new AppError("not_found", `Conversation "${id}" not found`);
 }
 
-function headPlace(id: string, version: number) {
+function createHeadAad(id: string, version: number) {
   return { table: "conversation", id, field: "head", version };
 }
 
-function draftPlace(id: string, version: number) {
+function createDraftAad(id: string, version: number) {
   return { table: "draft", id, field: "text", version };
 }

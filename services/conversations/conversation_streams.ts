@@ -8,12 +8,12 @@ import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import { parseBlock } from "./stored_form.ts";
 import {
-  commaSeparated,
   type ConversationReader,
   type ConversationReaderDeps,
   createDamagedText,
   type Damage,
   joinParts,
+  joinWithCommas,
   type ReadOptions,
 } from "./conversation_reader.ts";
 import type { ConversationStore } from "./conversation_store.ts";
@@ -114,7 +114,7 @@ export class ConversationStreams {
       : await this.#budget.reserve(STREAM_BYTES, { signal });
     try {
       const { revision, windows } = this.#beginLarge(id, options);
-      return { revision, json: this.#streamed(windows, reservation, signal) };
+      return { revision, json: this.#stream(windows, reservation, signal) };
     } catch (error) {
       reservation.release();
       throw error;
@@ -130,7 +130,7 @@ export class ConversationStreams {
    */
   async *list(options: ReadOptions = {}, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const reservation = await this.#budget.reserve(STREAM_BYTES, { signal });
-    yield* this.#streamed(this.#entries(options), reservation, signal);
+    yield* this.#stream(this.#listEntries(options), reservation, signal);
   }
 
   /**
@@ -138,7 +138,7 @@ export class ConversationStreams {
    * server. Each is prepared after the client has received the previous one, so a client that doesn't read uses no
    * memory.
    */
-  async *#streamed(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#stream(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const pieces = inPieces(windows);
     let large: Reservation | undefined;
     this.#streams++;
@@ -169,15 +169,15 @@ export class ConversationStreams {
     }
   }
 
-  async *#entries(options: ReadOptions): Windows {
-    const ids = this.#sharedIds();
+  async *#listEntries(options: ReadOptions): Windows {
+    const ids = this.#shareIds();
     const ahead: { bytes: number; windows: Windows }[] = [];
     let [aheadBytes, next] = [0, 0];
     let separator = encoder.encode("[");
     while (next < ids.length || ahead.length > 0) {
-      const maxBytes = this.#windowBytes();
+      const maxBytes = this.#chooseWindowBytes();
       while (next < ids.length && (ahead.length === 0 || aheadBytes < maxBytes)) {
-        const entry = this.#entry(ids[next++]!, options, maxBytes);
+        const entry = this.#openEntry(ids[next++]!, options, maxBytes);
         if (entry === undefined) continue;
         ahead.push(entry);
         aheadBytes += entry.bytes;
@@ -193,8 +193,8 @@ export class ConversationStreams {
   }
 
   /** Returns the ids of all conversations. Lists that started since the last change share one array. */
-  #sharedIds(): string[] {
-    const ids = this.#store.ids();
+  #shareIds(): string[] {
+    const ids = this.#store.listIds();
     if (ids.length !== this.#ids.length || ids.some((id, n) => id !== this.#ids[n])) this.#ids = ids;
     return this.#ids;
   }
@@ -209,10 +209,10 @@ export class ConversationStreams {
     if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
     const start = encoder.encode(`${opening},"messages":[`);
     const { revision } = state;
-    return { revision, windows: this.#largeWindows(id, { start, revision, damaged, options, isListed }) };
+    return { revision, windows: this.#listLargeWindows(id, { start, revision, damaged, options, isListed }) };
   }
 
-  async *#largeWindows(
+  async *#listLargeWindows(
     id: string,
     { start, damaged, options, isListed, ...begun }: {
       start: Uint8Array;
@@ -237,12 +237,12 @@ export class ConversationStreams {
           revision = found;
         }
         if (at >= blocks.length) break;
-        const { end, bytes } = blocks.stretch(at, this.#windowBytes());
+        const { end, bytes } = blocks.measureRange(at, this.#chooseWindowBytes());
         if (bytes > LARGE_BYTES) {
           yield bytes * LARGE_WEIGHT;
           if (this.#store.find(id)?.revision !== revision) continue;
         }
-        const text = await this.#window(id, { blocks, at, end, isFirst, damaged, options });
+        const text = await this.#readWindow(id, { blocks, at, end, isFirst, damaged, options });
         if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
         at = end;
         if (text !== undefined) {
@@ -263,7 +263,7 @@ export class ConversationStreams {
   /**
    * Decrypts a few blocks and returns their messages as JSON, with a comma before each message except the very first.
    */
-  async #window(
+  async #readWindow(
     id: string,
     { blocks, at, end, isFirst, damaged, options: { hasVariants = false } }: {
       blocks: BlockList;
@@ -275,44 +275,44 @@ export class ConversationStreams {
     },
   ): Promise<Uint8Array | undefined> {
     const live = this.#live.findByConversation(id);
-    const running = this.#blocks.idsOf(id, live ? [live.messageId] : []);
+    const running = this.#blocks.listBlockIds(id, live ? [live.messageId] : []);
     const open = async (n: number): Promise<Uint8Array | undefined> => {
       let row: BlockRow | undefined;
       try {
-        row = this.#blocks.version(id, blocks.nameAt(n));
+        row = this.#blocks.findVersion(id, blocks.getName(n));
         if (row === undefined) throw new AppError("internal", `Can't read messages of conversation "${id}"`);
         const text = await this.#blocks.open(id, row);
         freeBytes(row.sealed);
         const isRunning = running.has(row.id);
         if (!isRunning && !(hasVariants && SEVERAL_VERSIONS.test(decoder.decode(text)))) return text;
         const messages = parseBlock(decoder.decode(text)).map((message) =>
-          message.id === live?.messageId ? live.overlay(message) : message
+          message.id === live?.messageId ? live.withLiveText(message) : message
         );
         freeBytes(text);
-        if (!hasVariants) return encodedMessages(messages);
+        if (!hasVariants) return encodeMessages(messages);
         const mids = messages.filter(({ variant_count: count }) => count > 1).map((message) => message.id);
-        const rows = this.#variants.rowsOf(id, mids);
-        const whole = await this.#variants.besideThem(messages, rows).catch(() => {
+        const rows = this.#variants.listRowsOf(id, mids);
+        const whole = await this.#variants.attachTo(messages, rows).catch(() => {
           damaged.push({ part: "variants", message_ids: mids });
           return messages;
         });
         for (const { sealed } of rows) freeBytes(sealed);
-        return encodedMessages(whole);
+        return encodeMessages(whole);
       } catch {
-        damaged.push(this.#reader.findDamage(id, row ?? this.#blocks.rows(id)[n]!));
+        damaged.push(this.#reader.findDamage(id, row ?? this.#blocks.listRows(id)[n]!));
         return undefined;
       }
     };
     const numbers = Array.from({ length: end - at }, (_, index) => at + index);
     const texts = (await Promise.all(numbers.map(open))).filter((text) => text !== undefined);
     if (texts.length === 0) return undefined;
-    const joined = joinBytes([...isFirst ? [] : [COMMA], ...commaSeparated(texts)]);
+    const joined = joinBytes([...isFirst ? [] : [COMMA], ...joinWithCommas(texts)]);
     texts.forEach(freeBytes);
     return joined;
   }
 
   /** Starts an entry of a list. */
-  #entry(id: string, options: ReadOptions, maxBytes: number): { bytes: number; windows: Windows } | undefined {
+  #openEntry(id: string, options: ReadOptions, maxBytes: number): { bytes: number; windows: Windows } | undefined {
     const unreadable = () => [encoder.encode(`{"id":${JSON.stringify(id)},${UNREADABLE},"messages":[]}`)];
     try {
       if (this.#blocks.list(id).bytes > maxBytes) {
@@ -329,7 +329,7 @@ export class ConversationStreams {
     }
   }
 
-  #windowBytes(): number {
+  #chooseWindowBytes(): number {
     return this.#streams <= FEW ? WIDE_WINDOW_BYTES : WINDOW_BYTES;
   }
 }
@@ -367,7 +367,7 @@ async function* inPieces(windows: Windows): AsyncGenerator<Uint8Array | number> 
   if (pieceBytes > 0) yield take();
 }
 
-function encodedMessages(messages: Message[]): Uint8Array {
+function encodeMessages(messages: Message[]): Uint8Array {
   return encoder.encode(messages.map((message) => JSON.stringify(message)).join(","));
 }
 

@@ -2,11 +2,11 @@
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
-import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/block_store.ts";
+import type { BlockChange, BlockStore, Neighbors, RemovedSubtree } from "./blocks/block_store.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
 import { dropSummaryAround } from "./chapters.ts";
-import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./conversation_tree.ts";
+import { type BranchPoint, type Location, ROOT_SEGMENT, toSegmentRange } from "./conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 
 /** Deleted messages in their trash item. */
@@ -16,7 +16,7 @@ export interface TrashedMessages extends Partial<RemovedSubtree> {
   /** Their inactive versions. */
   variants: VariantText[];
   /** The messages before and after them. */
-  place: Neighbours;
+  place: Neighbors;
 }
 
 /** The change that restores messages. */
@@ -50,7 +50,7 @@ export function restoreMessages(
 ): RestoreChange {
   const { messages, segments = [], continuations = [], variants: texts, place } = removed;
   const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
-  const [taken] = blocks.taken(conversationId, mids);
+  const [taken] = blocks.listUsedMids(conversationId, mids);
   if (taken !== undefined) {
     throw new AppError("conflict", `Can't restore the messages: message "${taken}" already exists`);
   }
@@ -59,53 +59,53 @@ export function restoreMessages(
       conversationId,
       { messages, segments, continuations },
       place.segment,
-      endOfPlace(blocks, conversationId, place),
+      findEnd(blocks, conversationId, place),
     )
     : insertion(blocks, conversationId, messages, place);
   return { ...change, statements: [...change.statements, ...variants.restore(conversationId, texts)] };
 }
 
 /** Returns the location after which the messages were. */
-function endOfPlace(blocks: BlockStore, id: string, { after, segment }: Neighbours): Location {
-  const tree = blocks.tree(id);
-  const row = after === undefined ? undefined : blocks.rowAnywhere(id, after);
-  if (row === undefined) return { segment: ROOT_SEGMENT, position: wholeSegment(ROOT_SEGMENT).after };
+function findEnd(blocks: BlockStore, id: string, { after, segment }: Neighbors): Location {
+  const tree = blocks.getTree(id);
+  const row = after === undefined ? undefined : blocks.findLiveRow(id, after);
+  if (row === undefined) return { segment: ROOT_SEGMENT, position: toSegmentRange(ROOT_SEGMENT).after };
   const own = tree.find(after!);
-  if (own !== undefined) return tree.startOf(own, versionFollowedBy(own, segment)) ?? row;
+  if (own !== undefined) return tree.findStart(own, findVersionBefore(own, segment)) ?? row;
   // If the last message of this block has versions, the active one continues elsewhere.
-  const next = tree.pointsFrom(row).find(({ position }) => position === row.position);
-  return next === undefined ? row : tree.startOf(next, next.active) ?? row;
+  const next = tree.listPointsFrom(row).find(({ position }) => position === row.position);
+  return next === undefined ? row : tree.findStart(next, next.active) ?? row;
 }
 
 /** Returns the version of a message that a segment follows; otherwise the active one. */
-function versionFollowedBy({ segments, active }: BranchPoint, segment: number | undefined): number {
+function findVersionBefore({ segments, active }: BranchPoint, segment: number | undefined): number {
   return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
 }
 
-function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbours): RestoreChange {
-  const tree = blocks.tree(id);
+function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbors): RestoreChange {
+  const tree = blocks.getTree(id);
   const { after, before, segment } = place;
   const countIf = (isOnPath: boolean) => ({ countOnPath: isOnPath ? messages.length : 0 });
-  const behind = after === undefined ? undefined : blocks.rowAnywhere(id, after);
+  const behind = after === undefined ? undefined : blocks.findLiveRow(id, after);
   if (after !== undefined && behind !== undefined) {
     const point = tree.find(after);
-    const n = point && versionFollowedBy(point, segment);
+    const n = point && findVersionBefore(point, segment);
     // Messages restored to the same position are sorted by time.
     const last = lastEarlier(blocks, id, { behind, after, before, n }, messages[0]!);
     if (last !== undefined) {
       return { ...blocks.insert(id, messages, "after", last.mid), ...countIf(last.isOnPath) };
     }
     if (point === undefined) {
-      return { ...blocks.insert(id, messages, "after", after), ...countIf(tree.stretchOf(behind) !== undefined) };
+      return { ...blocks.insert(id, messages, "after", after), ...countIf(tree.findRangeIndex(behind) !== undefined) };
     }
-    const isOnPath = tree.stretchOf(behind) !== undefined && point.active === n;
+    const isOnPath = tree.findRangeIndex(behind) !== undefined && point.active === n;
     return { ...blocks.insertAtStart(id, messages, point, n!), ...countIf(isOnPath) };
   }
-  const ahead = before === undefined ? undefined : blocks.rowAnywhere(id, before);
+  const ahead = before === undefined ? undefined : blocks.findLiveRow(id, before);
   if (before !== undefined && ahead !== undefined) {
-    return { ...blocks.insert(id, messages, "before", before), ...countIf(tree.stretchOf(ahead) !== undefined) };
+    return { ...blocks.insert(id, messages, "before", before), ...countIf(tree.findRangeIndex(ahead) !== undefined) };
   }
-  return { ...atAnEnd(blocks, id, messages, after === undefined), ...countIf(true) };
+  return { ...insertAtEnd(blocks, id, messages, after === undefined), ...countIf(true) };
 }
 
 /** Finds the last message after a position that is earlier than the one to restore. */
@@ -115,36 +115,36 @@ function lastEarlier(
   { behind, after, before, n }: { behind: BlockRow; after: string; before?: string; n?: number },
   first: Message,
 ): { mid: string; isOnPath: boolean } | undefined {
-  const tree = blocks.tree(id);
+  const tree = blocks.getTree(id);
   const point = tree.find(after);
   let found: { mid: string; isOnPath: boolean } | undefined;
-  const start = point === undefined ? behind : tree.startOf(point, n!)!;
+  const start = point === undefined ? behind : tree.findStart(point, n!)!;
   let row: BlockRow | undefined = point === undefined ? behind : blocks.nextIn(id, start);
   for (let looked = 0; row !== undefined && looked < LOOKED_AT; row = blocks.nextIn(id, row)) {
-    const all = blocks.messagesOf(id, row);
+    const all = blocks.openMessages(id, row);
     for (const message of all.slice(all.findIndex((one) => one.id === after) + 1)) {
       looked++;
       // After a message with versions, another segment starts.
       const isHere = message.id !== before && isEarlier(message, first) && tree.find(message.id) === undefined;
       if (!isHere || looked >= LOOKED_AT) return found;
-      found = { mid: message.id, isOnPath: tree.stretchOf(row) !== undefined };
+      found = { mid: message.id, isOnPath: tree.findRangeIndex(row) !== undefined };
     }
   }
   return found;
 }
 
 /** Inserts messages at the start or end of the path, by time, because both neighbors are gone. */
-function atAnEnd(blocks: BlockStore, id: string, messages: Message[], isStart: boolean): BlockChange {
+function insertAtEnd(blocks: BlockStore, id: string, messages: Message[], isStart: boolean): BlockChange {
   let looked = 0;
-  for (let row = isStart ? blocks.next(id) : blocks.previous(id); row !== undefined;) {
-    const all = blocks.messagesOf(id, row);
+  for (let row = isStart ? blocks.next(id) : blocks.findPrevious(id); row !== undefined;) {
+    const all = blocks.openMessages(id, row);
     for (const message of isStart ? all : all.toReversed()) {
       const isEarly = isEarlier(message, messages[0]!);
       if (isEarly !== isStart || ++looked >= LOOKED_AT) {
         return blocks.insert(id, messages, isEarly ? "after" : "before", message.id);
       }
     }
-    const next = isStart ? blocks.next(id, row) : blocks.previous(id, row);
+    const next = isStart ? blocks.next(id, row) : blocks.findPrevious(id, row);
     if (next === undefined && !isStart) return blocks.insert(id, messages, "before", all[0]!.id);
     row = next;
   }
@@ -165,7 +165,7 @@ export interface TrashedMessagesRecord {
 /**
  * Creates the trash handler of conversations. They stay in their tables, marked as deleted; the trash item has the ID.
  */
-export function conversationTrashKind({ db, store, blocks, locks }: ConversationsDeps, conversations: Conversations) {
+export function createConversationTrash({ db, store, blocks, locks }: ConversationsDeps, conversations: Conversations) {
   return {
     async restore(record: unknown, deleteEntry: Statement): Promise<void> {
       const { id } = record as { id: string };
@@ -187,7 +187,7 @@ export function conversationTrashKind({ db, store, blocks, locks }: Conversation
 }
 
 /** Creates the trash handler of messages. The trash item contains them. */
-export function messageTrashKind(parts: ConversationsDeps, conversations: Conversations) {
+export function createMessageTrash(parts: ConversationsDeps, conversations: Conversations) {
   return {
     async restore(record: unknown, deleteEntry: Statement): Promise<void> {
       const { conversationId: id, removed } = record as TrashedMessagesRecord;

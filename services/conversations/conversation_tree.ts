@@ -31,7 +31,7 @@ export interface Location {
 }
 
 /** Part of a segment: the blocks after `after`, up to and including the one at `upTo`. */
-export interface Stretch {
+export interface BlockRange {
   segment: number;
   after: number;
   upTo: number;
@@ -56,15 +56,15 @@ interface Row {
   position: number;
 }
 
-/** Returns the stretch of a whole segment. */
-export function wholeSegment(segment: number): Stretch {
+/** Returns the range of a whole segment. */
+export function toSegmentRange(segment: number): BlockRange {
   return { segment, after: START, upTo: END };
 }
 
 /** The branch points of one conversation. */
 export class ConversationTree {
   /** The active path in order. */
-  readonly path: Stretch[];
+  readonly path: BlockRange[];
   readonly #points = new Map<string, BranchPoint>();
   readonly #blocks = new Set<number>();
   /** Branch points by segment, ordered by position. */
@@ -86,7 +86,7 @@ export class ConversationTree {
       if (is_active) point.active = n;
     }
     for (const points of this.#bySegment.values()) points.sort((a, b) => a.position - b.position);
-    this.path = this.stretchesFrom({ segment: ROOT_SEGMENT, position: START });
+    this.path = this.listRangesFrom({ segment: ROOT_SEGMENT, position: START });
     this.path.forEach(({ segment }, index) => this.#onPath.set(segment, index));
   }
 
@@ -95,8 +95,8 @@ export class ConversationTree {
     return this.#points.size === 0;
   }
 
-  /** Returns the index of the path's stretch that contains a block; `undefined` for a block off the path. */
-  stretchOf({ segment, position }: Location): number | undefined {
+  /** Returns the index of the path's range that contains a block; `undefined` for a block off the path. */
+  findRangeIndex({ segment, position }: Location): number | undefined {
     const index = this.#onPath.get(segment);
     return index !== undefined && position <= this.path[index]!.upTo ? index : undefined;
   }
@@ -111,32 +111,32 @@ export class ConversationTree {
   }
 
   /** Returns all branch points. */
-  points(): BranchPoint[] {
+  listPoints(): BranchPoint[] {
     return [...this.#points.values()];
   }
 
   /** Returns the branch points of a segment from a position on, in order. */
-  pointsFrom({ segment, position }: Location): BranchPoint[] {
+  listPointsFrom({ segment, position }: Location): BranchPoint[] {
     return (this.#bySegment.get(segment) ?? []).filter((point) => point.position >= position);
   }
 
   /** Returns the start of the blocks that follow a version; `undefined` if nothing can follow it. */
-  startOf(point: BranchPoint, n: number): Location | undefined {
+  findStart(point: BranchPoint, n: number): Location | undefined {
     const segment = point.segments.get(n);
     if (segment === undefined) return undefined;
     return { segment, position: segment === point.segment ? point.position : START };
   }
 
-  /** Returns the stretches of the active path after one of its blocks. */
-  behind(row: Location): Stretch[] {
-    const point = this.pointsFrom(row).find(({ position }) => position === row.position);
-    const from = point === undefined ? row : this.startOf(point, point.active);
-    return from === undefined ? [] : this.stretchesFrom(from);
+  /** Returns the ranges of the active path after one of its blocks. */
+  listRangesAfter(row: Location): BlockRange[] {
+    const point = this.listPointsFrom(row).find(({ position }) => position === row.position);
+    const from = point === undefined ? row : this.findStart(point, point.active);
+    return from === undefined ? [] : this.listRangesFrom(from);
   }
 
-  /** Returns the stretches after a location, along the active versions, to the end. */
-  stretchesFrom(from: Location): Stretch[] {
-    const stretches: Stretch[] = [];
+  /** Returns the ranges after a location, along the active versions, to the end. */
+  listRangesFrom(from: Location): BlockRange[] {
+    const ranges: BlockRange[] = [];
     const seen = new Set<number>();
     let at: Location | undefined = from;
     while (at !== undefined && !seen.has(at.segment)) {
@@ -145,15 +145,15 @@ export class ConversationTree {
       const leaving: BranchPoint | undefined = (this.#bySegment.get(segment) ?? []).find((point) =>
         point.position > position && point.segments.get(point.active) !== segment
       );
-      stretches.push({ segment, after: position, upTo: leaving?.position ?? END });
-      at = leaving && this.startOf(leaving, leaving.active);
+      ranges.push({ segment, after: position, upTo: leaving?.position ?? END });
+      at = leaving && this.findStart(leaving, leaving.active);
     }
-    return stretches;
+    return ranges;
   }
 
   /** Returns the stored rows. */
-  rows(): Continuation[] {
-    return this.points().flatMap(({ mid, segments, active }) =>
+  listRows(): Continuation[] {
+    return this.listPoints().flatMap(({ mid, segments, active }) =>
       [...segments].map(([n, segment]) => ({ mid, n, segment, isActive: n === active }))
     );
   }
@@ -174,13 +174,13 @@ export function readTree(db: Pick<Reader, "all">, conversationId: string): Conve
       conversationId,
     );
   } catch {
-    rows = rowsByIndexes(db, conversationId);
+    rows = readRowsByIndexes(db, conversationId);
   }
   return rows.length === 0 ? LINEAR_TREE : new ConversationTree(rows);
 }
 
 /** Reads the data for `readTree` from indexes only, because a block may be on a damaged page of the database file. */
-function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
+function readRowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
   const rows = db.all<Omit<Row, "segment" | "position">>(
     `SELECT c.mid, c.n, c.segment AS target, c.is_active, m.block_id FROM continuation c
      JOIN message m ON m.conversation_id = c.conversation_id AND m.mid = c.mid
@@ -223,7 +223,7 @@ export class TreeReader {
     this.#db = db;
   }
 
-  of(conversationId: string): ConversationTree {
+  load(conversationId: string): ConversationTree {
     if (!this.#isChecked) this.#dropStale();
     let tree = this.#trees.get(conversationId);
     if (tree === undefined) {

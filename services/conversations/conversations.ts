@@ -3,7 +3,7 @@
  * its revision by one.
  */
 import { isDeepStrictEqual } from "node:util";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { addReferences } from "../attachments/attachment_rows.ts";
 import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 import { AppError } from "../errors.ts";
@@ -26,9 +26,9 @@ import {
 } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
 import type { ConversationStreams } from "./conversation_streams.ts";
-import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
+import { type ConversationStore, createTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
-import { isoTime, type Message, type MessageInput, pinnedIds, withPin, withPins } from "./message.ts";
+import { listPinnedIds, type Message, type MessageInput, parseIsoTime, withPin, withPins } from "./message.ts";
 import {
   changeTexts,
   completeMessages,
@@ -42,8 +42,8 @@ import {
 import {
   branchIds,
   EMPTY_TREE,
+  getPath,
   type MessageTree,
-  pathOf,
   replaceMessages,
   replaceTree,
   toMessageTree,
@@ -129,15 +129,15 @@ export class Conversations {
         `The settings of conversation "${id}" can't be read. Send If-Match with its revision to replace them`,
       );
     };
-    return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
+    return await this.#runWithoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
       const now = this.#deps.now();
       const storedTree = before === undefined ? EMPTY_TREE : await this.#deps.blocks.openReadableTree(id);
       this.#refuseLosingUnreadable(id, storedTree, mids);
       await yieldIfTickUsedUp();
       const [treeBefore, branches] = [toMessageTree(storedTree), branchIds(storedTree)];
-      const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
+      const path = new Map(getPath(treeBefore).map((message) => [message.id, message]));
       if (branches.size > 0) refuseOffPath(this.#deps.blocks, id, mids, path);
-      const unreadable = new Set(unreadableIn(storedTree).flatMap(({ messages }) => messages.map((one) => one.id)));
+      const unreadable = new Set(listUnreadable(storedTree).flatMap(({ messages }) => messages.map((one) => one.id)));
       const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
       this.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
@@ -146,7 +146,7 @@ export class Conversations {
       const state: ConversationState = {
         id,
         revision: (before?.revision ?? 0) + 1,
-        createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
+        createdAtMs: before?.createdAtMs ?? Date.parse(parseIsoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
         head: withPins(
@@ -156,21 +156,21 @@ export class Conversations {
             [...stored.values()],
             messages,
           ),
-          pinnedIds(messages),
+          listPinnedIds(messages),
         ),
       };
-      const draft = this.#draftOf(id, input, before === undefined);
+      const draft = this.#createDraftStatements(id, input, before === undefined);
       const texts = await changeTexts(this.#deps.variants, id, withTexts);
       const tree = withPath(treeBefore, messages);
       refuseMovingUnreadable(id, storedTree, tree);
-      const { statements, text } = await this.replacing(before, state, { tree, storedTree, texts });
+      const { statements, text } = await this.replace(before, state, { tree, storedTree, texts });
       await yieldIfTickUsedUp();
       await this.#deps.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
-      if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.draft(id).version });
+      if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.getDraft(id).version });
       // Built from the data just written, unless a running reply has more text by now.
-      const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
-        ? encoder.encode(`${toHeadJson(state, store.draft(id))},"messages":[${text}]}`)
+      const json = runningId === undefined && text !== undefined && !store.getDraft(id).isUnreadable
+        ? encoder.encode(`${toHeadJson(state, store.getDraft(id))},"messages":[${text}]}`)
         : (await this.#deps.streams.open(id, { isUnderWay: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
@@ -183,12 +183,12 @@ export class Conversations {
    * @throws {AppError} `conflict`
    */
   #refuseLosingUnreadable(id: string, storedTree: OpenTree, mids: string[]): void {
-    const path = this.#deps.blocks.tree(id);
+    const path = this.#deps.blocks.getTree(id);
     const saved = new Set(mids);
-    for (const { row, messages } of unreadableIn(storedTree)) {
-      if (path.stretchOf(row) === undefined || messages.length === 0) continue;
+    for (const { row, messages } of listUnreadable(storedTree)) {
+      if (path.findRangeIndex(row) === undefined || messages.length === 0) continue;
       // A block on a damaged page of the database file has no row that could be replaced.
-      if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw unreadableConflict(id, messages);
+      if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw createUnreadableError(id, messages);
     }
   }
 
@@ -198,10 +198,10 @@ export class Conversations {
    * @param past The previous state, which is stored as a revision.
    * @param snippetOwner The message to show in lists. Defaults to the last.
    */
-  async replacing(
+  async replace(
     past: ConversationState | undefined,
     state: ConversationState,
-    { tree, storedTree, texts = NO_TEXT_CHANGE, snippetOwner = pathOf(tree).at(-1) }: {
+    { tree, storedTree, texts = NO_TEXT_CHANGE, snippetOwner = getPath(tree).at(-1) }: {
       tree: MessageTree;
       storedTree: OpenTree;
       texts?: TextChange;
@@ -211,7 +211,7 @@ export class Conversations {
     const { store, blocks } = this.#deps;
     const snippet = toSnippet(snippetOwner);
     const referred = addReferences("conversation", state.id, JSON.stringify(state.head));
-    const first = pathOf(tree)[0];
+    const first = getPath(tree)[0];
     if (past === undefined) {
       const { statements, text } = await replaceTree(blocks, state.id, tree);
       return {
@@ -240,7 +240,7 @@ export class Conversations {
    */
   async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
     const { db, store, blocks, variants, greetings } = this.#deps;
-    const id = uuidV7();
+    const id = createUuidV7();
     const now = this.#deps.now();
     const head = parseHead(input);
     const first = head.participants[0]?.character_id;
@@ -251,7 +251,7 @@ export class Conversations {
     await db.write([
       store.insert(state, toSnippet(opening?.message), opening?.message),
       ...blocks.append(id, messages),
-      ...opening?.statements(id) ?? [],
+      ...opening?.createStatements(id) ?? [],
     ]);
     this.publish(state);
     return state;
@@ -268,13 +268,13 @@ export class Conversations {
     return locks.run(id, async () => {
       const before = store.getForWrite(id);
       assertExpected(`conversation "${id}"`, expected, before.revision);
-      const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
+      const draft = typeof patch.draft === "string" ? mergeDraft(id, patch, store.getDraft(id)) : undefined;
       const settled = reconcileChapters(patchHead(before.head, patch), before.head);
       const head = patch.chapters === null ? withChapters(settled, []) : settled;
       const isHeadChanged = !isDeepStrictEqual(head, before.head);
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
       const statements = [
-        ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
+        ...(isHeadChanged ? [store.update(state, store.findSummary(id)?.snippet ?? "")] : []),
         ...(isHeadChanged ? this.#deps.changes.record(id, state.revision, {}) : []),
         ...(isHeadChanged ? this.#deps.revisions.keep(before, "patch", { head: before.head }) : []),
         ...(isHeadChanged ? addReferences("conversation", id, JSON.stringify(head)) : []),
@@ -291,8 +291,8 @@ export class Conversations {
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, trash, events, now } = this.#deps;
     const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
-    await this.#withoutReply(id, place, async (state) => {
-      const title = state.head.title || (store.summary(id)?.snippet ?? "");
+    await this.#runWithoutReply(id, place, async (state) => {
+      const title = state.head.title || (store.findSummary(id)?.snippet ?? "");
       await db.write([
         {
           sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
@@ -300,10 +300,10 @@ export class Conversations {
           expectChanges: 1,
         },
         { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
-        trash.put("conversation", title, { id }, conversationTrashId(id)),
+        trash.put("conversation", title, { id }, createTrashId(id)),
       ]);
       events.publish({ kind: "conversation", id });
-      trash.changed();
+      trash.publishChange();
     });
   }
 
@@ -312,7 +312,7 @@ export class Conversations {
     const { store, locks, db, events } = this.#deps;
     return locks.run(id, async () => {
       store.getForWrite(id);
-      const before = store.draft(id);
+      const before = store.getDraft(id);
       assertExpected(`draft of conversation "${id}"`, expected, before.version);
       const draft = { text, version: before.version + 1 };
       await db.write(this.#saveDraft(id, draft));
@@ -352,8 +352,8 @@ export class Conversations {
       const { live, blocks } = this.#deps;
       const running = live.findByConversation(id)?.messageId;
       const isBeingWritten = running === mid ||
-        (running !== undefined && blocks.rowAnywhere(id, mid) !== undefined &&
-          blocks.messageOf(id, mid).reply_id === running);
+        (running !== undefined && blocks.findLiveRow(id, mid) !== undefined &&
+          blocks.getMessage(id, mid).reply_id === running);
       if (!options.byReply && isBeingWritten) {
         throw new AppError("conflict", `Message "${mid}" is being written. Stop the reply first`);
       }
@@ -393,7 +393,7 @@ export class Conversations {
       messageCount: state.messageCount + messagesAdded,
     };
     const snippet = edit.last === "unchanged"
-      ? this.#deps.store.summary(state.id)?.snippet ?? ""
+      ? this.#deps.store.findSummary(state.id)?.snippet ?? ""
       : toSnippet(edit.last);
     await this.#deps.db.write([
       this.#deps.store.update(next, snippet),
@@ -413,7 +413,7 @@ export class Conversations {
    * @param target.isInTheWay Returns whether a running reply must be stopped.
    * @throws {AppError} `revision_mismatch`, and like `LiveReply.stop`.
    */
-  async #withoutReply<S extends ConversationState | undefined, T>(
+  async #runWithoutReply<S extends ConversationState | undefined, T>(
     id: string,
     { find, expected, isInTheWay }: {
       find: () => S;
@@ -461,9 +461,9 @@ export class Conversations {
    * Returns the statements that save the draft of a conversation. It replaces the stored draft, unless `draft_version`
    * shows that the stored one is newer.
    */
-  #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
+  #createDraftStatements(id: string, input: ConversationInput, isNew: boolean): Statement[] {
     if (typeof input.draft !== "string") return [];
-    const before = this.#deps.store.draft(id);
+    const before = this.#deps.store.getDraft(id);
     const isStale = !isNew && input.draft_version !== undefined && input.draft_version !== before.version;
     if (input.draft === before.text || isStale) return [];
     return this.#saveDraft(id, { text: input.draft, version: before.version + 1 });
@@ -481,11 +481,11 @@ export class Conversations {
 
 /** Rejects IDs of messages that are off the active path. @throws {AppError} `conflict` */
 function refuseOffPath(blocks: BlockStore, id: string, mids: string[], path: ReadonlyMap<string, Message>): void {
-  for (const mid of blocks.taken(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
+  for (const mid of blocks.listUsedMids(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
 }
 
 /** Returns the unreadable blocks. */
-function unreadableIn({ segments }: OpenTree): OpenBlock[] {
+function listUnreadable({ segments }: OpenTree): OpenBlock[] {
   return [...segments.values()].flat().filter((block) => block.isUnreadable);
 }
 
@@ -495,18 +495,18 @@ function unreadableIn({ segments }: OpenTree): OpenBlock[] {
  * @throws {AppError} `conflict`
  */
 function refuseMovingUnreadable(id: string, storedTree: OpenTree, tree: MessageTree): void {
-  const unreadable = unreadableIn(storedTree);
+  const unreadable = listUnreadable(storedTree);
   if (unreadable.length === 0) return;
-  const replaced = new Set(pathOf(tree).map((message) => message.id));
+  const replaced = new Set(getPath(tree).map((message) => message.id));
   for (const { row, messages } of unreadable) {
     if (messages.every((message) => replaced.has(message.id))) continue;
     const segment = tree.segments.get(row.segment) ?? [];
     // The same objects in the same segment mean that their block isn't rewritten.
-    if (messages.some((message) => !segment.includes(message))) throw unreadableConflict(id, messages);
+    if (messages.some((message) => !segment.includes(message))) throw createUnreadableError(id, messages);
   }
 }
 
-function unreadableConflict(id: string, messages: Message[]): AppError {
+function createUnreadableError(id: string, messages: Message[]): AppError {
   return new AppError(
     "conflict",
     `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it as a whole would delete them. ` +
@@ -521,7 +521,7 @@ function unreadableConflict(id: string, messages: Message[]): AppError {
  *
  * @throws {AppError} `revision_mismatch` for a stale version.
  */
-function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
+function mergeDraft(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
   const { draft, draft_version: version } = patch as { draft: string; draft_version?: number };
   if (version !== undefined && version !== before.version) {
     throw new AppError(

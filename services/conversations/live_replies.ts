@@ -12,7 +12,7 @@ export interface LiveReply {
   readonly messageId: string;
   readonly startedAtMs: number;
   /** Returns the stored message with the text written so far. */
-  overlay(stored: Message): Message;
+  withLiveText(stored: Message): Message;
   /** Whether the end is saved. Until then, the reply will increase its conversation's revision by one more. */
   readonly isSaved: boolean;
   /**
@@ -97,7 +97,7 @@ export function startReplyRow(row: ReplyRow): Statement {
 }
 
 /** Returns the statement that ends the run of a message's reply. */
-export function endReplyRow(conversationId: string, mid: string, now: number): Statement {
+export function createEndStatement(conversationId: string, mid: string, now: number): Statement {
   return {
     sql: "UPDATE reply SET ended_at = ? WHERE mid = ? AND conversation_id = ?",
     params: [now, mid, conversationId],

@@ -89,8 +89,8 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
     const value = input[field];
     if (value !== null && value !== undefined && !SET_APART.has(field)) message[field] = value;
   }
-  message.created_at = timeOf(input.created_at, stored?.created_at) ?? stored?.created_at ?? now;
-  message.updated_at = timeOf(input.updated_at, stored?.updated_at) ?? now;
+  message.created_at = parseTime(input.created_at, stored?.created_at) ?? stored?.created_at ?? now;
+  message.updated_at = parseTime(input.updated_at, stored?.updated_at) ?? now;
   message.status = status;
   message.variant_count = stored?.variant_count ?? 1;
   message.active_variant = stored?.active_variant ?? 0;
@@ -131,16 +131,16 @@ export function isEmptyAttempt({ status, content, reasoning, tool_rounds }: Mess
 }
 
 /** Returns the text of a reply without its reasoning. */
-export function replyText({ content }: { content?: MessageContent }): string {
-  return textOfContent(content);
+export function getReplyText({ content }: { content?: MessageContent }): string {
+  return getContentText(content);
 }
 
 /** Returns whether two contents are equal. Plain text equals a single text part. */
 export function isSameContent(one: MessageContent, other: MessageContent): boolean {
-  return isDeepStrictEqual(partsOf(one), partsOf(other));
+  return isDeepStrictEqual(toParts(one), toParts(other));
 }
 
-function partsOf(content: MessageContent): ContentPart[] {
+function toParts(content: MessageContent): ContentPart[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
@@ -154,21 +154,21 @@ export function withoutNulls<T extends object>(object: T): T {
 }
 
 /** Returns the text of a content without images and other parts. */
-export function textOfContent(content: MessageContent | null | undefined): string {
+export function getContentText(content: MessageContent | null | undefined): string {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => typeof part.text === "string" ? part.text : "").filter((text) => text !== "")
     .join("\n");
 }
 
 /** Normalizes a time from a client. Most are unchanged and needn't be parsed. */
-function timeOf(value: unknown, stored: string | undefined): string | undefined {
-  return value === stored ? stored : isoTime(value);
+function parseTime(value: unknown, stored: string | undefined): string | undefined {
+  return value === stored ? stored : parseIsoTime(value);
 }
 
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Returns a time in the API's format; `undefined` for an invalid one. */
-export function isoTime(value: unknown): string | undefined {
+export function parseIsoTime(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   if (CANONICAL_TIME.test(value) && !Number.isNaN(Date.parse(value))) return value;
   const ms = Date.parse(value);
@@ -182,7 +182,7 @@ export function isoTime(value: unknown): string | undefined {
 const MAX_PINNED = 100;
 
 /** Returns the IDs of pinned messages, in order. */
-export function pinnedIds(messages: readonly { id: string; pinned?: unknown }[]): string[] {
+export function listPinnedIds(messages: readonly { id: string; pinned?: unknown }[]): string[] {
   return messages.filter(({ pinned }) => pinned === true).map(({ id }) => id);
 }
 
@@ -214,15 +214,15 @@ export function withPin(
 
 /** Reads the pinned messages on the active path, oldest first. Skips unreadable ones. */
 export function readPinnedMessages(blocks: BlockStore, id: string, head: ConversationHead): Message[] {
-  const { path } = blocks.tree(id);
+  const { path } = blocks.getTree(id);
   const found = readPinnedIds(head).flatMap((mid) => {
-    const row = blocks.rowOf(id, mid);
-    const messages = row === undefined ? [] : blocks.readableMessagesOf(id, row) ?? [];
+    const row = blocks.findRow(id, mid);
+    const messages = row === undefined ? [] : blocks.findReadableMessages(id, row) ?? [];
     const index = messages.findIndex((message) => message.id === mid);
     const message = messages[index];
     if (row === undefined || message?.pinned !== true || message.hidden === true) return [];
-    return [{ message, index, position: row.position, stretch: blocks.tree(id).stretchOf(row) ?? path.length }];
+    return [{ message, index, position: row.position, range: blocks.getTree(id).findRangeIndex(row) ?? path.length }];
   });
-  found.sort((a, b) => a.stretch - b.stretch || a.position - b.position || a.index - b.index);
+  found.sort((a, b) => a.range - b.range || a.position - b.position || a.index - b.index);
   return found.map(({ message }) => message);
 }

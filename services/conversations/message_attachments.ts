@@ -1,7 +1,7 @@
 /** Attachments of messages: adds generated images, and removes references that conversations no longer contain. */
 import { findAttachmentNames } from "../attachments/attachment_rows.ts";
 import type { Attachments } from "../attachments/attachments.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
@@ -10,7 +10,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { revisionAad } from "./stored_form.ts";
+import { createRevisionAad } from "./stored_form.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LiveReplies } from "./live_replies.ts";
@@ -47,7 +47,7 @@ export class AttachmentReferences {
     for (const id of attachments.listReferringConversations()) {
       // The references of an unreadable conversation stay.
       await locks.run(id, () => this.#check(id)).catch((error) =>
-        log("warn", "Couldn't check the attachments of a conversation", { error: messageOf(error) })
+        log("warn", "Couldn't check the attachments of a conversation", { error: getErrorMessage(error) })
       );
     }
   }
@@ -55,7 +55,7 @@ export class AttachmentReferences {
   /** Removes stale references of a conversation. The caller holds the conversation's lock. */
   async #check(id: string): Promise<void> {
     const { db } = this.#deps;
-    const mark = this.#stateOf(id);
+    const mark = this.#findState(id);
     if (mark !== undefined && this.#seen.get(id) === mark) return;
     const found = mark === undefined ? [] : [...await this.#findNames(id)];
     await db.write([{
@@ -68,7 +68,7 @@ export class AttachmentReferences {
   }
 
   /** Returns a string that changes with everything that may contain references; `undefined` for a purged conversation. */
-  #stateOf(id: string): string | undefined {
+  #findState(id: string): string | undefined {
     const row = this.#deps.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
       `SELECT revision, (SELECT version FROM draft WHERE conversation_id = c.id) AS draft,
         (SELECT min(n) FROM revision WHERE conversation_id = c.id) AS oldest FROM conversation c WHERE id = ?`,
@@ -80,7 +80,7 @@ export class AttachmentReferences {
   async #findNames(id: string): Promise<Set<string>> {
     const { store } = this.#deps;
     const state = store.find(id) ?? store.findRemoved(id);
-    const draft = store.draft(id);
+    const draft = store.getDraft(id);
     // Its references are unknown, so none can be removed.
     if (draft.isUnreadable) {
       throw new AppError("internal", `Can't read the draft of conversation "${id}": it's damaged`);
@@ -98,7 +98,7 @@ export class AttachmentReferences {
   /** Decrypts all parts of a conversation that can contain references, a few at a time. */
   async *#openTexts(id: string): AsyncGenerator<Uint8Array> {
     let opening: (() => Promise<Uint8Array>)[] = [];
-    for (const open of this.#sealedTexts(id)) {
+    for (const open of this.#listSealedTexts(id)) {
       opening.push(open);
       if (opening.length < OPENED_AT_ONCE) continue;
       yield* await Promise.all(opening.map((open) => open()));
@@ -107,7 +107,7 @@ export class AttachmentReferences {
     yield* await Promise.all(opening.map((open) => open()));
   }
 
-  *#sealedTexts(id: string): Generator<() => Promise<Uint8Array>> {
+  *#listSealedTexts(id: string): Generator<() => Promise<Uint8Array>> {
     const { db, sealer, blocks } = this.#deps;
     for (const row of db.iterate<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)) {
       yield () => blocks.open(id, row);
@@ -116,7 +116,7 @@ export class AttachmentReferences {
     for (const row of db.iterate<VariantRow>(variants, id)) yield () => openVariant(sealer, row);
     const revisions = "SELECT n, sealed FROM revision WHERE conversation_id = ?";
     for (const { n, sealed } of db.iterate<{ n: number; sealed: Uint8Array }>(revisions, id)) {
-      yield () => sealer.open(revisionAad(id, n), sealed);
+      yield () => sealer.open(createRevisionAad(id, n), sealed);
     }
   }
 }
@@ -149,11 +149,11 @@ export class MessageAttachments {
     const { store, blocks } = this.#deps;
     store.get(conversationId);
     if (messageId !== undefined) {
-      if (blocks.rowOf(conversationId, messageId) !== undefined) return messageId;
+      if (blocks.findRow(conversationId, messageId) !== undefined) return messageId;
       throw new AppError("not_found", `Message "${messageId}" not found in conversation "${conversationId}"`);
     }
-    const block = blocks.previous(conversationId);
-    const last = block === undefined ? undefined : blocks.messagesOf(conversationId, block).at(-1);
+    const block = blocks.findPrevious(conversationId);
+    const last = block === undefined ? undefined : blocks.openMessages(conversationId, block).at(-1);
     if (last !== undefined) return last.id;
     throw new AppError("unprocessable", "Can't attach an image: the conversation has no messages");
   }
@@ -162,7 +162,7 @@ export class MessageAttachments {
   has(conversationId: string, messageId?: string): boolean {
     const { store, blocks } = this.#deps;
     if (store.find(conversationId) === undefined) return false;
-    return messageId === undefined || blocks.rowOf(conversationId, messageId) !== undefined;
+    return messageId === undefined || blocks.findRow(conversationId, messageId) !== undefined;
   }
 
   /** Removes an image from a message. @throws {AppError} `not_found`; `conflict` while a reply writes the message */
@@ -182,7 +182,7 @@ export class MessageAttachments {
   async attach(conversationId: string, messageId: string, names: string[], signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
-      const ended = this.#replyEnded(conversationId, signal);
+      const ended = this.#waitForReply(conversationId, signal);
       try {
         await this.#deps.conversations.editMessage(conversationId, messageId, (before) => {
           const attachments = Array.isArray(before.attachments) ? before.attachments : [];
@@ -201,18 +201,18 @@ export class MessageAttachments {
   }
 
   /** Waits for the end of a reply. Called before the attempt, so that an end during it isn't missed. */
-  #replyEnded(conversationId: string, signal: AbortSignal): { promise: Promise<void>; stop(): void } {
+  #waitForReply(conversationId: string, signal: AbortSignal): { promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const unsubscribe = this.#deps.events.subscribe(({ kind, id }) => {
       if (kind === "reply_ended" && id === conversationId) resolve();
     });
-    const leave = () => resolve();
-    signal.addEventListener("abort", leave, { once: true });
+    const onAbort = () => resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
     return {
       promise,
       stop() {
         unsubscribe();
-        signal.removeEventListener("abort", leave);
+        signal.removeEventListener("abort", onAbort);
       },
     };
   }

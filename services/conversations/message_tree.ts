@@ -37,8 +37,8 @@ export function createLinearTree(messages: Message[]): MessageTree {
 }
 
 /** Returns the active path that starts with a segment. */
-export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
-  const branches = branchesOf(tree);
+export function getPath(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
+  const branches = listBranches(tree);
   const path: Message[] = [];
   const seen = new Set<number>();
   for (let at: number | undefined = segment; at !== undefined && !seen.has(at);) {
@@ -63,7 +63,7 @@ export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
  */
 export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
   if (tree.continuations.length === 0) return createLinearTree(messages);
-  const branches = branchesOf(tree);
+  const branches = listBranches(tree);
   const next: MessageTree = { segments: new Map(), continuations: [] };
   /** Copies the messages that follow an inactive version, with everything below them. */
   const keep = (from: number, index: number, into: number) => {
@@ -111,7 +111,7 @@ function listOf({ segments }: MessageTree, segment: number): Message[] {
   return list;
 }
 
-function branchesOf({ segments, continuations }: MessageTree): Map<string, Branch> {
+function listBranches({ segments, continuations }: MessageTree): Map<string, Branch> {
   const versions = Map.groupBy(continuations, ({ mid }) => mid);
   const branches = new Map<string, Branch>();
   if (versions.size === 0) return branches;
@@ -276,7 +276,7 @@ export async function replaceTree(
   storedTree: OpenTree = EMPTY_TREE,
 ): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
   const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), storedTree.segments);
-  const path = pathOf(tree);
+  const path = getPath(tree);
   const { texts } = replaced;
   const text = texts && path.map((message) => texts.get(message)).join(",");
   const [before, after] = [storedTree, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
@@ -286,13 +286,13 @@ export async function replaceTree(
     ...insertContinuations(id, tree.continuations),
   ];
   await yieldIfTickUsedUp();
-  const touched = touchedBy(pathOf(toMessageTree(storedTree)), path, replaced.changed);
+  const touched = findTouched(getPath(toMessageTree(storedTree)), path, replaced.changed);
   const statements = [...replaced.statements, ...rows];
   return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
 }
 
 /** Returns the messages that a replacement of the active path changes. @param changed Ids of stored messages with another text. */
-function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
+function findTouched(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
   if (before.length === 0) return { added: after.map(({ id }) => id) };
   const stored = new Map(before.map((message) => [message.id, message]));
   const staying = new Set(after.map(({ id }) => id));
@@ -319,7 +319,7 @@ export async function replaceMessages(
 ): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
   const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, storedTree);
   const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
-  const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
+  const isOnPath = new Set(getPath(tree).map(({ id }) => id));
   const withNewVersions = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
   const touched = { ...moved, changed: [...moved.changed ?? [], ...withNewVersions] };
   if (isUnchanged && texts.statements.length === 0) {
@@ -329,7 +329,7 @@ export async function replaceMessages(
   await yieldIfTickUsedUp();
   const staying = new Set(allMessages(tree).map(({ id }) => id));
   const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
-  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
+  const left = leaving.length === 0 ? [] : await variants.openMany(variants.listRowsOf(before.id, leaving));
   const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
   const gone = leaving.length === 0 ? [] : deleteMessageRows(before.id, leaving);
   return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };

@@ -4,12 +4,12 @@
  */
 import { addReferences } from "../attachments/attachment_rows.ts";
 import { storeInlineImages } from "../attachments/image_parts.ts";
-import { randomToken, uuidV7 } from "../crypto/random.ts";
+import { createUuidV7, randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
-import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks/block_store.ts";
+import type { BlockChange, BlockStore, Neighbors, VersionChange } from "./blocks/block_store.ts";
 import type { Changes } from "./revisions/change_log.ts";
 import { toSnippet } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
@@ -34,12 +34,12 @@ export interface RemovedEntry {
 }
 
 /** The messages that a removal takes out of the blocks. */
-interface Taken {
+interface RemovedMessages {
   change: BlockChange;
   subtree: Pick<TrashedMessages, "messages" | "segments" | "continuations">;
   /** Number of messages that leave the active path. */
   countOnPath: number;
-  place: Neighbours;
+  place: Neighbors;
 }
 
 /** Reads and changes messages. */
@@ -53,30 +53,30 @@ export class Messages {
   }
 
   /** Returns the revision of a conversation, which is also that of its messages. @throws {AppError} `not_found` */
-  revisionOf(id: string): number {
-    return this.#deps.store.revisionOf(id);
+  getRevision(id: string): number {
+    return this.#deps.store.getRevision(id);
   }
 
   /** Returns the messages that changed since a revision. @throws {AppError} `not_found`; `gone` if the revision is too old. */
-  changesSince(id: string, since: number): Changes {
-    return this.#deps.changes.since(id, since, this.revisionOf(id));
+  listChanges(id: string, since: number): Changes {
+    return this.#deps.changes.list(id, since, this.getRevision(id));
   }
 
   /** Returns one message with the text that a running reply has written so far. */
   get(id: string, mid: string): Message {
-    return this.#deps.reader.message(id, mid);
+    return this.#deps.reader.readMessage(id, mid);
   }
 
   /** Returns the last messages, or those before a message. @throws {AppError} `not_found` */
-  page(id: string, limit: number, before?: string): MessagePage {
-    return this.#deps.reader.page(id, limit, before);
+  getPage(id: string, limit: number, before?: string): MessagePage {
+    return this.#deps.reader.readPage(id, limit, before);
   }
 
-  /** Adds all versions to the messages of a page. Call it right after `page`, so that both are from the same state. */
+  /** Adds all versions to the messages of a page. Call it right after `getPage`, so that both are from the same state. */
   async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
     const { variants } = this.#deps;
-    const rows = variants.rowsOf(id, items.map(({ id }) => id));
-    return { items: await variants.besideThem(items, rows), ...rest };
+    const rows = variants.listRowsOf(id, items.map(({ id }) => id));
+    return { items: await variants.attachTo(items, rows), ...rest };
   }
 
   /**
@@ -94,8 +94,8 @@ export class Messages {
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       assertExpected(`conversation "${id}"`, options.expected, state.revision);
-      const message = completeMessage(input, getInputId(input) ?? uuidV7(), new Date(now()).toISOString());
-      if (blocks.taken(id, [message.id]).size > 0) {
+      const message = completeMessage(input, getInputId(input) ?? createUuidV7(), new Date(now()).toISOString());
+      if (blocks.listUsedMids(id, [message.id]).size > 0) {
         throw new AppError("conflict", `Conversation "${id}" already has a message "${message.id}"`);
       }
       if (options.after !== undefined) blocks.requireOnPath(id, options.after);
@@ -130,7 +130,7 @@ export class Messages {
       }
       const { message } = opening;
       const change = { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } };
-      await this.#conversations.write(state, 1, change, opening.statements(id));
+      await this.#conversations.write(state, 1, change, opening.createStatements(id));
       return opening.message;
     });
   }
@@ -155,7 +155,7 @@ export class Messages {
       beside.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
-        base = variants.switched(id, before, wanted);
+        base = variants.switchTo(id, before, wanted);
         beside.push(...variants.keep(id, before));
         // No revision is needed: the previous text becomes a version.
         if (Object.keys(fields).length === 0) return base;
@@ -198,10 +198,10 @@ export class Messages {
    */
   async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
-      if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
+      if (blocks.getTree(id).find(mid) !== undefined) return readSubtree(blocks, id, mid);
       const { first, last } = findReplyBounds(blocks, id, mid);
-      const { after, segment } = blocks.neighboursOf(id, first);
-      const { before } = blocks.neighboursOf(id, last);
+      const { after, segment } = blocks.getNeighbors(id, first);
+      const { before } = blocks.getNeighbors(id, last);
       const edit = blocks.editReply(id, last, () => undefined);
       const { tool_rounds = [], ...message } = edit.before;
       const messages = [...tool_rounds, message as Message];
@@ -215,7 +215,7 @@ export class Messages {
    * @throws {AppError} `not_found`, `conflict` if one of them is being written, `revision_mismatch`
    */
   removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
-    return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, findReplyBounds(blocks, id, mid).first));
+    return this.#remove(id, mid, expected, (blocks) => readSubtree(blocks, id, findReplyBounds(blocks, id, mid).first));
   }
 
   /** Deletes an unreadable message. Its block is deleted with the last message in it. */
@@ -223,10 +223,10 @@ export class Messages {
     const { store, blocks, locks } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
-      const damaged = blocks.unreadableRowOf(id, mid);
+      const damaged = blocks.findUnreadableRow(id, mid);
       if (damaged === undefined) return undefined;
       assertExpected(`conversation "${id}"`, expected, state.revision);
-      if (blocks.tree(id).find(mid) !== undefined) {
+      if (blocks.getTree(id).find(mid) !== undefined) {
         throw new AppError(
           "conflict",
           `Message "${mid}" can't be read, and its versions have continuations. Save the whole conversation ` +
@@ -247,7 +247,7 @@ export class Messages {
     id: string,
     mid: string,
     expected: ExpectedVersion | undefined,
-    take: (blocks: BlockStore) => Taken | Promise<Taken>,
+    take: (blocks: BlockStore) => RemovedMessages | Promise<RemovedMessages>,
   ): Promise<RemovedEntry> {
     const { store, blocks, variants, live, locks, revisions, trash } = this.#deps;
     return locks.run(id, async () => {
@@ -261,9 +261,9 @@ export class Messages {
       if (running !== undefined) {
         throw new AppError("conflict", `Message "${running}" is being written. Stop the reply first`);
       }
-      const removed: TrashedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
+      const removed: TrashedMessages = { ...subtree, variants: variants.listTexts(id, mids), place };
       const title = toSnippet(messages[0]);
-      const trashId = uuidV7();
+      const trashId = createUuidV7();
       const isAlone = messages.length === 1 && segments.length === 0;
       const next = dropStaleSummary(blocks, state, mid, isAlone ? "removed" : "path");
       const { revision } = await this.#conversations.write(next, -countOnPath, change, [
@@ -272,23 +272,23 @@ export class Messages {
         trash.put("message", title, { conversationId: id, removed }, trashId),
         ...addReferences("trash", trashId, JSON.stringify(removed)),
       ]);
-      trash.changed();
+      trash.publishChange();
       return { trashId, revision };
     });
   }
 
   /** Returns all versions of a message. Those of a user message include the number of messages that follow. */
-  variantsOf(id: string, mid: string): Variant[] {
+  listVariants(id: string, mid: string): Variant[] {
     const { blocks, store, variants } = this.#deps;
     const message = this.get(id, mid);
     const list = variants.list(id, message);
     if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
-    const tree = blocks.tree(id);
+    const tree = blocks.getTree(id);
     const point = tree.find(mid);
     return list.map((variant) => {
-      const start = point && tree.startOf(point, variant.n);
+      const start = point && tree.findStart(point, variant.n);
       if (start !== undefined) {
-        return { ...variant, message_count: blocks.countIn(id, tree.stretchesFrom(start)) };
+        return { ...variant, message_count: blocks.countIn(id, tree.listRangesFrom(start)) };
       }
       // Until the first switch, all later messages follow the active version.
       const isFollowed = point === undefined && variant.n === message.active_variant;
@@ -300,7 +300,7 @@ export class Messages {
 
 /** Returns whether each version of a message has its own continuation. */
 function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
-  return role === "user" || blocks.tree(id).find(mid) !== undefined;
+  return role === "user" || blocks.getTree(id).find(mid) !== undefined;
 }
 
 /**
@@ -308,14 +308,14 @@ function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Mes
  * together.
  */
 function findReplyBounds(blocks: BlockStore, id: string, mid: string): { first: string; last: string } {
-  const { reply_id: owner } = blocks.messageOf(id, mid);
-  const last = typeof owner === "string" && blocks.rowAnywhere(id, owner) !== undefined ? owner : mid;
-  const rounds = blocks.roundsOf(id, last).map((message) => message.id);
+  const { reply_id: owner } = blocks.getMessage(id, mid);
+  const last = typeof owner === "string" && blocks.findLiveRow(id, owner) !== undefined ? owner : mid;
+  const rounds = blocks.getRounds(id, last).map((message) => message.id);
   return last === mid || rounds.includes(mid) ? { first: rounds[0] ?? last, last } : { first: mid, last: mid };
 }
 
-async function subtreeOf(blocks: BlockStore, id: string, mid: string): Promise<Taken> {
-  const { after, segment } = blocks.neighboursOf(id, mid);
+async function readSubtree(blocks: BlockStore, id: string, mid: string): Promise<RemovedMessages> {
+  const { after, segment } = blocks.getNeighbors(id, mid);
   const { removed, countOnPath, ...change } = await blocks.removeFrom(id, mid);
   const subtree = removed.continuations.length === 0 ? { messages: removed.messages } : removed;
   return { change, subtree, countOnPath, place: { after, segment } };

@@ -3,11 +3,11 @@
  */
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import { isId } from "../storage/ids.ts";
-import { completeMessage, isoTime, type Message, type MessageContent, type MessageInput } from "./message.ts";
+import { completeMessage, type Message, type MessageContent, type MessageInput, parseIsoTime } from "./message.ts";
 import type { VariantRecord, VariantStore, VariantText } from "./variants.ts";
 import type { ConversationHead } from "./conversation.ts";
 
@@ -26,7 +26,7 @@ interface InputMessages {
  * @throws {AppError} `invalid_request` for duplicate ids, and like `storeInlineImages`.
  */
 export async function prepareMessages(images: ImagePartsDeps, messages: MessageInput[]): Promise<InputMessages> {
-  const mids = messages.map((message) => getInputId(message) ?? uuidV7());
+  const mids = messages.map((message) => getInputId(message) ?? createUuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
   for (const [index, message] of messages.entries()) {
@@ -182,7 +182,7 @@ function withInputTexts(
 /** Returns the change from the stored versions to the client's. Equal versions retain their other fields. */
 export async function changeTexts(store: VariantStore, id: string, inputs: InputTexts[]): Promise<TextChange> {
   if (inputs.length === 0) return NO_TEXT_CHANGE;
-  const rows = await store.openMany(store.rowsOf(id, inputs.map(({ message }) => message.id)));
+  const rows = await store.openMany(store.listRowsOf(id, inputs.map(({ message }) => message.id)));
   const stored = Map.groupBy(rows, ({ mid }) => mid);
   const change: TextChange = { statements: [], mids: [], replaced: [] };
   for (const { message, others } of inputs) {
@@ -206,16 +206,16 @@ function toRecord(input: VariantInput, now: string): VariantRecord {
     ...(model != null && { model }),
     ...(connection_id != null && { connection_id }),
     status: "complete",
-    updated_at: isoTime(created_at) ?? now,
+    updated_at: parseIsoTime(created_at) ?? now,
   };
 }
 
 /** Returns whether two versions look the same in a list. */
 function isSame(stored: VariantRecord | undefined, input: VariantRecord): boolean {
-  const shown = (record: VariantRecord) => [record.content, record.reasoning, record.model, record.updated_at];
+  const getText = (record: VariantRecord) => [record.content, record.reasoning, record.model, record.updated_at];
   // Clients without support for connections send versions without one.
   if (input.connection_id !== undefined && input.connection_id !== stored?.connection_id) return false;
-  return stored !== undefined && JSON.stringify(shown(stored)) === JSON.stringify(shown(input));
+  return stored !== undefined && JSON.stringify(getText(stored)) === JSON.stringify(getText(input));
 }
 
 /** The greetings of a character. One starts a conversation; the others become versions of its message. */
@@ -248,7 +248,7 @@ export function createGreetingQuestion(head: ConversationHead, characterId: stri
 interface GreetingMessage {
   message: Message;
   /** Returns the statements that save the other greetings as versions. */
-  statements(conversationId: string): Statement[];
+  createStatements(conversationId: string): Statement[];
 }
 
 /**
@@ -276,7 +276,7 @@ export function createGreeting(
   if (content === undefined) return undefined;
   // By number, because greetings may have the same text.
   const active = asked ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
-  const mid = uuidV7();
+  const mid = createUuidV7();
   const message = {
     ...completeMessage({ role: "assistant", content, character_id: characterId }, mid, now),
     variant_count: greetings.length,
@@ -285,5 +285,5 @@ export function createGreeting(
   const others = greetings.flatMap((text, n) =>
     n === active ? [] : [{ mid, n, record: { content: text, status: "complete" as const, updated_at: now } }]
   );
-  return { message, statements: (conversationId) => variants.restore(conversationId, others) };
+  return { message, createStatements: (conversationId) => variants.restore(conversationId, others) };
 }

@@ -20,10 +20,10 @@ import { recoverReplies } from "../chat/journal/recovery.ts";
 import type { Reply } from "../chat/reply.ts";
 import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
-import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts";
+import { createConversationTrash, createMessageTrash } from "./conversation_trash.ts";
 import { VariantStore } from "./variants.ts";
 import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/participants.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { KeyedMutex, Mutex } from "../async/locks.ts";
 import type { Core } from "../core/open_core.ts";
 import { AppError } from "../errors.ts";
@@ -93,14 +93,14 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
       const card = await findCharacterCard(characters, characterId);
       if (card === undefined) return undefined;
       const { texts, groupOnlyFrom } = listGreetings(card, isGroup);
-      const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: uuidV7(), nowMs: now() });
+      const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: createUuidV7(), nowMs: now() });
       return { characterId, texts: settled, groupOnlyFrom };
     },
     now,
   };
   const conversations = new Conversations(parts);
-  trash.register("conversation", conversationTrashKind(parts, conversations));
-  trash.register("message", messageTrashKind(parts, conversations));
+  trash.register("conversation", createConversationTrash(parts, conversations));
+  trash.register("message", createMessageTrash(parts, conversations));
   await recoverReplies({
     db,
     store,
@@ -186,8 +186,8 @@ class Forks {
       const end = stored.findIndex((message) => message.id === mid);
       if (end < 0) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
       const copied = stored.slice(0, end + 1);
-      const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
-      const tree = blocks.tree(id);
+      const newIds = new Map(copied.map((message) => [message.id, createUuidV7()]));
+      const tree = blocks.getTree(id);
       // Versions with continuations aren't copied.
       const isBranch = (mid: string) => tree.find(mid) !== undefined;
       const messages = copied.map((message) => ({
@@ -197,17 +197,17 @@ class Forks {
         id: newIds.get(message.id)!,
       }));
       const mids = copied.map((message) => message.id).filter((mid) => !isBranch(mid));
-      const texts = variants.textsOf(id, mids).map((text) => ({
+      const texts = variants.listTexts(id, mids).map((text) => ({
         ...text,
         mid: newIds.get(text.mid)!,
       }));
       const state: ConversationState = {
-        id: uuidV7(),
+        id: createUuidV7(),
         revision: 1,
         createdAtMs: now(),
         updatedAtMs: now(),
         messageCount: messages.length,
-        head: copiedHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
+        head: copyHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
       };
       const { statements } = await replaceTree(blocks, state.id, createLinearTree(messages));
       await db.write([
@@ -221,7 +221,7 @@ class Forks {
   }
 
   /** Finds the origin and the forks of a conversation. @throws {AppError} `not_found` */
-  async branches(id: string): Promise<Branches> {
+  async listBranches(id: string): Promise<Branches> {
     const { store } = this.#deps;
     store.get(id);
     const copies = await this.#findForks(id);
@@ -239,7 +239,7 @@ class Forks {
   async #findForks(id: string): Promise<{ id: string; message_id: string }[]> {
     // One scan at a time, because each reuses what the previous one decrypted.
     await this.#scanLock.run(() => this.#scan());
-    return this.#deps.store.revisions().flatMap(({ id: copy }) => {
+    return this.#deps.store.listRevisions().flatMap(({ id: copy }) => {
       const from = this.#known.get(copy)?.from;
       return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];
     });
@@ -248,12 +248,12 @@ class Forks {
   /** Decrypts the heads that changed since the last scan, off the serving thread and a few at a time. */
   async #scan(): Promise<void> {
     const { store } = this.#deps;
-    const present = store.revisions();
+    const present = store.listRevisions();
     const ids = new Set(present.map(({ id }) => id));
     for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
     const changed = present.filter(({ id, revision }) => this.#known.get(id)?.revision !== revision);
     for (let at = 0; at < changed.length; at += MAX_OPEN_HEADS) {
-      const rows = store.heads(changed.slice(at, at + MAX_OPEN_HEADS).map(({ id }) => id));
+      const rows = store.listHeads(changed.slice(at, at + MAX_OPEN_HEADS).map(({ id }) => id));
       await Promise.all(rows.map(async (row) => {
         // An unreadable conversation doesn't fail the scan.
         const head = await store.openHead(row).catch(() => undefined);
@@ -266,12 +266,12 @@ class Forks {
 function asStopped(id: string, message: Message, live: ConversationsDeps["live"]): Message {
   const reply = live.findByMessage(id, message.id);
   if (reply === undefined) return message;
-  const { error: _, ...written } = reply.overlay(message);
+  const { error: _, ...written } = reply.withLiveText(message);
   return { ...written, status: "stopped" };
 }
 
 /** Copies a head. Message IDs become those of the copies. */
-function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
+function copyHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
   const chapters = mapChapters(parseChapters(head), newIds);
   const pinned = readPinnedIds(head).flatMap((id) => newIds.get(id) ?? []);
   const { summary, ...copy } = withPins(head, pinned);

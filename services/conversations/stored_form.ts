@@ -16,27 +16,27 @@ interface VariantName {
 }
 
 /** AAD of a block. */
-export function blockAad(conversationId: string, block: { id: number; version: number }): Aad {
+export function createBlockAad(conversationId: string, block: { id: number; version: number }): Aad {
   return { table: "block", id: `${block.id}/${conversationId}`, field: "messages", version: block.version };
 }
 
 /** AAD of a message's version. */
-export function variantAad(conversationId: string, { mid, n, version }: VariantName): Aad {
+export function createVariantAad(conversationId: string, { mid, n, version }: VariantName): Aad {
   return { table: "variant", id: `${mid}/${n}/${conversationId}`, field: "text", version };
 }
 
 /** AAD of a message's version before schema 3, when message IDs were unique across conversations. */
-export function oldVariantAad({ mid, n, version }: VariantName): Aad {
+export function createOldVariantAad({ mid, n, version }: VariantName): Aad {
   return { table: "variant", id: `${mid}/${n}`, field: "text", version };
 }
 
 /** AAD of a revision. */
-export function revisionAad(conversationId: string, n: number): Aad {
+export function createRevisionAad(conversationId: string, n: number): Aad {
   return { table: "revision", id: `${n}/${conversationId}`, field: "record", version: n };
 }
 
 /** AAD of a conversation's summary. */
-export function summaryAad(conversationId: string, revision: number): Aad {
+export function createSummaryAad(conversationId: string, revision: number): Aad {
   return { table: "conversation", id: conversationId, field: "summary", version: revision };
 }
 

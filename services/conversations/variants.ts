@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
-import { oldVariantAad, variantAad } from "./stored_form.ts";
+import { createOldVariantAad, createVariantAad } from "./stored_form.ts";
 
 /** A version of a message in the response of `GET …/variants`. */
 export interface Variant {
@@ -72,10 +72,10 @@ export class VariantStore {
   /** Returns the statements that save the active version of a message as a row. */
   keep(conversationId: string, message: Message): Statement[] {
     const record = Object.fromEntries(
-      fieldsOf(message).filter((field) => field in message).map((field) => [field, message[field]]),
+      listFields(message).filter((field) => field in message).map((field) => [field, message[field]]),
     );
     const text = { mid: message.id, n: message.active_variant, record };
-    return this.#save(conversationId, text, this.#versions(conversationId, [text.mid]).get(keyOf(text)));
+    return this.#save(conversationId, text, this.#listVersions(conversationId, [text.mid]).get(createKey(text)));
   }
 
   /**
@@ -83,7 +83,7 @@ export class VariantStore {
    *
    * @throws {AppError} `invalid_request` if the version doesn't exist.
    */
-  switched(conversationId: string, message: Message, n: number): Message {
+  switchTo(conversationId: string, message: Message, n: number): Message {
     // Rows above the count are leftovers of a replaced state.
     const record = n < message.variant_count ? this.#record(conversationId, message.id, n) : undefined;
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
@@ -97,11 +97,11 @@ export class VariantStore {
 
   /** Returns all versions of a message in order. */
   list(conversationId: string, message: Message): Variant[] {
-    return variantsOf(message, (n) => this.#record(conversationId, message.id, n));
+    return createVariants(message, (n) => this.#record(conversationId, message.id, n));
   }
 
   /** Returns the rows of some messages. */
-  rowsOf(conversationId: string, mids: string[]): VariantRow[] {
+  listRowsOf(conversationId: string, mids: string[]): VariantRow[] {
     return this.#db.all(
       `SELECT conversation_id, mid, n, version, sealed FROM variant
        WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n`,
@@ -111,7 +111,7 @@ export class VariantStore {
   }
 
   /** Returns all rows of a conversation. */
-  rowsIn(conversationId: string): VariantRow[] {
+  listRows(conversationId: string): VariantRow[] {
     return this.#db.all(
       "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
       conversationId,
@@ -141,13 +141,13 @@ export class VariantStore {
    *
    * @param rows Read together with the messages, so that both are from the same state.
    */
-  async besideThem(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
+  async attachTo(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
     const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
     const texts = Map.groupBy(await this.openMany(rows.filter(({ mid }) => wanted.has(mid))), ({ mid }) => mid);
     return messages.map((message) => {
       if (!wanted.has(message.id)) return message;
       const others = new Map(texts.get(message.id)?.map(({ n, record }) => [n, record]));
-      return { ...message, variants: variantsOf(message, (n) => others.get(n)) };
+      return { ...message, variants: createVariants(message, (n) => others.get(n)) };
     });
   }
 
@@ -162,7 +162,7 @@ export class VariantStore {
   #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
     const version = 1 + (before ?? 0);
     const text = JSON.stringify(record);
-    const sealed = this.#sealer.sealNow(variantAad(conversationId, { mid, n, version }), text);
+    const sealed = this.#sealer.sealNow(createVariantAad(conversationId, { mid, n, version }), text);
     return [...addReferences("conversation", conversationId, text), {
       sql: `INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (conversation_id, mid, n) DO UPDATE SET version = ?4, sealed = ?5`,
@@ -171,8 +171,8 @@ export class VariantStore {
   }
 
   /** Returns all versions of messages that are about to be deleted. */
-  textsOf(conversationId: string, mids: string[]): VariantText[] {
-    return this.rowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
+  listTexts(conversationId: string, mids: string[]): VariantText[] {
+    return this.listRowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
   }
 
   /**
@@ -181,8 +181,8 @@ export class VariantStore {
    *
    * @param onUnreadable Called for each row that can't be decrypted.
    */
-  async lines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
-    const rows = this.rowsIn(conversationId);
+  async readLines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
+    const rows = this.listRows(conversationId);
     const opened = await Promise.all(
       rows.map((row) => openVariant(this.#sealer, row).catch(() => void onUnreadable(row))),
     );
@@ -195,18 +195,18 @@ export class VariantStore {
 
   /** Returns the statements that restore rows. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
-    const versions = this.#versions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
-    return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
+    const versions = this.#listVersions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
+    return texts.flatMap((text) => this.#save(conversationId, text, versions.get(createKey(text))));
   }
 
-  /** Returns the version numbers of all rows of messages, by `keyOf`. */
-  #versions(conversationId: string, mids: string[]): Map<string, number> {
+  /** Returns the version numbers of all rows of messages, by `createKey`. */
+  #listVersions(conversationId: string, mids: string[]): Map<string, number> {
     const rows = this.#db.all<{ mid: string; n: number; version: number }>(
       "SELECT mid, n, version FROM variant WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
       conversationId,
       JSON.stringify(mids),
     );
-    return new Map(rows.map((row) => [keyOf(row), row.version]));
+    return new Map(rows.map((row) => [createKey(row), row.version]));
   }
 
   #record(conversationId: string, mid: string, n: number): VariantRecord | undefined {
@@ -222,9 +222,9 @@ export class VariantStore {
   #open(row: VariantRow): VariantRecord {
     let text: Uint8Array;
     try {
-      text = this.#sealer.openNow(variantAad(row.conversation_id, row), row.sealed);
+      text = this.#sealer.openNow(createVariantAad(row.conversation_id, row), row.sealed);
     } catch {
-      text = this.#sealer.openNow(oldVariantAad(row), row.sealed);
+      text = this.#sealer.openNow(createOldVariantAad(row), row.sealed);
     }
     return JSON.parse(decoder.decode(text));
   }
@@ -233,16 +233,16 @@ export class VariantStore {
 /** Decrypts a row off the serving thread. */
 export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promise<Uint8Array> {
   try {
-    return await sealer.open(variantAad(row.conversation_id, row), row.sealed);
+    return await sealer.open(createVariantAad(row.conversation_id, row), row.sealed);
   } catch {
-    return await sealer.open(oldVariantAad(row), row.sealed);
+    return await sealer.open(createOldVariantAad(row), row.sealed);
   }
 }
 
 /** Returns a message without the fields of its version, except its status, time and lorebook state. */
 export function withoutText(message: Message): Message {
   const rest = { ...message };
-  for (const field of fieldsOf(message)) {
+  for (const field of listFields(message)) {
     if (!["status", "updated_at", "lorebook_state"].includes(field)) delete rest[field];
   }
   if (message.role === "user") delete rest.last_attempt;
@@ -259,15 +259,15 @@ export function toUserText(sent: MessageInput, mid: string, now: string): Varian
   return fields;
 }
 
-function fieldsOf(message: Message): readonly string[] {
+function listFields(message: Message): readonly string[] {
   return message.role === "user" ? Object.keys(message).filter((field) => !SHARED_FIELDS.has(field)) : TEXT_FIELDS;
 }
 
-function keyOf({ mid, n }: { mid: string; n: number }): string {
+function createKey({ mid, n }: { mid: string; n: number }): string {
   return `${mid}/${n}`;
 }
 
-function variantsOf(message: Message, recordOf: (n: number) => VariantRecord | undefined): Variant[] {
+function createVariants(message: Message, recordOf: (n: number) => VariantRecord | undefined): Variant[] {
   const variants: Variant[] = [];
   const { variant_count: count = 1, active_variant: active = 0 } = message;
   for (let n = 0; n < count; n++) {

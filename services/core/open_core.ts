@@ -5,7 +5,7 @@
 import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import { type Config, saveConfigKey } from "../config/config.ts";
 import { loadStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
@@ -13,14 +13,14 @@ import type { Log } from "../log.ts";
 import type { Lazy, LazyScope } from "../async/lazy.ts";
 import { openPersistentFlag, type PersistentFlag, Settings } from "../settings/settings.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
-import { type DataDir, holdsSealedData, openDataDir, refuseLostDatabase } from "../storage/data_dir.ts";
+import { type DataDir, hasSealedData, openDataDir, refuseLostDatabase } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
 import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
 import { Mutex } from "../async/locks.ts";
 import { findOverdueRevisions } from "../conversations/revisions/change_log.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 
 /**
  * Folders inside the data folder. Every start creates the missing ones, so that the server doesn't start if the disk
@@ -98,7 +98,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   const storageKey = await loadStorageKey({
     dataDir: dataDir.path,
     storageKeyFile: config.storageKeyFile ?? undefined,
-    sealedDataExists: await holdsSealedData(dataDir),
+    sealedDataExists: await hasSealedData(dataDir),
   });
   const sealer = createSealer(storageKey);
   const databasePath = dataDir.file("app.db");
@@ -120,7 +120,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   };
 
   const events = createEventHub(log);
-  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: uuidV7 });
+  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: createUuidV7 });
   scope.onClose(() => jobs.close());
   const settings = new Settings({ db, sealer: settingsSealer, events });
   return {
@@ -218,12 +218,12 @@ class Maintenance {
   /** Stops the schedule and waits for the running task. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    await this.#mutex.settled();
+    await this.#mutex.waitUntilSettled();
   }
 
   #run(task: MaintenanceTask): Promise<void> {
     return this.#mutex.run(() => task.run()).catch((error) =>
-      this.#log("error", `Maintenance failed: ${task.name}`, { error: messageOf(error) })
+      this.#log("error", `Maintenance failed: ${task.name}`, { error: getErrorMessage(error) })
     );
   }
 }

@@ -26,7 +26,7 @@ const COST = { n: 2 ** 17, r: 8, p: 1 };
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MIN_LENGTH = 8;
 const PURPOSE = "passphrase";
-const PLACE: Aad = { table: "passphrase", id: "secret", field: "sealed", version: 1 };
+const AAD: Aad = { table: "passphrase", id: "secret", field: "sealed", version: 1 };
 
 /**
  * Seals a secret of a few bytes with a passphrase (scrypt and AES-256-GCM).
@@ -38,8 +38,8 @@ export async function sealWithPassphrase(passphrase: string, secret: Uint8Array)
     throw new AppError("invalid_request", `The passphrase is too short. Use at least ${MIN_LENGTH} characters`);
   }
   const salt = randomBytes(16);
-  const sealer = await sealerOf(passphrase, salt, COST);
-  return { kdf: "scrypt", ...COST, salt: base64(salt), sealed: base64(sealer.sealNow(PLACE, secret)) };
+  const sealer = await deriveSealer(passphrase, salt, COST);
+  return { kdf: "scrypt", ...COST, salt: encodeBase64(salt), sealed: encodeBase64(sealer.sealNow(AAD, secret)) };
 }
 
 /**
@@ -52,9 +52,9 @@ export async function openWithPassphrase(passphrase: string, seal: PassphraseSea
     throw new AppError("unprocessable", "Can't decrypt the key: the passphrase data is damaged");
   }
   const { n, r, p, salt, sealed } = seal;
-  const sealer = await sealerOf(passphrase, Buffer.from(salt, "base64"), { n, r, p });
+  const sealer = await deriveSealer(passphrase, Buffer.from(salt, "base64"), { n, r, p });
   try {
-    return sealer.openNow(PLACE, Buffer.from(sealed, "base64"));
+    return sealer.openNow(AAD, Buffer.from(sealed, "base64"));
   } catch (cause) {
     throw new AppError("invalid_request", "Wrong passphrase", { cause });
   }
@@ -69,7 +69,7 @@ export function isPassphraseSeal(value: unknown): value is PassphraseSeal {
     128 * n * r * p < MAX_MEMORY_BYTES && typeof salt === "string" && typeof sealed === "string";
 }
 
-async function sealerOf(
+async function deriveSealer(
   passphrase: string,
   salt: Uint8Array,
   { n, r, p }: typeof COST,
@@ -88,6 +88,6 @@ async function sealerOf(
   return createSealer(key).forPurpose(PURPOSE);
 }
 
-function base64(bytes: Uint8Array): string {
+function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64");
 }

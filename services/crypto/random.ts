@@ -42,7 +42,7 @@ export function randomToken(byteLength: number): string {
  * @returns Lower case with hyphens, 36 characters.
  * @see RFC 9562, section 5.7
  */
-export function uuidV7(): string {
+export function createUuidV7(): string {
   const bytes = randomBytes(16);
   const nowMs = Date.now();
   const view = new DataView(bytes.buffer);

@@ -20,7 +20,7 @@ export async function* sealPieces(
   let index = 0;
   // Hold a full chunk back until the next one arrives, because it could be the last.
   for await (const [piece, isLast] of cut(source, PIECE_BYTES)) {
-    yield await sealer.seal(piecePlace(aad, index++, isLast), piece);
+    yield await sealer.seal(createPieceAad(aad, index++, isLast), piece);
   }
 }
 
@@ -36,7 +36,7 @@ export async function* openPieces(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let index = 0;
   for await (const [record, isLast] of cut(source, RECORD_BYTES)) {
-    yield await sealer.open(piecePlace(aad, index++, isLast), record);
+    yield await sealer.open(createPieceAad(aad, index++, isLast), record);
   }
 }
 
@@ -58,20 +58,20 @@ export async function* openPieceRange(
   { start, end }: PieceRange,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { size } = await file.stat();
-  const lastIndex = pieceCountOf(size) - 1;
+  const lastIndex = countPieces(size) - 1;
   for (let index = Math.floor(start / PIECE_BYTES); index * PIECE_BYTES <= end; index++) {
     const at = index * RECORD_BYTES;
     const record = await readBytesAt(file, at, Math.min(RECORD_BYTES, size - at));
     if (record === undefined) {
       throw new AppError("internal", "Can't read a range of an encrypted file: the file became shorter");
     }
-    const piece = await sealer.open(piecePlace(aad, index, index === lastIndex), record);
+    const piece = await sealer.open(createPieceAad(aad, index, index === lastIndex), record);
     const begin = index * PIECE_BYTES;
     yield piece.subarray(Math.max(0, start - begin), end + 1 - begin);
   }
 }
 
-function pieceCountOf(fileBytes: number): number {
+function countPieces(fileBytes: number): number {
   return Math.max(1, Math.ceil(fileBytes / RECORD_BYTES));
 }
 
@@ -107,6 +107,6 @@ async function* cut(source: AsyncIterable<Uint8Array>, size: number): AsyncGener
   yield [waiting, true];
 }
 
-function piecePlace(aad: Aad, index: number, isLast: boolean): Aad {
+function createPieceAad(aad: Aad, index: number, isLast: boolean): Aad {
   return { ...aad, field: `${aad.field}/${index}${isLast ? "/end" : ""}` };
 }

@@ -31,7 +31,7 @@ export function encodeAad(formatVersion: number, aad: Aad): Uint8Array<ArrayBuff
   if (!Number.isSafeInteger(version) || version < 0) {
     throw new AppError("internal", `Can't seal a value for ${table}: invalid version ${version}`);
   }
-  return utf8Bytes(JSON.stringify([formatVersion, table, id, field, version]));
+  return encodeUtf8(JSON.stringify([formatVersion, table, id, field, version]));
 }
 
 /** First byte of a sealed value: AES-256-GCM, 12-byte IV, ciphertext followed by a 16-byte tag. */
@@ -72,9 +72,9 @@ export interface PurposeSealer {
   /**
    * Like `seal`, but synchronous, for values of a few KiB. The format is the same.
    *
-   * @param roomBytes Number of zero bytes to reserve before the sealed value.
+   * @param reservedBytes Number of zero bytes to reserve before the sealed value.
    */
-  sealNow(aad: Aad, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
+  sealNow(aad: Aad, plain: string | Uint8Array, reservedBytes?: number): Uint8Array<ArrayBuffer>;
   /** Like `open`, but synchronous. */
   openNow(aad: Aad, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
@@ -122,7 +122,7 @@ export function createSealer(storageKey: Uint8Array): Sealer {
     forPurpose(purpose) {
       let sealer = sealers.get(purpose);
       if (sealer === undefined) {
-        sealer = createPurposeSealer(subkeyOf(rootKey, purpose), purpose);
+        sealer = createPurposeSealer(deriveSubkey(rootKey, purpose), purpose);
         sealers.set(purpose, sealer);
       }
       return sealer;
@@ -151,7 +151,7 @@ async function openWith(key: CryptoKey, aad: Aad, sealed: Uint8Array): Promise<U
     const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
     return new Uint8Array(plain);
   } catch (cause) {
-    throw cannotOpen(aad, "it was modified, moved, or encrypted with another key", cause);
+    throw createOpenError(aad, "it was modified, moved, or encrypted with another key", cause);
   }
 }
 
@@ -164,14 +164,14 @@ interface Subkey {
 }
 
 /** Derives a subkey with HKDF (RFC 5869): the salt is the scheme, the info is the purpose. */
-function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
+function deriveSubkey(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
   const info = `purpose:${purpose}`;
   let bytes: Uint8Array<ArrayBuffer> | undefined;
   let webKey: Promise<CryptoKey> | undefined;
 
   async function deriveForWeb(): Promise<CryptoKey> {
     const root = await crypto.subtle.importKey("raw", rootKey, "HKDF", false, ["deriveKey"]);
-    const scheme = { name: "HKDF", hash: "SHA-256", salt: utf8Bytes(SCHEME), info: utf8Bytes(info) };
+    const scheme = { name: "HKDF", hash: "SHA-256", salt: encodeUtf8(SCHEME), info: encodeUtf8(info) };
     return await crypto.subtle.deriveKey(scheme, root, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
   }
 
@@ -187,7 +187,7 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
   let ivs: Uint8Array<ArrayBuffer> | undefined;
   let ivsUsed = 0;
 
-  function freshIv(): Uint8Array<ArrayBuffer> {
+  function createIv(): Uint8Array<ArrayBuffer> {
     if (sealCount >= MAX_SEALS_PER_KEY) {
       throw new AppError(
         "internal",
@@ -210,10 +210,10 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
     copyKey: () => new Uint8Array(subkey.bytes()),
 
     async seal(aad, plain) {
-      const bytes = plainBytes(aad, plain);
+      const bytes = toPlainBytes(aad, plain);
       const additional = encodeAad(FORMAT_VERSION, aad);
       const key = await subkey.forWeb();
-      const iv = freshIv();
+      const iv = createIv();
       const cipher = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: additional }, key, bytes);
       const sealed = new Uint8Array(HEADER_BYTES + cipher.byteLength);
       sealed[0] = FORMAT_VERSION;
@@ -226,15 +226,15 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
       return await openWith(await subkey.forWeb(), aad, sealed);
     },
 
-    sealNow(aad, plain, roomBytes = 0) {
-      const bytes = plainBytes(aad, plain);
-      const iv = freshIv();
+    sealNow(aad, plain, reservedBytes = 0) {
+      const bytes = toPlainBytes(aad, plain);
+      const iv = createIv();
       const cipher = nodeCrypto().createCipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
       cipher.setAAD(encodeAad(FORMAT_VERSION, aad));
-      const sealed = new Uint8Array(roomBytes + SEAL_OVERHEAD_BYTES + bytes.byteLength);
-      const textAt = roomBytes + HEADER_BYTES;
-      sealed[roomBytes] = FORMAT_VERSION;
-      sealed.set(iv, roomBytes + 1);
+      const sealed = new Uint8Array(reservedBytes + SEAL_OVERHEAD_BYTES + bytes.byteLength);
+      const textAt = reservedBytes + HEADER_BYTES;
+      sealed[reservedBytes] = FORMAT_VERSION;
+      sealed.set(iv, reservedBytes + 1);
       sealed.set(cipher.update(bytes), textAt);
       cipher.final();
       sealed.set(cipher.getAuthTag(), textAt + bytes.byteLength);
@@ -253,20 +253,20 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
         decipher.final(); // Throws unless the tag matches.
         return plain;
       } catch (cause) {
-        throw cannotOpen(aad, "it was modified, moved, or encrypted with another key", cause);
+        throw createOpenError(aad, "it was modified, moved, or encrypted with another key", cause);
       }
     },
   };
 }
 
-function plainBytes(aad: Aad, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
+function toPlainBytes(aad: Aad, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
   if (typeof plain !== "string") {
     return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
   }
   if (!plain.isWellFormed()) {
     throw new AppError("internal", `Can't encrypt ${describe(aad)}: the text has an unpaired surrogate`);
   }
-  return utf8Bytes(plain);
+  return encodeUtf8(plain);
 }
 
 interface SealedParts {
@@ -276,16 +276,16 @@ interface SealedParts {
 
 function splitSealed(aad: Aad, sealed: Uint8Array): SealedParts {
   if (sealed.byteLength < SEAL_OVERHEAD_BYTES) {
-    throw cannotOpen(aad, `it has only ${sealed.byteLength} bytes`);
+    throw createOpenError(aad, `it has only ${sealed.byteLength} bytes`);
   }
   if (sealed[0] !== FORMAT_VERSION) {
-    throw cannotOpen(aad, `its format version is ${sealed[0]}; only ${FORMAT_VERSION} is supported`);
+    throw createOpenError(aad, `its format version is ${sealed[0]}; only ${FORMAT_VERSION} is supported`);
   }
   const own = sealed.buffer instanceof ArrayBuffer ? sealed as Uint8Array<ArrayBuffer> : new Uint8Array(sealed);
   return { iv: own.subarray(1, HEADER_BYTES), body: own.subarray(HEADER_BYTES) };
 }
 
-function cannotOpen(aad: Aad, found: string, cause?: unknown): AppError {
+function createOpenError(aad: Aad, found: string, cause?: unknown): AppError {
   return new AppError("internal", `Can't decrypt ${describe(aad)}: ${found}`, { cause });
 }
 
@@ -303,7 +303,7 @@ const MAX_CHARS = Math.floor(BUFFER_BYTES / 3);
  * Encodes text as UTF-8, with the same result as `TextEncoder.encode`. Use it for short texts such as stream frames,
  * journal records and AAD: `TextEncoder` allocates each result, which takes longer than encoding a short text.
  */
-export function utf8Bytes(text: string): Uint8Array<ArrayBuffer> {
+export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   if (text.length > MAX_CHARS) return encoder.encode(text);
   return buffer.slice(0, encoder.encodeInto(text, buffer).written);
 }

@@ -6,7 +6,7 @@
  * statements signed with the session key. Anyone who can read that key could sign a session, so a proof grants no
  * additional access. It works like the loopback bypass, even if the bypass is off.
  */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Aad, Sealer } from "./sealer.ts";
 import { nodeCrypto, randomBytes, randomToken } from "./random.ts";
 import { Buffer } from "node:buffer";
@@ -110,7 +110,7 @@ function parseKeyText(content: Uint8Array): Uint8Array | undefined {
 }
 
 const PURPOSE = "key-check";
-const PLACE: Aad = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
+const AAD: Aad = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
 const KNOWN_TEXT = "parlor";
 
 /** The database operations that the check needs. */
@@ -128,16 +128,16 @@ interface KeyCheckStore {
  */
 export async function verifyStorageKey(sealer: Sealer, store: KeyCheckStore): Promise<void> {
   const purpose = sealer.forPurpose(PURPOSE);
-  const row = store.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", PLACE.id);
+  const row = store.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", AAD.id);
   if (row === undefined) {
     await store.write([{
       sql: "INSERT INTO setting(key, version, sealed) VALUES(?, ?, ?)",
-      params: [PLACE.id, PLACE.version, await purpose.seal(PLACE, KNOWN_TEXT)],
+      params: [AAD.id, AAD.version, await purpose.seal(AAD, KNOWN_TEXT)],
     }]);
     return;
   }
   try {
-    await purpose.open(PLACE, row.sealed);
+    await purpose.open(AAD, row.sealed);
   } catch (cause) {
     throw new AppError(
       "internal",
@@ -170,7 +170,7 @@ export async function readKeyFile(path: string, what: string): Promise<Uint8Arra
     return buffer.subarray(0, length);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
@@ -185,7 +185,7 @@ export async function isPrivateFile(path: string, what: string): Promise<boolean
     info = await Deno.lstat(path);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${getErrorMessage(cause)}`, { cause });
   }
   if (!info.isFile) {
     throw new AppError("internal", `Can't use "${path}" as ${what}: it isn't a regular file`);
@@ -218,7 +218,7 @@ export async function createKeyFile(path: string, what: string): Promise<void> {
       await writeNewFile(path, await Deno.readFile(temporary));
     }
   } catch (cause) {
-    throw new AppError("internal", `Can't create the ${what} "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't create the ${what} "${path}": ${getErrorMessage(cause)}`, { cause });
   } finally {
     await Deno.remove(temporary).catch(() => {});
   }
@@ -243,9 +243,9 @@ const PREFIX = "parlor-operator.";
 const VALID_MS = 60_000;
 
 /** Creates a proof, sent as `Authorization: Bearer`. */
-export function operatorProof(sessionKey: Uint8Array, nowMs: number): string {
+export function createOperatorProof(sessionKey: Uint8Array, nowMs: number): string {
   const signed = `${PREFIX}${nowMs}`;
-  return `${signed}.${macOf(sessionKey, signed)}`;
+  return `${signed}.${computeMac(sessionKey, signed)}`;
 }
 
 /** Reports whether a bearer token is a proof signed with this key within the last minute. */
@@ -254,11 +254,11 @@ export function isOperatorProof(token: string, sessionKey: Uint8Array, nowMs: nu
   const end = token.lastIndexOf(".");
   const signed = token.slice(0, end);
   const given = Buffer.from(token.slice(end + 1));
-  const expected = Buffer.from(macOf(sessionKey, signed));
+  const expected = Buffer.from(computeMac(sessionKey, signed));
   if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return false;
   return Math.abs(nowMs - Number(signed.slice(PREFIX.length))) <= VALID_MS;
 }
 
-function macOf(key: Uint8Array, signed: string): string {
+function computeMac(key: Uint8Array, signed: string): string {
   return nodeCrypto().createHmac("sha256", key).update(signed).digest("base64url");
 }

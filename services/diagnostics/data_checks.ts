@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { checkSealedFiles } from "../backup/sealed_file_check.ts";
 import { findStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer, type Sealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, fileExists } from "../storage/atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { isExistingFile, toFileError } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader, type Reader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/sqlite.ts";
-import { type Finding, note, ok, problem, runCheck } from "./finding.ts";
-import { BACKUP_NAME, backupTimeOf, isMounted } from "../backup/backup_settings.ts";
+import { createOk, createProblem, type Finding, note, runCheck } from "./finding.ts";
+import { BACKUP_NAME, isMounted, parseBackupTime } from "../backup/backup_settings.ts";
 import { openBackup } from "../backup/backup_file.ts";
 import { DATABASE_NAME } from "../backup/backup.ts";
 import { createJobStore, type JobRecord } from "../jobs/job_store.ts";
@@ -40,63 +40,63 @@ interface DataCheck extends DataLocation {
 const PRIVATE_FILES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json"];
 
 /** Checks the data folder. */
-export async function dataFindings(check: DataCheck): Promise<Finding[]> {
+export async function checkData(check: DataCheck): Promise<Finding[]> {
   const { dataDir, backupDir } = check;
-  if (!await fileExists(dataDir)) {
+  if (!await isExistingFile(dataDir)) {
     return [note("no_data_folder", { path: dataDir }), ...(backupDir === null ? [note("backups_off")] : [])];
   }
   return [
-    ...await runCheck("data_folder_unreadable", { path: dataDir }, () => modes(dataDir)),
-    ...await leftOver(dataDir),
-    ...await runCheck("database_unusable", {}, () => databaseFindings(check)),
+    ...await runCheck("data_folder_unreadable", { path: dataDir }, () => checkModes(dataDir)),
+    ...await checkLeftOverFiles(dataDir),
+    ...await runCheck("database_unusable", {}, () => checkAppDatabase(check)),
   ];
 }
 
-async function modes(dataDir: string): Promise<Finding[]> {
+async function checkModes(dataDir: string): Promise<Finding[]> {
   if (Deno.build.os === "windows") return [];
   const found: Finding[] = [];
   const { mode, uid } = await Deno.stat(dataDir);
-  if (((mode ?? 0) & 0o077) !== 0) found.push(tooOpen(dataDir, mode!, "0700"));
+  if (((mode ?? 0) & 0o077) !== 0) found.push(createTooOpenFinding(dataDir, mode!, "0700"));
   if (uid !== null && uid !== Deno.uid() && Deno.uid() !== 0) {
     found.push(
-      problem("other_owner", { path: dataDir }),
+      createProblem("other_owner", { path: dataDir }),
     );
   }
   for (const name of PRIVATE_FILES) {
     const info = await Deno.lstat(join(dataDir, name)).catch(() => undefined);
     if (info !== undefined && ((info.mode ?? 0) & 0o077) !== 0) {
-      found.push(tooOpen(join(dataDir, name), info.mode!, "0600"));
+      found.push(createTooOpenFinding(join(dataDir, name), info.mode!, "0600"));
     }
   }
-  return found.length > 0 ? found : [ok("modes_ok", { path: dataDir })];
+  return found.length > 0 ? found : [createOk("modes_ok", { path: dataDir })];
 }
 
-function tooOpen(path: string, mode: number, wanted: string): Finding {
-  return problem("open_to_others", { path, mode: (mode & 0o777).toString(8).padStart(4, "0"), wanted });
+function createTooOpenFinding(path: string, mode: number, wanted: string): Finding {
+  return createProblem("open_to_others", { path, mode: (mode & 0o777).toString(8).padStart(4, "0"), wanted });
 }
 
-async function leftOver(dataDir: string): Promise<Finding[]> {
-  if (!await fileExists(join(dataDir, INCOMING_FOLDER))) return [];
+async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {
+  if (!await isExistingFile(join(dataDir, INCOMING_FOLDER))) return [];
   return [
     note("interrupted_restore"),
   ];
 }
 
-async function databaseFindings(check: DataCheck): Promise<Finding[]> {
+async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
   const { dataDir, storageKeyFile, backupDir } = check;
   const path = join(dataDir, "app.db");
-  if (!await fileExists(path)) return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
+  if (!await isExistingFile(path)) return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
   let key: Uint8Array | undefined;
   try {
     key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   } catch (error) {
     // Without the key, nothing is known about the database; suggesting a restore could replace good data.
-    return [problem("key_unreadable", { error: messageOf(error) })];
+    return [createProblem("key_unreadable", { error: getErrorMessage(error) })];
   }
-  if (key === undefined) return [problem("key_missing", { path: dataDir })];
+  if (key === undefined) return [createProblem("key_missing", { path: dataDir })];
   const version = checkDatabase(path);
   const newest = MIGRATIONS.at(-1)!.version;
-  if (version > newest) return [problem("schema_newer", { version, newest })];
+  if (version > newest) return [createProblem("schema_newer", { version, newest })];
   const reader = openReader(path);
   try {
     const sealer = createSealer(key);
@@ -105,14 +105,19 @@ async function databaseFindings(check: DataCheck): Promise<Finding[]> {
       await verifyStorageKey(sealer, { get: reader.get, write });
     } catch (error) {
       // The data is probably fine, and everything below would only fail for the same reason.
-      return [problem("key_wrong", { path: storageKeyFile ?? join(dataDir, "storage-key"), error: messageOf(error) })];
+      return [
+        createProblem("key_wrong", {
+          path: storageKeyFile ?? join(dataDir, "storage-key"),
+          error: getErrorMessage(error),
+        }),
+      ];
     }
     const row = reader.get<{ at: number | null }>("SELECT max(updated_at) AS at FROM conversation");
     return [
-      ok("database_ok", { version }),
-      ...clock(row?.at ?? 0),
-      ...await sealedFindings(check, sealer, reader),
-      ...await backupFindings({ ...check, storageKey: key, sealer, database: reader }),
+      createOk("database_ok", { version }),
+      ...checkClock(row?.at ?? 0),
+      ...await checkSealedData(check, sealer, reader),
+      ...await checkBackups({ ...check, storageKey: key, sealer, database: reader }),
     ];
   } finally {
     reader.close();
@@ -122,7 +127,7 @@ async function databaseFindings(check: DataCheck): Promise<Finding[]> {
 /** How many paths a finding names. */
 const MAX_NAMED = 5;
 
-async function sealedFindings(
+async function checkSealedData(
   { dataDir, maxBytes }: DataCheck,
   sealer: Sealer,
   database: Reader,
@@ -131,23 +136,23 @@ async function sealedFindings(
     const report = await checkSealedFiles({ dataDir, sealer, database, maxBytes });
     const others = report.unreadable.filter((path) => path !== "credentials.json");
     const findings: Finding[] = [];
-    if (others.length < report.unreadable.length) findings.push(problem("credentials_damaged"));
+    if (others.length < report.unreadable.length) findings.push(createProblem("credentials_damaged"));
     if (others.length > 0) {
       const paths = others.slice(0, MAX_NAMED).join(", ") + (others.length > MAX_NAMED ? ", …" : "");
-      findings.push(problem("sealed_damaged", { count: others.length, paths }));
+      findings.push(createProblem("sealed_damaged", { count: others.length, paths }));
     }
     if (findings.length > 0) return findings;
-    return [ok(report.isComplete ? "sealed_ok" : "sealed_ok_partly", { count: report.opened })];
+    return [createOk(report.isComplete ? "sealed_ok" : "sealed_ok_partly", { count: report.opened })];
   });
 }
 
 /** A clock that was set back extends sessions and sorts new chats below old ones. */
-function clock(newestMs: number): Finding[] {
+function checkClock(newestMs: number): Finding[] {
   const aheadMs = newestMs - Date.now();
   if (aheadMs < 60_000 && Date.now() > Date.parse("2026-01-01")) {
-    return [ok("clock_ok")];
+    return [createOk("clock_ok")];
   }
-  return [problem("clock_behind", { now: new Date().toISOString() })];
+  return [createProblem("clock_behind", { now: new Date().toISOString() })];
 }
 
 /** What to check, with the opened data. */
@@ -171,31 +176,31 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const OLD_MS: Readonly<Record<string, number>> = { daily: 3 * DAY_MS, weekly: 15 * DAY_MS };
 
 /** Checks that backups are made, recent, and can be opened. */
-async function backupFindings(check: BackupCheck): Promise<Finding[]> {
+async function checkBackups(check: BackupCheck): Promise<Finding[]> {
   const { backupDir, backupDirMustBeMount } = check;
   if (backupDir === null) return [note("backups_off")];
   if (backupDirMustBeMount && !await isMounted(backupDir)) {
-    return [problem("backup_dir_not_mounted", { path: backupDir })];
+    return [createProblem("backup_dir_not_mounted", { path: backupDir })];
   }
   const job = lastJob(check);
   const failed = job?.state === "failed"
-    ? [problem("backup_failed", {
+    ? [createProblem("backup_failed", {
       at: new Date(job.updatedAtMs).toISOString(),
       error: job.content?.error?.message ?? "no reason stored",
     })]
     : [];
   const rest = await runCheck("backup_dir_unreadable", { path: backupDir }, async () => {
-    const last = (await namesIn(backupDir)).sort((a, b) => backupTimeOf(a) - backupTimeOf(b)).at(-1);
+    const last = (await listNames(backupDir)).sort((a, b) => parseBackupTime(a) - parseBackupTime(b)).at(-1);
     if (last === undefined) {
       return [
         job?.state === "done"
-          ? problem("backups_gone", { path: backupDir })
+          ? createProblem("backups_gone", { path: backupDir })
           : note(check.backupSchedule === "off" ? "backups_off" : "backup_none_yet"),
       ];
     }
-    const ageMs = Date.now() - backupTimeOf(last);
+    const ageMs = Date.now() - parseBackupTime(last);
     const old = ageMs > (OLD_MS[check.backupSchedule] ?? Infinity)
-      ? [problem("backup_old", { name: last, days: Math.floor(ageMs / DAY_MS) })]
+      ? [createProblem("backup_old", { name: last, days: Math.floor(ageMs / DAY_MS) })]
       : [];
     return [...old, ...await openFindings(check, join(backupDir, last), last)];
   });
@@ -211,13 +216,13 @@ function lastJob({ database, sealer }: BackupCheck): JobRecord | undefined {
   ).at(-1);
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listNames(folder: string): Promise<string[]> {
   try {
     const entries = await Array.fromAsync(Deno.readDir(folder));
     return entries.map(({ name }) => name).filter((name) => BACKUP_NAME.test(name));
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return [];
-    throw fileError(`Can't list "${folder}"`, cause);
+    throw toFileError(`Can't list "${folder}"`, cause);
   }
 }
 
@@ -229,8 +234,8 @@ async function openFindings(
 ): Promise<Finding[]> {
   let needsPassphrase = false;
   const keys = {
-    storageKey: () => Promise.resolve(storageKey),
-    passphrase() {
+    getStorageKey: () => Promise.resolve(storageKey),
+    getPassphrase() {
       needsPassphrase = true;
       if (passphrase === undefined) throw new AppError("invalid_request", "its passphrase isn't known here");
       return Promise.resolve(passphrase);
@@ -243,13 +248,13 @@ async function openFindings(
       hasDatabase ||= entry.path === DATABASE_NAME;
       for await (const chunk of entry.content) {
         bytes += chunk.byteLength;
-        if (bytes > maxBytes) return [ok("backup_opens", { name, version: backup.head.version })];
+        if (bytes > maxBytes) return [createOk("backup_opens", { name, version: backup.head.version })];
       }
     }
     if (!hasDatabase) throw new AppError("unprocessable", "it has no database");
-    return [ok("backup_ok", { name, version: backup.head.version })];
+    return [createOk("backup_ok", { name, version: backup.head.version })];
   } catch (error) {
     if (needsPassphrase && passphrase === undefined) return [note("backup_locked", { name })];
-    return [problem("backup_unusable", { name, error: messageOf(error) })];
+    return [createProblem("backup_unusable", { name, error: getErrorMessage(error) })];
   }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { BackupFile, Backups } from "../backup/backups.ts";
 import { type BackupSettings, isSameDisk } from "../backup/backup_settings.ts";
 import { AppError } from "../errors.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { toFileError } from "../storage/atomic_file.ts";
 import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
@@ -25,21 +25,25 @@ const MAX_READ_BYTES = 256 * 1024 * 1024;
 /** Reports on the data and the installation. */
 export class Diagnostics {
   readonly #config: DoctorConfig;
-  readonly #backups: Pick<Backups, "list" | "settings">;
+  readonly #backups: Pick<Backups, "list" | "getSettings">;
   readonly #backupPassphrase: string | undefined;
   #looking: Promise<Finding[]> | undefined;
 
   /** @param backupPassphrase Encrypts the daily backups, if set. */
-  constructor(config: DoctorConfig, backups: Pick<Backups, "list" | "settings">, backupPassphrase: string | undefined) {
+  constructor(
+    config: DoctorConfig,
+    backups: Pick<Backups, "list" | "getSettings">,
+    backupPassphrase: string | undefined,
+  ) {
     this.#config = config;
     this.#backupPassphrase = backupPassphrase;
     this.#backups = backups;
   }
 
   /** Measures the data and lists the backups. @throws {AppError} if a folder can't be read. */
-  async data(): Promise<DataReport> {
+  async measureData(): Promise<DataReport> {
     const { dataDir, modelsDir } = this.#config;
-    const backupSettings = this.#backups.settings();
+    const backupSettings = this.#backups.getSettings();
     const { folder } = backupSettings;
     const [used, backups, onSameDisk] = await Promise.all([
       measureSpace(dataDir, modelsDir),
@@ -50,13 +54,13 @@ export class Diagnostics {
   }
 
   /** Checks the installation like `parlor doctor`. Concurrent calls share one check. @throws {AppError} `internal` */
-  findings(): Promise<Finding[]> {
+  listFindings(): Promise<Finding[]> {
     return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
   }
 
   async #look(): Promise<Finding[]> {
-    const { folder: backupDir, schedule: backupSchedule } = this.#backups.settings();
-    const config = { ...plainConfigOf(this.#config), backupDir, backupSchedule };
+    const { folder: backupDir, schedule: backupSchedule } = this.#backups.getSettings();
+    const config = { ...toPlainConfig(this.#config), backupDir, backupSchedule };
     const worker = new Worker(new URL("./diagnostics_worker.ts", import.meta.url), { type: "module" });
     const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
     worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
@@ -78,7 +82,7 @@ export class Diagnostics {
 }
 
 /** Copies the values that the Worker needs; the whole configuration can't be cloned. */
-function plainConfigOf(config: DoctorConfig): Omit<DoctorConfig, "backupDir" | "backupSchedule"> {
+function toPlainConfig(config: DoctorConfig): Omit<DoctorConfig, "backupDir" | "backupSchedule"> {
   const { host, port, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
   const { dataDir, storageKeyFile, backupDirMustBeMount, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
   const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
@@ -130,26 +134,26 @@ const FOLDERS: Readonly<Record<string, SpaceUse>> = {
 export async function measureSpace(dataDir: string, modelsDir: string | null): Promise<SpaceUsed> {
   const sizes = new Map<SpaceUse, number>();
   const names = await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name).catch((cause) => {
-    throw fileError(`Can't list "${dataDir}"`, cause);
+    throw toFileError(`Can't list "${dataDir}"`, cause);
   });
   const models = await Deno.realPath(modelsDir ?? join(dataDir, "models")).catch(() => undefined);
-  if (models !== undefined) sizes.set("models", await sizeOf(models));
+  if (models !== undefined) sizes.set("models", await measurePath(models));
   for (const name of names) {
     if (name === "models" && modelsDir === null) continue;
     const use = name.startsWith("app.db") ? "chats" : FOLDERS[name] ?? "rest";
-    sizes.set(use, (sizes.get(use) ?? 0) + await sizeOf(join(dataDir, name)));
+    sizes.set(use, (sizes.get(use) ?? 0) + await measurePath(join(dataDir, name)));
   }
   return [...sizes].filter(([, sizeBytes]) => sizeBytes > 0).map(([what, sizeBytes]) => ({ what, sizeBytes }))
     .sort((a, b) => b.sizeBytes - a.sizeBytes);
 }
 
 /** Files that disappear while measuring count as empty. */
-async function sizeOf(path: string): Promise<number> {
+async function measurePath(path: string): Promise<number> {
   const info = await Deno.lstat(path).catch(() => undefined);
   if (info === undefined) return 0;
   if (!info.isDirectory) return info.size;
   const names = await Array.fromAsync(Deno.readDir(path), ({ name }) => name).catch(() => []);
   let sizeBytes = 0;
-  for (const name of names) sizeBytes += await sizeOf(join(path, name));
+  for (const name of names) sizeBytes += await measurePath(join(path, name));
   return sizeBytes;
 }

@@ -1,7 +1,7 @@
 /** Runs the checks of `parlor doctor` off the serving thread, then ends. `data_report.ts` is its other side. */
 import { type DoctorConfig, runDoctorChecks } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 
 /** The request. */
 export interface FindingsRequest {
@@ -20,9 +20,9 @@ if ("DedicatedWorkerGlobalScope" in self) {
     let answer: FindingsAnswer;
     try {
       const { config, ...rest } = data;
-      answer = { findings: await runDoctorChecks({ config: () => config, ...rest }) };
+      answer = { findings: await runDoctorChecks({ readConfig: () => config, ...rest }) };
     } catch (error) {
-      answer = { failure: messageOf(error) };
+      answer = { failure: getErrorMessage(error) };
     }
     self.postMessage(answer);
     self.close();

@@ -1,14 +1,14 @@
 /** `parlor doctor`: checks the data, the machine, the server and who can reach it, and explains how to fix problems. */
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import { findOnPath } from "../process/supervised_process.ts";
-import { fileExists } from "../storage/atomic_file.ts";
+import { isExistingFile } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
-import { dataFindings, type DataLocation } from "./data_checks.ts";
-import { type Finding, note, ok, problem, type RemediedCode, runCheck } from "./finding.ts";
+import { checkData, type DataLocation } from "./data_checks.ts";
+import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
 import { findLocalServer } from "./local_server.ts";
-import { type ReachConfig, reachFindings, serverFindings } from "./reachability_checks.ts";
+import { checkServer, type ReachConfig, reachFindings } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataLocation {
@@ -27,7 +27,7 @@ export interface DoctorConfig extends ReachConfig, DataLocation {
 /** What to check. */
 export interface DoctorRequest {
   /** Reads the configuration. @throws {AppError} with the message a start would end with. */
-  config(): DoctorConfig;
+  readConfig(): DoctorConfig;
   /** Passphrase of the daily backups, if it's known. */
   backupPassphrase: string | undefined;
   /** How much of the encrypted files, and of the last backup, to read, in bytes; `Infinity` for all. */
@@ -38,31 +38,31 @@ export interface DoctorRequest {
 
 /** Runs all checks. An invalid configuration ends them. */
 export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]> {
-  const { config: readConfig, backupPassphrase, maxBytes, url } = request;
+  const { readConfig, backupPassphrase, maxBytes, url } = request;
   let config: DoctorConfig;
   try {
     config = readConfig();
   } catch (error) {
-    return [problem("config_bad", { error: messageOf(error) })];
+    return [createProblem("config_bad", { error: getErrorMessage(error) })];
   }
   const { dataDir, backupDir, modelsDir, tlsCert } = config;
   const sessionKey = await Deno.readFile(`${dataDir}/session-key`).catch(() => undefined);
   const caCert = tlsCert === null ? undefined : await Deno.readTextFile(tlsCert).catch(() => undefined);
   const question = { sessionKey, caCert };
   return [
-    ok("config_ok"),
-    ...await fileFindings(config),
+    createOk("config_ok"),
+    ...await checkFiles(config),
     ...await reachFindings(config),
-    ...await dataFindings({ ...config, passphrase: backupPassphrase, maxBytes }),
-    ...await diskFindings([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
-    ...await toolFindings(toolsOf(config)),
-    ...await serverFindings({ ...question, ...findLocalServer(config), isExpected: false }),
-    ...(url === undefined ? [] : await serverFindings({ ...question, url, isExpected: true })),
+    ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes }),
+    ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
+    ...await checkTools(listTools(config)),
+    ...await checkServer({ ...question, ...findLocalServer(config), isExpected: false }),
+    ...(url === undefined ? [] : await checkServer({ ...question, url, isExpected: true })),
   ];
 }
 
 /** Checks that the files and folders in the configuration exist. */
-async function fileFindings(
+async function checkFiles(
   { tlsCert, tlsKey, storageKeyFile, hubTokenFile, cardDirs }: DoctorConfig,
 ): Promise<Finding[]> {
   const named: [string, string | null][] = [
@@ -82,7 +82,7 @@ async function fileFindings(
   return findings.flat();
 }
 
-function toolsOf({ ytDlpPath, llamaServerPath, tailscaledPath }: DoctorConfig): Tool[] {
+function listTools({ ytDlpPath, llamaServerPath, tailscaledPath }: DoctorConfig): Tool[] {
   return [
     { program: "yt-dlp", key: "yt_dlp_path", configured: ytDlpPath, missing: "no_yt_dlp" },
     { program: "llama-server", key: "llama_server_path", configured: llamaServerPath, missing: "no_llama_server" },
@@ -113,15 +113,15 @@ const LITTLE_BYTES = 1 * GIB;
 const TOO_LITTLE_BYTES = GIB / 8;
 
 /** Checks the free space of the data and backup folders. */
-async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
+async function checkDisk(folders: readonly string[]): Promise<Finding[]> {
   const findings = await Promise.all(
     folders.map((folder) =>
       runCheck("disk_unknown", { path: folder }, async () => {
-        const { bavail, bsize } = await statfs(await nearest(folder));
+        const { bavail, bsize } = await statfs(await findExistingParent(folder));
         const free = bavail * bsize;
         const params = { path: folder, free: (free / GIB).toFixed(1) };
-        if (free < TOO_LITTLE_BYTES) return [problem("disk_full", params)];
-        return [free < LITTLE_BYTES ? note("disk_little", params) : ok("disk_ok", params)];
+        if (free < TOO_LITTLE_BYTES) return [createProblem("disk_full", params)];
+        return [free < LITTLE_BYTES ? note("disk_little", params) : createOk("disk_ok", params)];
       })
     ),
   );
@@ -129,13 +129,13 @@ async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
 }
 
 /** Checks the programs. */
-export async function toolFindings(tools: readonly Tool[]): Promise<Finding[]> {
+export async function checkTools(tools: readonly Tool[]): Promise<Finding[]> {
   return await Promise.all(tools.map(async ({ program, key, configured, otherFolders, missing }) => {
     const path = configured ?? await findOnPath(program, otherFolders);
     if (configured !== null && !await isExecutable(configured)) {
-      return problem("no_program", { key, path: configured });
+      return createProblem("no_program", { key, path: configured });
     }
-    if (path !== undefined) return ok("program_ok", { program, path });
+    if (path !== undefined) return createOk("program_ok", { program, path });
     return note(missing, { program, key });
   }));
 }
@@ -148,7 +148,7 @@ async function isExecutable(path: string): Promise<boolean> {
 }
 
 /** A missing folder will be created on the disk of its parent. */
-async function nearest(folder: string): Promise<string> {
-  while (!await fileExists(folder) && dirname(folder) !== folder) folder = dirname(folder);
+async function findExistingParent(folder: string): Promise<string> {
+  while (!await isExistingFile(folder) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
 }

@@ -2,7 +2,7 @@
  * Results of checks, and their messages by code. Other languages translate by code and use the same parameters. Codes are
  * never reused.
  */
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import { fillTemplate, type TextParams } from "../json/text.ts";
 
 /** The result, a sentence without a period, and how to fix it. */
@@ -272,18 +272,18 @@ export interface Finding {
 }
 
 /** Creates a finding for a check that passed. */
-export function ok(code: FindingCode, params: TextParams = {}): Finding {
-  return finding("ok", code, params);
+export function createOk(code: FindingCode, params: TextParams = {}): Finding {
+  return createFinding("ok", code, params);
 }
 
 /** Creates an informational finding. */
 export function note(code: FindingCode, params: TextParams = {}): Finding {
-  return finding("note", code, params);
+  return createFinding("note", code, params);
 }
 
 /** Creates a problem with its remedy. */
-export function problem(code: RemediedCode, params: TextParams = {}): Finding {
-  return finding("problem", code, params);
+export function createProblem(code: RemediedCode, params: TextParams = {}): Finding {
+  return createFinding("problem", code, params);
 }
 
 /** Runs a check and converts its failure to a finding, with the message as `{error}`. */
@@ -295,11 +295,11 @@ export async function runCheck(
   try {
     return await look();
   } catch (error) {
-    return [problem(code, { ...params, error: messageOf(error) })];
+    return [createProblem(code, { ...params, error: getErrorMessage(error) })];
   }
 }
 
-function finding(level: Finding["level"], code: FindingCode, params: TextParams): Finding {
+function createFinding(level: Finding["level"], code: FindingCode, params: TextParams): Finding {
   const text: { about: string; remedy?: string } = FINDINGS[code];
   const about = fillTemplate(text.about, params);
   return {

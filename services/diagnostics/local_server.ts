@@ -21,12 +21,12 @@ export interface LocalServer {
 
 /** Finds the server. Over TLS, its name is one that the certificate is for. */
 export function findLocalServer({ host, port, tlsCert, allowedHosts }: ListenConfig): LocalServer {
-  const hostname = loopbackOf(host);
+  const hostname = toLoopback(host);
   if (tlsCert === null) {
     return { url: `http://${hostname === "127.0.0.1" ? "localhost" : toUrlHost(hostname)}:${port}` };
   }
   const allowed = allowedHosts.filter((name) => /[a-z]/i.test(name) && !/[*/:]/.test(name));
-  const certified = namesIn(tlsCert);
+  const certified = listNames(tlsCert);
   const name = allowed.find((name) => certified.some((pattern) => covers(pattern, name.toLowerCase()))) ??
     allowed[0] ?? certified.find((name) => !name.startsWith("*")) ?? "localhost";
   return { url: `https://${name}:${port}`, connectTo: { hostname, port } };
@@ -60,7 +60,7 @@ export function openLocalClient(
 }
 
 /** Returns the address at which a listener on `host` can be reached from its machine. */
-function loopbackOf(host: string): string {
+function toLoopback(host: string): string {
   if (host === "0.0.0.0" || host === "localhost") return "127.0.0.1";
   return host === "::" || host === "[::]" ? "::1" : host;
 }
@@ -70,7 +70,7 @@ function toUrlHost(hostname: string): string {
 }
 
 /** Names in the first certificate of a PEM file; none if it can't be read. */
-function namesIn(path: string): string[] {
+function listNames(path: string): string[] {
   try {
     const { subjectAltName = "" } = new X509Certificate(Deno.readTextFileSync(path));
     return [...subjectAltName.matchAll(/DNS:([^,\s]+)/g)].map(([, name]) => name!.toLowerCase());

@@ -4,14 +4,14 @@ import { delay } from "../async/delay.ts";
 import { createCredentialStore } from "../auth/credential_stores.ts";
 import type { OwnNode } from "../auth/hosts.ts";
 import { findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts";
-import { findStorageKey, operatorProof } from "../crypto/storage_key.ts";
+import { createOperatorProof, findStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
-import { fileExists } from "../storage/atomic_file.ts";
+import { isExistingFile } from "../storage/atomic_file.ts";
 import { openReader } from "../storage/database/database.ts";
 import { readOwnNames } from "../tailnet/node_state.ts";
 import type { DataLocation } from "./data_checks.ts";
-import { type Finding, note, ok, problem } from "./finding.ts";
+import { createOk, createProblem, type Finding, note } from "./finding.ts";
 import { type LocalServer, openLocalClient } from "./local_server.ts";
 
 /** The configuration it checks. */
@@ -28,33 +28,33 @@ export async function reachFindings(config: ReachConfig & DataLocation): Promise
   const findings: Finding[] = [];
   if (!requireAuth) {
     findings.push(
-      problem("auth_off"),
+      createProblem("auth_off"),
     );
   }
   const { isGated, ownNode } = await readEnrolment(config);
   const { loopback, names, addresses, plainNames, patterns } = await findOpenAddresses(config, isGated, ownNode);
   if (loopback.length > 0) {
-    findings.push(problem("open_loopback", { addresses: loopback.join(", ") }));
+    findings.push(createProblem("open_loopback", { addresses: loopback.join(", ") }));
   }
   if (names.length > 0) {
-    findings.push(problem("open_names", { names: names.join(", ") }));
+    findings.push(createProblem("open_names", { names: names.join(", ") }));
   }
   if (addresses.length > 0) {
-    findings.push(problem("open_addresses", { addresses: addresses.join(", ") }));
+    findings.push(createProblem("open_addresses", { addresses: addresses.join(", ") }));
   }
   if (patterns.length > 0) {
-    findings.push(problem("open_patterns", { patterns: patterns.join(", ") }));
+    findings.push(createProblem("open_patterns", { patterns: patterns.join(", ") }));
   }
   if (plainNames.length > 0) {
-    findings.push(problem("open_plain_names", { names: plainNames.join(", ") }));
+    findings.push(createProblem("open_plain_names", { names: plainNames.join(", ") }));
   }
   if (loopbackAuthBypass && trustedProxies.some((proxy) => LOOPBACK.test(proxy))) {
-    findings.push(problem("proxy_here_without_credentials"));
+    findings.push(createProblem("proxy_here_without_credentials"));
   } else if (loopbackAuthBypass && requireAuth) {
     findings.push(note("machine_without_credentials"));
   }
   if (!LOOPBACK.test(host) && allowedHosts.length === 0) {
-    findings.push(problem("no_name_allowed", { host }));
+    findings.push(createProblem("no_name_allowed", { host }));
   }
   if (config.guardAllow.length > 0) {
     findings.push(note("guard_allow", { addresses: config.guardAllow.join(", ") }));
@@ -63,7 +63,7 @@ export async function reachFindings(config: ReachConfig & DataLocation): Promise
   const exposed = LOOPBACK.test(host) || config.tlsCert !== null
     ? []
     : [note("exposed_plain", { address: `${host.includes(":") ? `[${host}]` : host}:${config.port}` })];
-  return [...(findings.length > 0 ? findings : [ok("reach_ok")]), ...exposed];
+  return [...(findings.length > 0 ? findings : [createOk("reach_ok")]), ...exposed];
 }
 
 interface Enrolment {
@@ -80,7 +80,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined }).catch(() => undefined);
   // Without the key the server doesn't start; with a file it can't read, it gates every address.
   if (key === undefined) {
-    const isAbsent = !await fileExists(path);
+    const isAbsent = !await isExistingFile(path);
     return { isGated: () => !isAbsent };
   }
   const sealer = createSealer(key);
@@ -89,7 +89,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise
 
   async function readOwnNode(): Promise<OwnNode | undefined> {
     const databasePath = join(dataDir, "app.db");
-    if (!await fileExists(databasePath)) return undefined;
+    if (!await isExistingFile(databasePath)) return undefined;
     try {
       const reader = openReader(databasePath);
       try {
@@ -121,7 +121,7 @@ const ANSWER_WITHIN_MS = 15_000;
 const MAX_CLOCK_GAP_MS = 60_000;
 
 /** Asks the server. */
-export async function serverFindings(question: ServerQuestion): Promise<Finding[]> {
+export async function checkServer(question: ServerQuestion): Promise<Finding[]> {
   const { url, connectTo, sessionKey, caCert, isExpected } = question;
   using local = openLocalClient({ caCert, connectTo });
   const { client } = local;
@@ -137,49 +137,49 @@ export async function serverFindings(question: ServerQuestion): Promise<Finding[
     await alive.body?.cancel();
     if (alive.status !== 204) {
       return [
-        problem("other_server", { url, status: alive.status }),
+        createProblem("other_server", { url, status: alive.status }),
       ];
     }
     const findings = [
-      ok("server_ok", { url }),
-      ...clockGap(alive),
+      createOk("server_ok", { url }),
+      ...checkClock(alive),
       ...await reach(await ask("/api/auth/status"), url),
     ];
     if (sessionKey === undefined) return findings;
     const askAsOperator = (path: string) =>
-      ask(path, { Authorization: `Bearer ${operatorProof(sessionKey, Date.now())}` });
-    findings.push(...await healthFindings(await askAsOperator("/api/health")));
+      ask(path, { Authorization: `Bearer ${createOperatorProof(sessionKey, Date.now())}` });
+    findings.push(...await checkHealth(await askAsOperator("/api/health")));
     // The same server under another URL has nothing new to say.
     if (isExpected) return findings;
-    findings.push(...await tailnet(await askAsOperator("/api/tailnet/status")));
-    findings.push(...await failedCalls(await askAsOperator("/api/connections")));
-    findings.push(...await toolServers(() => askAsOperator("/api/tools/servers")));
-    findings.push(...await failedJobs(await askAsOperator("/api/jobs")));
+    findings.push(...await checkTailnet(await askAsOperator("/api/tailnet/status")));
+    findings.push(...await checkConnections(await askAsOperator("/api/connections")));
+    findings.push(...await checkToolServers(() => askAsOperator("/api/tools/servers")));
+    findings.push(...await checkJobs(await askAsOperator("/api/jobs")));
     return findings;
   } catch (cause) {
-    if (isExpected) return [problem("server_unreachable", { url, error: explainConnectError(cause).reason })];
+    if (isExpected) return [createProblem("server_unreachable", { url, error: explainConnectError(cause).reason })];
     const { kind, reason } = explainConnectError(cause);
-    if (kind === "certificate") return [problem("server_unreachable", { url, error: reason })];
+    if (kind === "certificate") return [createProblem("server_unreachable", { url, error: reason })];
     return [note("server_off", { url })];
   }
 }
 
-function clockGap(answer: Response): Finding[] {
+function checkClock(answer: Response): Finding[] {
   const theirs = Date.parse(answer.headers.get("date") ?? "");
   if (!(Math.abs(theirs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
-  return [problem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
+  return [createProblem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
 }
 
 async function reach(answer: Response, url: string): Promise<Finding[]> {
   const status = await answer.json().catch(() => undefined);
   if (answer.status === 403) {
-    return [problem("host_refused", { url })];
+    return [createProblem("host_refused", { url })];
   }
   if (status?.hint === "untrusted_proxy") {
-    return [problem("proxy_untrusted")];
+    return [createProblem("proxy_untrusted")];
   }
   if (status?.passkeys_supported === false) {
-    return [problem("no_passkeys", { url })];
+    return [createProblem("no_passkeys", { url })];
   }
   return [];
 }
@@ -187,36 +187,36 @@ async function reach(answer: Response, url: string): Promise<Finding[]> {
 /** More refused sign-ins a day than a person makes by mistake. */
 const MANY_REFUSALS = 20;
 
-async function healthFindings(answer: Response): Promise<Finding[]> {
+async function checkHealth(answer: Response): Promise<Finding[]> {
   const health = await answer.json().catch(() => undefined);
   if (!answer.ok) return [note("health_untold", { status: answer.status })];
   const count = health?.refused_sign_ins ?? 0;
-  const refused = count === 0
-    ? []
-    : [count > MANY_REFUSALS ? problem("sign_ins_refused_often", { count }) : note("sign_ins_refused", { count })];
-  return [...refused, ...modelFindings(health)];
+  const refused = count === 0 ? [] : [
+    count > MANY_REFUSALS ? createProblem("sign_ins_refused_often", { count }) : note("sign_ins_refused", { count }),
+  ];
+  return [...refused, ...checkModels(health)];
 }
 
 // deno-lint-ignore no-explicit-any
-function modelFindings(health: any): Finding[] {
+function checkModels(health: any): Finding[] {
   const { connection } = health ?? {};
   if (connection === null || connection === undefined) {
     return [note("no_connection")];
   }
-  if (health.status === "ok") return [ok("model_ok", { name: connection.name, ms: connection.latency_ms })];
-  return [problem("model_silent", { name: connection.name, error: connection.error ?? "no reason given" })];
+  if (health.status === "ok") return [createOk("model_ok", { name: connection.name, ms: connection.latency_ms })];
+  return [createProblem("model_silent", { name: connection.name, error: connection.error ?? "no reason given" })];
 }
 
-async function tailnet(answer: Response): Promise<Finding[]> {
+async function checkTailnet(answer: Response): Promise<Finding[]> {
   const status = await answer.json().catch(() => undefined);
   if (!answer.ok || typeof status?.state !== "string") return [note("tailnet_untold", { status: answer.status })];
   if (!status.enabled) return [];
-  if (status.state === "running") return [ok("tailnet_ok", { url: status.url ?? status.hostname })];
-  return [problem("tailnet_down", { state: status.state, error: status.error ?? "no reason given" })];
+  if (status.state === "running") return [createOk("tailnet_ok", { url: status.url ?? status.hostname })];
+  return [createProblem("tailnet_down", { state: status.state, error: status.error ?? "no reason given" })];
 }
 
 /** Finds connections whose last call failed. */
-async function failedCalls(answer: Response): Promise<Finding[]> {
+async function checkConnections(answer: Response): Promise<Finding[]> {
   const connections = await answer.json().catch(() => undefined);
   if (!answer.ok || !Array.isArray(connections)) return [note("calls_untold", { status: answer.status })];
   return connections.flatMap(({ id, name, last_call: call }) => {
@@ -226,7 +226,7 @@ async function failedCalls(answer: Response): Promise<Finding[]> {
 }
 
 /** Waits for servers that are starting, which the question itself makes them do. */
-async function toolServers(ask: () => Promise<Response>): Promise<Finding[]> {
+async function checkToolServers(ask: () => Promise<Response>): Promise<Finding[]> {
   const until = Date.now() + ANSWER_WITHIN_MS;
   for (;;) {
     const answer = await ask();
@@ -239,8 +239,8 @@ async function toolServers(ask: () => Promise<Response>): Promise<Finding[]> {
     }
     return enabled.map(({ name, state, tools, error }) =>
       state === "ready"
-        ? ok("tool_server_ok", { name, count: tools.length })
-        : problem("tool_server_failed", { name, error: error?.message ?? state })
+        ? createOk("tool_server_ok", { name, count: tools.length })
+        : createProblem("tool_server_failed", { name, error: error?.message ?? state })
     );
   }
 }
@@ -250,7 +250,7 @@ const STARTING_POLL_MS = 250;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Backups have findings of their own. */
-async function failedJobs(answer: Response): Promise<Finding[]> {
+async function checkJobs(answer: Response): Promise<Finding[]> {
   const jobs = await answer.json().catch(() => undefined);
   if (!answer.ok || !Array.isArray(jobs)) return [note("jobs_untold", { status: answer.status })];
   const failed = jobs.filter(({ kind, state, updated_at }) =>

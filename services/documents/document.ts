@@ -223,17 +223,17 @@ export const DOCUMENT_COLUMNS = "id, created_at, updated_at, bytes, deleted_at, 
 const decoder = new TextDecoder();
 
 /** Returns path and binding of the original. It's never changed, so it has one version. */
-export function originalFile(folder: string, id: string): SealedFile {
+export function getOriginalFile(folder: string, id: string): SealedFile {
   return { path: `${folder}/${id}`, aad: { table: "documents", id, field: "file", version: 1 } };
 }
 
 /** Returns the AAD of a document's encrypted fields. */
-export function documentAad(id: string, updatedAtMs: number) {
+export function createDocumentAad(id: string, updatedAtMs: number) {
   return { table: "document_file", id, field: "fields", version: updatedAtMs };
 }
 
 /** Returns the AAD of a part of the text. The text of a document is written once, so it has no version. */
-export function textAad(documentId: string, part: number) {
+export function createTextAad(documentId: string, part: number) {
   return { table: "document_text", id: documentId, field: `pages/${part}`, version: 1 };
 }
 
@@ -258,18 +258,18 @@ export function updateDocument(sealer: PurposeSealer, document: StoredDocument):
 
 function sealFields(sealer: PurposeSealer, document: StoredDocument): Uint8Array<ArrayBuffer> {
   const { id, sizeBytes: _, createdAtMs: __, updatedAtMs, ...fields } = document;
-  return sealer.sealNow(documentAad(id, updatedAtMs), JSON.stringify(fields satisfies SealedFields));
+  return sealer.sealNow(createDocumentAad(id, updatedAtMs), JSON.stringify(fields satisfies SealedFields));
 }
 
 /** Decrypts a row. @throws {AppError} `internal` if it was modified or encrypted with another key. */
 export function openDocument(sealer: Pick<PurposeSealer, "openNow">, row: DocumentRow): StoredDocument {
-  const opened = sealer.openNow(documentAad(row.id, row.updated_at), row.sealed);
+  const opened = sealer.openNow(createDocumentAad(row.id, row.updated_at), row.sealed);
   return toDocument(row, opened);
 }
 
 /** Like `openDocument`, off the calling thread. */
 export async function openDocumentWith(opener: Opener, row: DocumentRow): Promise<StoredDocument> {
-  return toDocument(row, await opener.open(documentAad(row.id, row.updated_at), row.sealed));
+  return toDocument(row, await opener.open(createDocumentAad(row.id, row.updated_at), row.sealed));
 }
 
 function toDocument(row: DocumentRow, opened: Uint8Array): StoredDocument {
@@ -293,7 +293,7 @@ export async function sealText(
   part: number,
   pages: readonly DocumentPage[],
 ): Promise<Statement> {
-  const sealed = await sealer.seal(textAad(documentId, part), JSON.stringify(pages));
+  const sealed = await sealer.seal(createTextAad(documentId, part), JSON.stringify(pages));
   return {
     sql: `INSERT INTO document_text (document_id, part, first_page, last_page, sealed)
           SELECT id, ?2, ?3, ?4, ?5 FROM document_file WHERE id = ?1`,
@@ -304,7 +304,7 @@ export async function sealText(
 
 /** Decrypts a part of a text. @throws {AppError} `internal` */
 export async function openText(opener: Opener, row: TextRow): Promise<DocumentPage[]> {
-  return JSON.parse(decoder.decode(await opener.open(textAad(row.document_id, row.part), row.sealed)));
+  return JSON.parse(decoder.decode(await opener.open(createTextAad(row.document_id, row.part), row.sealed)));
 }
 
 /** Returns the statement that deletes the text of a document. */

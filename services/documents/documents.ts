@@ -1,8 +1,8 @@
 /** Stores documents: the original as an encrypted file, and its text, which jobs extract, as encrypted rows. */
 import { Semaphore } from "../async/locks.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { JobContext, JobRunner } from "../jobs/job_store.ts";
@@ -17,10 +17,10 @@ import {
   type DocumentPage,
   type DocumentRow,
   findTextRow,
+  getOriginalFile,
   insertDocument,
   openDocument,
   openText,
-  originalFile,
   type PageRange,
   removeText,
   sealText,
@@ -39,7 +39,7 @@ export interface DocumentsDeps {
   folder: string;
   /** Maximum size of an original. */
   maxBytes: number;
-  trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
+  trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; publishChange(): void };
   jobs: JobRunner;
   /** Opens the guard that fetches links. */
   openGuard(): Promise<Guard>;
@@ -117,12 +117,12 @@ export class Documents {
    */
   async add(upload: DocumentUpload): Promise<{ document: StoredDocument; jobId: string }> {
     const { now } = this.#deps;
-    const id = upload.id ?? uuidV7();
+    const id = upload.id ?? createUuidV7();
     if (this.#findRow(id) !== undefined) throw new AppError("conflict", `The document ID "${id}" is already taken`);
     const { head, content } = await readHead(upload.content);
     const name = toName(upload.getName());
     const contentType = sniffDocument(head, name, upload.contentType);
-    if (contentType === undefined) throw unsupported(name);
+    if (contentType === undefined) throw createUnsupportedError(name);
     const sizeBytes = await this.#writeOriginal(id, content);
     const createdAtMs = upload.createdAtMs ?? now();
     const document = createDocument({ id, name, contentType, sizeBytes, createdAtMs, updatedAtMs: now() });
@@ -141,7 +141,7 @@ export class Documents {
     const name = toName(`${url.host}${url.pathname === "/" ? "" : url.pathname}`);
     const nowMs = now();
     const facts = {
-      id: uuidV7(),
+      id: createUuidV7(),
       name,
       contentType: "text/html",
       sizeBytes: 0,
@@ -155,7 +155,7 @@ export class Documents {
   readOriginal(id: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const { sealer, folder } = this.#deps;
     this.get(id);
-    const file = originalFile(folder, id);
+    const file = getOriginalFile(folder, id);
     return range === undefined ? readSealedFile(sealer, file) : readSealedRange(sealer, file, range);
   }
 
@@ -196,7 +196,7 @@ export class Documents {
     if (contentType !== PDF || sizeBytes === 0) {
       throw new AppError("unprocessable", `Can't show pages of "${name}" as images: it isn't a PDF`);
     }
-    const content = readSealedFile(sealer, originalFile(folder, id));
+    const content = readSealedFile(sealer, getOriginalFile(folder, id));
     const source = { content, sizeBytes, name, contentType, url, signal };
     // Each may take as much memory as an extraction.
     const release = await this.#pageImages.acquire(signal);
@@ -216,13 +216,13 @@ export class Documents {
     const job = document?.state === "extracting" ? this.#findJob(id) : undefined;
     if (job === undefined) return document;
     const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
+    const onAbort = () => left.reject(signal.reason);
     signal.throwIfAborted();
-    signal.addEventListener("abort", leave);
+    signal.addEventListener("abort", onAbort);
     try {
       await Promise.race([this.#deps.jobs.ended(job.id), left.promise]);
     } finally {
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", onAbort);
     }
     return this.find(id);
   }
@@ -240,7 +240,7 @@ export class Documents {
       trash.put("document", name, { id } satisfies TrashRecord),
     ]);
     events.publish({ kind: "document", id });
-    trash.changed();
+    trash.publishChange();
   }
 
   /** Restores a document from the trash. @throws {AppError} `conflict` */
@@ -296,7 +296,7 @@ export class Documents {
 
   async #writeOriginal(id: string, content: AsyncIterable<Uint8Array>): Promise<number> {
     const { sealer, folder, maxBytes } = this.#deps;
-    return await writeSealedFile(sealer, originalFile(folder, id), limitBytes(content, maxBytes));
+    return await writeSealedFile(sealer, getOriginalFile(folder, id), limitBytes(content, maxBytes));
   }
 
   async #runJob(context: JobContext): Promise<void> {
@@ -332,7 +332,7 @@ export class Documents {
     const contentType = sniffDocument(head, path, response.headers.get("content-type") ?? "");
     if (contentType === undefined) {
       await response.body.cancel().catch(() => {});
-      throw new ExtractionFault("unsupported", unsupported(name).message);
+      throw new ExtractionFault("unsupported", createUnsupportedError(name).message);
     }
     const sizeBytes = await this.#writeOriginal(id, content);
     return await this.#change(id, (before) => ({ ...before, contentType, sizeBytes }));
@@ -346,7 +346,7 @@ export class Documents {
     let about: Pick<StoredDocument, "unit"> & { total: number; title?: string } = { unit: "section", total: 0 };
     let [part, pages, tokens] = [0, 0, 0];
     await extractDocument({
-      content: readSealedFile(sealer, originalFile(folder, id)),
+      content: readSealedFile(sealer, getOriginalFile(folder, id)),
       sizeBytes,
       name: document.name,
       contentType: contentType as DocumentType,
@@ -398,7 +398,7 @@ export class Documents {
     try {
       return openDocument(sealer, row);
     } catch (error) {
-      log("error", "Can't decrypt a document", { id: row.id, error: messageOf(error) });
+      log("error", "Can't decrypt a document", { id: row.id, error: getErrorMessage(error) });
       const { id, bytes, created_at, updated_at } = row;
       const facts = { sizeBytes: bytes, createdAtMs: created_at, updatedAtMs: updated_at };
       return {
@@ -422,9 +422,9 @@ export class Documents {
 
   async #removeOriginal(id: string): Promise<void> {
     const { folder, log } = this.#deps;
-    await Deno.remove(originalFile(folder, id).path).catch((error) => {
+    await Deno.remove(getOriginalFile(folder, id).path).catch((error) => {
       if (error instanceof Deno.errors.NotFound) return;
-      log("warn", "Can't delete the file of a document", { error: messageOf(error) });
+      log("warn", "Can't delete the file of a document", { error: getErrorMessage(error) });
     });
   }
 }
@@ -473,7 +473,7 @@ function toName(given: string | undefined): string {
   return name.toWellFormed().slice(0, MAX_NAME).trim() || "Document";
 }
 
-function unsupported(name: string): AppError {
+function createUnsupportedError(name: string): AppError {
   return new AppError(
     "unsupported_media_type",
     `Can't read "${name}": only PDF, DOCX, EPUB, HTML, Markdown, CSV and other plain text are supported`,

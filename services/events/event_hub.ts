@@ -1,6 +1,6 @@
 /** Publishes changes to listeners. Events contain names only, never content. */
 
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 /** One change. */
@@ -36,7 +36,7 @@ export function createEventHub(log: Log): EventHub {
         try {
           entry.listener(event);
         } catch (error) {
-          log("error", "An event listener failed", { kind: event.kind, error: messageOf(error) });
+          log("error", "An event listener failed", { kind: event.kind, error: getErrorMessage(error) });
         }
       }
     },

@@ -162,7 +162,7 @@ function withTimeouts(call: HttpCall, response: Response, onEnd: () => void): Re
   const end = () => (timer.end(), onEnd());
   // Time of a slow reader counts, too: a browser that stops reading must not block a server that handles one call at a
   // time.
-  const startWaiting = () => (timer.receivedBytes(), timer.startReading());
+  const startWaiting = () => (timer.markActive(), timer.startReading());
   startWaiting();
   if (reader === undefined) {
     end();

@@ -1,5 +1,5 @@
 /** Calls to the owner's servers (model, speech or image server): why they fail, and how long they may take. */
-import { AppError, traceOf } from "../errors.ts";
+import { AppError, getErrorTrace } from "../errors.ts";
 
 /** Why a call failed. */
 export type UpstreamErrorKind =
@@ -71,10 +71,10 @@ const OWN_MESSAGES = new Set<UpstreamErrorKind>([
  * Returns the fields of an error for the log: what identifies it, and its message unless that may contain content.
  * Removes queries from URLs.
  */
-export function errorFields(thrown: unknown): Record<string, unknown> {
-  if (!(thrown instanceof AppError)) return { error: traceOf(thrown) };
+export function getErrorFields(thrown: unknown): Record<string, unknown> {
+  if (!(thrown instanceof AppError)) return { error: getErrorTrace(thrown) };
   const { code, message, upstream } = thrown;
-  if (code === "internal") return { code, error: traceOf(thrown) };
+  if (code === "internal") return { code, error: getErrorTrace(thrown) };
   const isOwn = thrown instanceof UpstreamError
     ? OWN_MESSAGES.has(thrown.kind) && thrown.status === undefined
     : code !== "upstream_error" && code !== "upstream_timeout";
@@ -205,14 +205,14 @@ export class CallTimer {
   }
 
   /** Call when bytes have arrived. */
-  receivedBytes(): void {
+  markActive(): void {
     this.#isWaiting = false;
-    if (this.#phase === "first_byte") this.#enter("idle", this.#idleMs);
+    if (this.#phase === "first_byte") this.#startPhase("idle", this.#idleMs);
   }
 
   /** Call when the finish reason has arrived: what follows is short. */
   startEnding(): void {
-    if (this.#phase !== "ending") this.#enter("ending", Math.min(this.#idleMs, ENDING_MS));
+    if (this.#phase !== "ending") this.#startPhase("ending", Math.min(this.#idleMs, ENDING_MS));
   }
 
   /** Aborts the call with an error. Only the first error counts. */
@@ -245,7 +245,7 @@ export class CallTimer {
 
   readonly #onCallerAbort = (): void => this.#controller.abort(this.#caller?.reason);
 
-  #enter(phase: "idle" | "ending", limitMs: number): void {
+  #startPhase(phase: "idle" | "ending", limitMs: number): void {
     this.#phase = phase;
     this.#limitMs = limitMs;
     this.#silentSince = performance.now();

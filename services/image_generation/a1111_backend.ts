@@ -36,10 +36,10 @@ export class A1111Backend implements Backend {
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    await this.checkpoints(signal);
+    await this.listCheckpoints(signal);
   }
 
-  async checkpoints(signal: AbortSignal): Promise<Checkpoint[]> {
+  async listCheckpoints(signal: AbortSignal): Promise<Checkpoint[]> {
     const response = await this.#http.send("/sdapi/v1/sd-models", { signal });
     if (response.status === 404) {
       await response.body?.cancel();
@@ -87,7 +87,7 @@ export class A1111Backend implements Backend {
    * @throws {AppError} `unprocessable`
    */
   async #getCheckpoint(name: string, signal: AbortSignal): Promise<Checkpoint> {
-    const list = await this.checkpoints(signal);
+    const list = await this.listCheckpoints(signal);
     const found = list.find((entry) => entry.name === name || entry.title === name) ??
       list.find((entry) => toCheckpointName(entry.title) === toCheckpointName(name));
     if (found !== undefined) return found;
@@ -292,8 +292,8 @@ function parseCheckpoints(bytes: Uint8Array): Checkpoint[] | undefined {
   }
   if (!Array.isArray(list)) return undefined;
   return list.flatMap((entry) => {
-    const name = textOf(entry?.model_name) ?? textOf(entry?.title);
-    return name === undefined ? [] : [{ name, title: textOf(entry.title) ?? name }];
+    const name = toText(entry?.model_name) ?? toText(entry?.title);
+    return name === undefined ? [] : [{ name, title: toText(entry.title) ?? name }];
   });
 }
 
@@ -314,7 +314,7 @@ function parseProgress(json: unknown): A1111Progress | undefined {
     share,
     ...(typeof step === "number" && typeof steps === "number" && steps > 0 && { step, steps }),
     jobMark: String(timestamp ?? ""),
-    preview: textOf(preview),
+    preview: toText(preview),
   };
 }
 
@@ -325,9 +325,9 @@ function parseResult(json: unknown): A1111Result {
   const index = typeof details.index_of_first_image === "number" ? details.index_of_first_image : 0;
   const list = Array.isArray(images) ? images : [];
   return {
-    base64: textOf(list[index] ?? list[0]),
+    base64: toText(list[index] ?? list[0]),
     seed: typeof details.seed === "number" && details.seed >= 0 ? details.seed : undefined,
-    checkpoint: textOf(details.sd_model_name),
+    checkpoint: toText(details.sd_model_name),
   };
 }
 
@@ -340,6 +340,6 @@ function parseInfo(info: unknown): Record<string, unknown> {
   }
 }
 
-function textOf(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

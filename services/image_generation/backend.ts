@@ -77,7 +77,7 @@ export interface Checkpoint {
 export interface Backend {
   /** Checks that the server responds as expected. The error says what is wrong. */
   check(signal: AbortSignal): Promise<void>;
-  checkpoints(signal: AbortSignal): Promise<Checkpoint[]>;
+  listCheckpoints(signal: AbortSignal): Promise<Checkpoint[]>;
   /** @throws {AppError} `unprocessable` if the task can't be carried out, with an issue for each reason */
   generate(task: ImageTask, observer: GenerationObserver): Promise<GeneratedImages>;
 }

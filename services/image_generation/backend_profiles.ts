@@ -107,7 +107,7 @@ export class BackendProfiles {
 
   /** @throws {AppError} `not_found`; `conflict` if it is unreadable */
   get(id: string): BackendProfile {
-    this.#profiles.content(id);
+    this.#profiles.getContent(id);
     return this.#toProfile(this.#profiles.get(id));
   }
 
@@ -145,7 +145,7 @@ export class BackendProfiles {
    * @throws {AppError} `not_found`; `conflict` if it's unreadable
    */
   getTarget(id: string): BackendTarget {
-    return toTarget(this.#profiles.content(id));
+    return toTarget(this.#profiles.getContent(id));
   }
 
   /**

@@ -1,8 +1,8 @@
 /** The gallery: the encrypted settings of all generated images, newest first. The images themselves are attachments. */
 import { GALLERY, GENERATED } from "../attachments/attachment_rows.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
@@ -90,7 +90,7 @@ export class ImageGallery {
   async add(origin: ImageOrigin, names: readonly string[]): Promise<void> {
     const { db, events, now, sealer } = this.#deps;
     const kind = origin.messageId === undefined ? GALLERY : GENERATED;
-    const ids = names.map(() => uuidV7());
+    const ids = names.map(() => createUuidV7());
     const json = JSON.stringify(origin);
     const sealed = await Promise.all(ids.map((id) => sealer.seal(toAad(id), json)));
     const at = now();
@@ -193,7 +193,7 @@ export class ImageGallery {
       if (!isInMessage) delete origin.messageId;
       return { ...origin, ...file };
     } catch (error) {
-      this.#deps.log("error", "Can't read the settings of a generated image", { id, error: messageOf(error) });
+      this.#deps.log("error", "Can't read the settings of a generated image", { id, error: getErrorMessage(error) });
       return { ...file, prompt: "", profileId: "", isUnreadable: true };
     }
   }

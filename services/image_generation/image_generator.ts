@@ -94,9 +94,9 @@ export class ImageGenerator {
   }
 
   /** Lists the current checkpoints of a saved profile's backend. @throws {AppError} `not_found`, `upstream_error`, … */
-  checkpoints(profileId: string, signal: AbortSignal): Promise<Checkpoint[]> {
+  listCheckpoints(profileId: string, signal: AbortSignal): Promise<Checkpoint[]> {
     const target = this.#deps.profiles.getTarget(profileId);
-    return this.#createBackend(target, { responseMs: TEST_MS }).checkpoints(signal);
+    return this.#createBackend(target, { responseMs: TEST_MS }).listCheckpoints(signal);
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Generates images as jobs, which continue when the client disconnects. */
 import type { ImageAttachment } from "../attachments/attachments.ts";
-import { attachmentUrl } from "../attachments/attachment_rows.ts";
+import { createAttachmentUrl } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import { decodeBase64Image, type ImageProgress } from "./backend.ts";
@@ -99,7 +99,7 @@ export class ImageJobs {
    *
    * @throws {AppError} the job's error; `cancelled` if it was canceled
    */
-  async result(jobId: string): Promise<ImageJobResult> {
+  async waitForResult(jobId: string): Promise<ImageJobResult> {
     const state = this.#getRunning(jobId);
     const job = await this.#deps.jobs.ended(jobId);
     if (job.state === "done") return job.detail as ImageJobResult;
@@ -157,7 +157,7 @@ export class ImageJobs {
       const result: ImageJobResult = {
         images: stored.map(({ name, widthPx, heightPx }) => ({
           name,
-          url: attachmentUrl(name),
+          url: createAttachmentUrl(name),
           width: widthPx,
           height: heightPx,
           seed: generated.seed,
@@ -172,7 +172,7 @@ export class ImageJobs {
       state.error = error;
       throw error;
     } finally {
-      // `result` and `follow` have their own references.
+      // `waitForResult` and `follow` have their own references.
       this.#running.delete(context.id);
     }
   }

@@ -11,7 +11,7 @@ import type {
   ImportedText,
   ImportStep,
 } from "./import_item.ts";
-import { refusedNote } from "./import_report.ts";
+import { createRefusedNote } from "./import_report.ts";
 
 /** A node of a message tree. */
 export interface TreeNode {
@@ -102,11 +102,11 @@ export function buildTree(list: Iterable<ListedMessage>): Map<string, TreeNode> 
 export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
   const { program, key, source, title, nodes, current, system, createdAt, updatedAt, notes = [] } = chat;
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refusedNote(chat.refusedAs ?? source, "no_messages");
+    return yield createRefusedNote(chat.refusedAs ?? source, "no_messages");
   }
   yield* notes;
-  const idOf = (node?: string) => deriveStableId(program, key, ...(node === undefined ? [] : [node]));
-  for (const { forkedFrom, ...one } of splitTree(nodes, current, idOf)) {
+  const deriveId = (node?: string) => deriveStableId(program, key, ...(node === undefined ? [] : [node]));
+  for (const { forkedFrom, ...one } of splitTree(nodes, current, deriveId)) {
     yield {
       what: "conversation",
       source,
@@ -129,19 +129,19 @@ export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
  * Yields the conversations of a tree: first the active one, then those that branch off at replies.
  *
  * @param current Id of the last active node; if unknown, the newest leaf.
- * @param idOf Returns the id of the conversation that starts with a node, or of the first one.
+ * @param deriveId Returns the id of the conversation that starts with a node, or of the first one.
  */
 export function* splitTree(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
-  idOf: (nodeId?: string) => string,
+  deriveId: (nodeId?: string) => string,
 ): Generator<TreeChat> {
-  const { roots, path } = shownTree(nodes, current);
-  const branches: Branch[] = [{ id: idOf(), group: roots }];
+  const { roots, path } = listShown(nodes, current);
+  const branches: Branch[] = [{ id: deriveId(), group: roots }];
   for (let branch = branches.shift(); branch !== undefined; branch = branches.shift()) {
     const { chat, further } = createChat(branch, path);
     yield chat;
-    branches.push(...further.map((one) => ({ ...one, id: idOf(one.group[0]!.id) })));
+    branches.push(...further.map((one) => ({ ...one, id: deriveId(one.group[0]!.id) })));
   }
 }
 
@@ -156,18 +156,18 @@ function createChat(
   path: ReadonlySet<Shown>,
 ): { chat: TreeChat; further: Omit<Branch, "id">[] } {
   let count = 0;
-  const newId = () => `${id}-${count++}`;
+  const createId = () => `${id}-${count++}`;
   const messages: ImportedMessage[] = [];
   const continuations: ImportedContinuation[] = [];
   const further: Omit<Branch, "id">[] = [];
-  for (const { message } of findPath(parent)) messages.push(toMessage(message, newId(), [message], 0));
+  for (const { message } of findPath(parent)) messages.push(toMessage(message, createId(), [message], 0));
   const waiting = [{ messages, parent, group, before: messages.at(-1)?.id }];
   for (let list = waiting.shift(); list !== undefined; list = waiting.shift()) {
     let { parent, group, before } = list;
     while (group.length > 0) {
       const shown = group.find((one) => path.has(one)) ?? group.at(-1)!;
       const versions = group.filter(({ message }) => message.role === shown.message.role);
-      const mid = newId();
+      const mid = createId();
       const said = versions.map(({ message }) => message);
       list.messages.push(toMessage(shown.message, mid, said, versions.indexOf(shown)));
       const origin = { conversation_id: id, message_id: before ?? mid };
@@ -202,7 +202,7 @@ function toMessage(
 }
 
 /** Returns the messages of a tree without hidden nodes, and those on the active path. */
-function shownTree(
+function listShown(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
 ): { roots: Shown[]; path: ReadonlySet<Shown> } {

@@ -12,7 +12,7 @@ import {
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./import_source.ts";
-import { refusedNote } from "./import_report.ts";
+import { createRefusedNote } from "./import_report.ts";
 
 /** An image or sound. */
 export interface FurtherFile {
@@ -64,19 +64,19 @@ export async function packCharacter(
 ): Promise<PackedCharacter> {
   const notes: ImportNote[] = [];
   const assets: Record<string, string>[] = [];
-  async function* entries(): AsyncGenerator<PackedEntry> {
+  async function* listEntries(): AsyncGenerator<PackedEntry> {
     const taken = new Set([IMAGE_PATH]);
     let total = 0;
     for (const { type, name, ext, source, sizeBytes, read } of files) {
       if (assets.length === MAX_FILES || total + sizeBytes > MAX_BYTES) {
-        notes.push(refusedNote(source, "too_many_files"));
+        notes.push(createRefusedNote(source, "too_many_files"));
         continue;
       }
       let bytes: Uint8Array;
       try {
         bytes = await read();
       } catch (error) {
-        notes.push(refusedNote(source, error));
+        notes.push(createRefusedNote(source, error));
         continue;
       }
       total += bytes.length;
@@ -89,7 +89,7 @@ export async function packCharacter(
     // Last, because it lists the files before it.
     yield createEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
   }
-  const file = await scratch.keep(writeZip(entries(), { isLarge: false }));
+  const file = await scratch.keep(writeZip(listEntries(), { isLarge: false }));
   return { file, files: assets.length, notes };
 }
 
@@ -101,13 +101,14 @@ function withAssets(card: Card, assets: readonly Record<string, string>[]): Card
 /** Creates a unique path with characters that every system accepts. */
 function freePath(type: string, name: string, ending: string, taken: Set<string>): string {
   // Truncate first: the pattern for trailing underscores takes quadratic time.
-  const plain = (text: string) => text.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, MAX_NAME).replace(/^_+|_+$/g, "");
+  const sanitize = (text: string) => text.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, MAX_NAME).replace(/^_+|_+$/g, "");
   const folder = FOLDERS.find(([endings]) => endings.test(ending))?.[1] ?? "other";
-  const stem = plain(name) || "file";
+  const stem = sanitize(name) || "file";
   const safe = RESERVED.test(stem) ? `_${stem}` : stem;
-  const at = (n: number) => `assets/${plain(type) || "other"}/${folder}/${safe}${n === 1 ? "" : `-${n}`}.${ending}`;
+  const createPath = (n: number) =>
+    `assets/${sanitize(type) || "other"}/${folder}/${safe}${n === 1 ? "" : `-${n}`}.${ending}`;
   let n = 1;
-  while (taken.has(at(n).toLowerCase())) n++;
-  taken.add(at(n).toLowerCase());
-  return at(n);
+  while (taken.has(createPath(n).toLowerCase())) n++;
+  taken.add(createPath(n).toLowerCase());
+  return createPath(n);
 }

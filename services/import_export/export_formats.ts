@@ -1,6 +1,6 @@
 /** Export formats. A conversation as a file: JSON (complete), Markdown (for reading), SillyTavern's JSONL (for other programs). */
 import { isJsonObject } from "../json/type_guards.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
+import { getContentText, type Message } from "../conversations/message.ts";
 import type { Variant } from "../conversations/variants.ts";
 
 /** First file of an export; identifies the format. */
@@ -40,7 +40,7 @@ export function toMarkdown(conversation: WholeConversation, names: SpeakerNames)
   const parts = title === "" ? [] : [`# ${title}`];
   for (const message of conversation.messages) {
     if (message.hidden === true) continue;
-    const text = [textOfContent(message.content), ...describeToolCalls(message)].filter((one) => one !== "").join(
+    const text = [getContentText(message.content), ...describeToolCalls(message)].filter((one) => one !== "").join(
       "\n\n",
     );
     const images = Array.isArray(message.content)
@@ -64,14 +64,14 @@ export function toTavern(conversation: WholeConversation, names: SpeakerNames): 
   const header = { user_name: names.user, character_name: names.assistant, create_date: created_at, chat_metadata };
   // SillyTavern stores tool calls in other files. A message without text would be an empty reply.
   const shown = conversation.messages.filter((message) =>
-    message.role !== "tool" && (message.tool_calls === undefined || textOfContent(message.content) !== "")
+    message.role !== "tool" && (message.tool_calls === undefined || getContentText(message.content) !== "")
   );
   const lines = shown.map((message) => ({
     name: getSpeakerName(message, names),
     is_user: message.role === "user",
     is_system: message.hidden === true,
     send_date: message.created_at,
-    mes: textOfContent(message.content),
+    mes: getContentText(message.content),
     extra: { ...getExtra(message), ...(message.role === "system" && { type: "narrator" }) },
     ...((message.variants?.length ?? 1) > 1 && getSwipes(message)),
   }));
@@ -80,7 +80,7 @@ export function toTavern(conversation: WholeConversation, names: SpeakerNames): 
 
 function getSwipes({ variants = [], active_variant }: WholeConversation["messages"][number]) {
   return {
-    swipes: variants.map(({ content }) => textOfContent(content)),
+    swipes: variants.map(({ content }) => getContentText(content)),
     swipe_id: active_variant,
     swipe_info: variants.map((variant) => ({ send_date: variant.created_at, extra: getExtra(variant) })),
   };

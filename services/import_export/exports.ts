@@ -26,11 +26,11 @@ import type { PackedFile, PackOrder } from "./zip_worker.ts";
 export interface ExportDeps extends Omit<ImportWriterDeps, "conversationImporter"> {
   budget: ByteBudget;
   reader: ConversationReader;
-  variants: Pick<VariantStore, "lines">;
+  variants: Pick<VariantStore, "readLines">;
   /** Ids of all conversations. */
-  conversationIds(): string[];
+  listConversationIds(): string[];
   /** Returns the user's name in a conversation. */
-  userName(personaId?: string): Promise<string>;
+  getUserName(personaId?: string): Promise<string>;
   version: string;
   now(): number;
 }
@@ -48,7 +48,7 @@ export type ExportSelection =
   | { kind: "characters"; ids: readonly string[]; format: CardFormat };
 
 /** A file of an export: small ones in memory, CHARX files streamed. */
-type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIterable<Uint8Array> });
+type ZipFile = { path: string } & ({ bytes: Uint8Array } | { stream(): AsyncIterable<Uint8Array> });
 
 /** Reads what can be read; failures are listed at the end. */
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
@@ -73,72 +73,72 @@ export class Exports {
    * @param options.signal Ends the wait for memory. @param options.waitMs How long it waits for memory.
    * @throws {AppError} `not_found`, `busy`; `internal` if it can't be opened.
    */
-  async chat(
+  async exportChat(
     id: string,
     format: ChatFormat,
     options: { signal?: AbortSignal; waitMs?: number } = {},
   ): Promise<ExportedChat> {
-    const bytes = this.#parts.reader.sizeBytes(id);
+    const bytes = this.#parts.reader.measureBytes(id);
     using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, options) : undefined;
-    const conversation = await this.#whole(id);
+    const conversation = await this.#readConversation(id);
     const stem = conversation.title || "Chat";
     if (format === "json") {
       const text = JSON.stringify(conversation, null, 2);
       return { text, contentType: "application/json", fileName: `${stem}.json` };
     }
-    const names = await this.#namesFor(conversation);
+    const names = await this.#findNames(conversation);
     return format === "markdown"
       ? { text: toMarkdown(conversation, names), contentType: "text/markdown; charset=utf-8", fileName: `${stem}.md` }
       : { text: toTavern(conversation, names), contentType: "application/jsonl", fileName: `${stem}.jsonl` };
   }
 
   /** Streams all data as a ZIP file; needs the memory of the longest chat. Trash isn't included. */
-  async *everything(): AsyncGenerator<Uint8Array> {
+  async *exportAll(): AsyncGenerator<Uint8Array> {
     const images = new Set<string>();
-    yield* this.#pack(this.#files(images), images);
+    yield* this.#pack(this.#listFiles(images), images);
   }
 
   /** Streams conversations or characters as a ZIP file. Those that can't be read are listed in `unreadable.json`. */
-  async *selection(wanted: ExportSelection): AsyncGenerator<Uint8Array> {
-    yield* this.#pack(this.#selected(wanted), new Set());
+  async *exportSelection(wanted: ExportSelection): AsyncGenerator<Uint8Array> {
+    yield* this.#pack(this.#listSelected(wanted), new Set());
   }
 
-  async *#selected({ kind, ids, format }: ExportSelection): AsyncGenerator<ZipFile> {
+  async *#listSelected({ kind, ids, format }: ExportSelection): AsyncGenerator<ZipFile> {
     const unreadable: string[] = [];
     const names = new Set<string>();
     for (const id of ids) {
       try {
         if (kind === "conversations") {
-          const { text, fileName } = await this.chat(id, format, { waitMs: Infinity });
+          const { text, fileName } = await this.exportChat(id, format, { waitMs: Infinity });
           yield { path: toFreeName(fileName, names), bytes: encoder.encode(text) };
         } else {
           using file = await exportCard(this.#parts.characters, id, format);
-          yield { path: toFreeName(file.fileName, names), pieces: () => file.pieces() };
+          yield { path: toFreeName(file.fileName, names), stream: () => file.stream() };
         }
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         unreadable.push(id);
       }
     }
-    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+    if (unreadable.length > 0) yield createJsonFile("unreadable.json", unreadable);
   }
 
   async *#pack(files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<Uint8Array> {
     const packer = openPacker();
     try {
-      yield* writeZip(this.#entries(packer, files, images), { isLarge: true });
+      yield* writeZip(this.#listEntries(packer, files, images), { isLarge: true });
     } finally {
       packer.close();
     }
   }
 
-  async *#entries(packer: Packer, files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<PackedEntry> {
+  async *#listEntries(packer: Packer, files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<PackedEntry> {
     for await (const file of files) {
       const { path } = file;
-      if ("pieces" in file) {
+      if ("stream" in file) {
         // The checksum comes before the data, so the file is read twice instead of being held in memory.
-        const { sizeBytes, crc } = await measurePieces(file.pieces());
-        yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
+        const { sizeBytes, crc } = await measurePieces(file.stream());
+        yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.stream() };
         continue;
       }
       const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.(?:jsonl?|md)$/.test(path));
@@ -148,7 +148,7 @@ export class Exports {
   }
 
   /** @param images Grows with the attachments that packed files refer to; they come last. */
-  async *#files(images: ReadonlySet<string>): AsyncGenerator<ZipFile> {
+  async *#listFiles(images: ReadonlySet<string>): AsyncGenerator<ZipFile> {
     const { attachments, version, now } = this.#parts;
     const unreadable: string[] = [];
     /** An unreadable item doesn't fail the export; the last file lists it. */
@@ -160,41 +160,41 @@ export class Exports {
         if (error.code !== "not_found") unreadable.push(path); // removed a moment ago
       }
     };
-    yield jsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
-    yield* this.#documents(readable);
-    yield* this.#surroundings(readable);
-    yield* this.#originals(readable);
-    yield* this.#chats(readable, unreadable);
+    yield createJsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
+    yield* this.#listDocuments(readable);
+    yield* this.#listSettings(readable);
+    yield* this.#listOriginals(readable);
+    yield* this.#listChats(readable, unreadable);
     for (const name of images) {
       const bytes = await readable(`attachments/${name}`, () => attachments.readAll(name));
       if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
     }
-    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+    if (unreadable.length > 0) yield createJsonFile("unreadable.json", unreadable);
   }
 
-  async *#documents(readable: Readable): AsyncGenerator<ZipFile> {
+  async *#listDocuments(readable: Readable): AsyncGenerator<ZipFile> {
     const { characters, personas, lorebooks, presets, memories } = this.#parts;
     for (const { id } of await personas.list()) {
       const persona = await readable(`personas/${id}`, () => personas.get(id));
       if (persona === undefined) continue;
       if (persona.persona.has_avatar) {
-        const bytes = await readable(`personas/${id}.png`, () => personas.avatar(id));
+        const bytes = await readable(`personas/${id}.png`, () => personas.getAvatar(id));
         if (bytes !== undefined) yield { path: `personas/${id}.png`, bytes };
       }
-      yield jsonFile(`personas/${id}.json`, persona.persona);
+      yield createJsonFile(`personas/${id}.json`, persona.persona);
     }
     for (const { id } of lorebooks.list()) {
       const book = await readable(`lorebooks/${id}`, () => lorebooks.get(id));
-      if (book !== undefined) yield jsonFile(`lorebooks/${id}.json`, { ...book.head, book: book.body });
+      if (book !== undefined) yield createJsonFile(`lorebooks/${id}.json`, { ...book.head, book: book.body });
     }
     for (const { id, isBuiltin } of presets.list()) {
       const preset = isBuiltin ? undefined : await readable(`presets/${id}`, () => presets.get(id));
-      if (preset !== undefined) yield jsonFile(`presets/${id}.json`, { ...preset.head, preset: preset.body });
+      if (preset !== undefined) yield createJsonFile(`presets/${id}.json`, { ...preset.head, preset: preset.body });
     }
     // Oldest first: their order in prompts is that of their creation.
     for (const { id } of memories.list().reverse()) {
       const memory = await readable(`memories/${id}`, () => memories.get(id));
-      if (memory !== undefined) yield jsonFile(`memories/${id}.json`, memory.fields);
+      if (memory !== undefined) yield createJsonFile(`memories/${id}.json`, memory.fields);
     }
     for (const item of (await characters.list({})).items) {
       const { id } = JSON.parse(item) as { id: string };
@@ -205,7 +205,7 @@ export class Exports {
           `characters/${id}`,
           () => exportCard(characters, id, "charx", { keepsFolder: true }),
         );
-        if (file !== undefined) yield { path: `characters/${id}.charx`, pieces: () => file.pieces() };
+        if (file !== undefined) yield { path: `characters/${id}.charx`, stream: () => file.stream() };
         continue;
       }
       yield { path: `characters/${id}.${/\.png$/i.test(open.stored.path) ? "png" : "json"}`, bytes: open.file.bytes };
@@ -213,41 +213,41 @@ export class Exports {
   }
 
   /** Voices, workflows, servers without their keys, and settings. */
-  async *#surroundings(readable: Readable): AsyncGenerator<ZipFile> {
+  async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
     const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#parts;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
       const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
       if (audio === undefined) continue;
       yield { path: `voices/${id}.${format}`, bytes: audio };
-      yield jsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
+      yield createJsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
     }
     for (const { id, updatedAtMs } of await workflows.list()) {
       // The starter workflow is built in; it is exported only if it was changed.
       const read = updatedAtMs === undefined ? undefined : await readable(`workflows/${id}`, () => workflows.get(id));
-      if (read !== undefined) yield jsonFile(`workflows/${id}.json`, read.workflow);
+      if (read !== undefined) yield createJsonFile(`workflows/${id}.json`, read.workflow);
     }
     const folders = [["connections", connections], ["image_connections", imageProfiles]] as const;
     for (const [folder, profiles] of folders) {
       for (const { version: _, updatedAtMs: __, ...profile } of profiles.list()) {
         const path = `${folder}/${profile.id}`;
         if (profile.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
-        else if (profile.kind !== "demo") yield jsonFile(`${path}.json`, profile);
+        else if (profile.kind !== "demo") yield createJsonFile(`${path}.json`, profile);
       }
     }
     for (const { version: _, updatedAtMs: __, ...server } of toolServers.list()) {
       const path = `tool_servers/${server.id}`;
       if (server.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
-      else yield jsonFile(`${path}.json`, server);
+      else yield createJsonFile(`${path}.json`, server);
     }
     const own = await readable("settings", () => Promise.resolve(settings.get().settings));
     const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
     const { version: __, ...listening } = await readable("transcription", () => Promise.resolve(transcription.get())) ??
       {};
-    yield jsonFile("settings.json", { settings: own ?? {}, speech: voice, transcription: listening });
+    yield createJsonFile("settings.json", { settings: own ?? {}, speech: voice, transcription: listening });
   }
 
   /** Originals of documents, each with its name and who has it at hand. Their text is read again when they are imported. */
-  async *#originals(readable: Readable): AsyncGenerator<ZipFile> {
+  async *#listOriginals(readable: Readable): AsyncGenerator<ZipFile> {
     const { documents, documentUses } = this.#parts;
     const owners = documentUses.list();
     for (const { id, name, contentType, url, createdAtMs, sizeBytes, isUnreadable, error } of documents.list()) {
@@ -262,16 +262,16 @@ export class Exports {
       const usedBy = owners.flatMap(({ kind, id: ownerId, documents: uses }) =>
         uses.filter((use) => use.id === id).map((use) => ({ kind, id: ownerId, use }))
       );
-      yield { path: `document_files/${id}`, pieces: () => documents.readOriginal(id) };
-      yield jsonFile(`documents/${id}.json`, { name, contentType, url, createdAtMs, usedBy });
+      yield { path: `document_files/${id}`, stream: () => documents.readOriginal(id) };
+      yield createJsonFile(`documents/${id}.json`, { name, contentType, url, createdAtMs, usedBy });
     }
   }
 
   /** Joins the opened blocks without parsing them. */
-  async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
-    const { budget, reader, variants, conversationIds } = this.#parts;
-    for (const id of conversationIds()) {
-      const weight = reader.sizeBytes(id) * PACKED_WEIGHT;
+  async *#listChats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
+    const { budget, reader, variants, listConversationIds } = this.#parts;
+    for (const id of listConversationIds()) {
+      const weight = reader.measureBytes(id) * PACKED_WEIGHT;
       // The response has started, so wait for memory as long as it takes.
       using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
       // Each starts reading its rows when called; calling them together gives one consistent state.
@@ -279,8 +279,8 @@ export class Exports {
       const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
         void unreadable.push(`${folder}/${id}/${mid}/${n}`);
       const beside = [
-        ["variants", readable(`variants/${id}`, () => variants.lines(id, noteIn("variants")))],
-        ["continuations", readable(`continuations/${id}`, () => reader.continuations(id, noteIn("continuations")))],
+        ["variants", readable(`variants/${id}`, () => variants.readLines(id, noteIn("variants")))],
+        ["continuations", readable(`continuations/${id}`, () => reader.readContinuations(id, noteIn("continuations")))],
       ] as const;
       const read = await reading;
       const files = await Promise.all(beside.map(async ([folder, lines]) => [folder, await lines] as const));
@@ -294,19 +294,19 @@ export class Exports {
     }
   }
 
-  async #whole(id: string): Promise<WholeConversation> {
+  async #readConversation(id: string): Promise<WholeConversation> {
     const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
     return await parseJsonInTurns(json, Infinity) as WholeConversation;
   }
 
-  async #namesFor(conversation: WholeConversation): Promise<SpeakerNames> {
+  async #findNames(conversation: WholeConversation): Promise<SpeakerNames> {
     const participants = (conversation.participants ?? []) as { character_id: string }[];
     const characters = new Map<string, string>();
     for (const { character_id: id } of participants) {
       const found = await this.#parts.characters.get(id).catch(() => undefined);
       if (found !== undefined) characters.set(id, found.character.name);
     }
-    const user = await this.#parts.userName(conversation.persona_id as string | undefined);
+    const user = await this.#parts.getUserName(conversation.persona_id as string | undefined);
     return { user, assistant: [...characters.values()][0] ?? "Assistant", characters };
   }
 }
@@ -321,7 +321,7 @@ function toFreeName(wanted: string, taken: Set<string>): string {
   return free;
 }
 
-function jsonFile(path: string, json: unknown): ZipFile {
+function createJsonFile(path: string, json: unknown): ZipFile {
   return { path, bytes: encoder.encode(JSON.stringify(json)) };
 }
 

@@ -1,8 +1,15 @@
 /** Writes imported items, several conversations at a time: they're encrypted concurrently and share commits. */
-import { addLine, changed, countItem, importReason, type ImportReport, refusedNote } from "./import_report.ts";
+import {
+  addLine,
+  countItem,
+  createChangedNote,
+  createRefusedNote,
+  importReason,
+  type ImportReport,
+} from "./import_report.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
-import { type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES, stepBytes } from "./import_item.ts";
+import { estimateStepBytes, type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES } from "./import_item.ts";
 import { type ImportWriterDeps, writeItem, type WriteResult } from "./import_writer.ts";
 
 /** Maximum number of conversations at a time. Each is in memory until it's stored. */
@@ -44,9 +51,9 @@ export class ImportQueue {
     ) {
       await this.#settleFirst();
     }
-    const bytes = stepBytes(step);
+    const bytes = estimateStepBytes(step);
     if (step.what === "conversation" && bytes > LARGE_BYTES) {
-      await this.end();
+      await this.finish();
       using _ = await this.#reserve(bytes);
       this.#underWay.push({ messages, item: step, written: writeItem(this.#parts, step, this.#report.dry_run) });
       return await this.#settleFirst();
@@ -63,7 +70,7 @@ export class ImportQueue {
   }
 
   /** Waits for everything in progress. @throws {AppError} Like `take` */
-  async end(): Promise<void> {
+  async finish(): Promise<void> {
     while (this.#underWay.length > 0) await this.#settleFirst();
   }
 
@@ -80,7 +87,7 @@ export class ImportQueue {
     try {
       const { state, reason, kept, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
-      if (reason !== undefined) addLine(this.#report, changed(item.source, reason));
+      if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
       if (kept) {
         addLine(this.#report, { level: "kept", source: item.source, ...importReason("files_in_card"), count: kept });
       }
@@ -89,7 +96,7 @@ export class ImportQueue {
       // A failed item doesn't stop the import; a full disk does.
       if (!(error instanceof AppError) || error.code === "storage_full" || error.code === "internal") throw error;
       countItem(this.#report, item, "refused");
-      addLine(this.#report, refusedNote(item.source, error));
+      addLine(this.#report, createRefusedNote(item.source, error));
     }
   }
 }

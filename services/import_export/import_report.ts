@@ -213,23 +213,23 @@ export class ImportError extends AppError {
 }
 
 /** Returns the reason of an error; `unreadable` for unexpected ones. */
-function reasonOfError(error: unknown): ImportReason {
+function toReason(error: unknown): ImportReason {
   if (error instanceof ImportError) return error.reason;
   return error instanceof AppError ? { reason: error.message } : importReason("unreadable");
 }
 
 /** Creates the note that something isn't imported. @param error A code, or the error of reading it. */
-export function refusedNote(source: string, error: unknown): ImportNote {
-  const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : reasonOfError(error);
+export function createRefusedNote(source: string, error: unknown): ImportNote {
+  const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : toReason(error);
   return { what: "note", level: "refused", source, ...reason };
 }
 
 /** Creates the note that files intentionally aren't imported. @param count Number of files. */
-export function leftOutNote(source: string, code: ImportReasonCode, count = 1): ImportNote {
+export function createLeftOutNote(source: string, code: ImportReasonCode, count = 1): ImportNote {
   return { what: "note", level: "left_out", source, ...importReason(code), count };
 }
 
 /** Creates the note that something is imported with changes. */
-export function changed(source: string, reason: ImportReasonCode | ImportReason): ImportNote {
+export function createChangedNote(source: string, reason: ImportReasonCode | ImportReason): ImportNote {
   return { what: "note", level: "changed", source, ...(typeof reason === "string" ? importReason(reason) : reason) };
 }

@@ -9,7 +9,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import { streamFilePieces, writePieces } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_save.ts";
 import { ImportError } from "./import_report.ts";
-import { MAX_FILES, openZip, tooLarge } from "./import_zip.ts";
+import { createTooLargeError, MAX_FILES, openZip } from "./import_zip.ts";
 
 /** A file of an import. */
 export interface SourceFile {
@@ -28,7 +28,7 @@ export interface ImportSource {
   /** Reads one of `files` completely. @throws {AppError} `too_large`; `unprocessable` if it is damaged. */
   read(file: SourceFile, maxBytes: number): Promise<Uint8Array<ArrayBuffer>>;
   /** Streams one of `files` in chunks of about 100 KiB. @throws {AppError} as `read`. */
-  pieces(file: SourceFile, maxBytes: number): AsyncIterable<Uint8Array>;
+  stream(file: SourceFile, maxBytes: number): AsyncIterable<Uint8Array>;
   close(): void;
 }
 
@@ -54,7 +54,7 @@ export async function openSource(path: string, name = basename(path)): Promise<I
     files: [{ path: name, sizeBytes: info.size }],
     passedOver: [],
     read: (_, maxBytes) => readFile(path, name, maxBytes),
-    pieces: (_, maxBytes) => piecesOf(path, name, maxBytes),
+    stream: (_, maxBytes) => streamFile(path, name, maxBytes),
     close: () => {},
   };
 }
@@ -67,17 +67,17 @@ export function deriveStableId(...parts: string[]): string {
 /** Returns a hash that identifies the content. */
 export function hashContent(content: unknown): string {
   const hash = createHash("sha256");
-  for (const text of jsonPieces(content, 2)) hash.update(text);
+  for (const text of splitJson(content, 2)) hash.update(text);
   return hash.digest("base64url").slice(0, 22);
 }
 
 /** Yields the result of `JSON.stringify` in pieces, so that the text of a long chat is never completely in memory. */
-function* jsonPieces(value: unknown, levels: number): Generator<string> {
+function* splitJson(value: unknown, levels: number): Generator<string> {
   if (!Array.isArray(value) || levels === 0) return yield JSON.stringify(value) ?? "";
   yield "[";
   for (const [index, item] of value.entries()) {
     if (index > 0) yield ",";
-    yield* jsonPieces(item ?? null, levels - 1);
+    yield* splitJson(item ?? null, levels - 1);
   }
   yield "]";
 }
@@ -104,19 +104,19 @@ async function openFolder(root: string): Promise<ImportSource> {
     files,
     passedOver,
     read: ({ path }, maxBytes) => readFile(join(root, path), path, maxBytes),
-    pieces: ({ path }, maxBytes) => piecesOf(join(root, path), path, maxBytes),
+    stream: ({ path }, maxBytes) => streamFile(join(root, path), path, maxBytes),
     close: () => {},
   };
 }
 
 async function readFile(path: string, name: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const { size } = await Deno.stat(path);
-  if (size > maxBytes) throw tooLarge(name, maxBytes);
+  if (size > maxBytes) throw createTooLargeError(name, maxBytes);
   return await Deno.readFile(path);
 }
 
-async function* piecesOf(path: string, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
-  if ((await Deno.stat(path)).size > maxBytes) throw tooLarge(name, maxBytes);
+async function* streamFile(path: string, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
+  if ((await Deno.stat(path)).size > maxBytes) throw createTooLargeError(name, maxBytes);
   yield* streamFilePieces(path);
 }
 

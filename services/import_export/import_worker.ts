@@ -3,13 +3,13 @@
  * each batch.
  */
 import {
+  estimateMessageBytes,
+  estimateStepBytes,
   type ImportedConversation,
   type ImportedMessage,
   type ImportKind,
   type ImportStep,
   LARGE_BYTES,
-  messageBytes,
-  stepBytes,
 } from "./import_item.ts";
 import { type ImportSource, openSource, Scratch } from "./import_source.ts";
 import { readAgnai } from "./formats/agnai/agnai.ts";
@@ -20,7 +20,7 @@ import { readParlorExport } from "./formats/parlor/parlor_export.ts";
 import { readRisuAi } from "./formats/risuai/risuai.ts";
 import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
 import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";
-import { refusedNote } from "./import_report.ts";
+import { createRefusedNote } from "./import_report.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
 
@@ -62,15 +62,19 @@ const PART_BYTES = 512 * 1024;
 /** Memory of this thread above which garbage is collected after a long conversation. */
 const COLLECTED_BYTES = 32 * 1024 * 1024;
 
-async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
+async function* createAnswers(
+  { kind, path, name, scratch }: Exclude<ReadingOrder, "more">,
+): AsyncGenerator<ReadingAnswer> {
   const source = await openSource(path, name);
   try {
     yield { files: source.files.length };
-    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => refusedNote(path, "not_plain_file"));
+    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) =>
+      createRefusedNote(path, "not_plain_file")
+    );
     let batch = notes;
     let bytes = 0;
     for await (const step of READERS[kind](source, new Scratch(scratch))) {
-      const size = stepBytes(step);
+      const size = estimateStepBytes(step);
       if (step.what === "conversation" && size > LARGE_BYTES) {
         if (batch.length > 0) yield { steps: batch };
         [batch, bytes] = [[], 0];
@@ -98,7 +102,7 @@ function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> 
     const part: ImportedMessage[] = [];
     for (let bytes = 0; bytes < PART_BYTES && messages.length > 0;) {
       const message = messages.pop()!;
-      bytes += messageBytes(message);
+      bytes += estimateMessageBytes(message);
       part.push(message);
     }
     yield { messages: part };
@@ -118,7 +122,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
   let running: AsyncGenerator<ReadingAnswer> | undefined;
   self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {
     try {
-      if (data !== "more") running = answers(data);
+      if (data !== "more") running = createAnswers(data);
       const next = await running!.next();
       self.postMessage(next.done ? { isEnd: true } : next.value);
     } catch (error) {

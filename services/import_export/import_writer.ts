@@ -125,7 +125,7 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
     case "tool_server":
       if (isDryRun) parseToolServer(item.id, item.server, undefined);
       else await parts.toolServers.put(item.id, item.server, { isImport: true });
-      return added(item.hadSecrets);
+      return createResult(item.hadSecrets);
   }
   return { state: "added" };
 }
@@ -231,13 +231,13 @@ async function importConnection(
 ): Promise<WriteResult> {
   if (isDryRun) {
     connections.getUnsavedTarget(profile);
-    return added(hadKey);
+    return createResult(hadKey);
   }
   const before = connections.findActive();
   await connections.put({ ...profile, id });
   // The demo connection doesn't count as a choice.
   if (isActive && (before === undefined || before.kind === "demo")) await connections.activate(id);
-  return added(hadKey);
+  return createResult(hadKey);
 }
 
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
@@ -248,12 +248,12 @@ async function importImageConnection(
 ): Promise<WriteResult> {
   if (isDryRun) {
     profiles.getUnsavedTarget(profile);
-    return added(hadKey);
+    return createResult(hadKey);
   }
   const isChosen = profiles.list().some((one) => one.isActive);
   await profiles.put({ ...profile, id });
   if (isActive && !isChosen) await profiles.activate(id);
-  return added(hadKey);
+  return createResult(hadKey);
 }
 
 /** Applies settings. @throws {AppError} `invalid_request`, `address_not_allowed` */
@@ -279,9 +279,9 @@ async function importSettings(
     if (transcription !== undefined) await parts.transcription.put(transcription);
   }
   const needsSpeechKey = speech !== undefined && item.hadSpeechKey;
-  return added(needsSpeechKey || (transcription !== undefined && item.hadTranscriptionKey === true));
+  return createResult(needsSpeechKey || (transcription !== undefined && item.hadTranscriptionKey === true));
 }
 
-function added(hadKey: boolean): WriteResult {
+function createResult(hadKey: boolean): WriteResult {
   return { state: "added", ...(hadKey && { reason: "enter_key" }) };
 }

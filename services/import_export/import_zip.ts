@@ -7,7 +7,7 @@ import type { ImportSource, SourceFile } from "./import_source.ts";
 export const MAX_FILES = 500_000;
 
 /** Creates the error for a file that exceeds its limit. */
-export function tooLarge(path: string, maxBytes: number): AppError {
+export function createTooLargeError(path: string, maxBytes: number): AppError {
   return new AppError("too_large", `"${path}" is larger than ${maxBytes} bytes`);
 }
 
@@ -29,10 +29,10 @@ export async function openZip(path: string): Promise<ImportSource> {
     }
     const maxInflated = size * MOST_INFLATED + ALWAYS_INFLATED_BYTES;
     let inflated = 0;
-    const taken = ({ path }: SourceFile, maxBytes: number): ZipEntry => {
+    const releaseEntry = ({ path }: SourceFile, maxBytes: number): ZipEntry => {
       const entry = entries.get(path);
       if (entry === undefined) throw new AppError("not_found", `The ZIP file has no "${path}"`);
-      if (entry.sizeBytes > maxBytes) throw tooLarge(path, maxBytes);
+      if (entry.sizeBytes > maxBytes) throw createTooLargeError(path, maxBytes);
       inflated += entry.sizeBytes;
       if (inflated <= maxInflated) return entry;
       throw new AppError(
@@ -45,8 +45,8 @@ export async function openZip(path: string): Promise<ImportSource> {
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes }))
         .sort((a, b) => a.path < b.path ? -1 : 1),
       passedOver,
-      read: async (wanted, maxBytes) => await readContent(file, taken(wanted, maxBytes)),
-      pieces: (wanted, maxBytes) => streamContent(file, taken(wanted, maxBytes)),
+      read: async (wanted, maxBytes) => await readContent(file, releaseEntry(wanted, maxBytes)),
+      stream: (wanted, maxBytes) => streamContent(file, releaseEntry(wanted, maxBytes)),
       close: () => file.close(),
     };
   } catch (error) {

@@ -3,7 +3,7 @@
  * duplicates.
  */
 import { dirname, join } from "node:path";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import { writePieces } from "../storage/atomic_file.ts";
@@ -84,8 +84,8 @@ export class Imports {
    * @throws {AppError} Errors of `body`; `storage_full`
    */
   async upload(request: ImportRequest, body: AsyncIterable<Uint8Array>): Promise<JobSnapshot> {
-    const uploadId = uuidV7();
-    const path = this.#pathOf(uploadId);
+    const uploadId = createUuidV7();
+    const path = this.#getPath(uploadId);
     this.#usedAtMs.set(uploadId, this.#parts.now());
     try {
       await writePieces(path, body);
@@ -97,7 +97,7 @@ export class Imports {
   }
 
   /** Imports an upload after its dry run. @throws {AppError} `not_found` */
-  async again(request: ImportRequest, uploadId: string): Promise<JobSnapshot> {
+  async resumeJob(request: ImportRequest, uploadId: string): Promise<JobSnapshot> {
     if (!this.#usedAtMs.has(uploadId)) {
       throw new AppError("not_found", `The upload "${uploadId}" has expired. Send the file again`);
     }
@@ -111,17 +111,17 @@ export class Imports {
   ): Promise<ImportReport> {
     const report = createReport(request.kind, request.isDryRun);
     let [done, total] = [0, 0];
-    const scratch = join(this.#parts.folder, `${uuidV7()}.parts`);
+    const scratch = join(this.#parts.folder, `${createUuidV7()}.parts`);
     const steps = readImport({ ...request, scratch, begin: (files) => total = files });
-    const landing = new ImportQueue(this.#parts, report, request.signal);
+    const queue = new ImportQueue(this.#parts, report, request.signal);
     try {
       for await (const step of steps) {
         request.signal.throwIfAborted();
-        await landing.take(step);
+        await queue.take(step);
         request.progress?.(Math.min(++done, total), total);
       }
     } finally {
-      await landing.end();
+      await queue.finish();
     }
     return report;
   }
@@ -144,7 +144,7 @@ export class Imports {
       const report = await this.importPath({
         ...request,
         signal,
-        path: this.#pathOf(uploadId),
+        path: this.#getPath(uploadId),
         progress: (done, total) => progress({ done, total, unit: "files" }),
       });
       isKept = request.isDryRun;
@@ -167,12 +167,12 @@ export class Imports {
 
   async #forget(uploadId: string): Promise<void> {
     this.#usedAtMs.delete(uploadId);
-    await Deno.remove(this.#pathOf(uploadId)).catch((error) => {
+    await Deno.remove(this.#getPath(uploadId)).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     });
   }
 
-  #pathOf(uploadId: string): string {
+  #getPath(uploadId: string): string {
     return join(this.#parts.folder, uploadId);
   }
 }

@@ -1,7 +1,7 @@
 /** Runs long jobs: one queue per kind, cancellation, and resuming or failing jobs after a restart. */
 
-import { AppError, messageOf } from "../errors.ts";
-import { errorFields } from "../http/upstream_error.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { getErrorFields } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
 import {
   assertLegalStep,
@@ -68,14 +68,14 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   const { db, sealer, events, now = Date.now, log } = options;
   const { newId = () => crypto.randomUUID() } = options;
   const store = createJobStore(db, sealer, now);
-  const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, liveJob(record)]));
+  const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, toLiveJob(record)]));
   const lanes = new Map<string, Lane>();
   /** Saves that only `close` waits for. */
   const background = new Set<Promise<void>>();
   let isClosing = false;
 
   function inBackground(work: Promise<void>, what: string): void {
-    const guarded = work.catch((error) => log("error", what, { error: messageOf(error) }))
+    const guarded = work.catch((error) => log("error", what, { error: getErrorMessage(error) }))
       .finally(() => background.delete(guarded));
     background.add(guarded);
   }
@@ -88,7 +88,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   }
 
   /** Changes the state of a job, first in memory and then in the database. Only allows legal steps. */
-  async function step(job: LiveJob, to: JobState): Promise<void> {
+  async function changeState(job: LiveJob, to: JobState): Promise<void> {
     const { record } = job;
     assertLegalStep(record.id, record.state, to);
     record.state = to;
@@ -117,18 +117,22 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     const startedAtMs = now();
     log("debug", "A job started", fields);
     try {
-      await step(job, "running");
+      await changeState(job, "running");
       signal.throwIfAborted();
-      await definition.run(contextOf(job));
+      await definition.run(createContext(job));
       if (record.state === "running") {
         signal.throwIfAborted(); // It ended because of the signal, not because it was done.
-        await step(job, "verifying");
+        await changeState(job, "verifying");
       }
-      await step(job, "done");
+      await changeState(job, "done");
       log("debug", "A job is done", { ...fields, ms: now() - startedAtMs });
     } catch (error) {
       await settleFailure(job, definition, error).catch((failure) =>
-        log("error", "Can't save the end of a job", { kind: record.kind, id: record.id, error: messageOf(failure) })
+        log("error", "Can't save the end of a job", {
+          kind: record.kind,
+          id: record.id,
+          error: getErrorMessage(failure),
+        })
       );
     }
   }
@@ -139,16 +143,16 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     if (job.isCancelled && record.state === "running") {
       await discard(job, definition);
       log("debug", "A job was canceled", { kind: record.kind, id: record.id });
-      return await step(job, "cancelled");
+      return await changeState(job, "cancelled");
     }
     if (isClosing && definition.resumable) return; // The next start finds it in this state.
     if (isClosing) return await fail(job, interrupted("Parlor was stopped while the job was running"));
     log(isDefect(error) ? "error" : "warn", "A job failed", {
       kind: record.kind,
       id: record.id,
-      ...errorFields(error),
+      ...getErrorFields(error),
     });
-    await fail(job, jobError(error));
+    await fail(job, toJobError(error));
   }
 
   /** Cleans up after a cancelled job. A failure is logged and doesn't prevent the job from ending. */
@@ -156,16 +160,16 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     try {
       await definition?.discard?.(record.content?.params);
     } catch (error) {
-      log("warn", "Can't clean up after a job", { kind: record.kind, id: record.id, error: messageOf(error) });
+      log("warn", "Can't clean up after a job", { kind: record.kind, id: record.id, error: getErrorMessage(error) });
     }
   }
 
   async function fail(job: LiveJob, error: JobError): Promise<void> {
     if (job.record.content !== undefined) job.record.content.error = error;
-    await step(job, "failed");
+    await changeState(job, "failed");
   }
 
-  function contextOf(job: LiveJob): JobContext {
+  function createContext(job: LiveJob): JobContext {
     const { record, abort: { signal } } = job;
     return {
       id: record.id,
@@ -182,9 +186,9 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       detail(detail) {
         if (record.content !== undefined && !isEnd(record.state)) record.content.detail = detail;
       },
-      async verifying() {
+      async startVerifying() {
         signal.throwIfAborted();
-        await step(job, "verifying");
+        await changeState(job, "verifying");
       },
     };
   }
@@ -255,7 +259,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       }
       if (isClosing) throw new AppError("not_available", `Can't start "${title}": Parlor is shutting down`);
       const nowMs = now();
-      const job = liveJob({
+      const job = toLiveJob({
         id: newId(),
         kind,
         state: "queued",
@@ -284,7 +288,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       const lane = lanes.get(job.record.kind);
       if (job.settled === undefined || job.record.state === "queued") {
         lane?.queue.splice(0, lane.queue.length, ...lane.queue.filter((queued) => queued !== job));
-        await step(job, "cancelled");
+        await changeState(job, "cancelled");
         await discard(job, lane?.definition);
       } else {
         job.isCancelled = true;
@@ -326,7 +330,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   };
 }
 
-function liveJob(record: JobRecord): LiveJob {
+function toLiveJob(record: JobRecord): LiveJob {
   return {
     record,
     abort: new AbortController(),
@@ -355,7 +359,7 @@ function isDefect(error: unknown): boolean {
 }
 
 /** Returns the error of a job. The message of an AppError can be shown; that of a bug can't. */
-function jobError(error: unknown): JobError {
+function toJobError(error: unknown): JobError {
   if (error instanceof AppError) return { code: error.code, message: error.message };
   return { code: "internal", message: "Internal error. See the server's log for details" };
 }

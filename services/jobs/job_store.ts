@@ -37,7 +37,7 @@ export interface JobContext {
    *
    * @throws The signal's reason if the job was already cancelled.
    */
-  verifying(): Promise<void>;
+  startVerifying(): Promise<void>;
 }
 
 /** One kind of job. */

@@ -40,11 +40,11 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
   let [around, from] = ["", 0];
   const lists: unknown[][] = [];
   for (const list of search.lists) {
-    around += `${textOf(bytes.subarray(from, list.start), from > 0)}"${token}${lists.length}"`;
-    lists.push(await itemsOf(bytes, list));
+    around += `${decodeItem(bytes.subarray(from, list.start), from > 0)}"${token}${lists.length}"`;
+    lists.push(await iterateItems(bytes, list));
     from = list.end;
   }
-  const document: unknown = JSON.parse(around + textOf(bytes.subarray(from), from > 0));
+  const document: unknown = JSON.parse(around + decodeItem(bytes.subarray(from), from > 0));
   if (lists.length > 0) {
     // If a name occurs twice, the last value counts, as in `JSON.parse`.
     for (const value of Object.values(document as object)) {
@@ -58,11 +58,11 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
 }
 
 /** Parses the items of a list. If the whole text isn't valid JSON, then a piece or the rest isn't, either. */
-async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List): Promise<unknown[]> {
+async function iterateItems(bytes: Uint8Array, { start, end, cuts }: List): Promise<unknown[]> {
   const items: unknown[] = [];
   let from = start;
   for (const to of [...cuts, end]) {
-    const piece: unknown[] = JSON.parse(`[${textOf(bytes.subarray(from, to), true)}]`);
+    const piece: unknown[] = JSON.parse(`[${decodeItem(bytes.subarray(from, to), true)}]`);
     if (piece.length === 0) throw new SyntaxError("Unexpected comma in a list");
     for (const item of piece) items.push(item);
     from = to + 1;
@@ -71,7 +71,7 @@ async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List): Promise<u
   return items;
 }
 
-function textOf(bytes: Uint8Array, ignoreBOM: boolean): string {
+function decodeItem(bytes: Uint8Array, ignoreBOM: boolean): string {
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes);
 }
 

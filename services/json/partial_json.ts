@@ -89,7 +89,7 @@ class Reader {
         const { said, length } = escapeAt(text, at);
         read += said;
         at += length - 1;
-      } else if (letter === '"' && endsText(text, at + 1)) {
+      } else if (letter === '"' && isTextEnd(text, at + 1)) {
         this.#at = at + 1;
         return { text: read, isWhole: true };
       } else read += letter;
@@ -121,6 +121,6 @@ function escapeAt(text: string, at: number): { said: string; length: number } {
 }
 
 /** Reports whether a quotation mark ends a string: only if valid JSON follows. */
-function endsText(text: string, at: number): boolean {
+function isTextEnd(text: string, at: number): boolean {
   return /^\s*(?:$|[}\]:]|,\s*(?:$|["}\]{[]))/.test(text.slice(at, at + 200));
 }

@@ -48,11 +48,11 @@ export function foldForSorting(text: string): string {
  *
  * @see https://www.unicode.org/reports/tr10/
  */
-export function nameKey(name: string): string {
+export function quoteKey(name: string): string {
   const letters = foldForSorting(name)
     .replace(/[ßæœøđłıþ]/g, (letter) => ALIKE[letter]!)
     .replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - KATAKANA_TO_HIRAGANA))
-    .replace(/[\p{P}\p{S}]/gu, placeOfMark)
+    .replace(/[\p{P}\p{S}]/gu, indexOfMark)
     // A number with more digits is larger. With the same number of digits, they're compared.
     .replace(/0*(\d+)/g, (_, digits: string) => `0${String.fromCharCode(0x30 + digits.length)}${digits}`);
   const accents = normalized(name.toWellFormed(), "NFKD").replaceAll("\0", "").toLowerCase().trim();
@@ -61,7 +61,7 @@ export function nameKey(name: string): string {
 
 /** Sorts items by name, then by ID. */
 export function sortByName<T extends { id: string; name: string }>(items: readonly T[]): T[] {
-  const keyed = items.map((item) => ({ item, key: nameKey(item.name) }));
+  const keyed = items.map((item) => ({ item, key: quoteKey(item.name) }));
   keyed.sort((a, b) => compare(a.key, b.key) || compare(a.item.id, b.item.id));
   return keyed.map(({ item }) => item);
 }
@@ -71,7 +71,7 @@ function compare(a: string, b: string): number {
 }
 
 /** Returns a key that sorts a symbol before all digits and letters. */
-function placeOfMark(mark: string): string {
+function indexOfMark(mark: string): string {
   const at = MARKS.indexOf(mark);
   const group = /\p{Sc}/u.test(mark) ? "#" : (at < 0 ? /\p{S}/u.test(mark) : at >= FIRST_SIGN) ? '"' : "!";
   return group + (at < 0 ? `~${mark}` : String.fromCharCode(0x21 + at));

@@ -8,7 +8,7 @@ import type { ChatStream, Provider } from "./provider.ts";
 const DEMO_MODEL = "demo";
 
 /** Delay between words: about 25 words per second. */
-const PAUSE_MS = 40;
+const DELAY_MS = 40;
 const ECHO_CHARS = 60;
 const CONTEXT_SIZE = 8192;
 
@@ -17,14 +17,14 @@ const CONTEXT_SIZE = 8192;
  *
  * @param options.pauseMs Delay between words.
  */
-export function createDemoProvider(options: { pauseMs?: number } = {}): Provider {
-  const pauseMs = options.pauseMs ?? PAUSE_MS;
+export function createDemoProvider(options: { delayMs?: number } = {}): Provider {
+  const delayMs = options.delayMs ?? DELAY_MS;
   return {
     openChatStream(_target, call, signal): Promise<ChatStream> {
       if (signal.aborted) return Promise.reject(signal.reason);
       const own = new AbortController();
       return Promise.resolve({
-        batches: () => streamReply(call, pauseMs, signal, own.signal),
+        batches: () => streamReply(call, delayMs, signal, own.signal),
         cancel: () => own.abort(),
       });
     },
@@ -52,13 +52,13 @@ function createReply(call: ChatCall): string {
 
 async function* streamReply(
   call: ChatCall,
-  pauseMs: number,
+  delayMs: number,
   signal: AbortSignal,
   own: AbortSignal,
 ): AsyncGenerator<ChatEvent[]> {
   const anySignal = AbortSignal.any([signal, own]);
   for (const event of createEvents(call)) {
-    if (event.type === "text") await delay(pauseMs, anySignal).catch(() => {});
+    if (event.type === "text") await delay(delayMs, anySignal).catch(() => {});
     signal.throwIfAborted();
     if (own.aborted) return;
     yield [event];

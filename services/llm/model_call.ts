@@ -45,7 +45,7 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
 
   /** Creates the error for an error object inside a response of status 200. */
   createReportedError(value: unknown): UpstreamError {
-    return this.#fromReport(200, parseErrorReport(value) ?? { message: "an error without a message", codes: [] });
+    return this.#toFailure(200, parseErrorReport(value) ?? { message: "an error without a message", codes: [] });
   }
 
   /** Reads the body of a response with an error status, at most 64 KiB, and creates its error. */
@@ -57,14 +57,14 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
   async readErrorText(response: Response): Promise<{ error: UpstreamError; text: string }> {
     // Masked before it's truncated, so that no part of a key remains.
     const text = this.mask(await readText(response, MAX_ERROR_BYTES).catch(() => ""));
-    const error = this.#fromReport(response.status, parseErrorBody(text), {
+    const error = this.#toFailure(response.status, parseErrorBody(text), {
       statusText: response.statusText,
       retryAfterSeconds: parseRetryAfter(response.headers, Date.now()),
     });
     return { error, text };
   }
 
-  #fromReport(
+  #toFailure(
     status: number,
     report: ErrorReport | undefined,
     options?: { statusText?: string; retryAfterSeconds?: number },
@@ -268,11 +268,9 @@ function createReportedError(
   const { statusText = "", retryAfterSeconds } = options;
   const kind = classifyError(status, report);
   const text = truncate(report?.message ?? `status ${status} ${statusText}`.trim(), 1000);
-  const shownStatus = status === 200 || !report ? "" : ` (status ${status})`;
+  const statusSent = status === 200 || !report ? "" : ` (status ${status})`;
   const explanation = EXPLANATIONS[kind] === undefined ? "" : ` – ${EXPLANATIONS[kind]}`;
-  const message = `${server[0]!.toUpperCase()}${
-    server.slice(1)
-  } returned an error${shownStatus}: ${text}${explanation}`;
+  const message = `${server[0]!.toUpperCase()}${server.slice(1)} returned an error${statusSent}: ${text}${explanation}`;
   return new UpstreamError(kind, message.replace(/\.+(?= –|$)/, ""), { status, retryAfterSeconds, reported: text });
 }
 

@@ -7,7 +7,7 @@ import type { ConnectionInspector, Connections } from "./connections/connections
 import { stripReasoning } from "./reasoning.ts";
 
 /** The model and the connection that a request or its conversation selects. */
-export interface WantedModel {
+export interface ModelRequest {
   /** Selected by the request. */
   model?: string;
   /** Selected by the request. */
@@ -33,7 +33,7 @@ export interface ModelRouterDeps {
   inspector: Pick<ConnectionInspector, "ensure">;
   now(): number;
   /** Called with the id of the chosen connection, before its address and key are read. */
-  beforeUse?(connectionId: string, signal: AbortSignal): Promise<void>;
+  prepareUse?(connectionId: string, signal: AbortSignal): Promise<void>;
 }
 
 /** How long the first model of a server's list is cached. */
@@ -62,8 +62,8 @@ export class ModelRouter {
    * @throws {AppError} `not_available` without a connection, `not_found` if the request's connection doesn't exist,
    *   `upstream_error` if the server doesn't list a model.
    */
-  async route(wanted: WantedModel, signal: AbortSignal): Promise<ModelRoute> {
-    const { connections, beforeUse, inspector } = this.#deps;
+  async route(wanted: ModelRequest, signal: AbortSignal): Promise<ModelRoute> {
+    const { connections, prepareUse, inspector } = this.#deps;
     const { model, requestConnectionId, connectionId } = wanted;
     if (requestConnectionId !== undefined && connections.find(requestConnectionId) === undefined) {
       throw new AppError("not_found", `Connection "${requestConnectionId}" not found`);
@@ -75,12 +75,12 @@ export class ModelRouter {
     if (connection === undefined) {
       throw new AppError("not_available", "No model connection is active. Add one in Settings > Connections");
     }
-    await beforeUse?.(connection.id, signal);
+    await prepareUse?.(connection.id, signal);
     await inspector.ensure(connection.id, signal);
     const target = connections.getTarget(connection.id);
     return {
       target,
-      model: model ?? conversationModel ?? connection.model ?? await this.#firstModel(target, signal),
+      model: model ?? conversationModel ?? connection.model ?? await this.#findFirstModel(target, signal),
       connection: { id: connection.id, name: connection.name },
     };
   }
@@ -102,7 +102,7 @@ export class ModelRouter {
     return text;
   }
 
-  async #firstModel(target: UpstreamTarget, signal: AbortSignal): Promise<string> {
+  async #findFirstModel(target: UpstreamTarget, signal: AbortSignal): Promise<string> {
     const { now } = this.#deps;
     const key = `${target.kind} ${target.baseUrl}`;
     const known = this.#firstModels.get(key);

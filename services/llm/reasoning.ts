@@ -65,7 +65,7 @@ export function stripReasoning(text: string): string {
       const end = indexOfTag(rest, close, start);
       rest = rest.slice(0, start) + (end < 0 ? "" : rest.slice(end + close.length));
     }
-    const lone = lastIndexOf(rest, close);
+    const lone = findLastTag(rest, close);
     if (lone >= 0) rest = rest.slice(lone + close.length);
   }
   return rest;
@@ -81,7 +81,7 @@ function indexOfTag(text: string, tag: string, from = 0): number {
   return found >= 0 ? found : text.indexOf(tag.toUpperCase(), from);
 }
 
-function lastIndexOf(text: string, tag: string): number {
+function findLastTag(text: string, tag: string): number {
   return Math.max(text.lastIndexOf(tag), text.lastIndexOf(tag.toUpperCase()));
 }
 
@@ -216,7 +216,7 @@ export class ReasoningSplitter {
   #add(text: string, out: ChatEvent[]): void {
     this.#pending += text;
     if (this.#phase === "start") this.#start(out);
-    if (this.#phase === "reasoning") this.#reason(out);
+    if (this.#phase === "reasoning") this.#addReasoning(out);
     if (this.#phase === "behind") this.#pending = this.#pending.trimStart();
     if (this.#phase === "text" || (this.#phase === "behind" && this.#pending !== "")) {
       this.#phase = "text";
@@ -239,7 +239,7 @@ export class ReasoningSplitter {
     }
   }
 
-  #reason(out: ChatEvent[]): void {
+  #addReasoning(out: ChatEvent[]): void {
     const { close } = this.#pair!;
     const text = this.#pending;
     const end = indexOfTag(text, close);

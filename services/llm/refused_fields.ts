@@ -213,13 +213,13 @@ export class UnsavedRefusals {
   readonly #known = new Map<string, Refusal[]>();
 
   /** Returns the rejected fields of a server. */
-  at(baseUrl: string): RefusalMemory {
-    const keyOf = (model: string) => `${baseUrl}\n${model}`;
+  isAt(baseUrl: string): RefusalMemory {
+    const createKey = (model: string) => `${baseUrl}\n${model}`;
     return {
-      list: (model) => this.#known.get(keyOf(model)) ?? [],
+      list: (model) => this.#known.get(createKey(model)) ?? [],
       add: (model, refusal) => {
         if (this.#known.size >= MAX_SERVERS) this.#known.clear();
-        this.#known.set(keyOf(model), [...this.#known.get(keyOf(model)) ?? [], refusal]);
+        this.#known.set(createKey(model), [...this.#known.get(createKey(model)) ?? [], refusal]);
       },
     };
   }
@@ -241,7 +241,7 @@ export async function sendLearning(
   unsaved: UnsavedRefusals,
   send: (body: Record<string, unknown>) => Promise<Response>,
 ): Promise<{ response: Response; sent: SentFacts }> {
-  const memory = call.target.connection?.memory ?? unsaved.at(call.target.baseUrl);
+  const memory = call.target.connection?.memory ?? unsaved.isAt(call.target.baseUrl);
   const refusals = [...memory.list(model)];
   for (let tries = 0;; tries++) {
     const { fields, leftOut } = applyRefusals(body.fields, refusals);

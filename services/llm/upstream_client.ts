@@ -14,7 +14,7 @@ import { type CreateEmbeddings, createEmbeddingsClient, createOpenAiProvider } f
 import type { ChatStream, Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
 import { splitCompletion, splitStream } from "./reasoning.ts";
 import { AppError, type UpstreamFailure } from "../errors.ts";
-import { errorFields, UpstreamError } from "../http/upstream_error.ts";
+import { getErrorFields, UpstreamError } from "../http/upstream_error.ts";
 import type { ChatEvent, Usage } from "./chat_event.ts";
 
 export type { ChatStream, ListenToNotices, UpstreamTarget } from "./provider.ts";
@@ -47,7 +47,7 @@ export interface UpstreamClient extends Required<Provider> {
 /** Options of the client. */
 export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"> {
   /** Delay between words of the demo, in milliseconds. */
-  demoPauseMs?: number;
+  demoDelayMs?: number;
   meter?: CallMeter;
   log: Log;
 }
@@ -60,7 +60,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     openai: createOpenAiProvider(http),
     anthropic: createAnthropicProvider(http),
     ollama: createOllamaProvider(http, ollama),
-    demo: createDemoProvider({ pauseMs: options.demoPauseMs }),
+    demo: createDemoProvider({ delayMs: options.demoDelayMs }),
   };
   const callLog = new CallLog(options.log);
   const run = async <T>(target: UpstreamTarget, model: string, work: () => Promise<T>): Promise<T> => {
@@ -68,35 +68,35 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       return await work();
     } catch (thrown) {
       const failure = reportFailure(thrown, target, model);
-      callLog.failed(failure, target, model);
+      callLog.noteFailure(failure, target, model);
       throw failure;
     }
   };
   return {
     openChatStream: (target, call, signal, onNotice) =>
       run(target, call.model, async () => {
-        callLog.started(target, call.model, call.messages.length);
+        callLog.noteStart(target, call.model, call.messages.length);
         const stream = await providers[target.kind].openChatStream(target, call, signal, onNotice);
         reportSuccess(target);
-        return observeStream(writesTags(target) ? splitStream(stream) : stream, target, call.model, {
+        return observeStream(hasReasoningTags(target) ? splitStream(stream) : stream, target, call.model, {
           meter: options.meter,
           callLog,
         });
       }),
     completeChat: (target, call, signal) =>
       run(target, call.model, async () => {
-        callLog.started(target, call.model, call.messages.length);
+        callLog.noteStart(target, call.model, call.messages.length);
         const completion = await providers[target.kind].completeChat(target, call, signal);
         reportSuccess(target);
-        callLog.ended(target, call.model, completion.usage);
+        callLog.noteEnd(target, call.model, completion.usage);
         meterUsage(options.meter, completion.usage);
-        return writesTags(target) ? splitCompletion(completion) : completion;
+        return hasReasoningTags(target) ? splitCompletion(completion) : completion;
       }),
     async listModels(target, signal) {
       try {
         const list = await providers[target.kind].listModels(target, signal);
         target.connection?.memory?.reportModels(list.data.map((entry) => readModelFacts(entry)));
-        callLog.listed(target, list.data.length);
+        callLog.noteList(target, list.data.length);
         return list;
       } catch (thrown) {
         const failure = reportFailure(thrown, target, "");
@@ -119,7 +119,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 }
 
 /** Reports whether models of a server may include reasoning between tags in their text. */
-function writesTags({ kind }: UpstreamTarget): boolean {
+function hasReasoningTags({ kind }: UpstreamTarget): boolean {
   return kind === "openai" || kind === "ollama";
 }
 
@@ -163,15 +163,15 @@ class CallLog {
   }
 
   /** Logs a failed call. An aborted one hasn't failed. */
-  failed(thrown: unknown, { connection }: UpstreamTarget, model: string): void {
+  noteFailure(thrown: unknown, { connection }: UpstreamTarget, model: string): void {
     if (!(thrown instanceof AppError)) return;
-    this.#log("warn", "A call to a model failed", { connection_id: connection?.id, model, ...errorFields(thrown) });
+    this.#log("warn", "A call to a model failed", { connection_id: connection?.id, model, ...getErrorFields(thrown) });
   }
 
   /** Logs a failure to list models. Each reason is logged once until a list succeeds. */
   listFailed(thrown: unknown, { connection }: UpstreamTarget): void {
     if (!(thrown instanceof AppError)) return;
-    const fields = { connection_id: connection?.id, ...errorFields(thrown) };
+    const fields = { connection_id: connection?.id, ...getErrorFields(thrown) };
     const reason = JSON.stringify(fields);
     const isKnown = connection !== undefined && this.#listFailures.get(connection.id) === reason;
     if (connection !== undefined) this.#listFailures.set(connection.id, reason);
@@ -179,13 +179,13 @@ class CallLog {
   }
 
   /** Logs a list of models. */
-  listed({ connection }: UpstreamTarget, count: number): void {
+  noteList({ connection }: UpstreamTarget, count: number): void {
     if (connection !== undefined) this.#listFailures.delete(connection.id);
     this.#log("debug", "Listed the models of a connection", { connection_id: connection?.id, count });
   }
 
   /** Logs the end of a call. */
-  ended({ connection }: UpstreamTarget, model: string, usage: Usage | undefined): void {
+  noteEnd({ connection }: UpstreamTarget, model: string, usage: Usage | undefined): void {
     this.#log("debug", "A call to a model ended", {
       connection_id: connection?.id,
       model,
@@ -195,7 +195,7 @@ class CallLog {
   }
 
   /** Logs the start of a call. */
-  started({ connection, kind }: UpstreamTarget, model: string, messageCount: number): void {
+  noteStart({ connection, kind }: UpstreamTarget, model: string, messageCount: number): void {
     this.#log("debug", "Calling a model", { connection_id: connection?.id, kind, model, messages: messageCount });
   }
 }
@@ -237,10 +237,10 @@ async function* observeBatches(
       for (const event of batch) if (event.type === "usage") usage = event.usage;
       yield batch;
     }
-    callLog.ended(target, model, usage);
+    callLog.noteEnd(target, model, usage);
   } catch (thrown) {
     const failure = reportFailure(thrown, target, model);
-    callLog.failed(failure, target, model);
+    callLog.noteFailure(failure, target, model);
     throw failure;
   } finally {
     end?.();

@@ -196,7 +196,7 @@ class Scan {
   async runRound(recursion: number): Promise<boolean> {
     const ready = [...this.#undecided].filter((entry) => this.#isReady(entry, recursion));
     await this.#keys.matchKeys(ready);
-    const candidates = ready.flatMap((entry) => this.#candidate(entry, recursion));
+    const candidates = ready.flatMap((entry) => this.#isCandidate(entry, recursion));
     const found = await this.#select(candidates);
     const texts = found.filter(({ entry }) => !entry.preventRecursion).map(toRecursionText);
     const isWaiting = [...this.#undecided].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
@@ -243,7 +243,7 @@ class Scan {
   }
 
   /** Returns the entry if it matches. Entries that match but are held back are dropped. */
-  #candidate(entry: ScanEntry, recursion: number): ActivationCandidate[] {
+  #isCandidate(entry: ScanEntry, recursion: number): ActivationCandidate[] {
     if (entry.decorators.activate) return [{ entry, reason: { kind: "decorator" }, score: 0 }];
     const effect = getTimedEffect(entry, this.#state, this.#messageCount);
     const score = this.#keys.countFoundKeys(entry);

@@ -78,8 +78,8 @@ export class KeyScan {
     const asked: { state: KeyState; isRecursed: boolean }[] = [];
     const queries: KeyQuery[] = [];
     for (const entry of entries) {
-      const known = this.#state(entry);
-      const fresh = this.#textsFor(entry).filter((text) => !known.seen.has(text));
+      const known = this.#getState(entry);
+      const fresh = this.#listTexts(entry).filter((text) => !known.seen.has(text));
       for (const text of fresh) known.seen.add(text);
       for (const isRecursed of [false, true]) {
         const texts = fresh.filter((text) => this.#recursed.has(text) === isRecursed);
@@ -99,7 +99,7 @@ export class KeyScan {
 
   /** Returns what is known about an entry. */
   getFinding(entry: ScanEntry): EntryFinding {
-    const { primary, secondary, additional, exclude } = this.#state(entry);
+    const { primary, secondary, additional, exclude } = this.#getState(entry);
     const hit = primary.find(({ isFound }) => isFound);
     return {
       key: hit?.key.text,
@@ -112,14 +112,14 @@ export class KeyScan {
 
   /** Returns the number of matched keys of an entry. */
   countFoundKeys(entry: ScanEntry): number {
-    const { primary, secondary } = this.#state(entry);
+    const { primary, secondary } = this.#getState(entry);
     const count = (states: KeyState[]) => states.filter(({ isFound }) => isFound).length;
     return count(primary) + (entry.logic === "any" || entry.logic === "all" ? count(secondary) : 0);
   }
 
   /** Records that an entry matched but its secondary keys don't allow it. */
   markHeldBack(entry: ScanEntry): void {
-    this.#state(entry).isHeldBack = true;
+    this.#getState(entry).isHeldBack = true;
   }
 
   /** Lists entries that weren't activated because of secondary keys or unusable patterns. */
@@ -133,7 +133,7 @@ export class KeyScan {
     });
   }
 
-  #state(entry: ScanEntry): EntryState {
+  #getState(entry: ScanEntry): EntryState {
     let state = this.#states.get(entry);
     if (state === undefined) {
       const states = (keys: readonly ScanKey[]) =>
@@ -158,16 +158,20 @@ export class KeyScan {
       : { ...key, text: expand(key.text, toEntryName(entry)) };
   }
 
-  #textsFor(entry: ScanEntry): number[] {
+  #listTexts(entry: ScanEntry): number[] {
     const beside = this.#sourceTexts.filter(({ source }) =>
       source === "always" || entry.sources.has(source as "always")
     );
     const recursed = entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
-    return [...this.#messages(entry.scanDepth ?? this.#defaultDepth), ...beside.map(({ text }) => text), ...recursed];
+    return [
+      ...this.#getMessages(entry.scanDepth ?? this.#defaultDepth),
+      ...beside.map(({ text }) => text),
+      ...recursed,
+    ];
   }
 
   /** Returns the newest messages as one text, newest first. */
-  #messages(depth: number): number[] {
+  #getMessages(depth: number): number[] {
     const { messages } = this.#input;
     const count = Math.min(messages.length, Math.max(0, Math.floor(depth)));
     if (count === 0) return [];

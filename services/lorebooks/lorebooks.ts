@@ -2,7 +2,7 @@
  * Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher, and
  * the parser of all supported formats.
  */
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import {
   asNumber,
@@ -124,7 +124,7 @@ export class Lorebooks {
   /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */
   async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
     const parsed = parseLorebookFile(bytes);
-    return await this.#put(uuidV7(), { name: parsed.name ?? name, book: undefined }, parsed);
+    return await this.#put(createUuidV7(), { name: parsed.name ?? name, book: undefined }, parsed);
   }
 
   /** Exports a book. @throws {AppError} `not_found` */
@@ -145,7 +145,7 @@ export class Lorebooks {
   async findBooks({ characters = [], personaId, lorebookIds = [] }: BookRequest): Promise<ChosenBooks> {
     const found: ChosenBooks = { books: [], unreadable: [] };
     const worlds = characters.map(({ world }) => world?.trim().toLowerCase()).filter(Boolean);
-    const scopeOf = ({ id, head }: ListedLorebook): LorebookScope | undefined => {
+    const getScope = ({ id, head }: ListedLorebook): LorebookScope | undefined => {
       if (lorebookIds.includes(id)) return "chat";
       if (head === undefined) return undefined;
       if (head.scope === "character" && characters.some((one) => head.characterIds.includes(one.id))) {
@@ -157,7 +157,7 @@ export class Lorebooks {
     };
     for (const listed of this.list()) {
       if (listed.head?.isEnabled === false) continue;
-      const scope = scopeOf(listed);
+      const scope = getScope(listed);
       if (scope === undefined) continue;
       const book = await this.#findReadable(listed.id);
       if (book === undefined) found.unreadable.push(listed.id);
@@ -213,7 +213,7 @@ function toFormat(name: string, book: Lorebook, format: LorebookFormat): unknown
 
 /** Dependencies of lorebooks. */
 interface LorebookServicesOptions
-  extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "titleOf" | "trash"> {
+  extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "getTitle" | "trash"> {
   trash: DocumentStoreOptions<LorebookHead>["trash"] & { register(kind: string, handler: DocumentTrash): void };
 }
 
@@ -234,7 +234,7 @@ export function openLorebooks(options: LorebookServicesOptions): LorebookService
     ...options,
     kind: KIND,
     noun: KIND,
-    titleOf: ({ name }) => name,
+    getTitle: ({ name }) => name,
   });
   options.trash.register(KIND, store);
   const keyMatcher = new WorkerKeyMatcher();
@@ -261,11 +261,11 @@ const MAX_BOOK_BYTES = 10 * 1024 * 1024;
  */
 export function parseLorebook(json: unknown): ParsedLorebook {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw cannotRead(fault);
-  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
+  if (fault !== undefined) throw createUnreadableError(fault);
+  if (!isJsonObject(json)) throw createUnreadableError("it isn't an object");
   if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
   if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
-    if (!isJsonObject(json.data.character_book)) throw cannotRead("the card carries none");
+    if (!isJsonObject(json.data.character_book)) throw createUnreadableError("the card carries none");
     const { book, name } = parseBareBook(json.data.character_book);
     return { book, name: name ?? parseName(json.data) };
   }
@@ -290,7 +290,7 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
 }
 
 function parseBareBook(json: JsonObject): ParsedLorebook {
-  if (!Array.isArray(json.entries)) throw cannotRead("it has no list of entries");
+  if (!Array.isArray(json.entries)) throw createUnreadableError("it has no list of entries");
   const entries = json.entries.filter(isJsonObject).map(parseEntry);
   return { book: checkLimits({ ...json, entries } as Lorebook), name: parseName(json) };
 }
@@ -310,9 +310,9 @@ function parseEntry(entry: JsonObject): LorebookEntry {
 }
 
 function checkLimits(book: Lorebook): Lorebook {
-  if (book.entries.length > MAX_ENTRIES) throw cannotRead(`it has more than ${MAX_ENTRIES} entries`);
+  if (book.entries.length > MAX_ENTRIES) throw createUnreadableError(`it has more than ${MAX_ENTRIES} entries`);
   const keys = book.entries.reduce((sum, entry) => sum + entry.keys.length + (entry.secondary_keys?.length ?? 0), 0);
-  if (keys > MAX_BOOK_KEYS) throw cannotRead(`it has more than ${MAX_BOOK_KEYS} keys`);
+  if (keys > MAX_BOOK_KEYS) throw createUnreadableError(`it has more than ${MAX_BOOK_KEYS} keys`);
   return book;
 }
 
@@ -320,6 +320,6 @@ function parseName({ name }: JsonObject): string | undefined {
   return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
 }
 
-function cannotRead(found: string): AppError {
+function createUnreadableError(found: string): AppError {
   return new AppError("unprocessable", `Can't read the lorebook: ${found}`);
 }

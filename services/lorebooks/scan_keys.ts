@@ -77,8 +77,8 @@ const WORD = /^(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Kh
 const IS_ASCII_WORD = Array.from({ length: 128 }, (_, code) => /\w/.test(String.fromCharCode(code)));
 
 function isAtWordBoundaries(text: string, begin: number, end: number): boolean {
-  return !(isWord(charBefore(text, begin)) && isWord(charsAfter(text, begin))) &&
-    !(isWord(charBefore(text, end)) && isWord(charsAfter(text, end)));
+  return !(isWord(getCharBefore(text, begin)) && isWord(getCharsAfter(text, begin))) &&
+    !(isWord(getCharBefore(text, end)) && isWord(getCharsAfter(text, end)));
 }
 
 function isWord(character: string): boolean {
@@ -88,11 +88,11 @@ function isWord(character: string): boolean {
   return WORD.test(character);
 }
 
-function charBefore(text: string, at: number): string {
+function getCharBefore(text: string, at: number): string {
   const isPair = at > 1 && /[\uDC00-\uDFFF]/.test(text[at - 1]!);
   return text.slice(isPair ? at - 2 : at - 1 < 0 ? 0 : at - 1, at);
 }
 
-function charsAfter(text: string, at: number): string {
+function getCharsAfter(text: string, at: number): string {
   return text.slice(at, at + 2);
 }

@@ -327,7 +327,7 @@ export class McpConnection {
       timedOut = true;
       limit.abort(new Error("timeout"));
     }, timeoutMs);
-    const failed = (why: string, cause?: unknown) =>
+    const createFailure = (why: string, cause?: unknown) =>
       new AppError("upstream_error", `The tool server "${name}" couldn't ${what}: ${why}`, { cause });
     try {
       // The SDK has a limit of its own, which must not fire first.
@@ -347,16 +347,16 @@ export class McpConnection {
           this.#options.onSessionLost();
           throw new SessionLostError(name);
         }
-        throw failed(error.code === -1 ? "its response isn't MCP" : `HTTP ${error.code}`);
+        throw createFailure(error.code === -1 ? "its response isn't MCP" : `HTTP ${error.code}`);
       }
       if (error instanceof McpError) {
-        if (error.data instanceof TransportFault) throw failed(error.data.why);
+        if (error.data instanceof TransportFault) throw createFailure(error.data.why);
         // The SDK ends pending requests after it has reported the end. Its code for that is one that servers use, too.
-        if (this.#isClosed) throw failed("the connection was closed");
+        if (this.#isClosed) throw createFailure("the connection was closed");
         const reported = error.message.replace(/^MCP error -?\d+: /, "");
         throw new ReportedError(this.#mask(reported).slice(0, 10_000));
       }
-      throw failed("its response isn't valid MCP", error);
+      throw createFailure("its response isn't valid MCP", error);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);

@@ -93,7 +93,7 @@ async function fetchOwn(
     call.timer.end();
     throw error;
   }
-  call.timer.receivedBytes();
+  call.timer.markActive();
   const { status, statusText } = response;
   if (response.body === null) {
     call.timer.release();
@@ -101,7 +101,7 @@ async function fetchOwn(
   }
   if (!response.ok) return await readError(response, call);
   const isEvents = /^\s*text\/event-stream\s*(;|$)/i.test(response.headers.get("content-type") ?? "");
-  return new Response(boundBody(response.body, call, target, isEvents), {
+  return new Response(limitBody(response.body, call, target, isEvents), {
     status,
     statusText,
     headers: response.headers,
@@ -122,7 +122,7 @@ async function readError(response: Response, call: HttpCall): Promise<Response> 
 }
 
 /** Passes a body on until it exceeds the limit. Of an event stream, each event may be as long as the limit. */
-function boundBody(
+function limitBody(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   call: HttpCall,
   target: FetchTarget,
@@ -173,13 +173,13 @@ function boundBody(
  */
 function findLastEventEnd(chunk: Uint8Array, before: [number, number]): number {
   const CR = 13, LF = 10;
-  const at = (index: number) => index < 0 ? before[index + 2] ?? 0 : chunk[index]!;
+  const isAt = (index: number) => index < 0 ? before[index + 2] ?? 0 : chunk[index]!;
   for (let index = chunk.length - 1; index >= 0; index--) {
-    const byte = at(index);
+    const byte = isAt(index);
     if (byte !== LF && byte !== CR) continue;
-    const previous = at(index - 1);
+    const previous = isAt(index - 1);
     if ((byte === LF && previous === LF) || (byte === CR && (previous === CR || previous === LF))) return index + 1;
-    if (byte === LF && previous === CR && (at(index - 2) === LF || at(index - 2) === CR)) return index + 1;
+    if (byte === LF && previous === CR && (isAt(index - 2) === LF || isAt(index - 2) === CR)) return index + 1;
   }
   return -1;
 }

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { raceAbort } from "../async/delay.ts";
-import { AppError, messageOf, traceOf } from "../errors.ts";
+import { AppError, getErrorMessage, getErrorTrace } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import type { JsonObject } from "../json/type_guards.ts";
@@ -268,11 +268,11 @@ export class ServerRuntime {
       await this.#disconnect();
       const error = thrown instanceof AppError
         ? thrown
-        : new AppError("upstream_error", `Can't connect to the tool server "${name}": ${messageOf(thrown)}`, {
+        : new AppError("upstream_error", `Can't connect to the tool server "${name}": ${getErrorMessage(thrown)}`, {
           cause: thrown,
         });
       if (!(thrown instanceof AppError) && !this.#closing.signal.aborted) {
-        log("error", "Can't connect to a tool server", { server: name, error: traceOf(thrown) });
+        log("error", "Can't connect to a tool server", { server: name, error: getErrorTrace(thrown) });
       }
       this.#fail(error, limits);
       throw error;

@@ -5,7 +5,7 @@
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
  */
 import { randomToken } from "../crypto/random.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { maskSecrets, type SignInChallenge } from "./mcp_result.ts";
 import { auth, OAuthError, refreshAuthorization } from "./sdk.ts";
 import type { OAuthClientInformationMixed, OAuthClientProvider, OAuthDiscoveryState, OAuthTokens } from "./sdk.ts";
@@ -212,6 +212,6 @@ class SignInProvider implements OAuthClientProvider {
 /** Authorization servers repeat in their errors what they were sent. */
 function toSignInError(name: string, error: unknown, secrets: readonly string[]): unknown {
   if (error instanceof AppError || (error instanceof DOMException && error.name === "AbortError")) return error;
-  const reason = maskSecrets(messageOf(error), secrets).slice(0, 500);
+  const reason = maskSecrets(getErrorMessage(error), secrets).slice(0, 500);
   return new AppError("upstream_error", `Can't sign in to "${name}": ${reason}`, { cause: error });
 }

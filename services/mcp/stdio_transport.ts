@@ -67,7 +67,7 @@ export class StdioTransport implements Transport {
     }
     await Deno.mkdir(folder, { recursive: true });
     if (this.#isClosed) throw new AppError("not_available", `Stopped "${command}" before it started`);
-    const child = startPiped({ program, args, env: { ...minimalEnv(ownPath), ...env }, folder });
+    const child = startPiped({ program, args, env: { ...createEnv(ownPath), ...env }, folder });
     this.#process = child;
     void this.#readErrors(child);
     void this.#read(child).then(() => child.ended).then((end) => this.#onEnd(end));
@@ -218,7 +218,7 @@ function parseMessage(line: string): JSONRPCMessage | undefined {
  * The variables that a program gets without being given them: where programs are found, because launchers such as npx start
  * others, and what Windows needs to start any.
  */
-function minimalEnv(path: string): Record<string, string> {
+function createEnv(path: string): Record<string, string> {
   const names = Deno.build.os === "windows" ? ["SystemRoot", "PATHEXT", "ComSpec"] : [];
   const found = names.flatMap((name) => {
     const value = Deno.env.get(name);

@@ -272,7 +272,7 @@ function parseServer(name: string, server: JsonObject): ListedServer | SkippedSe
     : { command: asString(server.command), args: server.args, env: server.env };
   const url = asString(server.url) ?? asString(server.serverUrl) ?? asString(server.httpUrl);
   const placeholders = new Set<string>();
-  const cleaned = (values: unknown) => {
+  const cleanName = (values: unknown) => {
     const found: Record<string, string> = {};
     for (const [key, value] of Object.entries(asObject(values))) {
       if (typeof value === "object") continue;
@@ -287,8 +287,8 @@ function parseServer(name: string, server: JsonObject): ListedServer | SkippedSe
   if (program.command) {
     const args = asArray(program.args).map(String);
     for (const arg of args) arg.match(PLACEHOLDER)?.forEach((one) => placeholders.add(one));
-    input = { name, transport: "stdio", command: program.command, args, env: cleaned(program.env) };
-  } else if (url) input = { name, transport: "http", url, headers: cleaned(server.headers) };
+    input = { name, transport: "stdio", command: program.command, args, env: cleanName(program.env) };
+  } else if (url) input = { name, transport: "http", url, headers: cleanName(server.headers) };
   else return undefined;
   return {
     name,

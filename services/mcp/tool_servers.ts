@@ -1,6 +1,6 @@
 /** The store of tool servers: one sealed document with what the owner entered, one with permissions and the sign-in. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
@@ -112,7 +112,7 @@ export class ToolServers {
 
   /** As `findContent`. @throws {AppError} `not_found`; `conflict` if it is unreadable */
   getContent(id: string): ToolServerContent {
-    return this.#servers.content(id);
+    return this.#servers.getContent(id);
   }
 
   /**
@@ -126,7 +126,7 @@ export class ToolServers {
     input: ToolServerInput,
     { expectedVersion, isImport = false }: PutOptions = {},
   ): Promise<{ server: ToolServer; isNew: boolean }> {
-    const known = id ?? uuidV7();
+    const known = id ?? createUuidV7();
     let isOther = false;
     const { record, isNew } = await this.#servers.put(known, (stored) => {
       const content = parseToolServer(known, input, stored);

@@ -103,7 +103,7 @@ export class Memories {
   }
 
   /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
-  async versions(id: string): Promise<MemoryVersion[]> {
+  async listVersions(id: string): Promise<MemoryVersion[]> {
     const { body } = await this.#store.get(id);
     return body.versions.filter((version) => this.#isCurrent(version)).reverse();
   }
@@ -149,14 +149,14 @@ const TITLE_LENGTH = 100;
 
 /** Opens the notes. */
 function openNotes(
-  options: Omit<DocumentStoreOptions<MemoryFields>, "kind" | "noun" | "titleOf" | "trash"> & {
+  options: Omit<DocumentStoreOptions<MemoryFields>, "kind" | "noun" | "getTitle" | "trash"> & {
     trash: DocumentStoreOptions<MemoryFields>["trash"] & {
       register(kind: string, handler: Pick<Store, "restore" | "purge">): void;
     };
   },
 ): Memories {
-  const titleOf = ({ text }: MemoryFields) => text.replace(/\s+/g, " ").slice(0, TITLE_LENGTH);
-  const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", titleOf });
+  const getTitle = ({ text }: MemoryFields) => text.replace(/\s+/g, " ").slice(0, TITLE_LENGTH);
+  const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", getTitle });
   options.trash.register(KIND, store);
   return new Memories({ store, now: options.now });
 }
@@ -201,14 +201,14 @@ export function openMemories(deps: MemoryDeps): MemoryServices {
       ...options,
       kind: "memory_proposal",
       noun: "proposal",
-      titleOf: ({ text }) => text,
+      getTitle: ({ text }) => text,
     }),
   });
   const readMarks = new DocumentStore<ReadPosition, null>({
     ...options,
     kind: "memory_read",
     noun: "mark",
-    titleOf: ({ messageId }) => messageId,
+    getTitle: ({ messageId }) => messageId,
   });
   return { memories, proposals, readMarks, use };
 }

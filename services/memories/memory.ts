@@ -56,7 +56,7 @@ export const MAX_FOLDER = 1_000;
 export const EVERYTHING: MemoryScope = { kind: "everything" };
 
 /** Returns whether a note is sent in a chat. */
-export function appliesTo({ kind, id, personaId }: MemoryScope, chat: MemoryChat): boolean {
+export function isFor({ kind, id, personaId }: MemoryScope, chat: MemoryChat): boolean {
   switch (kind) {
     case "everything":
       return true;
@@ -200,7 +200,7 @@ const LINE_TOKENS = 2;
  * @param budget Tokens for all notes together.
  */
 export function chooseMemories(all: readonly UsableMemory[], chat: MemoryChat, budget: number): MemoryChoice {
-  const wanted = all.filter(({ fields }) => appliesTo(fields.scope, chat)).sort((a, b) =>
+  const wanted = all.filter(({ fields }) => isFor(fields.scope, chat)).sort((a, b) =>
     Number(b.fields.pinned) - Number(a.fields.pinned) ||
     rankScope(a.fields.scope) - rankScope(b.fields.scope) ||
     b.usedAtMs - a.usedAtMs || compareAge(a, b)

@@ -93,7 +93,7 @@ export class MemoryProposals {
 
   /** Lists the proposals that wait, newest first. */
   list(): Proposal[] {
-    return this.#all("open").map(({ id, createdAtMs, head: { text, scope, source, replaces } }) => ({
+    return this.#listAll("open").map(({ id, createdAtMs, head: { text, scope, source, replaces } }) => ({
       id,
       createdAtMs,
       text,
@@ -131,9 +131,9 @@ export class MemoryProposals {
         await this.#confirm(known.map(({ id }) => id));
         return "known";
       }
-      const open = this.#all("open");
+      const open = this.#listAll("open");
       if (open.some(({ head }) => isSameStatement(head.text, text))) return "known";
-      const decided = [...this.#all("dismissed"), ...this.#all("accepted")];
+      const decided = [...this.#listAll("dismissed"), ...this.#listAll("accepted")];
       if (decided.some(({ head }) => isSameStatement(head.text, text))) return "decided";
       if (open.length >= MAX_OPEN) return "full";
       const isReplacing = input.replaces !== undefined && this.#deps.memories.find(input.replaces) !== undefined;
@@ -178,7 +178,7 @@ export class MemoryProposals {
   /** Forgets the proposals from a chat that is deleted or shall not be learned from. Decisions stay. */
   withdraw(conversationId: string): Promise<void> {
     return this.#lock.run(async () => {
-      for (const { id, head } of this.#all("open")) {
+      for (const { id, head } of this.#listAll("open")) {
         if (head.source?.conversationId === conversationId) await this.#deps.store.delete(id);
       }
     });
@@ -196,7 +196,7 @@ export class MemoryProposals {
     return (await use.change((before) => ({ ...before, sinceMs: now() }))).content.sinceMs ?? undefined;
   }
 
-  #all(state: ProposalState) {
+  #listAll(state: ProposalState) {
     return this.#deps.store.list().flatMap(({ head, ...frame }) => head?.state === state ? [{ ...frame, head }] : []);
   }
 
@@ -211,7 +211,9 @@ export class MemoryProposals {
   }
 
   async #forgetOldest(): Promise<void> {
-    const decided = [...this.#all("dismissed"), ...this.#all("accepted")].sort((a, b) => b.updatedAtMs - a.updatedAtMs);
+    const decided = [...this.#listAll("dismissed"), ...this.#listAll("accepted")].sort((a, b) =>
+      b.updatedAtMs - a.updatedAtMs
+    );
     for (const { id } of decided.slice(MAX_DECIDED)) await this.#deps.store.delete(id);
   }
 }

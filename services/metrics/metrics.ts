@@ -1,6 +1,6 @@
 /** What `GET /metrics` reports about the server. It has no content, no names and no ids. */
 import { isEnd, type JobSnapshot } from "../jobs/job_store.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 // Counters, gauges and histograms, and their text for Prometheus.
@@ -24,7 +24,7 @@ interface MetricFamily {
   /** One sentence without a period. */
   help: string;
   type: "counter" | "gauge" | "histogram";
-  samples(): Iterable<Sample>;
+  listSamples(): Iterable<Sample>;
 }
 
 /** Content type of the text. */
@@ -35,7 +35,7 @@ export function formatFamilies(families: Iterable<MetricFamily>): string {
   const lines: string[] = [];
   for (const family of families) {
     const { name, help, type } = family;
-    const own = [...family.samples()].map(({ ending = "", labels, value }) =>
+    const own = [...family.listSamples()].map(({ ending = "", labels, value }) =>
       `${name}${ending}${formatLabels(labels)} ${formatNumber(value)}`
     );
     if (own.length === 0) continue;
@@ -74,7 +74,7 @@ export class Counter implements MetricFamily {
     else entry.value += by;
   }
 
-  samples(): Iterable<Sample> {
+  listSamples(): Iterable<Sample> {
     return this.#values.values();
   }
 }
@@ -83,7 +83,7 @@ export class Counter implements MetricFamily {
 export class Gauge implements MetricFamily {
   readonly type = "gauge";
 
-  constructor(readonly name: string, readonly help: string, readonly samples: () => Iterable<Sample>) {}
+  constructor(readonly name: string, readonly help: string, readonly listSamples: () => Iterable<Sample>) {}
 }
 
 interface Distribution {
@@ -113,7 +113,7 @@ export class Histogram implements MetricFamily {
     entry.sum += value;
   }
 
-  *samples(): Generator<Sample> {
+  *listSamples(): Generator<Sample> {
     for (const { labels, counts, sum } of this.#distributions.values()) {
       let count = 0;
       for (const [index, own] of counts.entries()) {
@@ -208,7 +208,7 @@ export class Metrics {
   /** Returns all metrics as text. Never walks the data folder: its sizes are measured in the background and cached. */
   async render(): Promise<string> {
     this.#refreshSizes();
-    const databaseBytes = await sizeOf(this.#deps.databasePath);
+    const databaseBytes = await measureFile(this.#deps.databasePath);
     const one = (value: number) => [{ labels: {}, value }];
     const { version, jobs, now } = this.#deps;
     const list = jobs.list();
@@ -228,7 +228,7 @@ export class Metrics {
       new Gauge(
         "parlor_jobs_wait_seconds",
         "How long the oldest waiting task of a kind has waited",
-        () => longestWaits(list, now()),
+        () => listLongestWaits(list, now()),
       ),
       this.#delays,
       new Gauge("parlor_database_bytes", "Size of the database with its log", () => one(databaseBytes)),
@@ -252,12 +252,12 @@ export class Metrics {
     this.#measuring = this.#deps.measureData().then((values) => {
       this.#sizes = { values, atMs: nowMs };
     }, (error) => {
-      this.#deps.log("warn", "Can't measure the data for /metrics", { error: messageOf(error) });
+      this.#deps.log("warn", "Can't measure the data for /metrics", { error: getErrorMessage(error) });
     }).finally(() => this.#measuring = undefined);
   }
 }
 
-async function sizeOf(databasePath: string): Promise<number> {
+async function measureFile(databasePath: string): Promise<number> {
   const sizes = ["", "-wal"].map((ending) => Deno.stat(databasePath + ending).then(({ size }) => size, () => 0));
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
@@ -273,7 +273,7 @@ function countJobs(jobs: JobSnapshot[]) {
   return counts.values();
 }
 
-function longestWaits(jobs: JobSnapshot[], nowMs: number) {
+function listLongestWaits(jobs: JobSnapshot[], nowMs: number) {
   const waits = new Map<string, number>();
   for (const { kind, state, createdAtMs } of jobs) {
     if (isEnd(state)) continue;

@@ -1,5 +1,5 @@
 /** Client of the model hub: search, the files of a repository, URLs of files, error responses (docs/protocols/models.md). */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { ModelFormat } from "./local/models_folder.ts";
 import { asArray, asObject } from "../json/type_guards.ts";
@@ -144,7 +144,9 @@ export class Hub {
       }
       return token;
     } catch (cause) {
-      throw new AppError("not_available", `Can't read hub_token_file "${tokenFile}": ${messageOf(cause)}`, { cause });
+      throw new AppError("not_available", `Can't read hub_token_file "${tokenFile}": ${getErrorMessage(cause)}`, {
+        cause,
+      });
     }
   }
 
@@ -162,8 +164,8 @@ export class Hub {
     });
     if (!response.ok) {
       await response.body?.cancel();
-      const header = (name: string) => response.headers.get(name) ?? undefined;
-      throw createHubError({ status: response.status, header }, what, page, "authorization" in authorization);
+      const getHeader = (name: string) => response.headers.get(name) ?? undefined;
+      throw createHubError({ status: response.status, getHeader }, what, page, "authorization" in authorization);
     }
     let body: unknown;
     try {
@@ -256,7 +258,7 @@ function toLicense(item: Record<string, unknown>): string | null {
 /** An error response of the hub. */
 export interface HubErrorResponse {
   status: number;
-  header(name: string): string | undefined;
+  getHeader(name: string): string | undefined;
 }
 
 /** Statuses after which the same request may succeed later. */
@@ -272,9 +274,9 @@ export function isTemporary(status: number): boolean {
  *
  * Every response has a `RateLimit` header with the end of the window. It matters only if the limit is reached.
  */
-export function parseHubRetryAfter({ status, header }: HubErrorResponse): number | undefined {
-  const reset = status === 429 ? /(?:^|;)\s*t=(\d{1,6})/.exec(header("ratelimit") ?? "")?.[1] : undefined;
-  const retry = /^\s*(\d{1,6})\s*$/.exec(header("retry-after") ?? "")?.[1];
+export function parseHubRetryAfter({ status, getHeader }: HubErrorResponse): number | undefined {
+  const reset = status === 429 ? /(?:^|;)\s*t=(\d{1,6})/.exec(getHeader("ratelimit") ?? "")?.[1] : undefined;
+  const retry = /^\s*(\d{1,6})\s*$/.exec(getHeader("retry-after") ?? "")?.[1];
   const seconds = reset ?? retry;
   return seconds === undefined ? undefined : Number(seconds);
 }
@@ -287,9 +289,9 @@ export function parseHubRetryAfter({ status, header }: HubErrorResponse): number
  * @param hasToken True if a token was sent.
  */
 export function createHubError(response: HubErrorResponse, what: string, page: string, hasToken: boolean): AppError {
-  const { status, header } = response;
-  const code = header("x-error-code");
-  const message = header("x-error-message") ?? "";
+  const { status, getHeader } = response;
+  const code = getHeader("x-error-code");
+  const message = getHeader("x-error-message") ?? "";
   const tried = `Can't get ${what} from the model hub`;
   const setToken = "save a token of your account to a file and set hub_token_file";
   if (code === "GatedRepo") {

@@ -104,7 +104,7 @@ export class Models {
   }
 
   /** Lists what a repository offers in a format. @throws {AppError} `invalid_request`, and as `Hub.repo` */
-  async files(repo: string, format: ModelFormat, signal: AbortSignal): Promise<RepoListing> {
+  async listFiles(repo: string, format: ModelFormat, signal: AbortSignal): Promise<RepoListing> {
     const found = await this.#hub.getRepo(parseRepo(repo), signal);
     const { revision, isGated, license } = found;
     const hasCode = format === "mlx" && found.files.some(({ path }) => path.endsWith(".py"));

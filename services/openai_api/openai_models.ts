@@ -3,7 +3,7 @@
  * `character:<id or slug>` and `connection:<id>/<model>`.
  */
 import type { Characters } from "../characters/characters.ts";
-import { AppError, undefinedOn } from "../errors.ts";
+import { AppError, ignoreErrors } from "../errors.ts";
 import type { Connection, Connections } from "../llm/connections/connections.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
@@ -141,7 +141,7 @@ export class OpenAiModels {
   /** Finds a character by its id, or by the slug of its name if only one has it. */
   async #findCharacter(name: string, idOrSlug: string): Promise<string> {
     const found = isId(idOrSlug)
-      ? await this.#deps.characters.get(idOrSlug).catch(undefinedOn("not_found"))
+      ? await this.#deps.characters.get(idOrSlug).catch(ignoreErrors("not_found"))
       : undefined;
     if (found !== undefined) return found.character.id;
     const slug = toSlug(idOrSlug);

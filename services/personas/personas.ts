@@ -7,17 +7,17 @@ import { type Card, serializeCard, toV2 } from "../characters/card/card.ts";
 import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import {
-  fileError,
-  fileExists,
+  isExistingFile,
   readPlainFile,
   removeFile,
   statPlainFile,
+  toFileError,
   writeFileAtomic,
 } from "../storage/atomic_file.ts";
 import { replaceImage } from "../characters/png/png_assets.ts";
 import { embedCard } from "../characters/png/png_card.ts";
 import { isPng } from "../attachments/images/png.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import { sortByName } from "../json/text.ts";
@@ -50,7 +50,7 @@ export interface PersonaDeps {
   folder: string;
   /** `<datadir>/trash` */
   trashFolder: string;
-  trash: { put(kind: string, title: string, record: unknown): Statement; changed(): void };
+  trash: { put(kind: string, title: string, record: unknown): Statement; publishChange(): void };
   /** For the purpose "trash". */
   sealer: PurposeSealer;
   images: {
@@ -90,7 +90,7 @@ export class Personas {
   /** Lists all personas by name. Files without a readable card are skipped. */
   async list(): Promise<Persona[]> {
     const found: Persona[] = [];
-    const files = await this.#files();
+    const files = await this.#listFiles();
     for (const path of this.#known.keys()) if (![...files.values()].includes(path)) this.#known.delete(path);
     for (const [id, path] of files) {
       const info = await statPlainFile(path);
@@ -132,8 +132,8 @@ export class Personas {
     given: { name: string; description?: string },
     expected?: ExpectedVersion,
   ): Promise<ReadPersona & { isNew: boolean }> {
-    return this.#inTurn(id, async () => {
-      const before = await this.#stored(id);
+    return this.#lock(id, async () => {
+      const before = await this.#findStored(id);
       assertExpected(`persona "${id}"`, expected, before?.version);
       const description = given.description ?? before?.persona.description ?? "";
       const card = toPersonaCard({ name: given.name, description }, before?.card);
@@ -161,8 +161,8 @@ export class Personas {
     const card = convertToPersonaCard(given, options);
     const picture = avatarPng ?? avatarImage;
     const png = picture && await this.#asPng(picture);
-    const id = uuidV7();
-    return await this.#inTurn(id, () => this.#create(id, card, png));
+    const id = createUuidV7();
+    return await this.#lock(id, () => this.#create(id, card, png));
   }
 
   /** Returns the file of a persona. @throws {AppError} `not_found`, `unprocessable` */
@@ -173,7 +173,7 @@ export class Personas {
   }
 
   /** Returns the image as PNG, which also contains the card. @throws {AppError} `not_found` */
-  async avatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
+  async getAvatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes } = await this.#get(id);
     if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no picture`);
     return bytes;
@@ -188,7 +188,7 @@ export class Personas {
   async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: ExpectedVersion): Promise<ReadPersona> {
     await this.#get(id);
     const png = await this.#asPng(image);
-    return await this.#inTurn(id, async () => {
+    return await this.#lock(id, async () => {
       const before = await this.#get(id);
       assertExpected(`persona "${id}"`, expected, before.version);
       const picture = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
@@ -201,13 +201,13 @@ export class Personas {
   }
 
   /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
-  async versions(id: string): Promise<Version[]> {
+  async listVersions(id: string): Promise<Version[]> {
     await this.#get(id);
     return await this.#deps.versions.list(toResource(id));
   }
 
   /** Returns text and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
-  async version(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
+  async getVersion(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
     await this.#get(id);
     const { name, bytes } = await this.#readVersion(id, n);
     return { ...getPersonaText(parseCardFile(name, bytes)), png: isPng(bytes) ? bytes : undefined };
@@ -216,8 +216,8 @@ export class Personas {
   /**
    * Returns the image of an earlier version. @param widthPx Resizes it to this width. @throws {AppError} `not_found`
    */
-  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { png } = await this.version(id, n);
+  async getVersionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { png } = await this.getVersion(id, n);
     if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no picture`);
     return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
   }
@@ -228,7 +228,7 @@ export class Personas {
    * @throws {AppError} `not_found`, `revision_mismatch`
    */
   restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadPersona> {
-    return this.#inTurn(id, async () => {
+    return this.#lock(id, async () => {
       const before = await this.#get(id);
       assertExpected(`persona "${id}"`, expected, before.version);
       const { name, bytes } = await this.#readVersion(id, n);
@@ -240,12 +240,12 @@ export class Personas {
 
   /** Moves a persona to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
-    return this.#inTurn(id, async () => {
+    return this.#lock(id, async () => {
       const { db, trash, versions, sealer, events } = this.#deps;
       const { path, version, persona, bytes } = await this.#get(id);
       assertExpected(`persona "${id}"`, expected, version);
-      const record: TrashRecord = { id, fileName: basename(path), sealedName: uuidV7() };
-      const sealed = this.#sealed(record);
+      const record: TrashRecord = { id, fileName: basename(path), sealedName: createUuidV7() };
+      const sealed = this.#getSealedFile(record);
       await writeSealedFile(sealer, sealed, ReadableStream.from([bytes]));
       try {
         await db.write([trash.put("persona", persona.name, record)]);
@@ -256,20 +256,20 @@ export class Personas {
       await removeFile(path);
       await versions.moveToTrash(toResource(id), record.sealedName);
       events.publish({ kind: "persona", id });
-      trash.changed();
+      trash.publishChange();
     });
   }
 
   /** Restores a persona from the trash. @throws {AppError} `conflict` if its id is taken */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const record = value as TrashRecord;
-    return this.#inTurn(record.id, async () => {
+    return this.#lock(record.id, async () => {
       const { db, versions, sealer, folder, events } = this.#deps;
       const path = join(folder, record.fileName);
-      if ((await this.#files()).has(record.id) || await fileExists(path)) {
+      if ((await this.#listFiles()).has(record.id) || await isExistingFile(path)) {
         throw new AppError("conflict", `There is a persona "${record.id}" again`);
       }
-      const sealed = this.#sealed(record);
+      const sealed = this.#getSealedFile(record);
       const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
       await writeFileAtomic(path, new Uint8Array(await new Blob(pieces).arrayBuffer()));
       await db.write([takeOut]);
@@ -282,12 +282,12 @@ export class Personas {
   /** Deletes a persona in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     await this.#deps.db.write([takeOut]);
-    await removeFile(this.#sealed(value as TrashRecord).path);
+    await removeFile(this.#getSealedFile(value as TrashRecord).path);
     await this.#deps.versions.purge("personas", (value as TrashRecord).sealedName);
   }
 
   /** Maps ids to files. A PNG takes precedence over a JSON file of the same name. */
-  async #files(): Promise<Map<string, string>> {
+  async #listFiles(): Promise<Map<string, string>> {
     const { folder } = this.#deps;
     const files = new Map<string, string>();
     try {
@@ -298,18 +298,18 @@ export class Personas {
         if (ending!.toLowerCase() === "png" || !files.has(id)) files.set(id, join(folder, name));
       }
     } catch (cause) {
-      throw fileError(`Can't look through "${folder}"`, cause);
+      throw toFileError(`Can't look through "${folder}"`, cause);
     }
     return files;
   }
 
-  async #stored(id: string): Promise<OpenPersona | undefined> {
-    const path = (await this.#files()).get(id);
+  async #findStored(id: string): Promise<OpenPersona | undefined> {
+    const path = (await this.#listFiles()).get(id);
     return path === undefined ? undefined : await this.#open(id, path);
   }
 
   async #get(id: string): Promise<OpenPersona> {
-    const found = await this.#stored(id);
+    const found = await this.#findStored(id);
     if (found === undefined) throw new AppError("not_found", `There is no persona "${id}"`);
     return found;
   }
@@ -332,13 +332,15 @@ export class Personas {
 
   async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadPersona> {
     const { folder } = this.#deps;
-    for (const other of (await this.#files()).keys()) {
+    for (const other of (await this.#listFiles()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
         throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
       }
     }
     const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
-    if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": something else has that name`);
+    if (await isExistingFile(path)) {
+      throw new AppError("conflict", `Can't write "${path}": something else has that name`);
+    }
     return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));
   }
 
@@ -359,12 +361,12 @@ export class Personas {
     return await this.#deps.versions.replace(toResource(id), { cause, parts, touched: [path, target] }, async () => {
       await writeFileAtomic(target, content);
       if (target !== path) await removeFile(path);
-      return await this.#written(id);
+      return await this.#afterWrite(id);
     });
   }
 
   async #readVersion(id: string, n: number): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
-    for (const [name, path] of await this.#deps.versions.parts(toResource(id), n)) {
+    for (const [name, path] of await this.#deps.versions.listParts(toResource(id), n)) {
       const file = await readPlainFile(path);
       if (file !== undefined) return { name, bytes: file.bytes };
     }
@@ -373,20 +375,20 @@ export class Personas {
 
   async #write(id: string, path: string, bytes: Uint8Array<ArrayBuffer>): Promise<ReadPersona> {
     await writeFileAtomic(path, bytes);
-    return await this.#written(id);
+    return await this.#afterWrite(id);
   }
 
-  async #written(id: string): Promise<ReadPersona> {
+  async #afterWrite(id: string): Promise<ReadPersona> {
     this.#deps.events.publish({ kind: "persona", id });
     const { persona, version } = await this.#get(id);
     return { persona, version };
   }
 
-  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+  #lock<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(id.toLowerCase(), work);
   }
 
-  #sealed({ sealedName }: TrashRecord) {
+  #getSealedFile({ sealedName }: TrashRecord) {
     return {
       path: join(this.#deps.trashFolder, sealedName),
       aad: { table: "trash", id: sealedName, field: "persona", version: 1 },

@@ -303,23 +303,23 @@ function toBlock(prompt: PresetPrompt): PresetBlock {
 }
 
 function readTexts(rest: Record<string, unknown>): PresetTexts {
-  const text = (field: string): string => {
+  const toText = (field: string): string => {
     const own = isJsonObject(rest) ? rest[field] : undefined;
     return typeof own === "string" ? own : String(BUILTIN_PRESET.rest[field] ?? "");
   };
   return {
-    impersonation: text("impersonation_prompt"),
-    newChat: text("new_chat_prompt"),
-    newGroupChat: text("new_group_chat_prompt"),
-    newExampleChat: text("new_example_chat_prompt"),
-    continueNudge: text("continue_nudge_prompt"),
-    groupNudge: text("group_nudge_prompt"),
-    lorebookFormat: text("wi_format"),
-    scenarioFormat: text("scenario_format"),
-    personalityFormat: text("personality_format"),
-    assistantPrefill: text("assistant_prefill"),
-    impersonationPrefill: text("assistant_impersonation"),
-    sendIfEmpty: text("send_if_empty"),
-    continuePostfix: text("continue_postfix"),
+    impersonation: toText("impersonation_prompt"),
+    newChat: toText("new_chat_prompt"),
+    newGroupChat: toText("new_group_chat_prompt"),
+    newExampleChat: toText("new_example_chat_prompt"),
+    continueNudge: toText("continue_nudge_prompt"),
+    groupNudge: toText("group_nudge_prompt"),
+    lorebookFormat: toText("wi_format"),
+    scenarioFormat: toText("scenario_format"),
+    personalityFormat: toText("personality_format"),
+    assistantPrefill: toText("assistant_prefill"),
+    impersonationPrefill: toText("assistant_impersonation"),
+    sendIfEmpty: toText("send_if_empty"),
+    continuePostfix: toText("continue_postfix"),
   };
 }

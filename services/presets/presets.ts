@@ -1,5 +1,5 @@
 /** Stored presets and the built-in one, and which of them applies to a chat. */
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { findJsonFault } from "../json/type_guards.ts";
 import {
@@ -48,7 +48,7 @@ export interface PresetChoice {
 export interface PresetDeps {
   store: DocumentStore<PresetHead, PresetDocument>;
   /** The preset of the settings, used if no other applies. */
-  chosenId(): string | null;
+  getChosenId(): string | null;
 }
 
 const DEFAULT_NAME = "Preset";
@@ -110,7 +110,7 @@ export class Presets {
    */
   async import(bytes: Uint8Array, name?: string): Promise<StoredPreset> {
     const parsed = parsePresetFile(bytes);
-    return await this.put(uuidV7(), { name: parsed.name ?? name, preset: parsed.preset });
+    return await this.put(createUuidV7(), { name: parsed.name ?? name, preset: parsed.preset });
   }
 
   /** Exports a preset as a SillyTavern file. @throws {AppError} `not_found` */
@@ -135,7 +135,7 @@ export class Presets {
    *   prompt
    */
   async resolve({ conversationPresetId, model }: PresetChoice): Promise<Preset> {
-    const candidates = [conversationPresetId, model && this.#forModel(model), this.#deps.chosenId()];
+    const candidates = [conversationPresetId, model && this.#chooseForModel(model), this.#deps.getChosenId()];
     for (const id of candidates) {
       if (!id || id === BUILTIN_PRESET_ID && id !== conversationPresetId) continue;
       const found = id === BUILTIN_PRESET_ID ? BUILTIN : await this.#deps.store.find(id);
@@ -145,7 +145,7 @@ export class Presets {
   }
 
   /** The best match has the most literal characters; among equals, the newest wins. */
-  #forModel(model: string): string | undefined {
+  #chooseForModel(model: string): string | undefined {
     let best: { id: string; closeness: number } | undefined;
     for (const { id, head } of this.#deps.store.list()) {
       for (const pattern of head?.models ?? []) {
@@ -201,22 +201,22 @@ function refuseBuiltin(id: string): void {
 
 const KIND = "preset";
 
-/** Opens the preset store. @param options.chosenId Returns the preset id of the settings. */
+/** Opens the preset store. @param options.getChosenId Returns the preset id of the settings. */
 export function openPresets(
-  options: Omit<DocumentStoreOptions<PresetHead>, "kind" | "noun" | "titleOf" | "trash"> & {
+  options: Omit<DocumentStoreOptions<PresetHead>, "kind" | "noun" | "getTitle" | "trash"> & {
     trash: DocumentStoreOptions<PresetHead>["trash"] & {
       register(kind: string, handler: Pick<DocumentStore<PresetHead, PresetDocument>, "restore" | "purge">): void;
     };
-    chosenId(): string | null;
+    getChosenId(): string | null;
   },
 ): Presets {
-  const { chosenId, ...rest } = options;
+  const { getChosenId, ...rest } = options;
   const store = new DocumentStore<PresetHead, PresetDocument>({
     ...rest,
     kind: KIND,
     noun: KIND,
-    titleOf: ({ name }) => name,
+    getTitle: ({ name }) => name,
   });
   options.trash.register(KIND, store);
-  return new Presets({ store, chosenId });
+  return new Presets({ store, getChosenId });
 }

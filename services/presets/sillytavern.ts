@@ -73,8 +73,8 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
 /** Parses the JSON of a preset file. @throws {AppError} `unprocessable` */
 export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw cannotRead(fault);
-  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
+  if (fault !== undefined) throw createUnreadableError(fault);
+  if (!isJsonObject(json)) throw createUnreadableError("it isn't an object");
   const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;
   const dialect = isChat ? "chat_completion" : "text_completion";
   const sampler: Sampler = {};
@@ -93,7 +93,7 @@ export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const extraBody = isJsonObject(json.extra_body) ? json.extra_body : undefined;
   if (extraBody !== undefined) delete rest.extra_body;
   if (Object.keys(sampler).length === 0 && prompts.length === 0) {
-    throw cannotRead("it has neither samplers nor prompts");
+    throw createUnreadableError("it has neither samplers nor prompts");
   }
   return { sampler, prompts, prompt_order: orders, rest, dialect, ...(extraBody && { extra_body: extraBody }) };
 }
@@ -116,13 +116,13 @@ export function toSillyTavernPreset(preset: PresetDocument): JsonObject {
 /** A list that doesn't consist of prompts stays in `rest`, so that nothing is lost. */
 function parsePrompts(value: unknown): { prompts: PresetPrompt[]; isTaken: boolean } {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isPrompt)) return { prompts: [], isTaken: false };
-  if (value.length > MAX_PROMPTS) throw cannotRead(`it has more than ${MAX_PROMPTS} prompts`);
+  if (value.length > MAX_PROMPTS) throw createUnreadableError(`it has more than ${MAX_PROMPTS} prompts`);
   return { prompts: value, isTaken: true };
 }
 
 function parseOrders(value: unknown): { orders: PresetOrder[]; isTaken: boolean } {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isOrder)) return { orders: [], isTaken: false };
-  if (value.length > MAX_ORDERS) throw cannotRead(`it has more than ${MAX_ORDERS} orders of prompts`);
+  if (value.length > MAX_ORDERS) throw createUnreadableError(`it has more than ${MAX_ORDERS} orders of prompts`);
   return { orders: value, isTaken: true };
 }
 
@@ -158,6 +158,6 @@ const NEUTRAL: Record<string, number> = {
   xtc_probability: 0,
 };
 
-function cannotRead(found: string): AppError {
+function createUnreadableError(found: string): AppError {
   return new AppError("unprocessable", `Can't read the preset: ${found}`);
 }

@@ -1,5 +1,5 @@
 /** Events that would end the process: uncaught errors, and the hangup of its terminal. */
-import { traceOf } from "../errors.ts";
+import { getErrorTrace } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Log } from "../log.ts";
 export function containDefects(log: Log, scope: Pick<EventTarget, "addEventListener"> = globalThis): void {
   const contain = (event: Event, thrown: unknown) => {
     event.preventDefault();
-    log("error", "Uncaught error", { error: traceOf(thrown) });
+    log("error", "Uncaught error", { error: getErrorTrace(thrown) });
   };
   scope.addEventListener("unhandledrejection", (event) => contain(event, (event as PromiseRejectionEvent).reason));
   scope.addEventListener("error", (event) => contain(event, (event as ErrorEvent).error));

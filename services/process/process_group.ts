@@ -3,7 +3,7 @@
  * one that is spoken to over its standard input and output and ends with Parlor, whatever ends Parlor.
  */
 import { spawn } from "node:child_process";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Readable, Writable } from "node:stream";
 
 /** What to run. */
@@ -48,17 +48,17 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
     failure ??= { reason };
     killGroup(child.pid);
   };
-  const broke = (what: string) => stop(new AppError("unprocessable", `Stopped "${program}": ${what}`));
-  const leave = () => stop(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
-  const timer = setTimeout(() => broke(`not finished after ${options.timeoutMs} ms`), options.timeoutMs);
+  const onBroken = (what: string) => stop(new AppError("unprocessable", `Stopped "${program}": ${what}`));
+  const onAbort = () => stop(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(() => onBroken(`not finished after ${options.timeoutMs} ms`), options.timeoutMs);
   let isMeasuring = false;
   const watch = setInterval(async () => {
     if (isMeasuring) return;
     isMeasuring = true;
-    const bytes = await folderBytes(folder);
+    const bytes = await measureFolder(folder);
     isMeasuring = false;
-    if (bytes > options.maxFolderBytes) broke(`it wrote more than ${options.maxFolderBytes} bytes`);
+    if (bytes > options.maxFolderBytes) onBroken(`it wrote more than ${options.maxFolderBytes} bytes`);
   }, WATCH_INTERVAL_MS);
   try {
     const output = { bytes: 0, stdout: "", stderr: "" };
@@ -66,8 +66,10 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
       child[name].setEncoding("utf8");
       child[name].on("data", (text: string) => {
         output.bytes += text.length;
-        if (output.bytes > options.maxOutputBytes) return broke(`it printed more than ${options.maxOutputBytes} bytes`);
-        const lines = name === "stdout" ? (lastLineOf(output.stdout) + text).split("\n").slice(0, -1) : [];
+        if (output.bytes > options.maxOutputBytes) {
+          return onBroken(`it printed more than ${options.maxOutputBytes} bytes`);
+        }
+        const lines = name === "stdout" ? (getLastLine(output.stdout) + text).split("\n").slice(0, -1) : [];
         output[name] += text;
         for (const line of lines) options.onLine?.(line);
       });
@@ -80,17 +82,17 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
     return { code, stdout: output.stdout, stderr: output.stderr };
   } catch (error) {
     if (failure !== undefined) throw failure.reason;
-    throw new AppError("not_available", `Can't start "${program}": ${messageOf(error)}`, { cause: error });
+    throw new AppError("not_available", `Can't start "${program}": ${getErrorMessage(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
     clearInterval(watch);
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", onAbort);
     // Its own child processes may still run.
     killGroup(child.pid);
   }
 }
 
-function lastLineOf(text: string): string {
+function getLastLine(text: string): string {
   return text.slice(text.lastIndexOf("\n") + 1);
 }
 
@@ -104,12 +106,12 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-async function folderBytes(folder: string): Promise<number> {
+async function measureFolder(folder: string): Promise<number> {
   let sum = 0;
   try {
     for await (const entry of Deno.readDir(folder)) {
       const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory) sum += await folderBytes(path);
+      if (entry.isDirectory) sum += await measureFolder(path);
       else sum += (await Deno.lstat(path)).size;
     }
   } catch {

@@ -2,7 +2,7 @@
  * Finds external programs, and runs one that can't outlive Parlor. The last lines of its output are available for error
  * messages.
  */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { join } from "node:path";
 
 /** A running program. */
@@ -64,7 +64,7 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
     if (lines.length > MAX_LINES) lines.shift();
   };
   const giveUp = new AbortController();
-  const reading = [child.stdout, child.stderr].map((stream) => eachLine(stream, take, giveUp.signal));
+  const reading = [child.stdout, child.stderr].map((stream) => readLines(stream, take, giveUp.signal));
   let isOver = false;
   let isStopping = false;
   const signal = (name: Deno.Signal) => {
@@ -119,11 +119,11 @@ function spawn(command: string, args: string[], env: Record<string, string>): De
       detached: Deno.build.os !== "windows", // a process group of its own
     }).spawn();
   } catch (cause) {
-    throw new AppError("not_available", `Can't start "${args.at(3) ?? command}": ${messageOf(cause)}`, { cause });
+    throw new AppError("not_available", `Can't start "${args.at(3) ?? command}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
-async function eachLine(
+async function readLines(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   take: (line: string) => void,
   signal: AbortSignal,
@@ -144,7 +144,7 @@ async function eachLine(
 // Memory figures of the system. Deno doesn't allow reading /proc, so other processes are measured with `ps`.
 
 /** Returns the resident memory of a process in bytes; `undefined` if it has ended or can't be measured. */
-export async function residentBytes(pid: number): Promise<number | undefined> {
+export async function measureResidentBytes(pid: number): Promise<number | undefined> {
   if (Deno.build.os === "windows") return undefined;
   try {
     const { stdout } = await new Deno.Command("ps", {

@@ -89,12 +89,12 @@ class Composer {
       case "worldInfoAfter":
         return this.#addLore("after_char");
       case "personaDescription":
-        return this.#put(item, "persona", this.#text(persona.description, "persona", { self: "persona" }));
+        return this.#put(item, "persona", this.#expandText(persona.description, "persona", { self: "persona" }));
       case "charDescription":
         return this.#put(
           item,
           "description",
-          this.#text(character?.description, "description", { self: "description" }),
+          this.#expandText(character?.description, "description", { self: "description" }),
         );
       case "charPersonality":
         return this.#put(item, "personality", this.#format(character?.personality, formats.personality, "personality"));
@@ -109,7 +109,12 @@ class Composer {
       case "jailbreak":
         return this.#addInstructions(item);
       default:
-        return this.#put(item, "preset", this.#presetText(item, `preset:${item.identifier}`, "preset"), item.name);
+        return this.#put(
+          item,
+          "preset",
+          this.#expandPresetText(item, `preset:${item.identifier}`, "preset"),
+          item.name,
+        );
     }
   }
 
@@ -119,7 +124,7 @@ class Composer {
    */
   #addMain(item: LayoutItem): void {
     const { character, systemPrompt, clientSystem } = this.#context;
-    let text = this.#disabled.has("system_prompt") ? "" : this.#presetText(item, "main", "main");
+    let text = this.#disabled.has("system_prompt") ? "" : this.#expandPresetText(item, "main", "main");
     if (character?.systemPrompt && !item.forbidsOverrides) {
       text = this.#override(character.systemPrompt, "main", "card", text);
     }
@@ -131,7 +136,7 @@ class Composer {
   #addInstructions(item: LayoutItem): void {
     const own = this.#disabled.has("post_history_instructions")
       ? ""
-      : this.#text(item.content, "instructions", { source: item.name });
+      : this.#expandText(item.content, "instructions", { source: item.name });
     const card = item.forbidsOverrides ? undefined : this.#context.character?.instructions;
     this.#put(item, "instructions", card ? this.#override(card, "instructions", "card", own) : own, item.name);
   }
@@ -141,7 +146,7 @@ class Composer {
       if (entry.position !== position) continue;
       const text = cleanText(entry.content);
       if (text === "") continue;
-      this.#section().push({
+      this.#formatSection().push({
         part: "lorebook",
         role: "system",
         text: this.#formatLore(text, entry),
@@ -163,13 +168,13 @@ class Composer {
 
   /** Adds the card's examples, between those of lorebook entries. */
   #addExamples(): void {
-    const begin = this.#text(this.#context.layout.formats.exampleBegins, "examples:begin", { field: "examples" });
+    const begin = this.#expandText(this.#context.layout.formats.exampleBegins, "examples:begin", { field: "examples" });
     const add = (text: string, more: Partial<PromptBlock> = {}) => {
       for (const dialogue of splitExampleDialogues(text)) {
         const whole = begin !== "" && this.#macros.allows(byteLength(begin), { field: "examples" })
           ? `${begin}\n${dialogue}`
           : dialogue;
-        this.#section().push({ part: "examples", role: "system", text: whole, ...more });
+        this.#formatSection().push({ part: "examples", role: "system", text: whole, ...more });
       }
     };
     const addLore = (position: PromptLore["position"]) => {
@@ -179,7 +184,7 @@ class Composer {
       }
     };
     addLore("before_examples");
-    add(this.#text(this.#context.character?.examples, "mesexamples", { field: "examples", self: "mesexamples" }));
+    add(this.#expandText(this.#context.character?.examples, "mesexamples", { field: "examples", self: "mesexamples" }));
     addLore("after_examples");
   }
 
@@ -194,11 +199,11 @@ class Composer {
     this.#push("memory", "system", this.#memory);
     if (character !== undefined) {
       const begin = group === undefined ? formats.chatBegins : formats.groupChatBegins;
-      this.#push("chat_begins", "system", this.#text(begin, "chat_begins"));
+      this.#push("chat_begins", "system", this.#expandText(begin, "chat_begins"));
     }
     const text = this.#formatSummary(summary?.text);
     if (text !== "") {
-      this.#section().push({
+      this.#formatSection().push({
         part: "summary",
         role: "system",
         text,
@@ -207,7 +212,7 @@ class Composer {
     }
     this.#isAfterHistory = true;
     if (this.#needsUserMessage) {
-      this.#push("preset", "user", this.#text(formats.emptyUserMessage, "empty", { field: "preset" }));
+      this.#push("preset", "user", this.#expandText(formats.emptyUserMessage, "empty", { field: "preset" }));
     }
   }
 
@@ -219,32 +224,32 @@ class Composer {
   /** Adds the author's note with the entries around it, the card's note and entries at a depth. */
   #addNotes(): void {
     const { note, character } = this.#context;
-    const around = (position: PromptLore["position"]) => this.#lore.filter((entry) => entry.position === position);
+    const placeAround = (position: PromptLore["position"]) => this.#lore.filter((entry) => entry.position === position);
     const depth = note?.depth ?? NOTE_DEPTH;
     const role = note?.role ?? "system";
     let order = 0;
-    for (const entry of around("note_top")) this.#insertLore(entry, depth, role, order++);
-    this.#insert("note", role, this.#text(note?.text, "note", { depth }), depth, order++);
-    for (const entry of around("note_bottom")) this.#insertLore(entry, depth, role, order++);
+    for (const entry of placeAround("note_top")) this.#insertLore(entry, depth, role, order++);
+    this.#insert("note", role, this.#expandText(note?.text, "note", { depth }), depth, order++);
+    for (const entry of placeAround("note_bottom")) this.#insertLore(entry, depth, role, order++);
     const own = character?.note;
     if (own) {
-      const text = this.#text(own.text, "character_note", { depth: own.depth });
+      const text = this.#expandText(own.text, "character_note", { depth: own.depth });
       this.#insert("character_note", own.role, text, own.depth, order++);
     }
-    for (const entry of around("at_depth")) this.#insertLore(entry, entry.depth, entry.role, order++);
+    for (const entry of placeAround("at_depth")) this.#insertLore(entry, entry.depth, entry.role, order++);
   }
 
   #addEnd(): void {
     const { group, action, layout: { formats, prefill, continuation } } = this.#context;
     if (action === "impersonate") {
-      this.#push("impersonate", "system", this.#text(formats.impersonation, "impersonate", { depth: 0 }));
+      this.#push("impersonate", "system", this.#expandText(formats.impersonation, "impersonate", { depth: 0 }));
     } else if (group !== undefined) {
-      this.#push("speaker", "system", this.#text(formats.groupNudge, "speaker", { depth: 0 }));
+      this.#push("speaker", "system", this.#expandText(formats.groupNudge, "speaker", { depth: 0 }));
     }
     if (action === "continue") {
-      this.#push("continue", "system", this.#text(continuation?.nudge, "continue", { depth: 0 }));
+      this.#push("continue", "system", this.#expandText(continuation?.nudge, "continue", { depth: 0 }));
     }
-    const begin = this.#text(prefill, "prefill", { depth: 0 });
+    const begin = this.#expandText(prefill, "prefill", { depth: 0 });
     if (begin !== "" && action !== "continue") {
       this.#blocks.prefill = { part: "prefill", role: "assistant", text: begin };
     }
@@ -272,45 +277,47 @@ class Composer {
   }
 
   #push(part: BlockPart, role: string, text: string, title?: string): void {
-    if (text !== "") this.#section().push({ part, role, text, ...(title && { title }) });
+    if (text !== "") this.#formatSection().push({ part, role, text, ...(title && { title }) });
   }
 
-  #section(): PromptBlock[] {
+  #formatSection(): PromptBlock[] {
     return this.#isAfterHistory ? this.#blocks.trailing : this.#blocks.leading;
   }
 
-  #presetText(
+  #expandPresetText(
     { content, depth, needsCharacter, name, identifier }: LayoutItem,
     place: string,
     field: BlockPart,
   ): string {
     if (needsCharacter && this.#context.character === undefined) return "";
-    return this.#text(content, place, { depth, field, source: name ?? identifier });
+    return this.#expandText(content, place, { depth, field, source: name ?? identifier });
   }
 
   #override(text: string, field: BlockPart, source: string, original: string): string {
     const place = `${field}:${source}`;
     return cleanText(
-      this.#macros.expand(text, { location: place, field, source, original, ...this.#freshness(undefined) }),
+      this.#macros.expand(text, { location: place, field, source, original, ...this.#formatFreshness(undefined) }),
     );
   }
 
   /** Formats a field. A format that exceeds the macro budget is skipped, and the field is sent without it. */
   #format(text: string | undefined, format: string, field: "personality" | "scenario"): string {
-    const chance = this.#freshness(undefined);
+    const chance = this.#formatFreshness(undefined);
     const expanded = this.#macros.expand(text ?? "", { location: field, self: field, ...chance });
     if (cleanText(expanded) === "") return "";
     const context = { location: `${field}:format`, field, expanded: { [field]: expanded }, ...chance };
     return cleanText(this.#macros.tryExpand(format, context) ?? expanded);
   }
 
-  #text(text: string | undefined, place: string, options: TextOptions = {}): string {
+  #expandText(text: string | undefined, place: string, options: TextOptions = {}): string {
     const { depth, ...more } = options;
-    return text ? cleanText(this.#macros.expand(text, { location: place, ...more, ...this.#freshness(depth) })) : "";
+    return text
+      ? cleanText(this.#macros.expand(text, { location: place, ...more, ...this.#formatFreshness(depth) }))
+      : "";
   }
 
   /** Text inside or after the history may change freely: the prompt cache ends before it. */
-  #freshness(depth: number | undefined): ComposeInput["fresh"] {
+  #formatFreshness(depth: number | undefined): ComposeInput["fresh"] {
     return this.#isAfterHistory || depth !== undefined ? this.#fresh : {};
   }
 }

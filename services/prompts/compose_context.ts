@@ -160,7 +160,7 @@ export interface LorebookScanInput {
   /** Number of messages in the conversation, including those that aren't read. */
   turn: number;
   /** Index of the greeting that started the conversation. Only called if an entry depends on it. */
-  greetingIndex?(): number | undefined;
+  getGreetingIndex?(): number | undefined;
   matcher: KeyMatcher;
 }
 
@@ -186,7 +186,7 @@ const BUDGET_SHARE = 0.25;
 
 /** Scans the lorebooks. @param expand Expands macros. */
 async function scanLorebooks(
-  { context, speaker, books, generation, turn, greetingIndex, matcher }: LorebookScanInput,
+  { context, speaker, books, generation, turn, getGreetingIndex, matcher }: LorebookScanInput,
   seen: HistoryWindow,
   random: SeededRandom,
   expand: (text: string, entry: EntryName) => string,
@@ -208,7 +208,7 @@ async function scanLorebooks(
     random: (name) => random(`entry\n${name}`),
     state: seen.messages.find(({ loreState }) => loreState !== undefined)?.loreState,
     characterNames: speaker?.names,
-    greetingIndex: books.some(dependsOnGreeting) ? greetingIndex?.() : undefined,
+    greetingIndex: books.some(dependsOnGreeting) ? getGreetingIndex?.() : undefined,
   });
   return {
     lore: found.entries.map((

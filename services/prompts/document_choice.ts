@@ -22,7 +22,7 @@ export interface DocumentReader {
 }
 
 /** A document that a prompt should have. */
-export interface WantedDocument {
+export interface DocumentRequest {
   use: DocumentUse;
   /** Id of its message; absent for one that is always at hand. */
   messageId?: string;
@@ -45,7 +45,7 @@ export interface SentDocument {
 
 /** Input of `chooseDocuments`. */
 export interface DocumentChoiceInput {
-  wanted: readonly WantedDocument[];
+  wanted: readonly DocumentRequest[];
   /** Tokens for documents while the history keeps its share. */
   budget: number;
   /** Tokens for documents that the user wants whole, at the cost of the history. */
@@ -94,7 +94,7 @@ const PASSAGES_INTRODUCTION =
 
 /** A document with its text being chosen. */
 interface Candidate {
-  wanted: WantedDocument;
+  wanted: DocumentRequest;
   document: StoredDocument;
   sent: SentDocument;
 }
@@ -133,10 +133,10 @@ export async function chooseDocuments(
   }
   const left = Math.max(0, input.budget - used);
   const automatic = candidates.filter(({ wanted }) => wanted.use.use === "auto");
-  const wholeTokens = ({ document }: Candidate) =>
+  const countWholeTokens = ({ document }: Candidate) =>
     document.tokens * input.tokenRatio + document.pages * MARK_TOKENS + FRAME_TOKENS;
-  const isAllFitting = automatic.reduce((sum, candidate) => sum + wholeTokens(candidate), 0) <= left;
-  const whole = new Set(isAllFitting ? automatic : takeSmallest(automatic, wholeTokens, left * WHOLE_SHARE));
+  const isAllFitting = automatic.reduce((sum, candidate) => sum + countWholeTokens(candidate), 0) <= left;
+  const whole = new Set(isAllFitting ? automatic : takeSmallest(automatic, countWholeTokens, left * WHOLE_SHARE));
   let wholeUsed = 0;
   for (const candidate of automatic) {
     if (whole.has(candidate)) wholeUsed += await addFixed(candidate, undefined, Infinity);
@@ -152,7 +152,7 @@ export async function chooseDocuments(
 
 async function findCandidates(
   reader: DocumentReader,
-  wanted: readonly WantedDocument[],
+  wanted: readonly DocumentRequest[],
   waits: boolean,
   signal: AbortSignal,
 ): Promise<{ candidates: Candidate[]; sent: SentDocument[] }> {
@@ -207,7 +207,7 @@ async function renderPages(
   }
   if (parts.length === 0) return { text: "", pages: "" };
   const sent = formatPages(toPageRanges(pages));
-  return { text: frame(document, sent, parts.join("\n\n")), pages: sent };
+  return { text: formatFrame(document, sent, parts.join("\n\n")), pages: sent };
 }
 
 async function renderPassages(
@@ -243,7 +243,7 @@ async function renderPassages(
     const passages = [...chosen.get(document.id)!.values()].sort((a, b) => a.n - b.n);
     if (passages.length === 0) continue;
     sent.pages = formatPages(toPageRanges(passages.map(({ page }) => page)));
-    const text = frame(document, sent.pages, joinPassages(document, passages, isSeveral));
+    const text = formatFrame(document, sent.pages, joinPassages(document, passages, isSeveral));
     sent.tokens = estimate(text);
     texts.push(text);
   }
@@ -264,7 +264,7 @@ function joinPassages(document: StoredDocument, passages: readonly Passage[], is
   return text;
 }
 
-function frame({ name, pages: count }: StoredDocument, pages: string, text: string): string {
+function formatFrame({ name, pages: count }: StoredDocument, pages: string, text: string): string {
   return `<document name="${toSafeName(name)}" pages="${pages} of ${count}">\n${text}\n</document>`;
 }
 

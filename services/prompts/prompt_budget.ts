@@ -10,7 +10,7 @@ import type { PromptBlock, PromptLimits, PromptMessage } from "./prompt.ts";
 import type { ContextSize, TokenCounter } from "./token_counter.ts";
 import type { DocumentUse } from "../documents/document.ts";
 import { splitContent } from "../llm/token_count.ts";
-import { chooseDocuments, type ChosenDocuments, type DocumentReader, type WantedDocument } from "./document_choice.ts";
+import { chooseDocuments, type ChosenDocuments, type DocumentReader, type DocumentRequest } from "./document_choice.ts";
 
 /** Reserved for the tokens of the template around the messages. */
 export const MARGIN_TOKENS = 16;
@@ -130,24 +130,24 @@ export class PromptDocuments {
    * @throws The reason of `signal` if aborted.
    */
   async choose(
-    wanted: readonly WantedDocument[],
+    wanted: readonly DocumentRequest[],
     { read, model, budget, maxBudget }: DocumentBudget,
     options: { waits: boolean; signal: AbortSignal },
   ): Promise<ChosenDocuments> {
     if (this.#open === undefined) return { fixed: [], sent: [] };
     const asked = read.findIndex(({ message }) => message.role === "user");
-    const textOf = (message: PromptMessage | undefined) =>
+    const getText = (message: PromptMessage | undefined) =>
       message === undefined ? "" : splitContent(message.message).text;
     const input = {
       wanted,
       budget,
       maxBudget,
       query: {
-        text: textOf(read[Math.max(0, asked)]),
-        context: read.slice(Math.max(0, asked) + 1, asked + 1 + QUERY_CONTEXT).map(textOf).join("\n"),
+        text: getText(read[Math.max(0, asked)]),
+        context: read.slice(Math.max(0, asked) + 1, asked + 1 + QUERY_CONTEXT).map(getText).join("\n"),
       },
       estimate: (text: string) => this.#counter.estimate({ role: "system", content: text }, model),
-      tokenRatio: this.#counter.ratioOf(model),
+      tokenRatio: this.#counter.getRatio(model),
     };
     return await chooseDocuments(await this.#open(), input, options);
   }
@@ -192,12 +192,12 @@ export function toMessageKey({ id }: PromptMessage): string {
 export function findWantedDocuments(
   atHand: readonly DocumentUse[],
   read: readonly PromptMessage[],
-  earlier: readonly WantedDocument[],
-): WantedDocument[] {
+  earlier: readonly DocumentRequest[],
+): DocumentRequest[] {
   const inMessages = read.toReversed().flatMap((message) =>
     (message.documents ?? []).map((use) => ({ use, messageId: toMessageKey(message) }))
   );
-  const wanted = new Map<string, WantedDocument>();
+  const wanted = new Map<string, DocumentRequest>();
   for (const one of [...atHand.map((use) => ({ use })), ...earlier.toReversed(), ...inMessages]) {
     wanted.set(one.use.id, { ...wanted.get(one.use.id) ?? one, use: one.use });
   }

@@ -53,14 +53,14 @@ export interface PromptContextDeps {
   cards: CardSource;
   personas: { get(id: string): Promise<{ persona: { name: string; description: string } }> };
   /** The user's name without a persona, and the default persona. */
-  owner(): { name: string; personaId?: string };
+  getOwner(): { name: string; personaId?: string };
   presets: Pick<Presets, "resolve">;
   lorebooks: Pick<Lorebooks, "findBooks">;
   matcher: KeyMatcher;
   memories: {
     listUsable(): UsableMemory[];
     /** Percent of the context. */
-    budgetPercent(): number;
+    getBudgetPercent(): number;
   };
   now(): number;
 }
@@ -71,7 +71,7 @@ export interface PromptContextRequest {
   /** Number of messages before the reply. */
   messageCount: number;
   /** Index of the greeting that started the conversation. */
-  greetingIndex?(): number | undefined;
+  getGreetingIndex?(): number | undefined;
   fields: PromptFields;
   participants: readonly LoadedParticipant[];
   /** Who replies; by default the first participant. */
@@ -121,7 +121,7 @@ export class PromptContexts {
   async open(asked: PromptContextRequest): Promise<OpenPromptContext> {
     const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = asked;
     const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
-    const personaId = toText(fields.persona_id) ?? this.#parts.owner().personaId;
+    const personaId = toText(fields.persona_id) ?? this.#parts.getOwner().personaId;
     const chosenPreset = await this.#parts.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
     const preset = toPromptPreset(chosenPreset, asked.generation, asked);
     const { names } = preset.layout;
@@ -152,14 +152,14 @@ export class PromptContexts {
       member,
       generation: asked.generation,
       turn: messageCount,
-      greetingIndex: asked.greetingIndex,
+      getGreetingIndex: asked.getGreetingIndex,
       matcher: this.#parts.matcher,
     };
     const { now, memories } = this.#parts;
     const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
-    const usable = memories.budgetPercent() > 0 ? memories.listUsable() : [];
+    const usable = memories.getBudgetPercent() > 0 ? memories.listUsable() : [];
     const choose = (contextTokens: number) =>
-      chooseMemories(usable, chat, Math.floor(contextTokens * memories.budgetPercent() / 100));
+      chooseMemories(usable, chat, Math.floor(contextTokens * memories.getBudgetPercent() / 100));
     const budget = new MacroBudget();
     const stage: CompositionRequest = {
       conversationId,
@@ -181,13 +181,13 @@ export class PromptContexts {
   }
 
   async #loadPersona(id: string | undefined): Promise<PromptContext["persona"]> {
-    const { personas, owner } = this.#parts;
-    if (id === undefined) return { name: owner().name, description: "" };
+    const { personas, getOwner } = this.#parts;
+    if (id === undefined) return { name: getOwner().name, description: "" };
     try {
       const { name, description } = (await personas.get(id)).persona;
       return { name, description };
     } catch (error) {
-      if (error instanceof AppError && error.code === "not_found") return { name: owner().name, description: "" };
+      if (error instanceof AppError && error.code === "not_found") return { name: getOwner().name, description: "" };
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { UpstreamTarget } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes, TokenCounter } from "./token_counter.ts";
 import type { MemoryChoice } from "../memories/memory.ts";
-import type { DocumentReader, SentDocument, WantedDocument } from "./document_choice.ts";
+import type { DocumentReader, DocumentRequest, SentDocument } from "./document_choice.ts";
 import {
   type ClientPromptSource,
   type HistoryWindow,
@@ -49,7 +49,7 @@ interface ReadHistory {
   /** True if there is no older message. */
   isWhole: boolean;
   /** Documents of older messages. */
-  earlierDocuments: WantedDocument[];
+  earlierDocuments: DocumentRequest[];
 }
 
 /** A prompt before it's known what fits. */
@@ -215,7 +215,7 @@ export class Prompts {
       const chosenBlocks = { ...blocks, leading: [...blocks.leading], inserted: [...blocks.inserted] };
       let documents: SentDocument[] = [];
       if (wanted.length > 0) {
-        const room = { read, model, ...getDocumentRoom(turns, listBlocks(blocks), budget, share) };
+        const room = { read, model, ...getDocumentTokens(turns, listBlocks(blocks), budget, share) };
         const chosen = await this.#documents.choose(wanted, room, { waits, signal });
         documents = chosen.sent;
         this.#documents.insert(chosenBlocks, chosen, { read, model, continuesLast: source.continuesLast });
@@ -345,7 +345,7 @@ export class Prompts {
     const turns: PromptEntry[] = [];
     const read: PromptMessage[] = [];
     let tokensRead = 0;
-    const earlierDocuments: WantedDocument[] = [];
+    const earlierDocuments: DocumentRequest[] = [];
     let lookedAt = 0;
     for (const turn of history) {
       if (turns.length > 0 && tokensRead > budget * READ_AHEAD) {
@@ -375,7 +375,7 @@ function sumRequired(blocks: readonly Counted[]): number {
 }
 
 /** Returns the tokens for documents. The history keeps up to a part of the context; documents can have the rest. */
-function getDocumentRoom(
+function getDocumentTokens(
   turns: readonly PromptEntry[],
   others: readonly Counted[],
   budget: number,

@@ -9,7 +9,7 @@ import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS, splitContent, toCountedText } from "../llm/token_count.ts";
 import { Mutex } from "../async/locks.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 
@@ -55,7 +55,7 @@ export class TokenCounter {
   }
 
   /** Returns how many tokens of a model one estimated token is. */
-  ratioOf(model: string): number {
+  getRatio(model: string): number {
     return this.#ratios.get(model);
   }
 
@@ -146,7 +146,7 @@ export class ContextSizes {
    */
   async lookUp(target: UpstreamTarget, model: string): Promise<ContextSize> {
     const said = isSetByCalls(target)
-      ? least(target.contextSize, await this.#read(target, model))
+      ? getMinimum(target.contextSize, await this.#read(target, model))
       : target.contextSize ?? await this.#read(target, model);
     return said === undefined ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true } : { tokens: said, isAssumed: false };
   }
@@ -202,7 +202,7 @@ function toKey(target: UpstreamTarget, model: string): string {
   return `${target.kind} ${target.baseUrl} ${model} ${limit}`;
 }
 
-function least(first: number | undefined, second: number | undefined): number | undefined {
+function getMinimum(first: number | undefined, second: number | undefined): number | undefined {
   return first === undefined || second === undefined ? first ?? second : Math.min(first, second);
 }
 
@@ -216,7 +216,7 @@ export interface TokenRatiosDeps {
 
 /** Key in table `setting`. */
 const KEY = "token_ratios";
-const PLACE = { table: "setting", id: KEY, field: "value", version: 1 };
+const AAD = { table: "setting", id: KEY, field: "value", version: 1 };
 /** Below this estimate, the count says more about the template than about the text. */
 const MIN_TOKENS = 40;
 /** No tokenizer differs more than this. Servers that report otherwise miscount. */
@@ -266,7 +266,7 @@ export class TokenRatios {
 
   /** Waits for pending writes. */
   async close(): Promise<void> {
-    await this.#lock.settled();
+    await this.#lock.waitUntilSettled();
   }
 
   #load(): Map<string, number> {
@@ -278,11 +278,11 @@ export class TokenRatios {
     try {
       const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", KEY);
       if (row === undefined) return new Map();
-      this.#saved = new Map(JSON.parse(new TextDecoder().decode(sealer.openNow(PLACE, row.sealed))));
+      this.#saved = new Map(JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed))));
       return new Map(this.#saved);
     } catch (error) {
       // The ratios are learned again within a few replies.
-      log("warn", "What was learned of token counts cannot be read", { error: messageOf(error) });
+      log("warn", "What was learned of token counts cannot be read", { error: getErrorMessage(error) });
       return new Map();
     }
   }
@@ -290,10 +290,10 @@ export class TokenRatios {
   #save(): void {
     const { db, sealer, log } = this.#options;
     this.#saved = new Map(this.#load());
-    const sealed = sealer.sealNow(PLACE, JSON.stringify([...this.#saved]));
+    const sealed = sealer.sealNow(AAD, JSON.stringify([...this.#saved]));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
     this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
-      log("warn", "What was learned of token counts cannot be saved", { error: messageOf(error) })
+      log("warn", "What was learned of token counts cannot be saved", { error: getErrorMessage(error) })
     );
   }
 }

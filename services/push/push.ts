@@ -2,9 +2,9 @@
  * Tells devices that a reply is ready, or waits for the owner, while no page is open there: by Web Push, through the vendor of the browser, and by an
  * ntfy or Gotify server of the owner. No text of a chat leaves the server; the vendor can't read which chat it is.
  */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import { errorFields } from "../http/upstream_error.ts";
+import { getErrorFields } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
@@ -168,7 +168,7 @@ export class Push {
   }
 
   /** As `replyCompleted`, for a reply that waits until the owner decides about a call of a tool. */
-  approvalNeeded({ conversationId }: { conversationId: string }): void {
+  notifyApproval({ conversationId }: { conversationId: string }): void {
     this.#notify("approval", conversationId);
   }
 
@@ -184,7 +184,7 @@ export class Push {
     try {
       content = this.#setting.load().content;
     } catch (error) {
-      return this.#deps.log("error", "Can't read the notification settings", errorFields(error)); // the reply itself is fine
+      return this.#deps.log("error", "Can't read the notification settings", getErrorFields(error)); // the reply itself is fine
     }
     const { devices, server } = content;
     for (const device of devices) {
@@ -212,7 +212,7 @@ export class Push {
   #inBackground(work: Promise<void>, host: string): void {
     const guarded: Promise<void> = work.catch((error) => {
       if (!this.#closing.signal.aborted) {
-        this.#deps.log("warn", "Can't send a notification", { host, ...errorFields(error) });
+        this.#deps.log("warn", "Can't send a notification", { host, ...getErrorFields(error) });
       }
     }).finally(() => this.#sending.delete(guarded));
     this.#sending.add(guarded);
@@ -264,7 +264,10 @@ function assertKeys({ p256dh, auth }: PushSubscriptionInput["keys"]): void {
     const secret = Uint8Array.fromBase64(auth, { alphabet: "base64url" });
     if (point.length === 65 && point[0] === 4 && secret.length === 16) return;
   } catch (error) {
-    throw new AppError("invalid_request", `Can't use the subscription: its keys aren't base64url: ${messageOf(error)}`);
+    throw new AppError(
+      "invalid_request",
+      `Can't use the subscription: its keys aren't base64url: ${getErrorMessage(error)}`,
+    );
   }
   throw new AppError("invalid_request", "Can't use the subscription: its keys have the wrong length");
 }

@@ -152,7 +152,7 @@ export class Settings {
 
   /** @throws {AppError} `internal` when what is stored cannot be opened; it never counts as no settings. */
   get(): SettingsState {
-    const { version, changed } = this.#stored();
+    const { version, changed } = this.#readStored();
     return { version, settings: { ...DEFAULT_SETTINGS, ...changed } };
   }
 
@@ -167,9 +167,9 @@ export class Settings {
   }
 
   async #write(patch: SettingsPatch, expectedVersion: ExpectedVersion | undefined): Promise<SettingsState> {
-    const before = this.#stored();
+    const before = this.#readStored();
     assertExpected("settings", expectedVersion, before.version);
-    const changed = merged(before.changed, patch);
+    const changed = mergeSettings(before.changed, patch);
     if (JSON.stringify(changed) === JSON.stringify(before.changed)) return this.get();
     const version = before.version + 1;
     const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(changed));
@@ -183,7 +183,7 @@ export class Settings {
     return this.get();
   }
 
-  #stored(): { version: number; changed: Partial<OwnerSettings> } {
+  #readStored(): { version: number; changed: Partial<OwnerSettings> } {
     return this.#known ??= this.#read();
   }
 
@@ -199,7 +199,7 @@ export class Settings {
 }
 
 /** Only what differs from the defaults is kept, so that a better default reaches whoever never chose. */
-function merged(changed: Partial<OwnerSettings>, patch: SettingsPatch): Partial<OwnerSettings> {
+function mergeSettings(changed: Partial<OwnerSettings>, patch: SettingsPatch): Partial<OwnerSettings> {
   const all: SettingsPatch = { ...changed, ...patch };
   const entries = Object.keys(DEFAULT_SETTINGS).map((key) => [key, all[key as keyof OwnerSettings] ?? null] as const);
   return Object.fromEntries(

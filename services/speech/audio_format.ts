@@ -35,7 +35,7 @@ export type SniffedFormat = Exclude<AudioFormat, "pcm">;
  * grow with `head`: read until `head` is long enough.
  */
 export function bytesToSniff(head: Uint8Array): number {
-  return (endOfTags(head) ?? 0) + SIGNATURE_BYTES;
+  return (findEndOfTags(head) ?? 0) + SIGNATURE_BYTES;
 }
 
 /**
@@ -50,15 +50,15 @@ export function sniffAudio(head: Uint8Array): SniffedFormat | undefined {
 
 /** Detects formats whose signature PCM can't have by chance. MPEG frames without a container are not among them. */
 export function sniffContainer(head: Uint8Array): SniffedFormat | undefined {
-  const ascii = (from: number, to: number) => String.fromCharCode(...head.subarray(from, to));
-  if (ascii(0, 4) === "RIFF" && ascii(8, 12) === "WAVE") return "wav";
-  if (ascii(0, 4) === "fLaC") return "flac";
-  if (ascii(0, 4) === "OggS") return ascii(28, 36) === "OpusHead" ? "opus" : "ogg";
-  if (ascii(0, 3) === "ID3") {
-    const end = endOfTags(head);
+  const readAscii = (from: number, to: number) => String.fromCharCode(...head.subarray(from, to));
+  if (readAscii(0, 4) === "RIFF" && readAscii(8, 12) === "WAVE") return "wav";
+  if (readAscii(0, 4) === "fLaC") return "flac";
+  if (readAscii(0, 4) === "OggS") return readAscii(28, 36) === "OpusHead" ? "opus" : "ogg";
+  if (readAscii(0, 3) === "ID3") {
+    const end = findEndOfTags(head);
     return end === undefined ? undefined : sniffFrame(head.subarray(end));
   }
-  if (ascii(4, 8) === "ftyp") return "m4a";
+  if (readAscii(4, 8) === "ftyp") return "m4a";
   if (head[0] === 0x1a && head[1] === 0x45 && head[2] === 0xdf && head[3] === 0xa3) return "webm";
   return undefined;
 }
@@ -68,8 +68,8 @@ export const TWO_FRAMES_BYTES = 1441 + 4;
 
 /** Reports whether the bytes start with two MP3 frames, which PCM can't have by chance. */
 export function hasTwoMp3Frames(head: Uint8Array): boolean {
-  const length = mp3FrameBytes(head);
-  return length !== undefined && mp3FrameBytes(head.subarray(length)) !== undefined;
+  const length = getMp3FrameBytes(head);
+  return length !== undefined && getMp3FrameBytes(head.subarray(length)) !== undefined;
 }
 
 /**
@@ -77,7 +77,7 @@ export function hasTwoMp3Frames(head: Uint8Array): boolean {
  *
  * @see https://id3.org/id3v2.4.0-structure, sections 3.1 and 3.4
  */
-function endOfTags(head: Uint8Array): number | undefined {
+function findEndOfTags(head: Uint8Array): number | undefined {
   let at = 0;
   while (at + 10 <= head.length && head[at] === 0x49 && head[at + 1] === 0x44 && head[at + 2] === 0x33) {
     const size = head.subarray(at + 6, at + 10);
@@ -105,7 +105,7 @@ const MPEG_2_RATES = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 1
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
 
 /** Returns the length of the layer III frame that starts here, or undefined. */
-function mp3FrameBytes(head: Uint8Array): number | undefined {
+function getMp3FrameBytes(head: Uint8Array): number | undefined {
   const [, flags = 0, rates = 0] = head;
   if (sniffFrame(head) !== "mp3" || (flags >> 1 & 3) !== 1) return undefined;
   const version = flags >> 3 & 3; // 3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5
@@ -146,7 +146,7 @@ export async function probeAudio(bytes: Uint8Array<ArrayBuffer>, format: AudioFo
     if ("problem" in answer) {
       throw new AppError("unprocessable", `Can't read the ${format} file: ${answer.problem.replace(/\.+$/, "")}`);
     }
-    return { durationS: positive(answer.durationS), sampleRateHz: positive(answer.sampleRateHz) };
+    return { durationS: requirePositive(answer.durationS), sampleRateHz: requirePositive(answer.sampleRateHz) };
   } finally {
     clearTimeout(timer);
     worker.terminate();
@@ -154,6 +154,6 @@ export async function probeAudio(bytes: Uint8Array<ArrayBuffer>, format: AudioFo
 }
 
 /** A stream's header may have a length of 0 or infinity. */
-function positive(value: number | undefined): number | undefined {
+function requirePositive(value: number | undefined): number | undefined {
   return value !== undefined && Number.isFinite(value) && value > 0 ? value : undefined;
 }

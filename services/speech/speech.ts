@@ -144,7 +144,7 @@ class Speech {
   readonly #semaphore = new KeyedSemaphore(MAX_CONCURRENT);
   readonly #servers = new Map<string, SpeechServer>();
   readonly #cloning = new VoiceCloning();
-  readonly #listed = new ListedModels(async (signal) => (await this.models(signal)).map(({ id }) => id));
+  readonly #listed = new ListedModels(async (signal) => (await this.listModels(signal)).map(({ id }) => id));
 
   constructor(options: { settings: SpeechSettings; client: HttpClient; samples: SampleSource }) {
     this.settings = options.settings;
@@ -187,12 +187,12 @@ class Speech {
   }
 
   /** Lists voices: those of the server, otherwise the samples if it supports them, otherwise the known voices of the model. */
-  async voices(model: string | undefined, signal: AbortSignal): Promise<VoiceChoice> {
+  async listVoices(model: string | undefined, signal: AbortSignal): Promise<VoiceChoice> {
     const config = this.settings.get();
     const name = model ?? config.model;
     if (config.baseUrl !== "") {
       // If the server is unreachable, list what is known anyway.
-      const listed = await this.#getServer(config).voices(name, signal).catch((error) => {
+      const listed = await this.#getServer(config).listVoices(name, signal).catch((error) => {
         if (signal.aborted || !(error instanceof AppError)) throw error;
         return undefined;
       });
@@ -207,12 +207,12 @@ class Speech {
   }
 
   /** Lists the server's models. @throws {AppError} `not_available`, `upstream_error`, `upstream_timeout` */
-  async models(signal: AbortSignal): Promise<{ id: string }[]> {
-    return await this.#getServer(this.settings.get()).models(signal);
+  async listModels(signal: AbortSignal): Promise<{ id: string }[]> {
+    return await this.#getServer(this.settings.get()).listModels(signal);
   }
 
   /**
-   * Returns the model to use for one that a client names; see `ListedModels`. @throws as `models`
+   * Returns the model to use for one that a client names; see `ListedModels`. @throws As `listModels`.
    */
   async chooseModel(name: string, signal: AbortSignal): Promise<string> {
     return await this.#listed.choose(name, this.settings.get(), signal);

@@ -97,7 +97,7 @@ export class SpeechServer {
   }
 
   /** Lists the server's voices. Returns undefined if it has no list. @throws as `speak` */
-  async voices(model: string, signal: AbortSignal): Promise<Voice[] | undefined> {
+  async listVoices(model: string, signal: AbortSignal): Promise<Voice[] | undefined> {
     const query = model === "" ? "" : `?model=${encodeURIComponent(model)}`;
     const root = getServerRoot(this.target.baseUrl);
     const urls = [
@@ -116,7 +116,7 @@ export class SpeechServer {
   }
 
   /** Lists the server's models. Returns an empty list if it has no list. @throws as `speak` */
-  async models(signal: AbortSignal): Promise<{ id: string }[]> {
+  async listModels(signal: AbortSignal): Promise<{ id: string }[]> {
     for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
       const value = await this.findJson(`${prefix}/models`, signal);
       const data = typeof value === "object" && value !== null && "data" in value ? value.data : value;

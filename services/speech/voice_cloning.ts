@@ -82,12 +82,12 @@ export class VoiceCloning {
       case "chatterbox-server":
         return createSpeechRequest({
           ...input,
-          voice: await this.#once(sample, server, () => uploadReference(sample, server, signal)),
+          voice: await this.#sendOnce(sample, server, () => uploadReference(sample, server, signal)),
         });
       case "localai":
         return createSpeechRequest({
           ...input,
-          voice: await this.#once(sample, server, () => createProfile(sample, server, signal)),
+          voice: await this.#sendOnce(sample, server, () => createProfile(sample, server, signal)),
         });
       case "chatterbox-api":
         return await createFormRequest(sample, input);
@@ -99,7 +99,7 @@ export class VoiceCloning {
     }
   }
 
-  async #once(sample: ReferenceSample, server: SpeechServer, upload: () => Promise<string>): Promise<string> {
+  async #sendOnce(sample: ReferenceSample, server: SpeechServer, upload: () => Promise<string>): Promise<string> {
     const key = JSON.stringify([server.target.baseUrl, sample.id]);
     const known = this.#uploaded.get(key);
     if (known !== undefined) return known;

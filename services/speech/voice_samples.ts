@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
-import { uuidV7 } from "../crypto/random.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { createUuidV7 } from "../crypto/random.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { sortByName } from "../json/text.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
@@ -11,7 +11,7 @@ import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, probeAudio, sniffAudio } from "./audio_format.ts";
 import { KeyedMutex } from "../async/locks.ts";
-import { type Version, versionAad, type Versions } from "../storage/versions.ts";
+import { createVersionAad, type Version, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 
 /** A voice sample. */
@@ -40,7 +40,7 @@ export interface NewVoiceSample {
 /** The trash, as voice samples use it. */
 export interface VoiceTrash {
   put(kind: string, title: string, record: unknown, id?: string): Statement;
-  changed(): void;
+  publishChange(): void;
 }
 
 /** The dependencies of voice samples. */
@@ -105,7 +105,7 @@ export class VoiceSamples {
   /** Returns a sample with the path of its file. @throws {AppError} `not_found` */
   getReference(id: string): ReferenceSample {
     const { name, format } = this.get(id);
-    return { id, name, format, path: this.#path(id, format) };
+    return { id, name, format, path: this.#getPath(id, format) };
   }
 
   /**
@@ -116,9 +116,9 @@ export class VoiceSamples {
   async open(id: string): Promise<{ sample: VoiceSample; file: Deno.FsFile }> {
     const sample = this.get(id);
     try {
-      return { sample, file: await Deno.open(this.#path(id, sample.format), { read: true }) };
+      return { sample, file: await Deno.open(this.#getPath(id, sample.format), { read: true }) };
     } catch (cause) {
-      throw new AppError("internal", `Can't read the audio of voice sample "${id}": ${messageOf(cause)}`, {
+      throw new AppError("internal", `Can't read the audio of voice sample "${id}": ${getErrorMessage(cause)}`, {
         cause,
       });
     }
@@ -141,11 +141,11 @@ export class VoiceSamples {
     const sizeBytes = audio.length;
     // The Worker takes ownership of the copy.
     const properties = await probeAudio(audio.slice(), format);
-    const id = known.id ?? uuidV7();
+    const id = known.id ?? createUuidV7();
     this.#checkIdIsFree(id);
     const createdAtMs = known.createdAtMs ?? (this.#options.now ?? Date.now)();
     const content: Content = { name, description, format, ...properties, sizeBytes };
-    const path = this.#path(id, format);
+    const path = this.#getPath(id, format);
     await writeFileAtomic(path, audio);
     try {
       await this.#options.db.write([this.#insert(id, createdAtMs, content)]);
@@ -168,18 +168,18 @@ export class VoiceSamples {
   }
 
   /** Lists the earlier versions of a sample, newest first. @throws {AppError} `not_found` */
-  async versions(id: string): Promise<Version[]> {
+  async listVersions(id: string): Promise<Version[]> {
     this.get(id);
     return await this.#options.versions.list(toResource(id));
   }
 
   /** Returns the metadata of an earlier version. @throws {AppError} `not_found`, `internal` */
-  async version(id: string, n: number): Promise<VoiceMetadata> {
+  async getVersion(id: string, n: number): Promise<VoiceMetadata> {
     this.get(id);
-    const path = (await this.#options.versions.parts(toResource(id), n)).get(toVersionFileName(id));
+    const path = (await this.#options.versions.listParts(toResource(id), n)).get(toVersionFileName(id));
     const sealed = path === undefined ? undefined : await readFileIfExists(path);
     if (sealed === undefined) throw new AppError("internal", `Version ${n} of the voice sample "${id}" is missing`);
-    const opened = this.#options.sealer.openNow(versionAad(toResource(id), n), sealed);
+    const opened = this.#options.sealer.openNow(createVersionAad(toResource(id), n), sealed);
     const { name, description }: VoiceMetadata = JSON.parse(new TextDecoder().decode(opened));
     return { name, description };
   }
@@ -187,7 +187,7 @@ export class VoiceSamples {
   /** Restores the metadata of an earlier version. The current metadata becomes a version. @throws {AppError} `not_found` */
   restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<VoiceSample> {
     return this.#locks.run(id, async () => {
-      const changes = await this.version(id, n);
+      const changes = await this.getVersion(id, n);
       return await this.#change(id, { changes, expected, cause: "restore" });
     });
   }
@@ -205,7 +205,8 @@ export class VoiceSamples {
     const { name = content.name, description = content.description } = changes;
     const changed: Content = { ...content, name, description };
     const isKept = name !== content.name || description !== content.description;
-    const bytes = (n: number) => this.#options.sealer.sealNow(versionAad(toResource(id), n), JSON.stringify(content));
+    const bytes = (n: number) =>
+      this.#options.sealer.sealNow(createVersionAad(toResource(id), n), JSON.stringify(content));
     const parts = isKept ? [{ name: toVersionFileName(id), bytes }] : [];
     await this.#options.versions.replace(toResource(id), { cause, parts, touched: [] }, () =>
       this.#options.db.write([{
@@ -224,14 +225,14 @@ export class VoiceSamples {
 
   async #remove(id: string): Promise<void> {
     const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
-    const record = { id, createdAtMs, content, versions: uuidV7() } satisfies TrashRecord;
+    const record = { id, createdAtMs, content, versions: createUuidV7() } satisfies TrashRecord;
     await this.#options.db.write([
       { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [KIND, id], expectChanges: 1 },
       this.#options.trash.put(KIND, content.name, record),
     ]);
     await this.#options.versions.moveToTrash(toResource(id), record.versions);
     this.#publish(id);
-    this.#options.trash.changed();
+    this.#options.trash.publishChange();
   }
 
   /** Returns how the trash restores and deletes samples. */
@@ -247,7 +248,7 @@ export class VoiceSamples {
         const { id, content, versions } = record as TrashRecord;
         await this.#options.db.write([takeOut]);
         await this.#options.versions.purge("voices", versions);
-        await Deno.remove(this.#path(id, content.format)).catch((error) => {
+        await Deno.remove(this.#getPath(id, content.format)).catch((error) => {
           if (!(error instanceof Deno.errors.NotFound)) throw error;
         });
       },
@@ -256,7 +257,7 @@ export class VoiceSamples {
 
   /** Refuses an id that is taken, also by a sample in the trash, whose file stays in place. */
   #checkIdIsFree(id: string): void {
-    const file = SAMPLE_FORMATS.map((format) => this.#path(id, format)).find((path) => exists(path));
+    const file = SAMPLE_FORMATS.map((format) => this.#getPath(id, format)).find((path) => exists(path));
     if (file !== undefined) throw new AppError("conflict", `Voice sample "${id}" already exists`);
   }
 
@@ -277,7 +278,7 @@ export class VoiceSamples {
   }
 
   /** `format` is from a closed list and ids match a pattern, so this can't leave the folder. */
-  #path(id: string, format: AudioFormat): string {
+  #getPath(id: string, format: AudioFormat): string {
     return join(this.#options.folder, basename(`${id}.${format}`));
   }
 

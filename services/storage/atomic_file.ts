@@ -3,7 +3,7 @@
  * large files in pieces.
  */
 import { basename, dirname, join } from "node:path";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 
 /** Suffix of a file that is still being written. Leftovers of a crash can be removed once nobody can be writing them. */
 export const TEMPORARY_ENDING = ".tmp";
@@ -62,7 +62,7 @@ export async function writeChunksAtomic(
   } catch (cause) {
     // Nothing to remove after the rename; the random name can't match another file.
     await Deno.remove(temporary).catch(() => {});
-    throw fileError(`Can't write "${path}"`, cause);
+    throw toFileError(`Can't write "${path}"`, cause);
   }
 }
 
@@ -77,7 +77,7 @@ export async function readFileIfExists(path: string): Promise<Uint8Array | undef
     return await Deno.readFile(path);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Can't read "${path}"`, cause);
+    throw toFileError(`Can't read "${path}"`, cause);
   }
 }
 
@@ -86,13 +86,13 @@ export async function readFileIfExists(path: string): Promise<Uint8Array | undef
  *
  * @throws {AppError} `internal` if that can't be determined.
  */
-export async function fileExists(path: string): Promise<boolean> {
+export async function isExistingFile(path: string): Promise<boolean> {
   try {
     await Deno.lstat(path);
     return true;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw fileError(`Can't look at "${path}"`, cause);
+    throw toFileError(`Can't look at "${path}"`, cause);
   }
 }
 
@@ -115,13 +115,13 @@ export async function removeLeftovers(
   const wanted = new Set(listWanted());
   for (const { name } of found) {
     // Uses the clock of the disk, which tests don't control.
-    const isLeftover = !wanted.has(name) && await wasChangedBefore(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
+    const isLeftover = !wanted.has(name) && await hasChanged(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
     if (isLeftover) await remove(name);
   }
 }
 
 /** Reports whether a file was last changed before a time, by the clock of the disk. False if there is none anymore. */
-async function wasChangedBefore(path: string, timeMs: number): Promise<boolean> {
+async function hasChanged(path: string, timeMs: number): Promise<boolean> {
   try {
     return ((await Deno.lstat(path)).mtime?.getTime() ?? 0) < timeMs;
   } catch (error) {
@@ -147,11 +147,11 @@ export async function syncFolder(path: string): Promise<void> {
  * @param tried What failed, such as `Can't write "/data/tokens.json"`.
  * @returns `storage_full` for a full disk, an exceeded quota or file size limit; otherwise `internal`.
  */
-export function fileError(tried: string, cause: unknown): AppError {
+export function toFileError(tried: string, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
-  const errorNumber = Number(/\(os error (\d+)\)/.exec(messageOf(cause))?.[1]);
+  const errorNumber = Number(/\(os error (\d+)\)/.exec(getErrorMessage(cause))?.[1]);
   const isFull = (FULL_ERROR_NUMBERS[Deno.build.os] ?? []).includes(errorNumber);
-  return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${messageOf(cause)}`, { cause });
+  return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${getErrorMessage(cause)}`, { cause });
 }
 
 async function writeWhole(
@@ -246,7 +246,7 @@ export async function readPlainFile(path: string): Promise<PlainFile | undefined
     };
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Can't read "${path}"`, cause);
+    throw toFileError(`Can't read "${path}"`, cause);
   }
 }
 
@@ -257,7 +257,7 @@ export async function statPlainFile(path: string): Promise<{ mtimeMs: number; si
     return isFile ? { mtimeMs: mtime?.getTime() ?? 0, size } : undefined;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Can't look at "${path}"`, cause);
+    throw toFileError(`Can't look at "${path}"`, cause);
   }
 }
 
@@ -266,7 +266,7 @@ export async function removeFile(path: string): Promise<void> {
   try {
     await Deno.remove(path);
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
+    if (!(cause instanceof Deno.errors.NotFound)) throw toFileError(`Can't remove "${path}"`, cause);
   }
 }
 
@@ -284,7 +284,7 @@ export async function* streamFilePieces(path: string): AsyncGenerator<Uint8Array
       yield piece.subarray(0, count);
     }
   } catch (cause) {
-    throw fileError(`Can't read "${path}"`, cause);
+    throw toFileError(`Can't read "${path}"`, cause);
   }
 }
 
@@ -303,7 +303,7 @@ export async function writePieces(
     try {
       for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));
     } catch (cause) {
-      throw fileError(`Can't write "${path}"`, cause);
+      throw toFileError(`Can't write "${path}"`, cause);
     }
   }
 }

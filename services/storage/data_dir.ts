@@ -1,9 +1,9 @@
 /** The data directory: modes, folders, a lock that allows one process, and whether its key or database is lost. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { isLocked } from "./database/sqlite.ts";
-import { fileError } from "./atomic_file.ts";
+import { toFileError } from "./atomic_file.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -47,7 +47,7 @@ export async function openDataDir(path: string): Promise<DataDir> {
     await Deno.mkdir(path, { recursive: true, mode: FOLDER_MODE });
     root = await Deno.realPath(path);
   } catch (cause) {
-    throw cannotOpen(path, messageOf(cause), cause);
+    throw createOpenError(path, getErrorMessage(cause), cause);
   }
   await settleRootMode(root);
   const lock = await lockFolder(root);
@@ -72,11 +72,11 @@ async function lockFolder(root: string): Promise<ProcessLock> {
     const file = await Deno.open(lockPath, { write: true, createNew: true, mode: FILE_MODE });
     file.close();
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.AlreadyExists)) throw cannotWrite(root, cause);
+    if (!(cause instanceof Deno.errors.AlreadyExists)) throw createWriteError(root, cause);
     // A read-only mount would otherwise show only at the first write, long after the start.
     const now = new Date();
     await Deno.utime(lockPath, now, now).catch((reason) => {
-      throw cannotWrite(root, reason);
+      throw createWriteError(root, reason);
     });
   }
   return takeProcessLock(lockPath);
@@ -93,7 +93,7 @@ async function settleRootMode(root: string): Promise<void> {
     const isShared = (mode & 0o1000) !== 0; // the sticky bit marks a shared folder such as /tmp
     if (isShared || !(isFresh || isOurs)) {
       const found = (mode & 0o7777).toString(8).padStart(4, "0");
-      throw cannotOpen(
+      throw createOpenError(
         root,
         `others may enter it (mode ${found}) and it holds files that are not Parlor's; ` +
           "choose an empty folder, or set its mode to 0700",
@@ -102,7 +102,7 @@ async function settleRootMode(root: string): Promise<void> {
     await Deno.chmod(root, FOLDER_MODE);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw cannotOpen(root, messageOf(cause), cause);
+    throw createOpenError(root, getErrorMessage(cause), cause);
   }
 }
 
@@ -119,15 +119,15 @@ async function makeFolder(folder: string): Promise<void> {
       await Deno.chmod(folder, FOLDER_MODE);
     }
   } catch (cause) {
-    throw new AppError("internal", `Can't create the folder "${folder}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't create the folder "${folder}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
-function cannotWrite(root: string, cause: unknown): AppError {
-  return cannotOpen(root, `it cannot be written to (${messageOf(cause)})`, cause);
+function createWriteError(root: string, cause: unknown): AppError {
+  return createOpenError(root, `it cannot be written to (${getErrorMessage(cause)})`, cause);
 }
 
-function cannotOpen(path: string, found: string, cause?: unknown): AppError {
+function createOpenError(path: string, found: string, cause?: unknown): AppError {
   return new AppError("internal", `Can't open the data directory "${path}": ${found}`, { cause });
 }
 
@@ -182,7 +182,7 @@ const SEALED_NAMES = ["app.db", "app.db-wal", "credentials.json", "tokens.json",
  *
  * @throws {AppError} `internal` if that can't be determined: an unreadable folder isn't an empty one.
  */
-export async function holdsSealedData(dataDir: DataDir): Promise<boolean> {
+export async function hasSealedData(dataDir: DataDir): Promise<boolean> {
   for (const name of SEALED_NAMES) {
     const path = dataDir.file(name);
     try {
@@ -190,7 +190,7 @@ export async function holdsSealedData(dataDir: DataDir): Promise<boolean> {
       for await (const _ of Deno.readDir(path)) return true;
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) continue;
-      throw fileError(`Can't look for sealed data in "${path}"`, cause);
+      throw toFileError(`Can't look for sealed data in "${path}"`, cause);
     }
   }
   return false;
@@ -244,7 +244,7 @@ async function getDatabaseState(path: string): Promise<"missing" | "empty" | "us
     return isVersioned ? "used" : "empty";
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return "missing";
-    throw fileError(`Can't open the database "${path}"`, cause);
+    throw toFileError(`Can't open the database "${path}"`, cause);
   }
 }
 
@@ -257,6 +257,6 @@ async function isFilled(path: string): Promise<boolean> {
     return false;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw fileError(`Can't look for data in "${path}"`, cause);
+    throw toFileError(`Can't look for data in "${path}"`, cause);
   }
 }

@@ -3,8 +3,8 @@
  * commits the replacement, which the next start completes if the process is killed.
  */
 import { join } from "node:path";
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, fileExists, readFileIfExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { isExistingFile, readFileIfExists, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 /** Name of the folder in the data directory. Nothing else may use it. */
 export const INCOMING_FOLDER = "incoming";
@@ -45,7 +45,7 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
   try {
     await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   } catch (cause) {
-    throw fileError(`Can't make the folder "${folder}"`, cause);
+    throw toFileError(`Can't make the folder "${folder}"`, cause);
   }
   return {
     folder,
@@ -79,7 +79,7 @@ export async function finishIncoming(dataDir: string, watch: StepWatch = () => {
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       "internal",
-      `Can't finish replacing the files of "${dataDir}": ${messageOf(cause)}. The next start tries again`,
+      `Can't finish replacing the files of "${dataDir}": ${getErrorMessage(cause)}. The next start tries again`,
       { cause },
     );
   }
@@ -95,14 +95,14 @@ async function carryThrough(dataDir: string, root: string, plan: Plan, watch: St
   }
   for (const name of plan.placed) {
     const fresh = join(root, "new", name);
-    if (!await fileExists(fresh)) continue;
+    if (!await isExistingFile(fresh)) continue;
     await moveIfThere(join(dataDir, name), join(old, name));
     watch(`cleared ${name}`);
     await Deno.rename(fresh, join(dataDir, name));
     watch(`placed ${name}`);
   }
   await syncFolder(dataDir);
-  if (plan.keepOldIn !== undefined && !await fileExists(join(dataDir, plan.keepOldIn))) {
+  if (plan.keepOldIn !== undefined && !await isExistingFile(join(dataDir, plan.keepOldIn))) {
     await moveIfThere(old, join(dataDir, plan.keepOldIn));
     await syncFolder(dataDir);
   }

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { bytesOfFile, openPieceRange, openPieces, type PieceRange, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { writeChunksAtomic } from "./atomic_file.ts";
 
 /** Path of a sealed file and what it's bound to. */
@@ -13,7 +13,7 @@ export interface SealedFile {
 }
 
 /** Returns path and binding of the file of an attachment version. */
-export function attachmentFile(folder: string, name: string, version: number): SealedFile {
+export function getAttachmentFile(folder: string, name: string, version: number): SealedFile {
   return {
     path: `${folder}/${getAttachmentFileName(name, version)}`,
     aad: { table: "attachments", id: name, field: "picture", version },
@@ -37,13 +37,13 @@ export async function writeSealedFile(
   source: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   let sizeBytes = 0;
-  async function* counted(): AsyncGenerator<Uint8Array> {
+  async function* countRead(): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       sizeBytes += chunk.byteLength;
       yield chunk;
     }
   }
-  await writeChunksAtomic(path, sealPieces(sealer, aad, counted()));
+  await writeChunksAtomic(path, sealPieces(sealer, aad, countRead()));
   return sizeBytes;
 }
 
@@ -57,7 +57,7 @@ export async function* readSealedFile(
   { path, aad }: SealedFile,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   using file = await Deno.open(path).catch((cause) => {
-    throw new AppError("internal", `Can't read "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read "${path}": ${getErrorMessage(cause)}`, { cause });
   });
   const { size } = await file.stat();
   yield* openPieces(sealer, aad, bytesOfFile(file, size, path));
@@ -75,7 +75,7 @@ export async function* readSealedRange(
   range: PieceRange,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   using file = await Deno.open(path).catch((cause) => {
-    throw new AppError("internal", `Can't read "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read "${path}": ${getErrorMessage(cause)}`, { cause });
   });
   yield* openPieceRange(sealer, aad, file, range);
 }

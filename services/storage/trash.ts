@@ -1,6 +1,6 @@
 /** The trash: removed resources as sealed records, kept for seven days. Each kind of resource knows its own records. */
 import { yieldIfTickUsedUp } from "../async/delay.ts";
-import { uuidV7 } from "../crypto/random.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -45,7 +45,7 @@ export interface TrashBin {
    */
   put(kind: string, title: string, record: unknown, id?: string): Statement;
   /** Publishes that the trash has changed. Call it after the write. */
-  changed(): void;
+  publishChange(): void;
 }
 
 /** Dependencies of the trash. */
@@ -96,7 +96,7 @@ export class Trash {
   }
 
   /** Returns the statement that adds an item. @param record What the kind needs to restore the resource; JSON. */
-  put(kind: string, title: string, record: unknown, id = uuidV7()): Statement {
+  put(kind: string, title: string, record: unknown, id = createUuidV7()): Statement {
     const deletedAt = this.#now();
     const sealedTitle = this.#sealer.sealNow(place(id, "title", deletedAt), title.slice(0, MAX_TITLE).toWellFormed());
     const sealedRecord = this.#sealer.sealNow(place(id, "record", deletedAt), JSON.stringify(record));
@@ -111,7 +111,7 @@ export class Trash {
   }
 
   /** Publishes that the trash changed. Call it after the write. */
-  changed(): void {
+  publishChange(): void {
     this.#events.publish({ kind: "trash", id: "trash" });
   }
 
@@ -126,15 +126,15 @@ export class Trash {
     for (const row of rows) {
       await yieldIfTickUsedUp();
       const { id, kind, deleted_at } = row;
-      items.push({ id, kind, title: this.#title(row), deleted_at: new Date(deleted_at).toISOString() });
+      items.push({ id, kind, title: this.#openTitle(row), deleted_at: new Date(deleted_at).toISOString() });
     }
     return items;
   }
 
   /** An item with an unreadable title is listed too, and can be purged. */
-  #title({ id, deleted_at, sealed }: Row): string {
+  #openTitle({ id, deleted_at, sealed }: Row): string {
     try {
-      return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), titlePart(sealed)));
+      return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), shortenTitle(sealed)));
     } catch {
       return "";
     }
@@ -145,16 +145,16 @@ export class Trash {
    * occupied.
    */
   async restore(id: string): Promise<void> {
-    const row = this.#row(id);
+    const row = this.#findRow(id);
     if (row === undefined || row.deleted_at < this.#now() - KEPT_MS) {
       throw new AppError("not_found", `The trash has no item "${id}"`);
     }
-    await (await this.#kind(row.kind)).restore(this.#record(row), takeOut(row.id));
-    this.changed();
+    await (await this.#getKind(row.kind)).restore(this.#record(row), takeOut(row.id));
+    this.publishChange();
   }
 
   /** Deletes every item for good. */
-  async empty(): Promise<void> {
+  async removeAll(): Promise<void> {
     await this.#purge("deleted_at <= ?", this.#now());
   }
 
@@ -172,7 +172,7 @@ export class Trash {
     const purgeItems = async () => {
       for (const { id, kind: name } of left) {
         try {
-          const kind = await this.#kind(name);
+          const kind = await this.#getKind(name);
           if (kind.purge === undefined) plain.push(id);
           else await this.#purgeItem(id, kind);
         } catch (error) {
@@ -186,22 +186,22 @@ export class Trash {
       const sql = "DELETE FROM trash WHERE id IN (SELECT value FROM json_each(?))";
       await this.#db.write([{ sql, params: [ids] }]).catch((error) => failures.push(error));
     }
-    if (items.length > failures.length) this.changed();
+    if (items.length > failures.length) this.publishChange();
     if (failures.length > 0) throw failures[0];
   }
 
   /** Deletes an item with its data. Records can be large, so each is read only now. */
   async #purgeItem(id: string, kind: TrashKind): Promise<void> {
     await yieldIfTickUsedUp();
-    const row = this.#row(id);
+    const row = this.#findRow(id);
     if (row !== undefined) await kind.purge?.(this.#record(row), takeOut(id)); // otherwise restored in the meantime
   }
 
-  #row(id: string): Row | undefined {
+  #findRow(id: string): Row | undefined {
     return this.#db.get<Row>("SELECT id, kind, deleted_at, sealed FROM trash WHERE id = ?", id);
   }
 
-  async #kind(kind: string): Promise<TrashKind> {
+  async #getKind(kind: string): Promise<TrashKind> {
     if (!this.#kinds.has(kind)) await this.#openKind(kind);
     const handler = this.#kinds.get(kind);
     if (handler === undefined) {
@@ -211,12 +211,12 @@ export class Trash {
   }
 
   #record({ id, deleted_at, sealed }: Row): unknown {
-    const record = sealed.subarray(2 + titlePart(sealed).length);
+    const record = sealed.subarray(2 + shortenTitle(sealed).length);
     return JSON.parse(decoder.decode(this.#sealer.openNow(place(id, "record", deleted_at), record)));
   }
 }
 
-function titlePart(sealed: Uint8Array): Uint8Array {
+function shortenTitle(sealed: Uint8Array): Uint8Array {
   const length = new DataView(sealed.buffer, sealed.byteOffset).getUint16(0);
   return sealed.subarray(2, 2 + length);
 }

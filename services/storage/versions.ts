@@ -9,8 +9,8 @@
 import { basename, dirname, join } from "node:path";
 import { nodeCrypto } from "../crypto/random.ts";
 import type { Aad } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
-import { fileError, fileExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { isExistingFile, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 /** What replaced a version. */
 export const VERSION_CAUSES = ["put", "patch", "avatar", "portrait", "restore"] as const;
@@ -80,7 +80,7 @@ export class Versions {
 
   /** Lists the versions of a resource, newest first. @throws {AppError} `internal` */
   async list(resource: VersionedResource): Promise<Version[]> {
-    const { versions } = await this.#read(this.#folderOf(resource));
+    const { versions } = await this.#read(this.#getFolder(resource));
     const oldestMs = this.#now() - this.#limits.maxAgeMs;
     return versions.filter(({ createdAtMs }) => createdAtMs >= oldestMs).sort((a, b) => b.n - a.n);
   }
@@ -91,11 +91,11 @@ export class Versions {
    * @returns Paths by the names of the parts.
    * @throws {AppError} `not_found` for an unknown number, `internal`
    */
-  async parts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
+  async listParts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
     const version = (await this.list(resource)).find((one) => one.n === n);
     if (version === undefined) throw new AppError("not_found", `"${resource.id}" has no version ${n}`);
-    const folder = join(this.#folderOf(resource), getFileName(version));
-    return new Map((await namesIn(folder)).map((name) => [name, join(folder, name)]));
+    const folder = join(this.#getFolder(resource), getFileName(version));
+    return new Map((await listNames(folder)).map((name) => [name, join(folder, name)]));
   }
 
   /**
@@ -115,9 +115,9 @@ export class Versions {
     const before = new Set(parts.flatMap((part) => "path" in part ? [part.path] : []));
     const created: string[] = [];
     try {
-      for (const path of touched) if (!before.has(path) && !await fileExists(path)) created.push(path);
+      for (const path of touched) if (!before.has(path) && !await isExistingFile(path)) created.push(path);
       const result = await write();
-      await this.#thin(resource);
+      await this.#thinOut(resource);
       return result;
     } catch (error) {
       await this.#putBack(version, parts, created);
@@ -133,34 +133,34 @@ export class Versions {
    * @param entry Id of the trash item; a UUID.
    */
   async moveToTrash(resource: VersionedResource, entry: string): Promise<void> {
-    const folder = this.#folderOf(resource);
-    if (await fileExists(folder)) await renamed(folder, this.#trashed(resource.kind, entry));
+    const folder = this.#getFolder(resource);
+    if (await isExistingFile(folder)) await tryRename(folder, this.#openTrashed(resource.kind, entry));
   }
 
   /** Returns the versions to a resource restored from the trash. */
   async restoreFromTrash(resource: VersionedResource, entry: string | undefined): Promise<void> {
     if (entry === undefined) return;
-    const from = this.#trashed(resource.kind, entry);
-    const to = this.#folderOf(resource);
+    const from = this.#openTrashed(resource.kind, entry);
+    const to = this.#getFolder(resource);
     // Only an interrupted removal leaves the folder in place. Its versions are the current ones.
-    if (await fileExists(from) && !await fileExists(to)) await renamed(from, to);
+    if (await isExistingFile(from) && !await isExistingFile(to)) await tryRename(from, to);
   }
 
   /** Deletes the versions of a resource that is deleted without going to the trash. */
   async remove(resource: VersionedResource): Promise<void> {
-    await removeTree(this.#folderOf(resource));
+    await removeTree(this.#getFolder(resource));
   }
 
   /** Deletes the versions of a resource that was purged from the trash. */
   async purge(kind: VersionedKind, entry: string | undefined): Promise<void> {
-    if (entry !== undefined) await removeTree(this.#trashed(kind, entry));
+    if (entry !== undefined) await removeTree(this.#openTrashed(kind, entry));
   }
 
   /** Deletes expired versions and leftovers of interrupted writes. */
   async sweep(): Promise<void> {
     const oldestMs = this.#now() - this.#limits.maxAgeMs;
-    for (const kind of await namesIn(this.#folder)) {
-      for (const name of await namesIn(join(this.#folder, kind))) {
+    for (const kind of await listNames(this.#folder)) {
+      for (const name of await listNames(join(this.#folder, kind))) {
         const folder = join(this.#folder, kind, name);
         const { versions } = await this.#read(folder);
         const expired = versions.filter(({ createdAtMs }) => createdAtMs < oldestMs);
@@ -173,10 +173,10 @@ export class Versions {
 
   /** Creates a version from files that are about to be replaced. @returns Its folder. */
   async #keep(resource: VersionedResource, cause: VersionCause, parts: readonly VersionPart[]): Promise<string> {
-    const folder = this.#folderOf(resource);
+    const folder = this.#getFolder(resource);
     const unfinished = join(folder, UNFINISHED);
     try {
-      const isNew = !await fileExists(folder);
+      const isNew = !await isExistingFile(folder);
       await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       await removeTree(unfinished);
       await Deno.mkdir(unfinished, { mode: FOLDER_MODE });
@@ -191,7 +191,7 @@ export class Versions {
       return version;
     } catch (cause) {
       await removeTree(unfinished).catch(() => {});
-      throw fileError(`Can't keep the earlier version of "${resource.id}"`, cause);
+      throw toFileError(`Can't keep the earlier version of "${resource.id}"`, cause);
     }
   }
 
@@ -208,7 +208,7 @@ export class Versions {
       await removeTree(version);
     } catch (error) {
       // The version stays and can be restored.
-      this.#log("error", "Can't restore the files after a failed write", { error: messageOf(error) });
+      this.#log("error", "Can't restore the files after a failed write", { error: getErrorMessage(error) });
     }
   }
 
@@ -216,16 +216,16 @@ export class Versions {
    * Deletes versions beyond the limits, starting with the one that was current for the shortest time: an hour of
    * autosaves doesn't push out last week's version. The newest version stays.
    */
-  async #thin(resource: VersionedResource): Promise<void> {
+  async #thinOut(resource: VersionedResource): Promise<void> {
     const { maxCount, maxBytes } = this.#limits;
-    const folder = this.#folderOf(resource);
+    const folder = this.#getFolder(resource);
     try {
       const { versions } = await this.#read(folder);
       const ordered = versions.sort((a, b) => a.n - b.n);
       const sizes = new Map<number, number>();
-      for (const version of ordered) sizes.set(version.n, await sizeOf(join(folder, getFileName(version))));
-      const total = () => ordered.reduce((sum, { n }) => sum + sizes.get(n)!, 0);
-      while (ordered.length > 1 && (ordered.length > maxCount || total() > maxBytes)) {
+      for (const version of ordered) sizes.set(version.n, await measureFile(join(folder, getFileName(version))));
+      const sumBytes = () => ordered.reduce((sum, { n }) => sum + sizes.get(n)!, 0);
+      while (ordered.length > 1 && (ordered.length > maxCount || sumBytes() > maxBytes)) {
         const spans = ordered.slice(0, -1).map(({ createdAtMs }, i) =>
           createdAtMs - (ordered[i - 1]?.createdAtMs ?? 0)
         );
@@ -233,7 +233,7 @@ export class Versions {
         await removeTree(join(folder, getFileName(removed!)));
       }
     } catch (error) {
-      this.#log("warn", "Can't delete surplus versions", { error: messageOf(error) });
+      this.#log("warn", "Can't delete surplus versions", { error: getErrorMessage(error) });
     }
   }
 
@@ -246,7 +246,7 @@ export class Versions {
   }
 
   async #read(folder: string): Promise<{ versions: Version[]; last: number }> {
-    const names = await namesIn(folder);
+    const names = await listNames(folder);
     const versions = names.flatMap((name): Version[] => {
       const [, n, createdAtMs, cause] = VERSION_NAME.exec(name) ?? [];
       return n === undefined ? [] : [{ n: Number(n), createdAtMs: Number(createdAtMs), cause: cause as VersionCause }];
@@ -255,11 +255,11 @@ export class Versions {
   }
 
   /** Hashed, because ids can differ by case only or be device names, which not every file system supports. */
-  #folderOf({ kind, id }: VersionedResource): string {
+  #getFolder({ kind, id }: VersionedResource): string {
     return join(this.#folder, kind, nodeCrypto().createHash("sha256").update(id).digest("hex").slice(0, 40));
   }
 
-  #trashed(kind: VersionedKind, entry: string): string {
+  #openTrashed(kind: VersionedKind, entry: string): string {
     return join(this.#folder, kind, TRASH_PREFIX + basename(entry));
   }
 }
@@ -287,7 +287,7 @@ export async function linkOrCopy(from: string, to: string): Promise<void> {
 }
 
 /** Returns the additional authenticated data for a sealed part of a version. */
-export function versionAad({ kind, id }: VersionedResource, n: number): Aad {
+export function createVersionAad({ kind, id }: VersionedResource, n: number): Aad {
   return { table: "version", id: `${kind}/${id}`, field: "sealed", version: n };
 }
 
@@ -298,30 +298,30 @@ export function parseVersionNumber(name: string): number | undefined {
 }
 
 /** A file linked by several versions counts once. */
-async function sizeOf(folder: string): Promise<number> {
+async function measureFile(folder: string): Promise<number> {
   let sizeBytes = 0;
-  for (const name of await namesIn(folder)) {
+  for (const name of await listNames(folder)) {
     const { size, nlink } = await Deno.lstat(join(folder, name));
     sizeBytes += size / Math.max(1, nlink ?? 1);
   }
   return sizeBytes;
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listNames(folder: string): Promise<string[]> {
   try {
     return await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return [];
-    throw fileError(`Can't list "${folder}"`, cause);
+    throw toFileError(`Can't list "${folder}"`, cause);
   }
 }
 
-async function renamed(from: string, to: string): Promise<void> {
+async function tryRename(from: string, to: string): Promise<void> {
   try {
     await Deno.rename(from, to);
     await syncFolder(dirname(to));
   } catch (cause) {
-    throw fileError(`Can't move "${from}"`, cause);
+    throw toFileError(`Can't move "${from}"`, cause);
   }
 }
 
@@ -329,6 +329,6 @@ async function removeTree(path: string): Promise<void> {
   try {
     await Deno.remove(path, { recursive: true });
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
+    if (!(cause instanceof Deno.errors.NotFound)) throw toFileError(`Can't remove "${path}"`, cause);
   }
 }

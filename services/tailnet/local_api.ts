@@ -41,11 +41,11 @@ export class LocalApi {
     this.#answerMs = answerMs;
   }
 
-  async status(signal: AbortSignal): Promise<NodeFacts> {
+  async getStatus(signal: AbortSignal): Promise<NodeFacts> {
     return parseFacts(JSON.parse(await this.#ask("GET", "status?peers=false", { signal })));
   }
 
-  async prefs(signal: AbortSignal): Promise<NodePrefs> {
+  async getPrefs(signal: AbortSignal): Promise<NodePrefs> {
     return JSON.parse(await this.#ask("GET", "prefs", { signal }));
   }
 
@@ -61,11 +61,11 @@ export class LocalApi {
   }
 
   /** Requests a sign-in URL, which appears in the watch and in the status. */
-  async loginInteractive(signal: AbortSignal): Promise<void> {
+  async startLogin(signal: AbortSignal): Promise<void> {
     await this.#ask("POST", "login-interactive", { signal });
   }
 
-  async logout(signal: AbortSignal): Promise<void> {
+  async logOut(signal: AbortSignal): Promise<void> {
     await this.#ask("POST", "logout", { signal });
   }
 
@@ -82,7 +82,7 @@ export class LocalApi {
   /** Yields the current state, then changes, until the node ends the stream. */
   async *watch(signal: AbortSignal): AsyncGenerator<Notice> {
     const answer = await fetch(`${BASE}watch-ipn-bus?mask=${WATCH_MASK}`, { client: this.#client, signal });
-    if (!answer.ok || answer.body === null) throw refusal("to be watched", answer.status, await answer.text());
+    if (!answer.ok || answer.body === null) throw createRefusal("to be watched", answer.status, await answer.text());
     yield* readNotices(answer.body);
   }
 
@@ -108,7 +108,7 @@ export class LocalApi {
         signal: AbortSignal.any([signal, limit.signal]),
       });
       const text = await answer.text();
-      if (!answer.ok) throw refusal(path.split(/[/?]/, 1)[0]!, answer.status, text);
+      if (!answer.ok) throw createRefusal(path.split(/[/?]/, 1)[0]!, answer.status, text);
       return text;
     } finally {
       clearTimeout(timer);
@@ -117,7 +117,7 @@ export class LocalApi {
 }
 
 /** Creates the error for an error response: plain text, `{"Error": …}` or `{"error": …}`. */
-function refusal(what: string, status: number, text: string): AppError {
+function createRefusal(what: string, status: number, text: string): AppError {
   let message = text;
   try {
     const parsed = JSON.parse(text);
@@ -259,11 +259,11 @@ export class Watch {
     const limit = setTimeout(() => {
       begun.reject(new AppError("upstream_timeout", "The node says nothing"));
     }, this.#times.answerMs);
-    const leave = () => begun.reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
+    const onAbort = () => begun.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
     await begun.promise.finally(() => {
       clearTimeout(limit);
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", onAbort);
     });
   }
 
@@ -273,14 +273,14 @@ export class Watch {
     this.#browseUrl = "";
   }
 
-  /** Wakes `untilNews`. */
+  /** Wakes `waitForChange`. */
   wake(): void {
     this.#hasRung = true;
     this.#ring();
   }
 
   /** Waits for a message or the timeout. @throws The abort reason. */
-  async untilNews(ms: number, signal: AbortSignal): Promise<void> {
+  async waitForChange(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#hasRung) {
       const waiting = new AbortController();
       this.#ring = () => waiting.abort();

@@ -3,9 +3,9 @@
  * because messages may be late, repeated or missing.
  */
 import { yieldToEventLoop } from "../async/delay.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets, Watch } from "./local_api.ts";
-import { createView, type NodeTimes, type NodeView, type OwnNames } from "./node_state.ts";
+import { createView, type NodeNames, type NodeTimes, type NodeView } from "./node_state.ts";
 
 /** The wanted state of a node, and its listeners. */
 export interface FollowOptions {
@@ -17,7 +17,7 @@ export interface FollowOptions {
   times: NodeTimes;
   onView(view: NodeView): void;
   /** Called before the node accepts connections, because authentication needs its names. */
-  onNames(names: OwnNames): Promise<void>;
+  onNames(names: NodeNames): Promise<void>;
 }
 
 /** Failed polls in a row after which the node counts as hung. */
@@ -55,14 +55,14 @@ export class NodeFollower {
     await this.#start(signal);
     for (let silent = 0;;) {
       try {
-        await this.#look(await this.#api.status(signal), signal);
+        await this.#look(await this.#api.getStatus(signal), signal);
         silent = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (++silent === MAX_FAILED_POLLS) throw new Error(`it did not answer any more (${messageOf(error)})`);
+        if (++silent === MAX_FAILED_POLLS) throw new Error(`it did not answer any more (${getErrorMessage(error)})`);
       }
       const isSteady = this.#lastState === "Running" && this.#served !== undefined;
-      await this.#watch.untilNews(isSteady ? this.#options.times.watchMs : this.#options.times.pollMs, signal);
+      await this.#watch.waitForChange(isSteady ? this.#options.times.watchMs : this.#options.times.pollMs, signal);
     }
   }
 
@@ -79,7 +79,7 @@ export class NodeFollower {
    */
   async #start(signal: AbortSignal): Promise<void> {
     const prefs: NodePrefs = {
-      ...await this.#api.prefs(signal),
+      ...await this.#api.getPrefs(signal),
       ControlURL: this.#options.controlUrl,
       Hostname: this.#hostname,
       WantRunning: true,
@@ -112,14 +112,14 @@ export class NodeFollower {
       case "InUseOtherUser":
         return this.#show(createView("error", { error: "Another user of this machine runs the node" }));
       default:
-        return this.#show(createView("starting", { error: this.#lateReason() }));
+        return this.#show(createView("starting", { error: this.#explainDelay() }));
     }
   }
 
   async #run(facts: NodeFacts, signal: AbortSignal): Promise<void> {
     const { fqdn, suffix, certDomains } = facts;
     if (fqdn === undefined) return this.#show(createView("starting"));
-    const certificate = this.#certificates.stateFor(fqdn, certDomains, signal);
+    const certificate = this.#certificates.toNodeState(fqdn, certDomains, signal);
     if (certificate.kind === "asked") return this.#show(createView("starting"));
     const isHttps = certificate.kind === "ready";
     try {
@@ -128,7 +128,7 @@ export class NodeFollower {
     } catch (error) {
       signal.throwIfAborted();
       this.#served = undefined;
-      const message = `Can't serve Parlor on the tailnet: ${messageOf(error)}`;
+      const message = `Can't serve Parlor on the tailnet: ${getErrorMessage(error)}`;
       return this.#show(createView("error", { fqdn, error: removeSecrets(message) }));
     }
     const url = `${isHttps ? "https" : "http"}://${fqdn}`;
@@ -163,13 +163,13 @@ export class NodeFollower {
     if (authUrl !== undefined) return this.#show(createView("needs_auth", { authUrl }));
     if (performance.now() >= this.#askLoginAtMs) {
       this.#askLoginAtMs = performance.now() + this.#options.times.loginMs;
-      await this.#api.loginInteractive(signal);
+      await this.#api.startLogin(signal);
     }
-    this.#show(createView("starting", { error: this.#lateReason() }));
+    this.#show(createView("starting", { error: this.#explainDelay() }));
   }
 
   /** Returns the reason for a delay, after some time. */
-  #lateReason(): string | null {
+  #explainDelay(): string | null {
     if (performance.now() - this.#waitsSinceMs < this.#options.times.loginMs) return null;
     return this.#watch.health.get("login-state") ?? "The node does not come up; is its control server reachable?";
   }
@@ -214,7 +214,7 @@ class Certificates {
    *
    * @param domains Names the tailnet issues certificates for.
    */
-  stateFor(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
+  toNodeState(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
     if (!domains.includes(fqdn)) {
       this.#known = undefined;
       const how = "its admin console can switch on MagicDNS and HTTPS certificates";
@@ -234,7 +234,7 @@ class Certificates {
       (error) => {
         asked.state = {
           kind: "refused",
-          reason: `There is no HTTPS certificate for ${fqdn}, ${CONSEQUENCE}: ${messageOf(error)}`,
+          reason: `There is no HTTPS certificate for ${fqdn}, ${CONSEQUENCE}: ${getErrorMessage(error)}`,
         };
         asked.againAtMs = performance.now() + this.#times.certificateAgainMs;
       },

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { findOnPath, isFile, startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
 import { createView, type NodeTimes } from "./node_state.ts";
@@ -40,9 +40,9 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLi
   const socketPath = await prepareSocketPath(stateFolder);
   const api = new LocalApi(socketPath, times.answerMs);
   const working = new AbortController();
-  const leave = () => working.abort(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
-  if (signal.aborted) leave();
+  const onAbort = () => working.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
   let child: WatchedProcess | undefined;
   try {
     await waitUntilFree(socketPath, working.signal);
@@ -67,7 +67,7 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLi
     await following.catch(() => {});
     return why;
   } finally {
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", onAbort);
     working.abort(new AppError("not_available", "The node has ended"));
     await child?.stop();
     api.close();
@@ -77,7 +77,7 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLi
 /** Waits until no other process uses the state. Two nodes would both write it. */
 async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PREDECESSOR_MS;
-  while (await answers(socketPath)) {
+  while (await isAnswering(socketPath)) {
     if (performance.now() > until) {
       throw new AppError("not_available", "another process of an earlier start still holds its state");
     }
@@ -87,7 +87,7 @@ async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<v
 
 async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal: AbortSignal): Promise<void> {
   const until = performance.now() + socketMs;
-  while (!await answers(socketPath)) {
+  while (!await isAnswering(socketPath)) {
     if (performance.now() > until) {
       throw new AppError("not_available", `it did not answer within ${Math.round(socketMs / 1000)} s of its start`);
     }
@@ -95,7 +95,7 @@ async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal
   }
 }
 
-async function answers(socketPath: string): Promise<boolean> {
+async function isAnswering(socketPath: string): Promise<boolean> {
   try {
     (await Deno.connect({ transport: "unix", path: socketPath })).close();
     return true;
@@ -182,14 +182,14 @@ async function prepareSocketPath(stateFolder: string): Promise<string> {
   if (isShort(usual)) return usual;
   const folder = await getShortFolder(stateFolder);
   const path = join(folder, NAME);
-  if (!isShort(path)) throw noPlace(`"${path}" is too long for a socket`);
+  if (!isShort(path)) throw createNoSocketPathError(`"${path}" is too long for a socket`);
   try {
     await Deno.mkdir(folder, { mode: 0o700, recursive: true });
     const { isDirectory, mode, uid } = await Deno.lstat(folder);
     const isOurs = isDirectory && uid === Deno.uid() && mode !== null && (mode & 0o077) === 0;
     if (!isOurs) throw new Error("somebody else may enter it");
   } catch (cause) {
-    throw noPlace(`"${folder}" cannot hold it: ${messageOf(cause)}`, cause);
+    throw createNoSocketPathError(`"${folder}" cannot hold it: ${getErrorMessage(cause)}`, cause);
   }
   return path;
 }
@@ -201,18 +201,18 @@ export async function removeNodeSocket(stateFolder: string): Promise<void> {
 }
 
 async function getShortFolder(stateFolder: string): Promise<string> {
-  return join(Deno.env.get("XDG_RUNTIME_DIR") || "/tmp", `parlor-${await shortHash(stateFolder)}`);
+  return join(Deno.env.get("XDG_RUNTIME_DIR") || "/tmp", `parlor-${await hashShort(stateFolder)}`);
 }
 
 function isShort(path: string): boolean {
   return new TextEncoder().encode(path).length <= MAX_BYTES;
 }
 
-function noPlace(why: string, cause?: unknown): AppError {
+function createNoSocketPathError(why: string, cause?: unknown): AppError {
   return new AppError("not_available", `No place for the socket of the tailnet node: ${why}`, { cause });
 }
 
-async function shortHash(text: string): Promise<string> {
+async function hashShort(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(hash, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -220,7 +220,7 @@ async function shortHash(text: string): Promise<string> {
 /** Restarts in a row. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 5;
 const STEADY_MS = 10 * 60_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_RESTART_DELAY_MS = 60_000;
 
 /** Options of a supervised node. */
 export interface NodeSupervisorOptions extends FollowOptions {
@@ -253,13 +253,13 @@ export class NodeSupervisor {
   }
 
   /** Logs out at the control server, if it is reachable. */
-  async logout(): Promise<void> {
-    await this.#quietly((api, signal) => api.logout(signal));
+  async logOut(): Promise<void> {
+    await this.#tryCall((api, signal) => api.logOut(signal));
   }
 
   /** Makes the node refuse connections, also after its next start. */
-  async shield(): Promise<void> {
-    await this.#quietly((api, signal) => api.patchPrefs({ ShieldsUp: true }, signal));
+  async setShield(): Promise<void> {
+    await this.#tryCall((api, signal) => api.patchPrefs({ ShieldsUp: true }, signal));
   }
 
   /** Stops the node and waits for its end. */
@@ -268,7 +268,7 @@ export class NodeSupervisor {
     await this.#over;
   }
 
-  async #quietly(say: (api: LocalApi, signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #tryCall(say: (api: LocalApi, signal: AbortSignal) => Promise<void>): Promise<void> {
     if (this.#alive === undefined) return;
     const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(this.#options.times.logoutMs)]);
     await say(this.#alive.api, signal).catch(() => {});
@@ -278,7 +278,7 @@ export class NodeSupervisor {
     const { log, times, onView } = this.#options;
     for (let inARow = 0;;) {
       const beganAt = performance.now();
-      const why = await this.#live();
+      const why = await this.#runOnce();
       if (this.#abort.signal.aborted) return;
       inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
       const message = `The tailnet node does not run: ${why}`;
@@ -289,13 +289,13 @@ export class NodeSupervisor {
       }
       log("warn", `${message}; it is started again`);
       onView(createView("error", { error: `${message}; it is started again` }));
-      const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), LONGEST_PAUSE_MS);
+      const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), MAX_RESTART_DELAY_MS);
       await delay(waitMs, this.#abort.signal).catch(() => {});
       if (this.#abort.signal.aborted) return;
     }
   }
 
-  async #live(): Promise<string> {
+  async #runOnce(): Promise<string> {
     const { findProgram, ensureStateFolder, times } = this.#options;
     try {
       const program = await findProgram();
@@ -312,7 +312,7 @@ export class NodeSupervisor {
         },
       });
     } catch (error) {
-      return messageOf(error);
+      return getErrorMessage(error);
     } finally {
       this.#alive = undefined;
     }

@@ -1,19 +1,19 @@
 /** The state of the node: what is stored of it, its status and its timeouts. */
 import { type Config, saveConfigKey } from "../config/config.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 
 /** The node's names, as the control server gave them. */
-export interface OwnNames {
+export interface NodeNames {
   fqdn: string;
   /** Domain of the tailnet's machines. */
   suffix: string;
 }
 
 /** What the owner wants of it. */
-export interface Wanted {
+export interface NodeSettings {
   enabled: boolean;
   hostname: string;
 }
@@ -22,7 +22,7 @@ export interface Wanted {
 export type SaveKey = (key: "tailnet_enabled" | "tailnet_hostname", value: boolean | string) => Promise<void>;
 
 /** What the configuration says at the start. */
-export interface ConfiguredNode extends Wanted {
+export interface ConfiguredNode extends NodeSettings {
   /** A flag or the environment says so: nothing else counts. */
   isEnabledFixed: boolean;
   isHostnameFixed: boolean;
@@ -30,9 +30,9 @@ export interface ConfiguredNode extends Wanted {
 
 interface Stored {
   /** Outlives the node itself: the passkeys of its tailnet go by it. */
-  own?: OwnNames;
+  own?: NodeNames;
   /** What couldn't be written to the configuration file. */
-  wanted?: Partial<Wanted>;
+  wanted?: Partial<NodeSettings>;
   /** It was switched off, and the end of the server may have come before its state was gone. */
   isWipeDue?: boolean;
 }
@@ -45,8 +45,8 @@ export class NodeMemory {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
   readonly #save: SaveKey;
-  readonly #wanted: Wanted;
-  #own: OwnNames | undefined;
+  readonly #wanted: NodeSettings;
+  #own: NodeNames | undefined;
   #version = 0;
   #stored: Stored = {};
 
@@ -65,12 +65,12 @@ export class NodeMemory {
     };
   }
 
-  get wanted(): Readonly<Wanted> {
+  get wanted(): Readonly<NodeSettings> {
     return this.#wanted;
   }
 
   /** Last values known, also of a node that is gone. */
-  get own(): OwnNames | undefined {
+  get own(): NodeNames | undefined {
     return this.#own;
   }
 
@@ -84,9 +84,9 @@ export class NodeMemory {
   }
 
   /** @throws {AppError} `conflict` when a flag or the environment says otherwise; nothing is changed then. */
-  async want(change: Partial<Wanted>): Promise<void> {
+  async changeSettings(change: Partial<NodeSettings>): Promise<void> {
     const keys = { hostname: "tailnet_hostname", enabled: "tailnet_enabled" } as const;
-    for (const [name, key] of Object.entries(keys) as [keyof Wanted, (typeof keys)[keyof Wanted]][]) {
+    for (const [name, key] of Object.entries(keys) as [keyof NodeSettings, (typeof keys)[keyof NodeSettings]][]) {
       const value = change[name];
       if (value === undefined || value === this.#wanted[name]) continue;
       const wanted = { ...this.#stored.wanted };
@@ -103,7 +103,7 @@ export class NodeMemory {
   }
 
   /** The new settings apply even if they can't be written. */
-  async rememberOwn(own: OwnNames): Promise<void> {
+  async saveNames(own: NodeNames): Promise<void> {
     this.#own = own;
     await this.#write({ ...this.#stored, own });
   }
@@ -116,7 +116,7 @@ export class NodeMemory {
       this.#stored = openRow(row, this.#sealer);
     } catch (error) {
       // The names come back with the node; until then its address opens nothing.
-      log("error", "Can't read what was remembered of the tailnet node", { error: messageOf(error) });
+      log("error", "Can't read what was remembered of the tailnet node", { error: getErrorMessage(error) });
     }
   }
 
@@ -132,7 +132,7 @@ export class NodeMemory {
 }
 
 /** Reads the node's last known names from a database that only this call uses. @throws when the row can't be opened */
-export function readOwnNames(db: Pick<Database, "get">, sealer: PurposeSealer): OwnNames | undefined {
+export function readOwnNames(db: Pick<Database, "get">, sealer: PurposeSealer): NodeNames | undefined {
   const row = findRow(db);
   return row === undefined ? undefined : openRow(row, sealer).own;
 }

@@ -2,19 +2,19 @@
 import { delay } from "../async/delay.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Config } from "../config/config.ts";
-import { messageOf } from "../errors.ts";
+import { getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { toFileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import { findTailscaled, NodeSupervisor, removeNodeSocket } from "./node_process.ts";
 import {
   createView,
   NODE_TIMES,
   type NodeMemory,
+  type NodeNames,
   type NodeTimes,
   type NodeView,
-  type OwnNames,
   type TailnetStatus,
 } from "./node_state.ts";
 
@@ -42,15 +42,15 @@ interface TailnetOptions {
 }
 
 /** One lock for all changes to the node. */
-const TURN = "node";
+const LOCK = "node";
 
 /** The tailnet node. */
 export class Tailnet {
   readonly #options: TailnetOptions;
   readonly #times: NodeTimes;
   readonly #locks = new KeyedMutex();
-  #openDoor: (() => NodeListener) | undefined;
-  #door: NodeListener | undefined;
+  #openListener: (() => NodeListener) | undefined;
+  #listener: NodeListener | undefined;
   #node: NodeSupervisor | undefined;
   #view: NodeView = createView("disabled");
   #isClosed = false;
@@ -61,7 +61,7 @@ export class Tailnet {
   }
 
   /** Returns the current status. */
-  status(): TailnetStatus {
+  getStatus(): TailnetStatus {
     const { enabled, hostname } = this.#options.memory.wanted;
     const { url } = this.#view;
     const port = url === null ? null : url.startsWith("https:") ? 443 : 80;
@@ -69,18 +69,18 @@ export class Tailnet {
   }
 
   /** The last known names of the node. */
-  get own(): OwnNames | undefined {
+  get own(): NodeNames | undefined {
     return this.#options.memory.own;
   }
 
   /** Starts the node if it is turned on. Call this once requests can be served. */
-  begin(openDoor: () => NodeListener): void {
-    this.#openDoor = openDoor;
+  begin(openListener: () => NodeListener): void {
+    this.#openListener = openListener;
     const { memory } = this.#options;
-    if (memory.isWipeDue) void this.#locks.run(TURN, () => this.#wipe());
+    if (memory.isWipeDue) void this.#locks.run(LOCK, () => this.#wipe());
     if (!memory.wanted.enabled) return;
     this.#set(createView("starting"));
-    void this.#locks.run(TURN, () => this.#start());
+    void this.#locks.run(LOCK, () => this.#start());
   }
 
   /**
@@ -91,16 +91,16 @@ export class Tailnet {
    *   environment overrides this.
    */
   enable(hostname?: string): Promise<TailnetStatus> {
-    return this.#locks.run(TURN, async () => {
+    return this.#locks.run(LOCK, async () => {
       const { memory, programPath } = this.#options;
       await findTailscaled(programPath);
       const isRenamed = hostname !== undefined && hostname !== memory.wanted.hostname;
-      await memory.want({ enabled: true, hostname });
+      await memory.changeSettings({ enabled: true, hostname });
       const isDown = this.#node === undefined || this.#view.state === "error" || this.#view.state === "stopped";
       if (isDown) await this.#start();
       else if (isRenamed) await this.#rename(hostname);
       else this.#publish();
-      return this.status();
+      return this.getStatus();
     });
   }
 
@@ -110,36 +110,36 @@ export class Tailnet {
    * @throws {AppError} `conflict` if a flag or the environment overrides this.
    */
   disable(): Promise<TailnetStatus> {
-    return this.#locks.run(TURN, async () => {
+    return this.#locks.run(LOCK, async () => {
       const { memory } = this.#options;
-      await memory.want({ enabled: false });
+      await memory.changeSettings({ enabled: false });
       await memory.noteWipe(true);
       this.#set(createView(this.#node === undefined ? "disabled" : "stopped"));
-      void this.#locks.run(TURN, () => this.#end());
-      return this.status();
+      void this.#locks.run(LOCK, () => this.#end());
+      return this.getStatus();
     });
   }
 
   /** Stops the node but keeps its state: it returns at the next start. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#locks.run(TURN, async () => {
+    await this.#locks.run(LOCK, async () => {
       // Running responses still need the node.
-      await Promise.all([this.#door?.close(), this.#node?.shield()]);
-      this.#door = undefined;
+      await Promise.all([this.#listener?.close(), this.#node?.setShield()]);
+      this.#listener = undefined;
       await this.#node?.stop();
       this.#node = undefined;
     });
   }
 
   async #start(): Promise<void> {
-    if (this.#isClosed || this.#openDoor === undefined) return;
+    if (this.#isClosed || this.#openListener === undefined) return;
     await this.#node?.stop();
     this.#set(createView("starting"));
     try {
-      this.#door ??= this.#openDoor();
+      this.#listener ??= this.#openListener();
     } catch (error) {
-      return this.#set(createView("error", { error: messageOf(error) }));
+      return this.#set(createView("error", { error: getErrorMessage(error) }));
     }
     const { memory, controlUrl, programPath, ensureStateFolder, log } = this.#options;
     const node: NodeSupervisor = new NodeSupervisor({
@@ -148,14 +148,14 @@ export class Tailnet {
       log,
       times: this.#times,
       hostname: memory.wanted.hostname,
-      target: this.#door.target,
+      target: this.#listener.target,
       findProgram: () => findTailscaled(programPath),
       onView: (view) => {
         if (this.#node === node && memory.wanted.enabled) this.#set(view);
       },
       onNames: (names) =>
-        memory.rememberOwn(names).catch((error) =>
-          log("error", "Can't remember the names of the tailnet node", { error: messageOf(error) })
+        memory.saveNames(names).catch((error) =>
+          log("error", "Can't remember the names of the tailnet node", { error: getErrorMessage(error) })
         ),
     });
     this.#node = node;
@@ -166,7 +166,7 @@ export class Tailnet {
       await this.#node?.rename(hostname);
     } catch (error) {
       this.#options.log("warn", "The tailnet node does not take its new name and is started again", {
-        error: messageOf(error),
+        error: getErrorMessage(error),
       });
       await this.#start();
     }
@@ -178,12 +178,12 @@ export class Tailnet {
     if (this.#node !== undefined) {
       // A client that turned it off over the tailnet still needs its response.
       await delay(this.#times.farewellMs);
-      await this.#node.logout();
+      await this.#node.logOut();
       await this.#node.stop();
       this.#node = undefined;
     }
-    await this.#door?.close();
-    this.#door = undefined;
+    await this.#listener?.close();
+    this.#listener = undefined;
     await this.#wipe();
   }
 
@@ -194,7 +194,7 @@ export class Tailnet {
       await memory.noteWipe(false);
       if (!memory.wanted.enabled) this.#set(createView("disabled"));
     } catch (error) {
-      const message = `The node is off, but its state cannot be removed: ${messageOf(error)}`;
+      const message = `The node is off, but its state cannot be removed: ${getErrorMessage(error)}`;
       log("error", message);
       this.#set(createView("error", { error: message }));
     }
@@ -240,7 +240,7 @@ export function openTailnet(
       try {
         await Deno.remove(folder, { recursive: true });
       } catch (cause) {
-        if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${folder}"`, cause);
+        if (!(cause instanceof Deno.errors.NotFound)) throw toFileError(`Can't remove "${folder}"`, cause);
       }
     },
   });

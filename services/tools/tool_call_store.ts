@@ -63,7 +63,7 @@ export class ToolCallStore {
   /** Statement that stores a call or its next state. */
   save(record: ToolCallRecord): Statement {
     const { conversationId, id, messageId } = record;
-    const version = (this.#row(conversationId, id)?.version ?? 0) + 1;
+    const version = (this.#findRow(conversationId, id)?.version ?? 0) + 1;
     const sealed = this.#sealer.sealNow(callAad(conversationId, id, version), JSON.stringify(record));
     return {
       sql: `INSERT INTO tool_call (conversation_id, message_id, call_id, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -74,13 +74,13 @@ export class ToolCallStore {
 
   /** Finds a call. */
   find(conversationId: string, callId: string): ToolCallRecord | undefined {
-    const row = this.#row(conversationId, callId);
+    const row = this.#findRow(conversationId, callId);
     return row && this.#open(row);
   }
 
   /** Whether a call has this id. */
   has(conversationId: string, callId: string): boolean {
-    return this.#row(conversationId, callId) !== undefined;
+    return this.#findRow(conversationId, callId) !== undefined;
   }
 
   /** Lists the conversations that have a call with an id: those of different conversations may be the same. */
@@ -117,18 +117,18 @@ export class ToolCallStore {
 
   /** Returns what a chat allows a tool, undefined if nothing was chosen for the tool as it is now. */
   findPermission(conversationId: string, tool: ToolKey): ToolPermission | undefined {
-    const found = this.#permissions(conversationId)[keyOf(tool)];
+    const found = this.#listPermissions(conversationId)[createKey(tool)];
     return found?.fingerprint === tool.fingerprint ? found.permission : undefined;
   }
 
   /** Statement that allows or denies a tool in a chat. */
   savePermission(conversationId: string, tool: ToolKey, permission: ToolPermission): Statement {
     const permissions: ChatPermissions = {
-      ...this.#permissions(conversationId),
-      [keyOf(tool)]: { fingerprint: tool.fingerprint, permission },
+      ...this.#listPermissions(conversationId),
+      [createKey(tool)]: { fingerprint: tool.fingerprint, permission },
     };
-    const version = (this.#permissionRow(conversationId)?.version ?? 0) + 1;
-    const sealed = this.#sealer.sealNow(permissionAad(conversationId, version), JSON.stringify(permissions));
+    const version = (this.#findPermissionRow(conversationId)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(createPermissionAad(conversationId, version), JSON.stringify(permissions));
     return {
       sql: `INSERT INTO tool_permission (conversation_id, version, sealed) VALUES (?1, ?2, ?3)
             ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3`,
@@ -136,7 +136,7 @@ export class ToolCallStore {
     };
   }
 
-  #row(conversationId: string, callId: string): Row | undefined {
+  #findRow(conversationId: string, callId: string): Row | undefined {
     return this.#db.get<Row>(
       "SELECT id, conversation_id, call_id, version, sealed FROM tool_call WHERE conversation_id = ? AND call_id = ?",
       conversationId,
@@ -148,23 +148,25 @@ export class ToolCallStore {
     return JSON.parse(decoder.decode(this.#sealer.openNow(callAad(conversationId, callId, version), sealed)));
   }
 
-  #permissionRow(conversationId: string) {
+  #findPermissionRow(conversationId: string) {
     return this.#db.get<{ version: number; sealed: Uint8Array }>(
       "SELECT version, sealed FROM tool_permission WHERE conversation_id = ?",
       conversationId,
     );
   }
 
-  #permissions(conversationId: string): ChatPermissions {
-    const row = this.#permissionRow(conversationId);
+  #listPermissions(conversationId: string): ChatPermissions {
+    const row = this.#findPermissionRow(conversationId);
     if (row === undefined) return {};
-    return JSON.parse(decoder.decode(this.#sealer.openNow(permissionAad(conversationId, row.version), row.sealed)));
+    return JSON.parse(
+      decoder.decode(this.#sealer.openNow(createPermissionAad(conversationId, row.version), row.sealed)),
+    );
   }
 }
 
 type ToolKey = Pick<Tool, "serverId" | "name" | "fingerprint">;
 
-function keyOf({ serverId, name }: ToolKey): string {
+function createKey({ serverId, name }: ToolKey): string {
   return `${serverId}/${name}`;
 }
 
@@ -172,6 +174,6 @@ function callAad(conversationId: string, callId: string, version: number) {
   return { table: "tool_call", id: `${callId}/${conversationId}`, field: "record", version };
 }
 
-function permissionAad(conversationId: string, version: number) {
+function createPermissionAad(conversationId: string, version: number) {
   return { table: "tool_permission", id: conversationId, field: "permissions", version };
 }

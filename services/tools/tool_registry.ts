@@ -1,6 +1,6 @@
 /** The tools of all sources, as a model is offered them: with unique names, in a stable order, and not too many. */
 import { Buffer } from "node:buffer";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 
 // What the reply loop knows of tools: which there are, how one is called, and what may be called without asking. MCP
@@ -121,7 +121,7 @@ export class ToolRegistry {
     const all: Tool[] = [];
     for (const listed of await Promise.allSettled(this.#sources.map((open) => this.#list(open, signal)))) {
       if (listed.status === "rejected") {
-        leftOut.push({ name: "tools", reason: messageOf(listed.reason) });
+        leftOut.push({ name: "tools", reason: getErrorMessage(listed.reason) });
         continue;
       }
       all.push(...listed.value.tools);

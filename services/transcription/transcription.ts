@@ -154,7 +154,7 @@ class Transcription {
   readonly #client: HttpClient;
   readonly #semaphore = new KeyedSemaphore(MAX_CONCURRENT);
   readonly #servers = new Map<string, TranscriptionServer>();
-  readonly #listed = new ListedModels((signal) => this.models(signal));
+  readonly #listed = new ListedModels((signal) => this.listModels(signal));
 
   constructor(deps: { settings: TranscriptionSettings; client: HttpClient }) {
     this.settings = deps.settings;
@@ -190,11 +190,11 @@ class Transcription {
   }
 
   /** Lists the models of the configured server. @throws {AppError} `not_available`, `upstream_error`, `upstream_timeout` */
-  async models(signal: AbortSignal): Promise<string[]> {
-    return await this.#getServer().models(signal);
+  async listModels(signal: AbortSignal): Promise<string[]> {
+    return await this.#getServer().listModels(signal);
   }
 
-  /** Returns the model to use for one that a client names; see `ListedModels`. @throws as `models` */
+  /** Returns the model to use for one that a client names; see `ListedModels`. @throws As `listModels`. */
   async chooseModel(name: string, signal: AbortSignal): Promise<string> {
     return await this.#listed.choose(name, this.settings.get(), signal);
   }
@@ -213,7 +213,7 @@ class Transcription {
     const getLatencyMs = () => Math.round(performance.now() - startedAtMs);
     let models: string[] = [];
     try {
-      models = chooseTranscriptionModels(await server.models(signal));
+      models = chooseTranscriptionModels(await server.listModels(signal));
       const input = { ...createInput({ audio: createTestRecording() }), model, language };
       await server.transcribe(input, signal, TEST_TIMEOUTS);
       return { isReachable: true, models, latencyMs: getLatencyMs() };

@@ -81,11 +81,11 @@ export class TranscriptionServer {
     const model = await this.#findModel(input, signal);
     // OpenAI's newer models have no other form.
     const isVerbose = this.#hasVerboseJson && !/^gpt-4o/i.test(model);
-    const fields = (format: string) => ({ ...toFields(input, model), response_format: format });
-    let response = await this.#send(input, fields(isVerbose ? "verbose_json" : "json"), timeouts, signal);
+    const createFields = (format: string) => ({ ...toFields(input, model), response_format: format });
+    let response = await this.#send(input, createFields(isVerbose ? "verbose_json" : "json"), timeouts, signal);
     if (isVerbose && isRefusal(response)) {
       const refused = await this.#readError(response);
-      response = await this.#send(input, fields("json"), timeouts, signal);
+      response = await this.#send(input, createFields("json"), timeouts, signal);
       // The recording itself is refused in both forms.
       if (isRefusal(response)) throw (await response.body?.cancel(), refused);
       this.#hasVerboseJson = false;
@@ -115,7 +115,7 @@ export class TranscriptionServer {
   }
 
   /** Lists the server's models. Returns an empty list if it has no list. @throws as `transcribe` */
-  async models(signal: AbortSignal): Promise<string[]> {
+  async listModels(signal: AbortSignal): Promise<string[]> {
     for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
       const response = await this.#request(`${prefix}/models`, undefined, LIST_TIMEOUTS, signal);
       if (response.status === 401) throw await this.#readError(response);
@@ -134,7 +134,7 @@ export class TranscriptionServer {
   async #findModel(input: TranscriptionInput, signal: AbortSignal): Promise<string> {
     if (input.model !== "") return input.model;
     if (this.#model === undefined) {
-      const models = await this.models(signal);
+      const models = await this.listModels(signal);
       this.#model = models.find((id) => TRANSCRIPTION_MODEL.test(id)) ?? models[0] ?? "";
     }
     return this.#model;

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { bodyLimit } from "../../middleware/body_limit.ts";
 import { createRouteTable } from "../../middleware/route_table.ts";
-import { errorResponse } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/http/router.ts";
+import { createErrorResponse } from "../../routes/errors.ts";
+import { createRouter } from "../../routes/http/router.ts";
 import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { rawRequest, readToEnd, writeAll } from "../helpers/network/raw_http.ts";
@@ -109,7 +109,7 @@ test.each([
 function openRoute(
   options: { limitBytes?: number; idleMs?: number; isBodyStreamed?: boolean; budget?: ByteBudget } = {},
 ) {
-  const router = newRouter();
+  const router = createRouter();
   const seen: string[] = [];
   const table = createRouteTable([{
     method: "POST",
@@ -119,7 +119,7 @@ function openRoute(
     bodyLimitBytes: options.limitBytes ?? 10,
     isBodyStreamed: options.isBodyStreamed ?? false,
   }]);
-  router.onError(errorResponse);
+  router.onError(createErrorResponse);
   router.use(
     bodyLimit({
       routes: () => table,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chatRoutes } from "../../routes/chat.ts";
-import { newRouter } from "../../routes/http/router.ts";
+import { createRouter } from "../../routes/http/router.ts";
 import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/app/chat_client.ts";
 import { FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { countListeners, measured } from "../helpers/processes/leaks.ts";
@@ -273,7 +273,7 @@ test("returns an error if the model refuses, keeps the message, and retries when
 test("starts the stream after a long silence, and ends it with an error if the model then refuses", async () => {
   llm.switches.fail = "status_json";
   llm.switches.delay_headers = 2_000;
-  const router = newRouter().route("/", chatRoutes(app.services, { patienceMs: 10 }));
+  const router = createRouter().route("/", chatRoutes(app.services, { patienceMs: 10 }));
   const body = { conversation_id: "c1", assistant_message_id: "a1", messages: [{ role: "user", content: "Hi" }] };
   const response = await router.request("/api/chat", {
     method: "POST",

@@ -1,9 +1,9 @@
 import { HTTPException } from "hono/http-exception";
 import { expect, test } from "vitest";
 import { withMiddleware } from "../../routes/app.ts";
-import { errorBody, statusOf, toAppError } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/http/router.ts";
-import { AppError, type ErrorCode, traceOf } from "../../services/errors.ts";
+import { createErrorBody, getStatus, toAppError } from "../../routes/errors.ts";
+import { createRouter } from "../../routes/http/router.ts";
+import { AppError, type ErrorCode, getErrorTrace } from "../../services/errors.ts";
 import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
@@ -34,16 +34,16 @@ test.each<[ErrorCode, number]>([
   ["upstream_timeout", 504],
   ["storage_full", 507],
 ])("the code %s has the status %i", (code, status) => {
-  expect(statusOf(code)).toBe(status);
+  expect(getStatus(code)).toBe(status);
 });
 
 test("a defect shows nothing of itself in the answer, and everything in the log", { tags: ["C11"] }, () => {
   const defect = new TypeError("cannot read /home/me/secret of undefined", { cause: new Error("deeper") });
-  const body = errorBody(defect, "r1");
+  const body = createErrorBody(defect, "r1");
   expect(body.error).toMatchObject({ code: "internal", request_id: "r1" });
   expect(JSON.stringify(body)).not.toContain("secret");
-  expect(traceOf(toAppError(defect))).toContain("/home/me/secret");
-  expect(traceOf(toAppError(defect))).toContain("deeper");
+  expect(getErrorTrace(toAppError(defect))).toContain("/home/me/secret");
+  expect(getErrorTrace(toAppError(defect))).toContain("deeper");
 });
 
 test.each([
@@ -55,7 +55,7 @@ test.each([
   ],
   [`Can't find "c1"`, `Can't find "c1"`],
 ])("%s is reported as %s", { tags: ["C11"] }, (message, told) => {
-  expect(errorBody(new AppError("internal", message), "r1").error.message).toBe(told);
+  expect(createErrorBody(new AppError("internal", message), "r1").error.message).toBe(told);
 });
 
 test.each([[400, "invalid_json"], [413, "too_large"], [415, "unsupported_media_type"], [418, "internal"]] as const)(
@@ -68,7 +68,7 @@ test.each([[400, "invalid_json"], [413, "too_large"], [415, "unsupported_media_t
 
 test("an error carries its issues, and its headers go with the answer", async () => {
   await using app = await openTestApp();
-  const failing = newRouter()
+  const failing = createRouter()
     .post("/api/x-slow", () => {
       throw new AppError("too_many_requests", "Slow down", { retryAfterSeconds: 1.5 });
     })

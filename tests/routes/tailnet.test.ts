@@ -166,7 +166,7 @@ test("a stranger at a gated origin learns and switches nothing", { tags: ["T02"]
     expect([path, answer.status]).toEqual([path, 401]);
     expect(answer.body).not.toContain("authreq");
   }
-  expect((await bench.app.services.tailnet()).status()).toMatchObject({ enabled: true, state: "needs_auth" });
+  expect((await bench.app.services.tailnet()).getStatus()).toMatchObject({ enabled: true, state: "needs_auth" });
 });
 
 test("the log holds no sign-in address", { tags: ["T02"] }, async () => {

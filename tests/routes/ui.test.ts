@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { conditionalGet } from "../../middleware/conditional_get.ts";
 import { PAGE_POLICY, uiRoutes } from "../../routes/ui.ts";
-import { errorResponse } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/http/router.ts";
+import { createErrorResponse } from "../../routes/errors.ts";
+import { createRouter } from "../../routes/http/router.ts";
 
 let folder: string;
-const app = newRouter();
+const app = createRouter();
 
 beforeAll(async () => {
   folder = await Deno.makeTempDir({ prefix: "parlor-dist-" });
@@ -18,7 +18,7 @@ beforeAll(async () => {
   app.use(conditionalGet());
   app.route("/", uiRoutes(folder));
   app.notFound((c) => c.text("nothing", 404));
-  app.onError((error, c) => errorResponse(error, c));
+  app.onError((error, c) => createErrorResponse(error, c));
 });
 
 afterAll(() => Deno.remove(folder, { recursive: true }));
@@ -87,9 +87,9 @@ test("an unchanged page isn't sent again", async () => {
 });
 
 test("a page that was not built is an error that says how to build it", async () => {
-  const empty = newRouter();
+  const empty = createRouter();
   empty.route("/", uiRoutes(`${folder}/nowhere`));
-  empty.onError((error, c) => errorResponse(error, c));
+  empty.onError((error, c) => createErrorResponse(error, c));
   const answer = await empty.request("/");
   expect(answer.status).toBe(503);
   expect((await answer.json()).error).toMatchObject({

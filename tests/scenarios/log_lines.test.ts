@@ -26,7 +26,7 @@ const linesOf = (app: TestApp, message: string | RegExp): Line[] =>
 
 async function findingsOf(app: TestApp): Promise<string[]> {
   const config = { ...app.services.config, dataDir: app.dataDir, port: app.port };
-  const found = await runDoctorChecks({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
+  const found = await runDoctorChecks({ readConfig: () => config, backupPassphrase: undefined, maxBytes: 1 });
   return found.map(({ level, code }) => `${level} ${code}`);
 }
 

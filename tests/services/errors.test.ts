@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AppError, messageOf } from "../../services/errors.ts";
+import { AppError, getErrorMessage } from "../../services/errors.ts";
 
 test("an error has its code, cause and details", () => {
   const cause = new Error("inner");
@@ -9,6 +9,6 @@ test("an error has its code, cause and details", () => {
 });
 
 test("anything thrown has a text", () => {
-  expect(messageOf(new Error("a"))).toBe("a");
-  expect(messageOf("b")).toBe("b");
+  expect(getErrorMessage(new Error("a"))).toBe("a");
+  expect(getErrorMessage("b")).toBe("b");
 });

@@ -2,9 +2,9 @@
 import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
 import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
-import { utf8Bytes } from "../../../services/crypto/sealer.ts";
+import { encodeUtf8 } from "../../../services/crypto/sealer.ts";
 import { AppError, type ErrorCode } from "../../../services/errors.ts";
-import { errorBody } from "../../errors.ts";
+import { createErrorBody } from "../../errors.ts";
 
 const encoder = new TextEncoder();
 const DONE = "data: [DONE]\n\n";
@@ -74,7 +74,7 @@ export class ChunkFrames {
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);
     }
-    return utf8Bytes(frames);
+    return encodeUtf8(frames);
   }
 
   #chunk(delta: string, finishReason: string | null): string {
@@ -114,7 +114,7 @@ export class ReplyFrames {
       frames += this.#id(event) +
         (event.type === "text" ? this.#chunks.text(event.delta) : this.#chunks.reasoning(event.delta));
     }
-    const bytes = utf8Bytes(frames);
+    const bytes = encodeUtf8(frames);
     this.#last.batch = batch;
     this.#last.bytes = bytes;
     return bytes;
@@ -135,7 +135,7 @@ export class ReplyFrames {
 
   end(end: ReplyEnd, requestId: string): Uint8Array {
     if (end.error !== undefined) {
-      return errorFrame(toReplyError(end.error), requestId);
+      return createErrorFrame(toReplyError(end.error), requestId);
     }
     let frames = end.toolCalls === undefined ? "" : this.#chunks.toolCalls(end.toolCalls);
     frames += this.#chunks.finish(end.finishReason ?? "stop");
@@ -155,18 +155,18 @@ export function toReplyError({ code, message, upstream }: NonNullable<ReplyEnd["
 }
 
 /** The frame that says what the model server does before it answers. It has no id, because it's no part of the reply. */
-export function noticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
+export function createNoticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
   return encoder.encode(`event: notice\ndata: ${JSON.stringify({ code, message, context_size: contextSize })}\n\n`);
 }
 
 /** The last frame of a stream that ended well. */
-export function doneFrame(): Uint8Array {
+export function createDoneFrame(): Uint8Array {
   return encoder.encode(DONE);
 }
 
 /** The last frame of a stream that failed after its first byte. */
-export function errorFrame(thrown: unknown, requestId: string): Uint8Array {
-  return encoder.encode(`event: error\ndata: ${JSON.stringify(errorBody(thrown, requestId))}\n\n`);
+export function createErrorFrame(thrown: unknown, requestId: string): Uint8Array {
+  return encoder.encode(`event: error\ndata: ${JSON.stringify(createErrorBody(thrown, requestId))}\n\n`);
 }
 
 /** Returns the position that a Last-Event-ID names; `undefined` if it belongs to another run of the reply. */

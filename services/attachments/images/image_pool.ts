@@ -141,21 +141,21 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     const job = place.job;
     clearTimeout(place.timer);
     place.job = undefined;
-    place.timer = setTimeout(() => end(place), limits.idleMs);
+    place.timer = setTimeout(() => retire(place), limits.idleMs);
     Deno.unrefTimer(place.timer);
     if ("file" in result) job?.resolve(result.file);
-    else job?.reject(cannotRead(result.fault));
+    else job?.reject(createUnreadableError(result.fault));
     startQueued();
   }
 
   /** A Worker that hangs or crashes fails its one image. The next image starts a new Worker. */
   function fail(place: WorkerSlot, reason: string): void {
-    end(place);
-    place.job?.reject(cannotRead(reason));
+    retire(place);
+    place.job?.reject(createUnreadableError(reason));
     startQueued();
   }
 
-  function end(place: WorkerSlot): void {
+  function retire(place: WorkerSlot): void {
     clearTimeout(place.timer);
     place.worker.terminate();
     slots.delete(place);
@@ -170,7 +170,7 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     close() {
       isClosed = true;
       const waiting = [...queue.splice(0), ...[...slots].flatMap(({ job }) => job ?? [])];
-      for (const place of slots) end(place);
+      for (const place of slots) retire(place);
       for (const { reject } of waiting) reject(new AppError("not_available", "The server is shutting down"));
     },
   };
@@ -178,18 +178,18 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
 
 /** Checks an image by its header. A JPEG may be larger, since it can be decoded at a fraction of its size. */
 function checkHeader(bytes: Uint8Array, order: ImageOperation, { maxPixels, maxFileBytes }: ImageLimits): void {
-  if (bytes.length > maxFileBytes) throw cannotRead(`${bytes.length} bytes, more than ${maxFileBytes}`);
+  if (bytes.length > maxFileBytes) throw createUnreadableError(`${bytes.length} bytes, more than ${maxFileBytes}`);
   const facts = sniffImage(bytes);
-  if (facts === undefined) throw cannotRead("it isn't a PNG, JPEG, WebP or GIF");
+  if (facts === undefined) throw createUnreadableError("it isn't a PNG, JPEG, WebP or GIF");
   const isScaled = facts.type === "image/jpeg" && (order.kind === "png_of_width" || order.maxPx !== undefined);
   if (facts.widthPx * facts.heightPx > maxPixels * (isScaled ? MAX_JPEG_EXCESS : 1)) {
-    throw cannotRead(`${facts.widthPx} × ${facts.heightPx} pixels, more than ${maxPixels / 1e6} million`);
+    throw createUnreadableError(`${facts.widthPx} × ${facts.heightPx} pixels, more than ${maxPixels / 1e6} million`);
   }
 }
 
 /** Progressive JPEGs need two bytes per sample of the full size, even if decoded smaller. */
 const MAX_JPEG_EXCESS = 2;
 
-function cannotRead(reason: string): AppError {
+function createUnreadableError(reason: string): AppError {
   return new AppError("unprocessable", `Can't read the picture: ${reason}`);
 }

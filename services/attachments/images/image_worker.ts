@@ -1,9 +1,9 @@
 /** The Worker of image_pool.ts: decodes, resizes and encodes one image at a time. */
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import { decodeImage, encodeJpeg } from "./image_codecs.ts";
 import { type ImageFacts, sniffImage } from "./image_header.ts";
 import { encodePng } from "./png.ts";
-import { checkWholeImage } from "./whole_image.ts";
+import { checkImage } from "./whole_image.ts";
 import { downscale, fitWithin, flattenOntoWhite, type Raster } from "./raster.ts";
 
 /** What to produce. */
@@ -25,7 +25,7 @@ export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
   if (facts === undefined) throw new Error("it isn't a PNG, JPEG, WebP or GIF");
-  if (operation.kind !== "jpeg" && operation.mustBeWhole) checkWholeImage(bytes, facts.type);
+  if (operation.kind !== "jpeg" && operation.mustBeWhole) checkImage(bytes, facts.type);
   const raster = await decodeImage(bytes, facts, { maxPixels }, getMinSidePx(facts, operation));
   const { width, height } = getTargetSize(raster, operation);
   const reduced = downscale(raster, width, height);
@@ -53,7 +53,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
     try {
       result = { file: await processImage(data) };
     } catch (error) {
-      result = { fault: messageOf(error) };
+      result = { fault: getErrorMessage(error) };
     }
     self.postMessage(result, "file" in result ? [result.file.buffer] : []);
   };

@@ -56,26 +56,28 @@ export function isPng(bytes: Uint8Array): boolean {
  * @throws {AppError} `unprocessable` for an invalid file, too many pixels or too many chunks
  */
 export function parsePng(png: Uint8Array): PngFile {
-  if (!isPng(png)) throw broken("it has no PNG signature");
+  if (!isPng(png)) throw createDamagedError("it has no PNG signature");
   const view = new DataView(png.buffer, png.byteOffset, png.byteLength);
   const chunks: PngChunk[] = [];
   for (let at = PNG_SIGNATURE.length; at < png.length;) {
     const isWhole = png.length - at >= FRAME_BYTES;
     const length = isWhole ? view.getUint32(at) : 0;
-    if (!isWhole || length > png.length - at - FRAME_BYTES) throw broken("a chunk is longer than the file");
+    if (!isWhole || length > png.length - at - FRAME_BYTES) throw createDamagedError("a chunk is longer than the file");
     const end = at + FRAME_BYTES + length;
     const chunk = {
       type: readChunkType(png, at + 4),
       bytes: png.subarray(at, end),
       data: png.subarray(at + 8, end - 4),
     };
-    if (isCritical(chunk) && !hasValidCrc(chunk)) throw broken(`the checksum of its ${chunk.type} chunk is wrong`);
+    if (isCritical(chunk) && !hasValidCrc(chunk)) {
+      throw createDamagedError(`the checksum of its ${chunk.type} chunk is wrong`);
+    }
     chunks.push(chunk);
-    if (chunks.length > MAX_CHUNKS) throw broken(`it has more than ${MAX_CHUNKS} chunks`);
+    if (chunks.length > MAX_CHUNKS) throw createDamagedError(`it has more than ${MAX_CHUNKS} chunks`);
     if (chunk.type === "IEND") return checkOrder(chunks);
     at = end;
   }
-  throw broken("the IEND chunk is missing");
+  throw createDamagedError("the IEND chunk is missing");
 }
 
 /** Joins chunks to a file. */
@@ -106,15 +108,15 @@ export function hasValidCrc({ bytes }: { bytes: Uint8Array }): boolean {
  * @throws {AppError} `unprocessable`
  */
 export function parsePngHeader(data: Uint8Array): { widthPx: number; heightPx: number; colorType: number } {
-  if (data.length !== 13) throw broken("its IHDR chunk has the wrong length");
+  if (data.length !== 13) throw createDamagedError("its IHDR chunk has the wrong length");
   const view = new DataView(data.buffer, data.byteOffset, data.length);
   const [widthPx, heightPx] = [view.getUint32(0), view.getUint32(4)];
-  if (widthPx === 0 || heightPx === 0) throw broken("its width or height is 0");
+  if (widthPx === 0 || heightPx === 0) throw createDamagedError("its width or height is 0");
   if (widthPx * heightPx > MAX_PIXELS) {
-    throw broken(`it has ${widthPx} × ${heightPx} pixels; the limit is ${MAX_PIXELS}`);
+    throw createDamagedError(`it has ${widthPx} × ${heightPx} pixels; the limit is ${MAX_PIXELS}`);
   }
   if (!isPngFormat(data.subarray(8))) {
-    throw broken("its header has an invalid combination of color type, bit depth and methods");
+    throw createDamagedError("its header has an invalid combination of color type, bit depth and methods");
   }
   return { widthPx, heightPx, colorType: data[9]! };
 }
@@ -127,30 +129,30 @@ export function isPngFormat([bitDepth, colorType, compression, filter, interlace
 /** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkOrder(chunks: PngChunk[]): PngFile {
   const [first] = chunks;
-  if (first?.type !== "IHDR") throw broken("it doesn't start with an IHDR chunk");
+  if (first?.type !== "IHDR") throw createDamagedError("it doesn't start with an IHDR chunk");
   const { widthPx, heightPx, colorType } = parsePngHeader(first.data);
   const types = chunks.map(({ type }) => type);
   const firstData = types.indexOf("IDAT");
   const palette = types.indexOf("PLTE");
-  if (firstData < 0) throw broken("it has no IDAT chunk");
+  if (firstData < 0) throw createDamagedError("it has no IDAT chunk");
   if (types.slice(firstData, types.lastIndexOf("IDAT")).some((type) => type !== "IDAT")) {
-    throw broken("its IDAT chunks aren't consecutive");
+    throw createDamagedError("its IDAT chunks aren't consecutive");
   }
   if (palette < 0 ? colorType === 3 : palette > firstData || types.lastIndexOf("PLTE") !== palette) {
-    throw broken("its palette is missing or in the wrong place");
+    throw createDamagedError("its palette is missing or in the wrong place");
   }
   const paletteBytes = chunks[palette]?.data.length ?? 3;
   if (paletteBytes === 0 || paletteBytes > 768 || paletteBytes % 3 !== 0) {
-    throw broken("its palette has the wrong size");
+    throw createDamagedError("its palette has the wrong size");
   }
-  if (types.lastIndexOf("IHDR") > 0) throw broken("it has two IHDR chunks");
-  if (chunks.at(-1)!.data.length > 0) throw broken("its IEND chunk isn't empty");
+  if (types.lastIndexOf("IHDR") > 0) throw createDamagedError("it has two IHDR chunks");
+  if (chunks.at(-1)!.data.length > 0) throw createDamagedError("its IEND chunk isn't empty");
   return { widthPx, heightPx, chunks };
 }
 
 function readChunkType(png: Uint8Array, at: number): string {
   const type = String.fromCharCode(...png.subarray(at, at + 4));
-  if (!/^[A-Za-z]{4}$/.test(type)) throw broken("the type of a chunk is invalid");
+  if (!/^[A-Za-z]{4}$/.test(type)) throw createDamagedError("the type of a chunk is invalid");
   return type;
 }
 
@@ -159,7 +161,7 @@ function isCritical({ type }: PngChunk): boolean {
   return type.charCodeAt(0) < 0x60;
 }
 
-function broken(found: string): AppError {
+function createDamagedError(found: string): AppError {
   return new AppError("unprocessable", `Can't read the PNG: ${found}`);
 }
 

@@ -7,7 +7,7 @@ import { AppError } from "../../errors.ts";
 import type { ImageType } from "./image_header.ts";
 
 /** What a parser needs next. */
-type Want =
+type Demand =
   /** The next few bytes. */
   | { take: number }
   /** Skips bytes; `crc` is the initial CRC over them. */
@@ -16,55 +16,55 @@ type Want =
   | { until: number };
 
 /** Receives the requested bytes, or for `skip` their CRC in four bytes. Returns at the end of the image. */
-type Parser = Generator<Want, void, Uint8Array>;
+type Parser = Generator<Demand, void, Uint8Array>;
 
 class FormatError extends Error {}
 
 /** Checks a file as it passes. */
-export class WholeImageCheck {
+export class ImageCheck {
   readonly #parser: Parser;
-  #want: Want | undefined;
-  #taken: Uint8Array = new Uint8Array();
+  #demand: Demand | undefined;
+  #collected: Uint8Array = new Uint8Array();
   #count = 0;
   #crc = 0;
 
   constructor(type: ImageType) {
     this.#parser = PARSERS[type]();
-    this.#want = this.#parser.next().value ?? undefined;
+    this.#demand = this.#parser.next().value ?? undefined;
   }
 
   /** Checks the next chunk. @throws {AppError} `unprocessable` if it's damaged */
   push(chunk: Uint8Array): void {
     try {
-      for (let at = 0; this.#want !== undefined && at < chunk.length;) at += this.#read(chunk.subarray(at));
+      for (let at = 0; this.#demand !== undefined && at < chunk.length;) at += this.#read(chunk.subarray(at));
     } catch (error) {
-      if (error instanceof FormatError) throw cannotUse(error.message);
+      if (error instanceof FormatError) throw createDamagedError(error.message);
       throw error;
     }
   }
 
   /** Call after the last chunk. @throws {AppError} `unprocessable` if the file is truncated */
   end(): void {
-    if (this.#want !== undefined) throw cannotUse("the file is truncated");
+    if (this.#demand !== undefined) throw createDamagedError("the file is truncated");
   }
 
   #read(bytes: Uint8Array): number {
-    const want = this.#want!;
-    if ("until" in want) {
-      const found = bytes.indexOf(want.until);
+    const demand = this.#demand!;
+    if ("until" in demand) {
+      const found = bytes.indexOf(demand.until);
       if (found >= 0) this.#resume(bytes.subarray(found, found + 1));
       return found < 0 ? bytes.length : found + 1;
     }
-    const total = "take" in want ? want.take : want.skip;
+    const total = "take" in demand ? demand.take : demand.skip;
     const used = bytes.subarray(0, total - this.#count);
-    if ("take" in want) {
-      if (this.#count === 0) this.#taken = new Uint8Array(total);
-      this.#taken.set(used, this.#count);
-    } else if (want.crc !== undefined) {
-      this.#crc = crc32(used, this.#count === 0 ? want.crc : this.#crc);
+    if ("take" in demand) {
+      if (this.#count === 0) this.#collected = new Uint8Array(total);
+      this.#collected.set(used, this.#count);
+    } else if (demand.crc !== undefined) {
+      this.#crc = crc32(used, this.#count === 0 ? demand.crc : this.#crc);
     }
     this.#count += used.length;
-    if (this.#count === total) this.#resume("take" in want ? this.#taken : toCrcBytes(this.#crc));
+    if (this.#count === total) this.#resume("take" in demand ? this.#collected : toCrcBytes(this.#crc));
     return used.length;
   }
 
@@ -74,21 +74,24 @@ export class WholeImageCheck {
     while (!next.done && "skip" in next.value && next.value.skip === 0) {
       next = this.#parser.next(toCrcBytes(next.value.crc ?? 0));
     }
-    this.#want = next.done ? undefined : next.value;
+    this.#demand = next.done ? undefined : next.value;
     this.#count = 0;
   }
 }
 
 /** Checks a file in memory. @throws {AppError} `unprocessable` */
-export function checkWholeImage(bytes: Uint8Array, type: ImageType): void {
-  const check = new WholeImageCheck(type);
+export function checkImage(bytes: Uint8Array, type: ImageType): void {
+  const check = new ImageCheck(type);
   check.push(bytes);
   check.end();
 }
 
 /** Passes a file on, and fails at its end if it's incomplete. @throws {AppError} `unprocessable` */
-export async function* passWholeImage(source: AsyncIterable<Uint8Array>, type: ImageType): AsyncGenerator<Uint8Array> {
-  const check = new WholeImageCheck(type);
+export async function* checkImageStream(
+  source: AsyncIterable<Uint8Array>,
+  type: ImageType,
+): AsyncGenerator<Uint8Array> {
+  const check = new ImageCheck(type);
   for await (const chunk of source) {
     check.push(chunk);
     yield chunk;
@@ -109,13 +112,13 @@ function* parsePng(): Parser {
   let hasPixels = false;
   for (let type = ""; type !== "IEND";) {
     const head = yield { take: 8 };
-    const length = view(head).getUint32(0);
-    type = latin1(head.subarray(4));
+    const length = createView(head).getUint32(0);
+    type = decodeLatin1(head.subarray(4));
     if (!/^[A-Za-z]{4}$/.test(type) || length > 0x7fffffff) throw new FormatError("a chunk is invalid");
     const found = yield { skip: length, crc: crc32(head.subarray(4)) };
     const stated = yield { take: 4 };
     const isCritical = type[0] === type[0]!.toUpperCase();
-    if (isCritical && view(found).getUint32(0) !== view(stated).getUint32(0)) {
+    if (isCritical && createView(found).getUint32(0) !== createView(stated).getUint32(0)) {
       throw new FormatError(`the checksum of its ${type} chunk is wrong`);
     }
     hasPixels ||= type === "IDAT";
@@ -134,7 +137,7 @@ function* parseJpeg(): Parser {
       marker = yield* readMarker();
       continue;
     }
-    const length = view(yield { take: 2 }).getUint16(0);
+    const length = createView(yield { take: 2 }).getUint16(0);
     if (length < 2 || marker < 0xc0) throw new FormatError("a segment is invalid");
     yield { skip: length - 2 };
     if (marker === 0xda) {
@@ -145,7 +148,7 @@ function* parseJpeg(): Parser {
   if (!hasScan) throw new FormatError("it has no image data");
 }
 
-function* readMarker(): Generator<Want, number, Uint8Array> {
+function* readMarker(): Generator<Demand, number, Uint8Array> {
   let [byte] = yield { take: 1 };
   if (byte !== 0xff) throw new FormatError("a segment is invalid");
   while (byte === 0xff) [byte] = yield { take: 1 };
@@ -153,7 +156,7 @@ function* readMarker(): Generator<Want, number, Uint8Array> {
 }
 
 /** In scan data, 0xff is followed by zero or is a restart marker. */
-function* readMarkerAfterScan(): Generator<Want, number, Uint8Array> {
+function* readMarkerAfterScan(): Generator<Demand, number, Uint8Array> {
   for (;;) {
     yield { until: 0xff };
     let [byte] = yield { take: 1 };
@@ -192,35 +195,35 @@ function getTableBytes(flags: number): number {
 
 /** Parses the chunks of the RIFF container. @see RFC 9649, section 2.3 */
 function* parseWebp(): Parser {
-  let left = view(yield { take: 12 }).getUint32(4, true) - 4;
+  let left = createView(yield { take: 12 }).getUint32(4, true) - 4;
   let hasPixels = false;
   while (left > 0) {
     const head = yield { take: 8 };
-    const length = view(head).getUint32(4, true);
+    const length = createView(head).getUint32(4, true);
     if (8 + length > left) throw new FormatError("a chunk is longer than the file");
     // Some files lack the last padding byte.
     const padded = Math.min(left - 8, length + length % 2);
     yield { skip: padded };
     left -= 8 + padded;
-    hasPixels ||= ["VP8 ", "VP8L", "ANMF"].includes(latin1(head.subarray(0, 4)));
+    hasPixels ||= ["VP8 ", "VP8L", "ANMF"].includes(decodeLatin1(head.subarray(0, 4)));
   }
   if (!hasPixels) throw new FormatError("it has no image data");
 }
 
-function view(bytes: Uint8Array): DataView {
+function createView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function latin1(bytes: Uint8Array): string {
+function decodeLatin1(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes);
 }
 
 function toCrcBytes(crc: number): Uint8Array {
   const bytes = new Uint8Array(4);
-  view(bytes).setUint32(0, crc);
+  createView(bytes).setUint32(0, crc);
   return bytes;
 }
 
-function cannotUse(found: string): AppError {
+function createDamagedError(found: string): AppError {
   return new AppError("unprocessable", `Can't use the image: ${found}`);
 }

@@ -88,13 +88,13 @@ const PLACEHOLDER_NOTES = "Creator's notes go here.";
  */
 export function parseCard(json: unknown): Card {
   assertPlainJson(json);
-  if (!isJsonObject(json)) throw cannotRead("it isn't a JSON object");
+  if (!isJsonObject(json)) throw createUnreadableError("it isn't a JSON object");
   const { spec } = json;
   if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) {
-    throw cannotRead(`its "spec" is "${spec.slice(0, 40)}"`);
+    throw createUnreadableError(`its "spec" is "${spec.slice(0, 40)}"`);
   }
   const card = isJsonObject(json.data) ? parseWrapped(json, json.data) : parseFlat(json);
-  if (card.data.name.trim() === "") throw cannotRead("it has no name");
+  if (card.data.name.trim() === "") throw createUnreadableError("it has no name");
   return card;
 }
 
@@ -169,7 +169,7 @@ function parseFlat(root: JsonObject): Card {
   const found = entries.filter(([key]) => inData(key));
   if (entries.length > found.length && found.length < 2) {
     const isNamed = Object.hasOwn(renamed, "name");
-    throw cannotRead(`it has no card fields${isNamed ? " except a name" : ""}`);
+    throw createUnreadableError(`it has no card fields${isNamed ? " except a name" : ""}`);
   }
   const { creatorcomment, ...fields }: JsonObject = Object.fromEntries(found);
   const data = parseData({ ...fields, creator_notes: creatorcomment || fields.creator_notes });
@@ -226,10 +226,10 @@ function toTexts(value: unknown, isCommaList: boolean): string[] {
 
 function assertPlainJson(json: unknown): void {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw cannotRead(fault);
+  if (fault !== undefined) throw createUnreadableError(fault);
 }
 
-function cannotRead(found: string): AppError {
+function createUnreadableError(found: string): AppError {
   return new AppError("unprocessable", `Can't read the character card: ${found}`);
 }
 

@@ -1,8 +1,8 @@
 /** Reads card files of all formats, recognized by their content, and exports characters as such files. */
 import { findEntry, findExif, sniffImage } from "../../attachments/images/image_header.ts";
 import { createChunk, isPng, joinPng } from "../../attachments/images/png.ts";
-import { AppError, undefinedOn } from "../../errors.ts";
-import { fileError, readPlainFile } from "../../storage/atomic_file.ts";
+import { AppError, ignoreErrors } from "../../errors.ts";
+import { readPlainFile, toFileError } from "../../storage/atomic_file.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createCharx, readCharx } from "../charx/charx.ts";
 import { isCharx, isZip, removeEmbeddedAssets } from "../charx/charx_format.ts";
@@ -13,7 +13,7 @@ import { deflateSync } from "node:zlib";
 import type { Characters } from "../characters.ts";
 
 /** Maps a missing or invalid card to `undefined`. Other errors are thrown. */
-export const NO_CARD = undefinedOn("not_found", "unprocessable", "too_large");
+export const NO_CARD = ignoreErrors("not_found", "unprocessable", "too_large");
 
 /** Content of a card file. */
 export interface CardFile {
@@ -77,7 +77,7 @@ async function readSignature(path: string): Promise<Uint8Array> {
     const begin = new Uint8Array(SIGNATURE_BYTES);
     return begin.subarray(0, await file.read(begin) ?? 0);
   } catch (cause) {
-    throw fileError(`Can't read "${path}"`, cause);
+    throw toFileError(`Can't read "${path}"`, cause);
   }
 }
 
@@ -154,7 +154,7 @@ export interface ExportedCard extends Disposable {
   /**
    * Yields the file from the start, always with the same bytes. @throws {AppError} `unprocessable` for damaged assets
    */
-  pieces(): AsyncGenerator<Uint8Array>;
+  stream(): AsyncGenerator<Uint8Array>;
   contentType: string;
   sizeBytes: number;
   /** True if the import would reject a file of this size. */
@@ -195,7 +195,7 @@ export async function exportCard(
       ...facts,
       sizeBytes: made.sizeBytes,
       isTooLargeToImport: made.isTooLarge,
-      pieces: () => made.pieces(),
+      stream: () => made.stream(),
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
     };
   }
@@ -205,7 +205,7 @@ export async function exportCard(
     ...facts,
     sizeBytes: bytes.length,
     isTooLargeToImport: bytes.length > (format === "json" ? Math.min(maxImportBytes, MAX_CARD_BYTES) : maxImportBytes),
-    async *pieces() {
+    async *stream() {
       yield bytes;
     },
     [Symbol.dispose]: () => {},

@@ -1,7 +1,7 @@
 /** Extracts what lists show from card files, reading as little as possible. Runs in the scan Worker. */
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
-import { foldForSorting, nameKey } from "../../json/text.ts";
+import { foldForSorting, quoteKey } from "../../json/text.ts";
 import { type Card, getFolder, MAX_CARD_BYTES, parseCardText } from "./card.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
 import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png.ts";
@@ -29,7 +29,7 @@ export interface CardRow {
   size: number;
   isExternal: boolean;
   hasAvatar: boolean;
-  /** Sort key, see `nameKey`; `null` for a file without a readable card. */
+  /** Sort key, see `quoteKey`; `null` for a file without a readable card. */
   name: string | null;
   /** Text for searching. */
   search: string;
@@ -85,7 +85,7 @@ export function toCardRow(place: CardFileStat, card: Card): CardRow {
   return {
     ...place,
     hasAvatar: item.has_avatar,
-    name: nameKey(item.name),
+    name: quoteKey(item.name),
     search: [foldForSorting(item.name), foldForSorting(item.creator), ...tags].join("\n"),
     tags,
     item: JSON.stringify(item),

@@ -22,7 +22,7 @@ import type { CharxRequest, CharxResponse } from "./charx_worker.ts";
 import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
-import { fileError, fileExists, removeFile, writeChunksAtomic } from "../../storage/atomic_file.ts";
+import { isExistingFile, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
 
 /** Content of a CHARX file. */
 interface CharxContent {
@@ -69,7 +69,7 @@ interface CharxFile {
   /** True if the import would reject it. */
   isTooLarge: boolean;
   /** Yields the file from the start, always with the same bytes. */
-  pieces(): AsyncGenerator<Uint8Array>;
+  stream(): AsyncGenerator<Uint8Array>;
 }
 
 /**
@@ -96,7 +96,7 @@ export async function createCharx(card: Card, png?: Uint8Array, others?: CardFil
   return {
     sizeBytes,
     isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_CHARX_IMAGE_BYTES,
-    pieces: () => writeZip([...own, ...others?.toPackedEntries() ?? []], { isLarge: false }),
+    stream: () => writeZip([...own, ...others?.toPackedEntries() ?? []], { isLarge: false }),
   };
 }
 
@@ -170,7 +170,7 @@ export class CardFiles implements Disposable {
       file = await Deno.open(path);
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) return undefined;
-      throw fileError(`Can't read "${path}"`, cause);
+      throw toFileError(`Can't read "${path}"`, cause);
     }
     try {
       return new CardFiles(file, entries ?? (await readZipDirectory(file, MAX_ENTRIES)).entries);
@@ -230,7 +230,7 @@ export class CardAssets {
 
   /** @throws {AppError} `internal` */
   async has(id: string): Promise<boolean> {
-    return await fileExists(this.getPath(id));
+    return await isExistingFile(this.getPath(id));
   }
 
   /** Opens the assets of a character. They don't change while open. @throws {AppError} `unprocessable`, `internal` */

@@ -8,8 +8,8 @@ import type { ImagePool } from "../../attachments/images/image_pool.ts";
 import { type Card, parseCard } from "../card/card.ts";
 import type { Characters } from "../characters.ts";
 import type { ModelRouter } from "../../llm/model_router.ts";
-import { uuidV7 } from "../../crypto/random.ts";
-import { AppError, undefinedOn } from "../../errors.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
+import { AppError, ignoreErrors } from "../../errors.ts";
 import type { JobContext, JobError, JobRunner, JobSnapshot, JobState } from "../../jobs/job_runner.ts";
 import {
   type CharacterFields,
@@ -85,14 +85,14 @@ export class CharacterGenerator {
    */
   async start(request: GenerationRequest, isPortrait: boolean): Promise<JobSnapshot> {
     if (request.picture !== undefined) this.#deps.attachments.getImage(request.picture);
-    const params: GenerationParams = { ...request, isPortrait, id: uuidV7() };
+    const params: GenerationParams = { ...request, isPortrait, id: createUuidV7() };
     const title = request.idea.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE) || FROM_PICTURE;
     return await this.#deps.jobs.start(CHARACTER_KIND, { title, params });
   }
 
   async #run(context: JobContext): Promise<void> {
     const params = context.params as GenerationParams;
-    const stored = await this.#deps.characters.get(params.id).catch(undefinedOn("not_found"));
+    const stored = await this.#deps.characters.get(params.id).catch(ignoreErrors("not_found"));
     if (stored !== undefined) return reportCharacter(context, params.id, stored.character.card, false);
     const writing = await this.write(params, context.signal);
     const fields: CharacterFields = {};
@@ -104,7 +104,7 @@ export class CharacterGenerator {
       if (!context.signal.aborted && Object.keys(fields).length > 1) await this.#store(context, params, fields, true);
       throw error;
     }
-    await context.verifying();
+    await context.startVerifying();
     await this.#store(context, params, fields, isCut);
   }
 
@@ -132,7 +132,7 @@ export class CharacterGenerator {
 
 /** Collects the generated fields. @returns Whether the output was cut off. */
 async function collectFields(writing: CharacterStream, fields: CharacterFields, context: JobContext): Promise<boolean> {
-  const steps = writing.updates();
+  const steps = writing.streamUpdates();
   for (;;) {
     const { done, value } = await steps.next();
     if (done) return value.isCut;
@@ -234,7 +234,7 @@ export class Portraits {
   }
 
   /** Returns the state of the last portrait. @throws {AppError} `not_found` */
-  async status(id: string): Promise<PortraitStatus> {
+  async getStatus(id: string): Promise<PortraitStatus> {
     await this.#characters.get(id);
     const job = this.#jobs.list().find(({ kind, key }) => kind === PORTRAIT_KIND && key === id);
     if (job === undefined) return { state: "none" };
@@ -266,6 +266,6 @@ async function generatePortrait(
     signal: context.signal,
     onProgress: (share) => context.progress({ done: Math.round(share * HUNDRED), total: HUNDRED, unit: "percent" }),
   });
-  await context.verifying();
+  await context.startVerifying();
   await characters.setAvatar(id, image, { cause: "portrait" });
 }

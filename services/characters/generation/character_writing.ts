@@ -138,7 +138,7 @@ export interface CharacterStream {
    * @returns Whether the output was cut off.
    * @throws {AppError} `unprocessable` if the reply contains no character; errors of an interrupted chat reply
    */
-  updates(): AsyncGenerator<FieldUpdate[], { isCut: boolean }>;
+  streamUpdates(): AsyncGenerator<FieldUpdate[], { isCut: boolean }>;
   /** Cancels the upstream request. */
   cancel(): void;
 }
@@ -174,7 +174,7 @@ export async function openCharacterStream(
     if (target.kind !== "openai" || !mayRejectSchema(error)) throw error;
     stream = await open(false);
   }
-  return { model, updates: () => readUpdates(stream, model), cancel: () => stream.cancel() };
+  return { model, streamUpdates: () => readUpdates(stream, model), cancel: () => stream.cancel() };
 }
 
 /** Servers without support for `response_format`, or for this schema, reject the whole call with various messages. */

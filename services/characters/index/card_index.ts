@@ -1,6 +1,6 @@
 /** Keeps table `card_file` in sync with the card folders: watches them if possible, otherwise scans them. */
 import { basename } from "node:path";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
@@ -131,7 +131,7 @@ export class CardIndex {
 
   #scanInBackground(): void {
     this.#scan().catch((error) =>
-      this.#options.log("error", "Can't look through the card folders", { error: messageOf(error) })
+      this.#options.log("error", "Can't look through the card folders", { error: getErrorMessage(error) })
     );
   }
 
@@ -191,7 +191,7 @@ export class CardIndex {
         void this.#listen(watcher, path);
       } catch (error) {
         this.#isWatched = false;
-        log("warn", "Can't watch a folder with cards; every list looks through it", { error: messageOf(error) });
+        log("warn", "Can't watch a folder with cards; every list looks through it", { error: getErrorMessage(error) });
       }
     }
   }
@@ -205,7 +205,7 @@ export class CardIndex {
         if (isNews && !this.#isClosed) this.#scanSoon();
       }
     } catch (error) {
-      this.#options.log("warn", "Can't watch a folder with cards any longer", { error: messageOf(error) });
+      this.#options.log("warn", "Can't watch a folder with cards any longer", { error: getErrorMessage(error) });
     }
     this.#isWatched = false;
   }

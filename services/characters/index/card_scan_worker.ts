@@ -1,5 +1,5 @@
 /** The Worker of card_index.ts: scans card folders with a read-only database connection. */
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import { openReader } from "../../storage/database/database.ts";
 import { type CardChanges, type KnownFile, scanFolders, type ScannedFolder, toCardChanges } from "./card_rows.ts";
 
@@ -39,7 +39,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
       self.postMessage(scan(data));
     } catch (error) {
       self.postMessage(
-        { changes: toCardChanges([], []), ids: [], failure: messageOf(error) } satisfies CardScanResponse,
+        { changes: toCardChanges([], []), ids: [], failure: getErrorMessage(error) } satisfies CardScanResponse,
       );
     }
   };

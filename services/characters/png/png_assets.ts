@@ -66,7 +66,7 @@ export function replaceImage(old: Uint8Array | undefined, png: Uint8Array): Uint
   const [header, ...chunks] = parsePng(png).chunks.filter((chunk) => !isOfCard(chunk));
   const own = new Set(chunks.map(getKeyword));
   const carried = (old === undefined ? [] : parsePng(old).chunks).filter((chunk) =>
-    survivesNewImage(chunk) && !own.has(getKeyword(chunk) ?? "")
+    isKeptWithNewImage(chunk) && !own.has(getKeyword(chunk) ?? "")
   );
   return joinPng([header!, ...carried, ...chunks]);
 }
@@ -122,7 +122,7 @@ function getAssetName(chunk: PngChunk): string | undefined {
   return ASSET_KEYWORD.exec(getKeyword(chunk) ?? "")?.[1];
 }
 
-function survivesNewImage(chunk: PngChunk): boolean {
+function isKeptWithNewImage(chunk: PngChunk): boolean {
   const { type } = chunk;
   const isSafeToCopy = type[0] !== type[0]!.toUpperCase() && type[3] !== type[3]!.toUpperCase();
   if (!isSafeToCopy || IMAGE_CHUNKS.includes(type)) return false;

@@ -169,13 +169,13 @@ export function readTextChunk({ type, data }: { type: string; data: Uint8Array }
   if (at <= 0 || at > data.length) throw new AppError("unprocessable", `Can't read a ${type} chunk: it has no text`);
   const text = data.subarray(at);
   if (!isDeflated) {
-    if (text.length > maxBytes) throw tooLarge(maxBytes);
+    if (text.length > maxBytes) throw createTooLargeError(maxBytes);
     return text;
   }
   try {
     return inflateSync(text, { maxOutputLength: maxBytes });
   } catch (cause) {
-    if (cause instanceof RangeError) throw tooLarge(maxBytes);
+    if (cause instanceof RangeError) throw createTooLargeError(maxBytes);
     throw new AppError("unprocessable", `Can't read a ${type} chunk: its text can't be decompressed`, { cause });
   }
 }
@@ -188,6 +188,6 @@ function createTextChunk(keyword: string, text: string): PngChunk {
   return createChunk("tEXt", data);
 }
 
-function tooLarge(maxBytes: number): AppError {
+function createTooLargeError(maxBytes: number): AppError {
   return new AppError("too_large", `The text in the PNG is longer than ${maxBytes} bytes`);
 }

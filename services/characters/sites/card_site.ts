@@ -100,7 +100,7 @@ export class CardSite {
     const cached = this.#cached.get(url);
     if (cached !== undefined && cached.untilMs > this.#options.now()) return cached.page;
     const nodes = parseNodes(await this.#fetchJson(url, signal));
-    if (nodes === undefined) throw unexpectedResponse(this.#hosts.api);
+    if (nodes === undefined) throw createUnexpectedError(this.#hosts.api);
     const wanted = search.tags.map((tag) => tag.toLowerCase());
     // The site doesn't document how it treats these parameters.
     const items = nodes.filter((node) => search.isForAdults || !isForAdults(node))
@@ -155,9 +155,9 @@ export class CardSite {
     const fetchOther = findOtherSite(url);
     if (fetchOther !== undefined) {
       return await fetchOther({
-        json: (from, init) => this.#fetchJson(from, signal, init),
-        file: (from) => this.#fetchFile(from, signal),
-        image: (from) => this.#tryFetchImage(from, signal),
+        fetchJson: (from, init) => this.#fetchJson(from, signal, init),
+        fetchFile: (from) => this.#fetchFile(from, signal),
+        fetchImage: (from) => this.#tryFetchImage(from, signal),
       });
     }
     const file = await this.#fetchFile(url.href, signal);
@@ -173,7 +173,7 @@ export class CardSite {
   async #fetchSiteCard(card: SiteCard, signal: AbortSignal): Promise<FetchedCard> {
     const answer = await this.#fetchJson(`${this.#hosts.api}/api/characters/${formatSitePath(card)}?full=true`, signal);
     const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
-    if (node === undefined) throw unexpectedResponse(this.#hosts.api);
+    if (node === undefined) throw createUnexpectedError(this.#hosts.api);
     const given = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url) ? node.max_res_url : undefined;
     const files = [given, `${this.#hosts.images}/avatars/${formatSitePath(card)}/chara_card_v2.png`];
     for (const file of files) {
@@ -187,7 +187,7 @@ export class CardSite {
       }
     }
     const made = toV2Card(node);
-    if (made === undefined) throw unexpectedResponse(this.#hosts.api);
+    if (made === undefined) throw createUnexpectedError(this.#hosts.api);
     return { bytes: encoder.encode(JSON.stringify(made)), contentType: "application/json" };
   }
 
@@ -213,7 +213,7 @@ export class CardSite {
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch (cause) {
-      throw unexpectedResponse(url, cause);
+      throw createUnexpectedError(url, cause);
     }
   }
 
@@ -247,7 +247,7 @@ export class CardSite {
   }
 }
 
-function unexpectedResponse(url: string, cause?: unknown): AppError {
+function createUnexpectedError(url: string, cause?: unknown): AppError {
   return new AppError(
     "upstream_error",
     `Can't read the response of the card site at "${getHost(url)}": it has an unknown format`,

@@ -198,10 +198,10 @@ export interface FetchedCard {
 /** Requests to a site. They throw the errors of a guarded fetch. */
 interface SiteCalls {
   /** Fetches JSON. @throws {AppError} `upstream_error` for anything else */
-  json(url: string, init?: { method: "POST"; body: string }): Promise<unknown>;
+  fetchJson(url: string, init?: { method: "POST"; body: string }): Promise<unknown>;
   /** Fetches a file. */
-  file(url: string): Promise<FetchedCard>;
-  image(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  fetchFile(url: string): Promise<FetchedCard>;
+  fetchImage(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
 /** Supported sites besides the card site, for messages. */
@@ -231,23 +231,23 @@ export function findOtherSite(url: URL): ((calls: SiteCalls) => Promise<FetchedC
     case "realm.risuai.net": {
       if (segments[0] !== "character" || segments[1] === undefined) return undefined;
       const file = `https://realm.risuai.net/api/v1/download/png-v3/${segments[1]}?non_commercial=true`;
-      return (calls) => calls.file(file);
+      return (calls) => calls.fetchFile(file);
     }
     case "aicharactercards.com": {
       if (segments[0] !== "character-cards" || segments.length !== 3) return undefined;
       const file = `https://aicharactercards.com/wp-json/pngapi/v1/image/${segments[1]}/${segments[2]}`;
-      return (calls) => calls.file(file);
+      return (calls) => calls.fetchFile(file);
     }
   }
 }
 
 async function fetchPygmalionCard(calls: SiteCalls, id: string): Promise<FetchedCard> {
   const host = "server.pygmalion.chat";
-  const answer = await calls.json(`https://${host}/api/export/character/${id}/v2`);
+  const answer = await calls.fetchJson(`https://${host}/api/export/character/${id}/v2`);
   const card = isJsonObject(answer) ? answer.character : undefined;
-  if (!isJsonObject(card)) throw unexpectedResponse(host);
+  if (!isJsonObject(card)) throw createUnexpectedError(host);
   const avatar = isJsonObject(card.data) ? card.data.avatar : undefined;
-  const picture = typeof avatar === "string" && URL.canParse(avatar) ? await calls.image(avatar) : undefined;
+  const picture = typeof avatar === "string" && URL.canParse(avatar) ? await calls.fetchImage(avatar) : undefined;
   return { bytes: encoder.encode(JSON.stringify(card)), contentType: "application/json", image: picture };
 }
 
@@ -255,7 +255,7 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
   const host = "api.jannyai.com";
   let answer: unknown;
   try {
-    answer = await calls.json(`https://${host}/api/v1/download`, {
+    answer = await calls.fetchJson(`https://${host}/api/v1/download`, {
       method: "POST",
       body: JSON.stringify({ characterId: id }),
     });
@@ -265,8 +265,8 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
     throw new AppError("upstream_error", `${cause.message}; ${way}`, { cause });
   }
   const file = isJsonObject(answer) && answer.status === "ok" ? answer.downloadUrl : undefined;
-  if (typeof file !== "string" || !URL.canParse(file)) throw unexpectedResponse(host);
-  return await calls.file(file);
+  if (typeof file !== "string" || !URL.canParse(file)) throw createUnexpectedError(host);
+  return await calls.fetchFile(file);
 }
 
 function findUuid(url: URL): string {
@@ -275,6 +275,6 @@ function findUuid(url: URL): string {
   throw new AppError("invalid_request", `Can't import from "${url.host}": the address doesn't name a character`);
 }
 
-function unexpectedResponse(host: string): AppError {
+function createUnexpectedError(host: string): AppError {
   return new AppError("upstream_error", `Can't read the response of "${host}": it has an unknown format`);
 }

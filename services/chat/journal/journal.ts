@@ -4,7 +4,7 @@
  * sealed record and one write. recovery.ts reads the files.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { fileError, syncFolder } from "../../storage/atomic_file.ts";
+import { syncFolder, toFileError } from "../../storage/atomic_file.ts";
 
 /** What one batch added to a reply. */
 export interface JournalBatch {
@@ -86,7 +86,7 @@ export class Journal {
     sealer: PurposeSealer,
     { fileBytes = FILE_BYTES }: { fileBytes?: number } = {},
   ): Promise<Journal> {
-    return new Journal(folder, sealer, fileBytes, (await journalNumbers(folder)).at(-1) ?? 0);
+    return new Journal(folder, sealer, fileBytes, (await listJournalNumbers(folder)).at(-1) ?? 0);
   }
 
   /** Starts the journal of a reply. No file is written before the first use. */
@@ -212,12 +212,12 @@ class JournalFile {
 
   /** Creates a new file. @throws {AppError} `storage_full` or `internal` */
   static create(folder: string, sealer: PurposeSealer, number: number): JournalFile {
-    const path = journalPath(folder, number);
+    const path = getJournalPath(folder, number);
     try {
       const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
       return new JournalFile(file, folder, sealer, number);
     } catch (cause) {
-      throw fileError(`Can't create "${path}"`, cause);
+      throw toFileError(`Can't create "${path}"`, cause);
     }
   }
 
@@ -237,14 +237,14 @@ class JournalFile {
    *   follow it.
    */
   append(text: string): void {
-    const record = this.#sealer.sealNow(recordPlace(this.#number, this.#records++), text, LENGTH_BYTES);
+    const record = this.#sealer.sealNow(createRecordAad(this.#number, this.#records++), text, LENGTH_BYTES);
     new DataView(record.buffer).setUint32(0, record.length - LENGTH_BYTES);
     try {
       // Almost always a single write.
       let written = this.#file.writeSync(record);
       while (written < record.length) written += this.#file.writeSync(record.subarray(written));
     } catch (cause) {
-      throw fileError(`Can't write "${journalPath(this.#folder, this.#number)}"`, cause);
+      throw toFileError(`Can't write "${getJournalPath(this.#folder, this.#number)}"`, cause);
     }
     this.#sizeBytes += record.length;
     this.#isDirty = true;
@@ -285,30 +285,30 @@ class JournalFile {
 }
 
 /** Returns the path of a journal file. */
-export function journalPath(folder: string, number: number): string {
+export function getJournalPath(folder: string, number: number): string {
   return `${folder}/${String(number).padStart(10, "0")}.journal`;
 }
 
 /** Returns the number in a file name; `undefined` if it isn't the name of a journal file. */
-function journalNumber(name: string): number | undefined {
+function parseJournalNumber(name: string): number | undefined {
   const digits = NAME.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
 /** Deletes a file. Does nothing if it doesn't exist. */
 export async function removeJournal(folder: string, number: number): Promise<void> {
-  await Deno.remove(journalPath(folder, number)).catch((error) => {
+  await Deno.remove(getJournalPath(folder, number)).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
 }
 
 /** Returns the AAD of a record: its file and its position there. */
-export function recordPlace(number: number, index: number) {
+export function createRecordAad(number: number, index: number) {
   return { table: "replies", id: String(number), field: "record", version: index };
 }
 
 /** Lists the numbers of the files in a folder, oldest first. */
-export async function journalNumbers(folder: string): Promise<number[]> {
+export async function listJournalNumbers(folder: string): Promise<number[]> {
   const names = (await Array.fromAsync(Deno.readDir(folder))).map((entry) => entry.name);
-  return names.map(journalNumber).filter((number) => number !== undefined).sort((a, b) => a - b);
+  return names.map(parseJournalNumber).filter((number) => number !== undefined).sort((a, b) => a - b);
 }

@@ -1,32 +1,32 @@
 /** Recovers the replies of a killed process: reads their text from the journal and saves them as `interrupted`. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { traceOf } from "../../errors.ts";
+import { getErrorTrace } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { settleAttempt } from "../reply_saver.ts";
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { ConversationStore } from "../../conversations/conversation_store.ts";
 import {
+  createRecordAad,
+  getJournalPath,
   type JournalBatch,
   type JournalEntry,
   type JournalKey,
-  journalNumbers,
-  journalPath,
   LENGTH_BYTES,
-  recordPlace,
+  listJournalNumbers,
   removeJournal,
 } from "./journal.ts";
 import { readFileIfExists } from "../../storage/atomic_file.ts";
-import { type Message, textOfContent } from "../../conversations/message.ts";
+import { getContentText, type Message } from "../../conversations/message.ts";
 import {
+  createEndStatement,
   deleteResumeRow,
-  endReplyRow,
   findResumeRow,
   findUnendedReplies,
   type ReplyRow,
 } from "../../conversations/live_replies.ts";
 import type { BlockStore } from "../../conversations/blocks/block_store.ts";
-import { uuidV7 } from "../../crypto/random.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import { ToolCallStore } from "../../tools/tool_call_store.ts";
 import {
@@ -66,7 +66,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
     try {
       return findTools(parts, calls, row);
     } catch (error) {
-      log("error", "Can't read the tool calls of an interrupted reply", { error: traceOf(error) });
+      log("error", "Can't read the tool calls of an interrupted reply", { error: getErrorTrace(error) });
       return undefined;
     }
   };
@@ -83,7 +83,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   } catch (error) {
     // Without the journal, the saved replies would lack text that users have seen. The next start may be able to read
     // it.
-    log("error", "Can't recover the interrupted replies", { error: traceOf(error) });
+    log("error", "Can't recover the interrupted replies", { error: getErrorTrace(error) });
     return;
   }
   let areAllSettled = true;
@@ -94,7 +94,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
         const { text, reasoning } = journalled.get(runs[index]!.generation)!;
         const ended = (tools?.open ?? []).map((open) => endCall(open, mid, now()));
         const beside: Statement[] = [
-          endReplyRow(id, mid, now()),
+          createEndStatement(id, mid, now()),
           deleteResumeRow(id, mid),
           ...ended.map(({ record }) => calls.save(record)),
         ];
@@ -108,7 +108,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
       }
     } catch (error) {
       areAllSettled = false;
-      log("error", "Can't recover an interrupted reply", { error: traceOf(error) });
+      log("error", "Can't recover an interrupted reply", { error: getErrorTrace(error) });
     }
   }
   if (recovered > 0) log("info", "Recovered interrupted replies", { count: recovered });
@@ -129,8 +129,8 @@ interface FoundTools {
 function findTools({ db, store, blocks }: RecoveryDeps, calls: ToolCallStore, row: ReplyRow): FoundTools | undefined {
   const { conversation_id: id, mid } = row;
   if (findResumeRow(db, id, mid) === undefined || store.find(id) === undefined) return undefined;
-  if (blocks.rowAnywhere(id, mid) === undefined) return undefined;
-  const messages = blocks.roundsOf(id, mid);
+  if (blocks.findLiveRow(id, mid) === undefined) return undefined;
+  const messages = blocks.getRounds(id, mid);
   const last = messages.findLast(({ role }) => role === "assistant");
   const stored = Array.isArray(last?.tool_calls) ? last.tool_calls.filter(isJsonObject) : [];
   const records = last === undefined ? [] : calls.listOf(id, last.id);
@@ -150,7 +150,7 @@ function endCall(open: OpenCall, replyId: string, now: number): OpenCall {
   const ended = { ...open };
   closeCall(ended, now, ({ content, text }) => {
     ended.record = { ...ended.record, result: text };
-    const ids = { replyId, id: uuidV7(), now: new Date(now).toISOString() };
+    const ids = { replyId, id: createUuidV7(), now: new Date(now).toISOString() };
     ended.result = createResultMessage(ended.record.id, content, ids);
   });
   return ended;
@@ -173,7 +173,7 @@ function withEndedCalls(message: Message, ended: readonly OpenCall[]): Message {
 }
 
 function interrupted(message: Message, text: string, reasoning: string, now: number): Message {
-  const base = { text: textOfContent(message.content), reasoning: message.reasoning ?? "" };
+  const base = { text: getContentText(message.content), reasoning: message.reasoning ?? "" };
   const split = reasoning === "" ? splitContinued(base, base.text + text) : undefined;
   return {
     ...message,
@@ -204,8 +204,8 @@ export async function readJournal(
   );
   const messageIds = new Map(wanted.map(({ messageId, generation }) => [generation, messageId]));
   if (wanted.length === 0) return found;
-  for (const number of await journalNumbers(folder)) {
-    for await (const [mid, generation, after, seq, text, reasoning] of entriesOf(folder, sealer, number)) {
+  for (const number of await listJournalNumbers(folder)) {
+    for await (const [mid, generation, after, seq, text, reasoning] of readEntries(folder, sealer, number)) {
       const whole = found.get(generation);
       if (whole === undefined || messageIds.get(generation) !== mid || whole.seq !== after) continue;
       whole.seq = seq;
@@ -218,11 +218,11 @@ export async function readJournal(
 
 /** Deletes all files. Call it once all interrupted replies are saved. */
 export async function removeJournals(folder: string): Promise<void> {
-  for (const number of await journalNumbers(folder)) await removeJournal(folder, number);
+  for (const number of await listJournalNumbers(folder)) await removeJournal(folder, number);
 }
 
-async function* entriesOf(folder: string, sealer: PurposeSealer, number: number): AsyncGenerator<JournalEntry> {
-  const bytes = await readFileIfExists(journalPath(folder, number));
+async function* readEntries(folder: string, sealer: PurposeSealer, number: number): AsyncGenerator<JournalEntry> {
+  const bytes = await readFileIfExists(getJournalPath(folder, number));
   if (bytes === undefined) return;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0, index = 0; at + LENGTH_BYTES <= bytes.length; index++) {
@@ -230,7 +230,7 @@ async function* entriesOf(folder: string, sealer: PurposeSealer, number: number)
     const end = begin + view.getUint32(at);
     const entries = end > bytes.length
       ? undefined
-      : openRecord(sealer, recordPlace(number, index), bytes.subarray(begin, end));
+      : openRecord(sealer, createRecordAad(number, index), bytes.subarray(begin, end));
     if (entries === undefined) return;
     yield* entries;
     at = end;
@@ -239,7 +239,7 @@ async function* entriesOf(folder: string, sealer: PurposeSealer, number: number)
 
 function openRecord(
   sealer: PurposeSealer,
-  place: ReturnType<typeof recordPlace>,
+  place: ReturnType<typeof createRecordAad>,
   sealed: Uint8Array,
 ): JournalEntry[] | undefined {
   try {

@@ -273,7 +273,7 @@ export class ReplyCalls {
    * Returns the changes that a client doesn't have, of calls whose preceding text it has, and the number of the last
    * such change. Later calls have later changes, because a round starts only when all earlier calls have ended.
    */
-  since(seen: number, position: TextPosition): { updates: ToolCallUpdate[]; last: number } {
+  listSince(seen: number, position: TextPosition): { updates: ToolCallUpdate[]; last: number } {
     const updates: ToolCallUpdate[] = [];
     let last = seen;
     for (const [index, { call, added, changed, ...start }] of [...this.#entries.values()].entries()) {

@@ -4,7 +4,7 @@
  */
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { Message } from "../../conversations/message.ts";
-import { uuidV7 } from "../../crypto/random.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord, ToolCallStore } from "../../tools/tool_call_store.ts";
@@ -103,7 +103,11 @@ export class ToolRound {
   setResult(call: OpenCall, { content, text, fullText }: ToolResult): void {
     const now = new Date(this.#deps.now()).toISOString();
     call.record = { ...call.record, result: text, ...(fullText !== undefined && { fullResult: fullText }) };
-    call.result = createResultMessage(call.record.id, content, { replyId: this.#reply.messageId, id: uuidV7(), now });
+    call.result = createResultMessage(call.record.id, content, {
+      replyId: this.#reply.messageId,
+      id: createUuidV7(),
+      now,
+    });
   }
 
   /** Ends a call that can't be made. Call `store` to save it. */
@@ -117,7 +121,7 @@ export class ToolRound {
     const { conversations, callStore } = this.#deps;
     const { conversationId, messageId } = this.#reply;
     this.syncReply();
-    await conversations.editMessage(conversationId, messageId, (before) => this.#reply.finalMessage(before), {
+    await conversations.editMessage(conversationId, messageId, (before) => this.#reply.getFinalMessage(before), {
       byReply: true,
       withRounds: true,
       beside: () => [...changed.map(({ record }) => callStore.save(record)), ...beside],

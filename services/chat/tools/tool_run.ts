@@ -3,8 +3,8 @@ import { raceAbort } from "../../async/delay.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../../attachments/image_parts.ts";
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { Message } from "../../conversations/message.ts";
-import { randomToken, uuidV7 } from "../../crypto/random.ts";
-import { AppError, messageOf, traceOf } from "../../errors.ts";
+import { createUuidV7, randomToken } from "../../crypto/random.ts";
+import { AppError, getErrorMessage, getErrorTrace } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { Log } from "../../log.ts";
@@ -71,7 +71,7 @@ export interface ToolRunDeps extends ChatToolsDeps {
   now(): number;
   limits?: Partial<ToolLimits>;
   /** Notifies other devices. */
-  push: { approvalNeeded(reply: { conversationId: string }): void };
+  push: { notifyApproval(reply: { conversationId: string }): void };
 }
 
 /** Limits per reply. */
@@ -174,7 +174,7 @@ export class ToolRun {
     const { journal, events, conversations } = this.#deps;
     const { conversationId, messageId, generation } = this.#reply;
     const written = this.#reply.readRound();
-    const { character_id: speaker } = conversations.reader.message(conversationId, messageId);
+    const { character_id: speaker } = conversations.reader.readMessage(conversationId, messageId);
     const owner = {
       messageId,
       model: this.#reply.model,
@@ -183,7 +183,7 @@ export class ToolRun {
     };
     this.#rounds++;
     this.#maxResultBytes = chooseResultBytes(sent, written.calls.length);
-    const message = createRoundMessage(written, owner, uuidV7(), new Date(this.#deps.now()).toISOString());
+    const message = createRoundMessage(written, owner, createUuidV7(), new Date(this.#deps.now()).toISOString());
     const usedIds = findCallIds(sent.call.messages);
     const calls = written.calls.slice(0, MAX_CALLS).map(({ id, index: _, type: __, function: named, ...extra }) => {
       const record: ToolCallRecord = {
@@ -205,7 +205,7 @@ export class ToolRun {
     this.#round.show(calls);
     if (this.pending.length === 0) return;
     events.publish({ kind: "approval", id: conversationId });
-    this.#deps.push.approvalNeeded({ conversationId });
+    this.#deps.push.notifyApproval({ conversationId });
   }
 
   /** Waits until all calls of the round have results. Returns at once if the reply is stopped. */
@@ -241,7 +241,7 @@ export class ToolRun {
       await this.#round.store(open);
     } catch (error) {
       // Saving the reply tries again.
-      this.#deps.log("error", "Can't store the end of tool calls yet", { error: traceOf(error) });
+      this.#deps.log("error", "Can't store the end of tool calls yet", { error: getErrorTrace(error) });
     }
     this.#round.show(open);
     this.#deps.events.publish({ kind: "approval", id: this.#reply.conversationId });
@@ -266,9 +266,9 @@ export class ToolRun {
       result = { ...result, content: await storeInlineImages(images, result.content) };
     } catch (error) {
       if (signal.aborted) return; // `abandon` sets the state of the call.
-      if (!(error instanceof AppError)) log("error", "A tool call failed", { error: traceOf(error) });
+      if (!(error instanceof AppError)) log("error", "A tool call failed", { error: getErrorTrace(error) });
       isFailed = true;
-      result = toNotice(`The call failed: ${error instanceof AppError ? messageOf(error) : "internal error"}`);
+      result = toNotice(`The call failed: ${error instanceof AppError ? getErrorMessage(error) : "internal error"}`);
     }
     if (signal.aborted) return;
     call.record = { ...call.record, state: isFailed ? "failed" : "done", endedAtMs: this.#deps.now() };

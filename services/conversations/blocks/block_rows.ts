@@ -6,9 +6,15 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
-import { blockAad, parseBlock, PlaintextCache } from "../stored_form.ts";
+import { createBlockAad, parseBlock, PlaintextCache } from "../stored_form.ts";
 import type { Message } from "../message.ts";
-import { type ConversationTree, type Location, type Stretch, TreeReader, wholeSegment } from "../conversation_tree.ts";
+import {
+  type BlockRange,
+  type ConversationTree,
+  type Location,
+  toSegmentRange,
+  TreeReader,
+} from "../conversation_tree.ts";
 
 /** The row of a block. */
 export interface BlockRow {
@@ -59,12 +65,12 @@ export class BlockList {
     return this.#fields.length / 3;
   }
 
-  nameAt(n: number): BlockName {
+  getName(n: number): BlockName {
     return [this.#fields[n * 3]!, this.#fields[n * 3 + 1]!];
   }
 
   /** Returns the end and the size of the next blocks that fit into `maxBytes` sealed bytes; at least one block. */
-  stretch(start: number, maxBytes: number): { end: number; bytes: number } {
+  measureRange(start: number, maxBytes: number): { end: number; bytes: number } {
     let end = start;
     let bytes = 0;
     for (; end < this.length; end++) {
@@ -98,26 +104,26 @@ export class BlockReader {
   }
 
   /** Returns the tree of a conversation. */
-  tree(conversationId: string): ConversationTree {
-    return this.#trees.of(conversationId);
+  getTree(conversationId: string): ConversationTree {
+    return this.#trees.load(conversationId);
   }
 
   /**
    * Returns the sealed blocks of the active path in order. A block on a damaged page of the database file has no
-   * content; see `lostBlock`.
+   * content; see `createLostBlock`.
    */
-  rows(conversationId: string): BlockRow[] {
-    return this.rowsIn(conversationId, this.tree(conversationId).path);
+  listRows(conversationId: string): BlockRow[] {
+    return this.listRowsIn(conversationId, this.getTree(conversationId).path);
   }
 
-  /** Returns the sealed blocks of some stretches in order. */
-  rowsIn(conversationId: string, stretches: readonly Stretch[]): BlockRow[] {
-    return stretches.flatMap((stretch) => this.#rowsOf(conversationId, stretch, "ASC"));
+  /** Returns the sealed blocks of some ranges in order. */
+  listRowsIn(conversationId: string, ranges: readonly BlockRange[]): BlockRow[] {
+    return ranges.flatMap((range) => this.#readRows(conversationId, range, "ASC"));
   }
 
-  #rowsOf(
+  #readRows(
     conversationId: string,
-    { segment, after, upTo }: Stretch,
+    { segment, after, upTo }: BlockRange,
     order: "ASC" | "DESC",
     limit = -1,
     end: "<" | "<=" = "<=",
@@ -134,17 +140,17 @@ export class BlockReader {
           try {
             return this.#db.get<BlockRow>(`SELECT ${COLUMNS} FROM block WHERE rowid = ?`, rowid)!;
           } catch {
-            return lostBlock({ segment, position });
+            return createLostBlock({ segment, position });
           }
         });
     }
   }
 
-  /** Returns the same blocks as `rows`, without content. */
+  /** Returns the same blocks as `listRows`, without content. */
   list(conversationId: string): BlockList {
     try {
       return new BlockList(
-        this.tree(conversationId).path.flatMap(({ segment, after, upTo }) =>
+        this.getTree(conversationId).path.flatMap(({ segment, after, upTo }) =>
           this.#db.all<{ id: number; version: number; bytes: number }>(
             `SELECT id, version, length(sealed) AS bytes FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
              AND position > ? AND position <= ? ORDER BY position`,
@@ -157,7 +163,7 @@ export class BlockReader {
       );
     } catch {
       return new BlockList(
-        this.rows(conversationId).map(({ id, version, sealed }) => {
+        this.listRows(conversationId).map(({ id, version, sealed }) => {
           return { id, version, bytes: sealed.length };
         }),
       );
@@ -165,7 +171,7 @@ export class BlockReader {
   }
 
   /** Returns the total sealed size of all current blocks, on and off the active path. */
-  sizeBytes(conversationId: string): number {
+  measureBytes(conversationId: string): number {
     try {
       return this.#db.get<{ total: number }>(
         "SELECT coalesce(sum(length(sealed)), 0) AS total FROM block WHERE conversation_id = ? AND live = 1",
@@ -177,7 +183,7 @@ export class BlockReader {
   }
 
   /** Returns the ids of the messages in a block, readable or not. */
-  midsOf(conversationId: string, row: BlockRow): string[] {
+  listMids(conversationId: string, row: BlockRow): string[] {
     // Only the position of a lost block is known. Two indexes together yield its ID.
     const [sql, params] = isLost(row)
       ? [
@@ -195,49 +201,51 @@ export class BlockReader {
   }
 
   /** Finds the unreadable block of the active path that contains a message. */
-  unreadableRowOf(conversationId: string, mid: string): BlockRow | undefined {
+  findUnreadableRow(conversationId: string, mid: string): BlockRow | undefined {
     let row: BlockRow | undefined;
     try {
-      row = this.rowOf(conversationId, mid);
+      row = this.findRow(conversationId, mid);
     } catch {
-      return this.rows(conversationId).find((one) => isLost(one) && this.midsOf(conversationId, one).includes(mid));
+      return this.listRows(conversationId).find((one) =>
+        isLost(one) && this.listMids(conversationId, one).includes(mid)
+      );
     }
-    return row === undefined || this.readableMessagesOf(conversationId, row) !== undefined ? undefined : row;
+    return row === undefined || this.findReadableMessages(conversationId, row) !== undefined ? undefined : row;
   }
 
   /** Returns the messages of a block; `undefined` if it can't be read. */
-  readableMessagesOf(conversationId: string, row: BlockRow): Message[] | undefined {
+  findReadableMessages(conversationId: string, row: BlockRow): Message[] | undefined {
     try {
-      return this.messagesOf(conversationId, row);
+      return this.openMessages(conversationId, row);
     } catch {
       return undefined;
     }
   }
 
-  /** Returns the first block of a stretch. */
-  firstOf(conversationId: string, stretch: Stretch): BlockRow | undefined {
-    return this.#rowsOf(conversationId, stretch, "ASC", 1)[0];
+  /** Returns the first block of a range. */
+  findFirstIn(conversationId: string, range: BlockRange): BlockRow | undefined {
+    return this.#readRows(conversationId, range, "ASC", 1)[0];
   }
 
   /** Returns the block after a location in its segment, on or off the active path. */
   nextIn(conversationId: string, { segment, position }: Location): BlockRow | undefined {
-    return this.firstOf(conversationId, { ...wholeSegment(segment), after: position });
+    return this.findFirstIn(conversationId, { ...toSegmentRange(segment), after: position });
   }
 
-  /** Returns the last block of a stretch. */
-  lastOf(conversationId: string, stretch: Stretch): BlockRow | undefined {
-    return this.#rowsOf(conversationId, stretch, "DESC", 1)[0];
+  /** Returns the last block of a range. */
+  findLastIn(conversationId: string, range: BlockRange): BlockRow | undefined {
+    return this.#readRows(conversationId, range, "DESC", 1)[0];
   }
 
   /** Returns the block after another, or the first one. */
   next(conversationId: string, row?: BlockRow): BlockRow | undefined {
-    return this.#neighbour(conversationId, row, "behind");
+    return this.#findNeighbor(conversationId, row, "behind");
   }
 
   /** Returns whether another block of the path follows. */
   hasNext(conversationId: string, row: BlockRow): boolean {
-    const tree = this.tree(conversationId);
-    const index = tree.stretchOf(row);
+    const tree = this.getTree(conversationId);
+    const index = tree.findRangeIndex(row);
     if (index === undefined) return false;
     const [own, ...others] = tree.path.slice(index);
     return [{ ...own!, after: row.position }, ...others].some(({ segment, after, upTo }) =>
@@ -253,34 +261,34 @@ export class BlockReader {
   }
 
   /** Returns the block before another, or the last one. */
-  previous(conversationId: string, row?: BlockRow): BlockRow | undefined {
-    return this.#neighbour(conversationId, row, "before");
+  findPrevious(conversationId: string, row?: BlockRow): BlockRow | undefined {
+    return this.#findNeighbor(conversationId, row, "before");
   }
 
-  #neighbour(conversationId: string, row: BlockRow | undefined, side: "behind" | "before"): BlockRow | undefined {
-    const tree = this.tree(conversationId);
+  #findNeighbor(conversationId: string, row: BlockRow | undefined, side: "behind" | "before"): BlockRow | undefined {
+    const tree = this.getTree(conversationId);
     const { path } = tree;
     const [step, order] = side === "behind" ? [1, "ASC"] as const : [-1, "DESC"] as const;
-    let at = row === undefined ? (side === "behind" ? 0 : path.length - 1) : tree.stretchOf(row);
+    let at = row === undefined ? (side === "behind" ? 0 : path.length - 1) : tree.findRangeIndex(row);
     if (at === undefined) return undefined;
     for (let from = row; at >= 0 && at < path.length; at += step, from = undefined) {
-      const stretch = { ...path[at]! };
+      const range = { ...path[at]! };
       const isBounded = side === "before" && from !== undefined;
-      if (from !== undefined) stretch[side === "behind" ? "after" : "upTo"] = from.position;
-      const [found] = this.#rowsOf(conversationId, stretch, order, 1, isBounded ? "<" : "<=");
+      if (from !== undefined) range[side === "behind" ? "after" : "upTo"] = from.position;
+      const [found] = this.#readRows(conversationId, range, order, 1, isBounded ? "<" : "<=");
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
   /** Finds the block that contains a message of the active path. */
-  rowOf(conversationId: string, mid: string): BlockRow | undefined {
-    const row = this.rowAnywhere(conversationId, mid);
-    return row === undefined || this.tree(conversationId).stretchOf(row) === undefined ? undefined : row;
+  findRow(conversationId: string, mid: string): BlockRow | undefined {
+    const row = this.findLiveRow(conversationId, mid);
+    return row === undefined || this.getTree(conversationId).findRangeIndex(row) === undefined ? undefined : row;
   }
 
   /** Finds the current block that contains a message, on or off the active path. */
-  rowAnywhere(conversationId: string, mid: string): BlockRow | undefined {
+  findLiveRow(conversationId: string, mid: string): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT b.id, b.version, b.segment, b.position, b.message_count, b.sealed FROM message m
        JOIN block b ON b.id = m.block_id AND b.live = 1
@@ -292,7 +300,7 @@ export class BlockReader {
 
   /** Returns whether a message of the conversation is off its active path. */
   isOffPath(conversationId: string, mid: string): boolean {
-    return this.taken(conversationId, [mid]).size > 0 && this.rowOf(conversationId, mid) === undefined;
+    return this.listUsedMids(conversationId, [mid]).size > 0 && this.findRow(conversationId, mid) === undefined;
   }
 
   /**
@@ -301,7 +309,7 @@ export class BlockReader {
    * @throws {AppError} `conflict`
    */
   requireOnPath(conversationId: string, mid: string): void {
-    if (this.tree(conversationId).isLine || !this.isOffPath(conversationId, mid)) return;
+    if (this.getTree(conversationId).isLine || !this.isOffPath(conversationId, mid)) return;
     throw new AppError(
       "conflict",
       `Message "${mid}" follows another version of an earlier message. Switch to that version first`,
@@ -309,7 +317,7 @@ export class BlockReader {
   }
 
   /** Returns the IDs of the current blocks that contain any of these messages. */
-  idsOf(conversationId: string, mids: string[]): Set<number> {
+  listBlockIds(conversationId: string, mids: string[]): Set<number> {
     if (mids.length === 0) return new Set();
     const rows = this.#db.all<{ id: number }>(
       `SELECT DISTINCT block_id AS id FROM message
@@ -322,22 +330,22 @@ export class BlockReader {
 
   /** Counts the messages before a message. */
   countBefore(conversationId: string, mid: string): number {
-    const row = this.rowOf(conversationId, mid);
+    const row = this.findRow(conversationId, mid);
     if (row === undefined) return 0;
-    const { path } = this.tree(conversationId);
-    const stretches = path.slice(0, this.tree(conversationId).stretchOf(row)! + 1);
-    const own = this.#count(conversationId, { ...stretches.pop()!, upTo: row.position }) - row.message_count;
-    return this.countIn(conversationId, stretches) + own +
-      this.messagesOf(conversationId, row).findIndex(({ id }) => id === mid);
+    const { path } = this.getTree(conversationId);
+    const ranges = path.slice(0, this.getTree(conversationId).findRangeIndex(row)! + 1);
+    const own = this.#count(conversationId, { ...ranges.pop()!, upTo: row.position }) - row.message_count;
+    return this.countIn(conversationId, ranges) + own +
+      this.openMessages(conversationId, row).findIndex(({ id }) => id === mid);
   }
 
-  /** Counts the messages of some stretches. */
-  countIn(conversationId: string, stretches: readonly Stretch[]): number {
-    return stretches.reduce((sum, stretch) => sum + this.#count(conversationId, stretch), 0);
+  /** Counts the messages of some ranges. */
+  countIn(conversationId: string, ranges: readonly BlockRange[]): number {
+    return ranges.reduce((sum, range) => sum + this.#count(conversationId, range), 0);
   }
 
-  #count(conversationId: string, stretch: Stretch): number {
-    const { segment, after, upTo } = stretch;
+  #count(conversationId: string, range: BlockRange): number {
+    const { segment, after, upTo } = range;
     try {
       return this.#db.get<{ count: number }>(
         `SELECT coalesce(sum(message_count), 0) AS count FROM block
@@ -348,15 +356,15 @@ export class BlockReader {
         upTo,
       )!.count;
     } catch {
-      return this.#rowsOf(conversationId, stretch, "ASC").reduce(
-        (sum, row) => sum + (isLost(row) ? this.midsOf(conversationId, row).length : row.message_count),
+      return this.#readRows(conversationId, range, "ASC").reduce(
+        (sum, row) => sum + (isLost(row) ? this.listMids(conversationId, row).length : row.message_count),
         0,
       );
     }
   }
 
   /** Finds a version of a block, even if only a revision uses it. */
-  version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
+  findVersion(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT ${COLUMNS} FROM block WHERE id = ? AND version = ? AND conversation_id = ?`,
       id,
@@ -366,7 +374,7 @@ export class BlockReader {
   }
 
   /** Returns those of the IDs that are already used in a conversation. */
-  taken(conversationId: string, mids: string[]): Set<string> {
+  listUsedMids(conversationId: string, mids: string[]): Set<string> {
     const rows = this.#db.all<{ mid: string }>(
       "SELECT mid FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
       conversationId,
@@ -379,20 +387,20 @@ export class BlockReader {
   async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
     const known = this.cache.find(row);
     return known === undefined
-      ? await this.#sealer.open(blockAad(conversationId, row), row.sealed)
+      ? await this.#sealer.open(createBlockAad(conversationId, row), row.sealed)
       : encoder.encode(known);
   }
 
   /** Returns the messages of a block. */
-  messagesOf(conversationId: string, row: BlockRow): Message[] {
-    return parseBlock(this.textOf(conversationId, row));
+  openMessages(conversationId: string, row: BlockRow): Message[] {
+    return parseBlock(this.openText(conversationId, row));
   }
 
   /** Returns the text of a block. */
-  textOf(conversationId: string, row: BlockRow): string {
+  openText(conversationId: string, row: BlockRow): string {
     let text = this.cache.find(row);
     if (text === undefined) {
-      text = decoder.decode(this.#sealer.openNow(blockAad(conversationId, row), row.sealed));
+      text = decoder.decode(this.#sealer.openNow(createBlockAad(conversationId, row), row.sealed));
       this.cache.set(row, text);
     }
     return text;
@@ -413,14 +421,14 @@ export class BlockReader {
 
   /** Decrypts the blocks of the active path. The caller holds the conversation's lock. */
   openPath(conversationId: string): Promise<OpenBlock[]> {
-    return this.openStretches(conversationId, this.tree(conversationId).path);
+    return this.openRanges(conversationId, this.getTree(conversationId).path);
   }
 
   /** Decrypts the blocks of all segments. The caller holds the conversation's lock. */
   async openSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
     const opened = new Map<number, OpenBlock[]>();
-    for (const segment of this.#segments(conversationId)) {
-      opened.set(segment, await this.openStretches(conversationId, [wholeSegment(segment)]));
+    for (const segment of this.#listSegments(conversationId)) {
+      opened.set(segment, await this.openRanges(conversationId, [toSegmentRange(segment)]));
     }
     return opened;
   }
@@ -434,11 +442,11 @@ export class BlockReader {
       return await this.openSegments(conversationId);
     } catch {
       const opened = new Map<number, OpenBlock[]>();
-      for (const segment of this.#segments(conversationId)) {
+      for (const segment of this.#listSegments(conversationId)) {
         const blocks: OpenBlock[] = [];
-        for (const row of this.rowsIn(conversationId, [wholeSegment(segment)])) {
+        for (const row of this.listRowsIn(conversationId, [toSegmentRange(segment)])) {
           const found = await this.openMany(conversationId, [row]).catch(() => undefined);
-          blocks.push(...found ?? [this.#unreadable(conversationId, row)]);
+          blocks.push(...found ?? [this.#noteUnreadable(conversationId, row)]);
         }
         opened.set(segment, blocks);
       }
@@ -446,28 +454,28 @@ export class BlockReader {
     }
   }
 
-  #unreadable(conversationId: string, row: BlockRow): OpenBlock {
-    const tree = this.tree(conversationId);
+  #noteUnreadable(conversationId: string, row: BlockRow): OpenBlock {
+    const tree = this.getTree(conversationId);
     // A branch point is the last message of its block. The order of the others is unknown.
-    const mids = this.midsOf(conversationId, row);
+    const mids = this.listMids(conversationId, row);
     const ordered = [...mids.filter((mid) => tree.find(mid) === undefined), ...mids.filter((mid) => tree.find(mid))];
     const messages = ordered.map((id) => ({ id }) as Message);
     return { row, messages, text: messages.map((message) => JSON.stringify(message)).join(","), isUnreadable: true };
   }
 
-  #segments(conversationId: string): number[] {
+  #listSegments(conversationId: string): number[] {
     return this.#db.all<{ segment: number }>(
       "SELECT DISTINCT segment FROM block WHERE conversation_id = ? AND live = 1",
       conversationId,
     ).map(({ segment }) => segment);
   }
 
-  /** Decrypts the blocks of some stretches, a few at a time. */
-  async openStretches(conversationId: string, stretches: readonly Stretch[]): Promise<OpenBlock[]> {
+  /** Decrypts the blocks of some ranges, a few at a time. */
+  async openRanges(conversationId: string, ranges: readonly BlockRange[]): Promise<OpenBlock[]> {
     const opened: OpenBlock[] = [];
-    for (const { segment, after, upTo } of stretches) {
+    for (const { segment, after, upTo } of ranges) {
       for (let from = after;;) {
-        const rows = this.#rowsOf(conversationId, { segment, after: from, upTo }, "ASC", BLOCKS_AT_ONCE);
+        const rows = this.#readRows(conversationId, { segment, after: from, upTo }, "ASC", BLOCKS_AT_ONCE);
         opened.push(...await this.openMany(conversationId, rows));
         if (rows.length < BLOCKS_AT_ONCE) break;
         from = rows.at(-1)!.position;
@@ -479,7 +487,7 @@ export class BlockReader {
   async #openText(conversationId: string, row: BlockRow): Promise<string> {
     let text = this.cache.find(row);
     if (text === undefined) {
-      text = decoder.decode(await this.#sealer.open(blockAad(conversationId, row), row.sealed));
+      text = decoder.decode(await this.#sealer.open(createBlockAad(conversationId, row), row.sealed));
       this.cache.set(row, text);
     }
     return text;
@@ -490,7 +498,7 @@ export class BlockReader {
  * Creates a row for a block on a damaged page of the database file. Only its position is known, and it can't be
  * decrypted.
  */
-function lostBlock({ segment, position }: Location): BlockRow {
+function createLostBlock({ segment, position }: Location): BlockRow {
   return { id: LOST_ID, version: 0, segment, position, message_count: 0, sealed: new Uint8Array() };
 }
 

@@ -5,20 +5,20 @@
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
-import { branchIds, findChangedIds, getPositions, moveMids, pathOf, planReplacement } from "../message_tree.ts";
+import { branchIds, findChangedIds, getPath, getPositions, moveMids, planReplacement } from "../message_tree.ts";
 import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retireBlock } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
 import { readTextsOfMany } from "../stored_form.ts";
 import { BlockWriter, type NewBlock } from "./block_writer.ts";
-import { type Message, textOfContent, toStoredOrder } from "../message.ts";
+import { getContentText, type Message, toStoredOrder } from "../message.ts";
 import {
+  type BlockRange,
   type BranchPoint,
   type Continuation,
   insertContinuations,
   type Location,
   removeContinuations,
-  type Stretch,
-  wholeSegment,
+  toSegmentRange,
 } from "../conversation_tree.ts";
 
 /** A change of messages: the statements that write it, and the last message of the conversation after the change. */
@@ -67,7 +67,7 @@ export interface OpenTree {
 }
 
 /** The rounds of a reply that are in one block. */
-interface RoundsPlace {
+interface RoundsLocation {
   row: BlockRow;
   /** All messages of the block. */
   messages: Message[];
@@ -77,7 +77,7 @@ interface RoundsPlace {
 }
 
 /** The messages before and after other messages. */
-export interface Neighbours {
+export interface Neighbors {
   after?: string;
   before?: string;
   /** Their segment; see conversation_tree.ts. */
@@ -88,13 +88,13 @@ export interface Neighbours {
 export class BlockStore extends BlockWriter {
   /** Reads all readable messages of a conversation. The caller holds the conversation's lock. */
   async openReadableTree(conversationId: string): Promise<OpenTree> {
-    const continuations = this.tree(conversationId).rows();
+    const continuations = this.getTree(conversationId).listRows();
     return { segments: await this.openReadableSegments(conversationId), continuations };
   }
 
   /** Reads all messages of a conversation. The caller holds the conversation's lock. */
   async openTree(conversationId: string): Promise<OpenTree> {
-    const continuations = this.tree(conversationId).rows();
+    const continuations = this.getTree(conversationId).listRows();
     return { segments: await this.openSegments(conversationId), continuations };
   }
 
@@ -170,8 +170,8 @@ export class BlockStore extends BlockWriter {
 
   /** Adds messages at the end. */
   append(conversationId: string, messages: Message[]): Statement[] {
-    const tail = this.previous(conversationId);
-    const { segment } = this.tree(conversationId).path.at(-1)!;
+    const tail = this.findPrevious(conversationId);
+    const { segment } = this.getTree(conversationId).path.at(-1)!;
     return this.appendTo(conversationId, segment, tail?.segment === segment ? tail : undefined, messages);
   }
 
@@ -181,7 +181,7 @@ export class BlockStore extends BlockWriter {
    * @throws {AppError} `not_found`
    */
   insert(conversationId: string, added: Message[], side: "after" | "before", mid: string): BlockChange {
-    const tree = this.tree(conversationId);
+    const tree = this.getTree(conversationId);
     const point = side === "after" ? tree.find(mid) : undefined;
     if (point !== undefined) return this.insertAtStart(conversationId, added, point, point.active);
     const { row, messages, index } = this.#find(conversationId, mid);
@@ -190,21 +190,21 @@ export class BlockStore extends BlockWriter {
       insertMessages(conversationId, added.map(({ id }) => [id, row.id])),
       ...this.repack(conversationId, row, messages),
     ];
-    const last = this.#lastAfter(conversationId, row, messages);
-    const isOnPath = tree.stretchOf(row) !== undefined;
+    const last = this.#findLastAfter(conversationId, row, messages);
+    const isOnPath = tree.findRangeIndex(row) !== undefined;
     return { statements, last, touched: isOnPath ? { added: added.map(({ id }) => id) } : {} };
   }
 
   /** Inserts messages directly after a version of a branch point. */
   insertAtStart(conversationId: string, added: Message[], point: BranchPoint, n: number): BlockChange {
-    const tree = this.tree(conversationId);
-    const start = tree.startOf(point, n)!;
-    const isOnPath = tree.stretchOf(point) !== undefined && point.active === n;
+    const tree = this.getTree(conversationId);
+    const start = tree.findStart(point, n)!;
+    const isOnPath = tree.findRangeIndex(point) !== undefined && point.active === n;
     const first = this.nextIn(conversationId, start);
     if (first !== undefined) {
-      return this.insert(conversationId, added, "before", this.messagesOf(conversationId, first)[0]!.id);
+      return this.insert(conversationId, added, "before", this.openMessages(conversationId, first)[0]!.id);
     }
-    const tail = start.segment === point.segment ? this.rowAnywhere(conversationId, point.mid) : undefined;
+    const tail = start.segment === point.segment ? this.findLiveRow(conversationId, point.mid) : undefined;
     const statements = this.appendTo(conversationId, start.segment, tail, added);
     return isOnPath
       ? { statements, last: added.at(-1), touched: { added: added.map(({ id }) => id) } }
@@ -226,13 +226,13 @@ export class BlockStore extends BlockWriter {
     const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
     if (messages.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, messages));
-    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+    const isOnPath = this.getTree(conversationId).findRangeIndex(row) !== undefined;
     const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
-    return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
+    return { statements, before, after, touched, last: this.#findLastAfter(conversationId, row, messages) };
   }
 
   /** Returns the earlier messages of a reply with tools. @throws {AppError} `not_found` */
-  roundsOf(conversationId: string, mid: string): Message[] {
+  getRounds(conversationId: string, mid: string): Message[] {
     return this.#findRounds(conversationId, mid, this.#find(conversationId, mid)).flatMap(({ rounds }) => rounds);
   }
 
@@ -277,12 +277,12 @@ export class BlockStore extends BlockWriter {
       else statements.push(...this.repack(conversationId, place.row, rest));
       if (isLast) {
         const isEmpty = rest.length === 0;
-        last = this.#lastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
+        last = this.#findLastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
       }
     }
     // Lists continue to show the previous message until the reply has text.
-    if (after?.status === "streaming" && textOfContent(after.content) === "") last = "unchanged";
-    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+    if (after?.status === "streaming" && getContentText(after.content) === "") last = "unchanged";
+    const isOnPath = this.getTree(conversationId).findRangeIndex(row) !== undefined;
     const [old, fresh] = [new Set(leaving.map(({ id }) => id)), new Set(added.map(({ id }) => id))];
     const touched = isOnPath
       ? {
@@ -300,16 +300,16 @@ export class BlockStore extends BlockWriter {
     conversationId: string,
     mid: string,
     { row, messages, index }: { row: BlockRow; messages: Message[]; index: number },
-  ): RoundsPlace[] {
-    const places: RoundsPlace[] = [];
+  ): RoundsLocation[] {
+    const places: RoundsLocation[] = [];
     for (let at: BlockRow | undefined = row, all = messages, end = index; at !== undefined;) {
       let from = end;
       while (from > 0 && all[from - 1]!.reply_id === mid) from--;
       places.unshift({ row: at, messages: all, from, rounds: all.slice(from, end) });
       if (from > 0) break;
-      at = this.previous(conversationId, at);
+      at = this.findPrevious(conversationId, at);
       if (at?.segment !== row.segment) break;
-      all = this.readableMessagesOf(conversationId, at) ?? [];
+      all = this.findReadableMessages(conversationId, at) ?? [];
       if (all.at(-1)?.reply_id !== mid) break;
       end = all.length;
     }
@@ -332,7 +332,7 @@ export class BlockStore extends BlockWriter {
     change: (message: Message) => Message,
     added: Message[] = [],
   ): VersionChange {
-    const tree = this.tree(conversationId);
+    const tree = this.getTree(conversationId);
     const { row, messages, index } = this.#find(conversationId, mid);
     const before = messages[index]!;
     const after = messages[index] = toStoredOrder(change(before));
@@ -344,7 +344,7 @@ export class BlockStore extends BlockWriter {
       rows.push({ mid, n: before.active_variant, segment: row.segment, isActive: n === before.active_variant });
     }
     const isKnown = segment !== undefined || rows.some((other) => other.n === n);
-    const fresh = isKnown ? undefined : this.newId();
+    const fresh = isKnown ? undefined : this.takeNextId();
     if (fresh !== undefined) {
       rows.push({ mid, n, segment: fresh, isActive: true });
       statements.push(...this.appendTo(conversationId, fresh, undefined, added));
@@ -357,9 +357,11 @@ export class BlockStore extends BlockWriter {
       });
     }
     statements.push(...insertContinuations(conversationId, rows));
-    const following = point === undefined || segment === undefined ? [] : tree.stretchesFrom(tree.startOf(point, n)!);
-    const appearing = this.#fewMidsIn(conversationId, following);
-    const leaving = this.#fewMidsIn(conversationId, tree.behind(row));
+    const following = point === undefined || segment === undefined
+      ? []
+      : tree.listRangesFrom(tree.findStart(point, n)!);
+    const appearing = this.#listFewMids(conversationId, following);
+    const leaving = this.#listFewMids(conversationId, tree.listRangesAfter(row));
     const touched = appearing === undefined || leaving === undefined ? undefined : {
       changed: [mid],
       added: [...added.map(({ id }) => id), ...appearing],
@@ -372,7 +374,7 @@ export class BlockStore extends BlockWriter {
       touched,
       messageCount: this.countBefore(conversationId, mid) + 1 + added.length +
         this.countIn(conversationId, following),
-      last: added.at(-1) ?? this.#lastIn(conversationId, following) ?? after,
+      last: added.at(-1) ?? this.#findLastIn(conversationId, following) ?? after,
     };
   }
 
@@ -385,10 +387,10 @@ export class BlockStore extends BlockWriter {
     conversationId: string,
     mid: string,
   ): Promise<BlockChange & { removed: RemovedSubtree; countOnPath: number }> {
-    const tree = this.tree(conversationId);
+    const tree = this.getTree(conversationId);
     const { row, messages, index } = this.#find(conversationId, mid);
-    const behind = await this.openStretches(conversationId, [
-      { ...wholeSegment(row.segment), after: row.position },
+    const behind = await this.openRanges(conversationId, [
+      { ...toSegmentRange(row.segment), after: row.position },
     ]);
     const staying = messages.slice(0, index);
     const removed = [...messages.slice(index), ...behind.flatMap((block) => block.messages)];
@@ -396,32 +398,32 @@ export class BlockStore extends BlockWriter {
     const onPath = messages.slice(index).map(({ id }) => id);
     const noteOnPath = (blocks: OpenBlock[]) => {
       for (const block of blocks) {
-        if (tree.stretchOf(block.row) !== undefined) onPath.push(...block.messages.map(({ id }) => id));
+        if (tree.findRangeIndex(block.row) !== undefined) onPath.push(...block.messages.map(({ id }) => id));
       }
     };
     noteOnPath(behind);
     const segments: RemovedSubtree["segments"] = [];
     const continuations: Continuation[] = [];
-    const points = tree.pointsFrom(row);
+    const points = tree.listPointsFrom(row);
     for (let point = points.pop(); point !== undefined; point = points.pop()) {
       for (const [n, segment] of point.segments) {
         continuations.push({ mid: point.mid, n, segment, isActive: n === point.active });
         if (segment === point.segment) continue;
-        const whole = wholeSegment(segment);
-        const opened = await this.openStretches(conversationId, [whole]);
+        const whole = toSegmentRange(segment);
+        const opened = await this.openRanges(conversationId, [whole]);
         noteOnPath(opened);
         rows.push(...opened.map((block) => block.row));
         segments.push({ segment, messages: opened.flatMap((block) => block.messages) });
-        points.push(...tree.pointsFrom({ segment, position: whole.after }));
+        points.push(...tree.listPointsFrom({ segment, position: whole.after }));
       }
     }
     const mids = [...removed, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
     const statements = [removeMids(conversationId, mids), ...rows.flatMap(retireBlock)];
     if (continuations.length > 0) statements.push(removeContinuations(conversationId, mids));
-    const countOnPath = row.message_count - index + this.countIn(conversationId, tree.behind(row));
+    const countOnPath = row.message_count - index + this.countIn(conversationId, tree.listRangesAfter(row));
     if (staying.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, staying));
-    const last = staying.at(-1) ?? this.#lastBefore(conversationId, row);
+    const last = staying.at(-1) ?? this.#findLastBefore(conversationId, row);
     return {
       statements,
       last,
@@ -444,10 +446,10 @@ export class BlockStore extends BlockWriter {
     home: number | undefined,
     from: Location,
   ): BlockChange & { countOnPath: number } {
-    const tree = this.tree(conversationId);
-    const leaf = tree.stretchesFrom(from).at(-1)!;
+    const tree = this.getTree(conversationId);
+    const leaf = tree.listRangesFrom(from).at(-1)!;
     const branches = branchIds({ continuations });
-    const tail = this.lastOf(conversationId, wholeSegment(leaf.segment));
+    const tail = this.findLastIn(conversationId, toSegmentRange(leaf.segment));
     const statements = this.appendBroken(conversationId, leaf.segment, tail, messages, branches);
     for (const { segment, messages } of segments) {
       statements.push(...this.appendBroken(conversationId, segment, undefined, messages, branches));
@@ -455,7 +457,7 @@ export class BlockStore extends BlockWriter {
     const rows = continuations.map((row) => row.segment === home ? { ...row, segment: leaf.segment } : row);
     statements.push(...insertContinuations(conversationId, rows));
     const lists = new Map([...segments.map((one) => [one.segment, one.messages] as const), [leaf.segment, messages]]);
-    const path = pathOf({ segments: lists, continuations: rows }, leaf.segment);
+    const path = getPath({ segments: lists, continuations: rows }, leaf.segment);
     const isOnPath = tree.path.at(-1)!.segment === leaf.segment;
     return isOnPath
       ? { statements, countOnPath: path.length, last: path.at(-1), touched: { added: path.map(({ id }) => id) } }
@@ -463,12 +465,12 @@ export class BlockStore extends BlockWriter {
   }
 
   /** Returns the IDs directly before and after a message. */
-  neighboursOf(conversationId: string, mid: string): Neighbours {
+  getNeighbors(conversationId: string, mid: string): Neighbors {
     const { row, messages, index } = this.#find(conversationId, mid);
     const next = index + 1 < messages.length ? undefined : this.next(conversationId, row);
     return {
-      after: messages[index - 1]?.id ?? this.#lastBefore(conversationId, row)?.id,
-      before: messages[index + 1]?.id ?? (next && this.messagesOf(conversationId, next)[0]?.id),
+      after: messages[index - 1]?.id ?? this.#findLastBefore(conversationId, row)?.id,
+      before: messages[index + 1]?.id ?? (next && this.openMessages(conversationId, next)[0]?.id),
       segment: row.segment,
     };
   }
@@ -477,7 +479,7 @@ export class BlockStore extends BlockWriter {
    * Returns the statements that remove a message from an unreadable block, and delete the block with its last message.
    */
   forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
-    const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
+    const isLast = !isLost(row) && this.listMids(conversationId, row).every((other) => other === mid);
     return [removeMids(conversationId, [mid]), ...(isLast ? retireBlock(row) : [])];
   }
 
@@ -491,14 +493,14 @@ export class BlockStore extends BlockWriter {
   }
 
   /** Returns a stored message, on or off the active path. @throws {AppError} `not_found` */
-  messageOf(conversationId: string, mid: string): Message {
+  getMessage(conversationId: string, mid: string): Message {
     const { messages, index } = this.#find(conversationId, mid);
     return messages[index]!;
   }
 
   #find(conversationId: string, mid: string): { row: BlockRow; messages: Message[]; index: number } {
-    const row = this.rowAnywhere(conversationId, mid);
-    const messages = row === undefined ? [] : this.messagesOf(conversationId, row);
+    const row = this.findLiveRow(conversationId, mid);
+    const messages = row === undefined ? [] : this.openMessages(conversationId, row);
     const index = messages.findIndex((message) => message.id === mid);
     if (row !== undefined && index >= 0) {
       // Messages stored before versions existed lack both fields.
@@ -511,38 +513,38 @@ export class BlockStore extends BlockWriter {
   }
 
   /** Returns the last message of the path once `row` contains `messages`; `unchanged` if it's in another block. */
-  #lastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
-    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+  #findLastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
+    const isOnPath = this.getTree(conversationId).findRangeIndex(row) !== undefined;
     if (!isOnPath || this.hasNext(conversationId, row)) return "unchanged";
-    return messages.at(-1) ?? this.#lastBefore(conversationId, row);
+    return messages.at(-1) ?? this.#findLastBefore(conversationId, row);
   }
 
-  #lastBefore(conversationId: string, row: BlockRow): Message | undefined {
-    const previous = this.previous(conversationId, row);
-    return previous === undefined ? undefined : this.messagesOf(conversationId, previous).at(-1);
+  #findLastBefore(conversationId: string, row: BlockRow): Message | undefined {
+    const previous = this.findPrevious(conversationId, row);
+    return previous === undefined ? undefined : this.openMessages(conversationId, previous).at(-1);
   }
 
-  #lastIn(conversationId: string, stretches: readonly Stretch[]): Message | undefined {
-    for (const stretch of stretches.toReversed()) {
-      const row = this.lastOf(conversationId, stretch);
-      if (row !== undefined) return this.readableMessagesOf(conversationId, row)?.at(-1);
+  #findLastIn(conversationId: string, ranges: readonly BlockRange[]): Message | undefined {
+    for (const range of ranges.toReversed()) {
+      const row = this.findLastIn(conversationId, range);
+      if (row !== undefined) return this.findReadableMessages(conversationId, row)?.at(-1);
     }
     return undefined;
   }
 
-  /** Returns the message IDs of some stretches; `undefined` if there are too many. */
-  #fewMidsIn(conversationId: string, stretches: readonly Stretch[]): string[] | undefined {
-    if (this.countIn(conversationId, stretches) > MOST_NAMED) return undefined;
-    const rows = this.rowsIn(conversationId, stretches);
+  /** Returns the message IDs of some ranges; `undefined` if there are too many. */
+  #listFewMids(conversationId: string, ranges: readonly BlockRange[]): string[] | undefined {
+    if (this.countIn(conversationId, ranges) > MOST_NAMED) return undefined;
+    const rows = this.listRowsIn(conversationId, ranges);
     if (rows.reduce((sum, { sealed }) => sum + sealed.length, 0) > MOST_NAMED_BYTES) return undefined;
     return rows.flatMap((row) =>
-      this.readableMessagesOf(conversationId, row)?.map(({ id }) => id) ?? this.midsOf(conversationId, row)
+      this.findReadableMessages(conversationId, row)?.map(({ id }) => id) ?? this.listMids(conversationId, row)
     );
   }
 }
 
 /** Returns a function that returns the remaining messages of a block if only the first `kept` rounds stay. */
-function toRemaining(kept: number): (place: RoundsPlace) => Message[] {
+function toRemaining(kept: number): (place: RoundsLocation) => Message[] {
   let left = kept;
   return ({ messages, from, rounds }) => {
     const staying = Math.min(left, rounds.length);

@@ -6,7 +6,7 @@ import { collectGarbage } from "../../async/byte_budget.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { BLOCK_BYTES, blockAad, getPiece, pack, type Piece, readTexts, SMALLEST_GAP } from "../stored_form.ts";
+import { BLOCK_BYTES, createBlockAad, getPiece, pack, type Piece, readTexts, SMALLEST_GAP } from "../stored_form.ts";
 import type { Message } from "../message.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, retireBlock } from "./block_rows.ts";
 
@@ -49,7 +49,7 @@ export class BlockWriter extends BlockReader {
   }
 
   /** Returns an ID that no block or segment ever had. */
-  newId(): number {
+  takeNextId(): number {
     return this.#nextId++;
   }
 
@@ -66,16 +66,16 @@ export class BlockWriter extends BlockReader {
     let position = tail?.position ?? 0;
     const owners: (readonly [string, number])[] = [];
     const addBlock = (piece: Piece) => {
-      const id = this.newId();
+      const id = this.takeNextId();
       position = Math.floor(position) + 1;
       statements.push(
         ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
       );
       owners.push(...piece.mids.map((mid) => [mid, id] as const));
     };
-    const isOpen = tail !== undefined && !this.tree(conversationId).endsInBranch(tail.id) &&
+    const isOpen = tail !== undefined && !this.getTree(conversationId).endsInBranch(tail.id) &&
       tail.sealed.length + first.text.length <= BLOCK_BYTES;
-    const text = isOpen ? this.#readableText(conversationId, tail) : undefined;
+    const text = isOpen ? this.#findReadableText(conversationId, tail) : undefined;
     if (tail !== undefined && text !== undefined) {
       statements.push(
         ...this.#rewrite(conversationId, tail, tail.message_count + first.mids.length, `${text},${first.text}`),
@@ -98,7 +98,7 @@ export class BlockWriter extends BlockReader {
     const statements: Statement[] = [];
     let position = tail?.position ?? 0;
     for (const piece of pack(messages, undefined, branches)) {
-      const id = this.newId();
+      const id = this.takeNextId();
       position = Math.floor(position) + 1;
       statements.push(
         ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
@@ -151,7 +151,7 @@ export class BlockWriter extends BlockReader {
       ...this.#rewrite(conversationId, { ...row, position: from }, first!.mids.length, first!.text),
     );
     rest.forEach((piece, index) => {
-      const id = this.newId();
+      const id = this.takeNextId();
       const position = from + (gap * (index + 1)) / (rest.length + 1);
       statements.push(
         ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
@@ -178,7 +178,7 @@ export class BlockWriter extends BlockReader {
     messageCount: number,
     text: string,
   ): Statement[] {
-    const sealed = this.#sealer.sealNow(blockAad(conversationId, place), text);
+    const sealed = this.#sealer.sealNow(createBlockAad(conversationId, place), text);
     this.cache.set({ ...place, sealed }, text);
     return [
       insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
@@ -203,7 +203,7 @@ export class BlockWriter extends BlockReader {
         const id = over?.id ?? this.#nextId++;
         const version = (over?.version ?? 0) + 1;
         owners.push(...piece.mids.map((mid) => [mid, id] as const));
-        const place = blockAad(conversationId, { id, version });
+        const place = createBlockAad(conversationId, { id, version });
         const { text } = piece;
         chars += text.length;
         const sealed = added.length === 1 && text.length <= SPLIT_BYTES
@@ -225,9 +225,9 @@ export class BlockWriter extends BlockReader {
   }
 
   /** Returns the text of a block; `undefined` if it can't be read. */
-  #readableText(conversationId: string, row: BlockRow): string | undefined {
+  #findReadableText(conversationId: string, row: BlockRow): string | undefined {
     try {
-      return this.textOf(conversationId, row);
+      return this.openText(conversationId, row);
     } catch {
       return undefined;
     }

@@ -69,7 +69,7 @@ export class ChangeLog {
    * @param revision The current revision.
    * @throws {AppError} `gone` if the log doesn't reach back that far.
    */
-  since(conversationId: string, since: number, revision: number): Changes {
+  list(conversationId: string, since: number, revision: number): Changes {
     const rows = since > revision ? [] : this.#db.all<{ entry: string }>(
       "SELECT entry FROM change WHERE conversation_id = ? AND revision > ? AND revision <= ? ORDER BY revision",
       conversationId,
@@ -120,7 +120,7 @@ const RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // See docs/api.md.
  * Returns the time before which revisions are deleted, in ms since 1970. Maintenance needs it before conversations are
  * opened.
  */
-export function oldestRetainedMs(nowMs: number): number {
+export function getOldestRetainedMs(nowMs: number): number {
   return nowMs - RETENTION_MS;
 }
 
@@ -128,6 +128,6 @@ export function oldestRetainedMs(nowMs: number): number {
 export function findOverdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
   return db.all<{ id: string }>(
     "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",
-    oldestRetainedMs(nowMs),
+    getOldestRetainedMs(nowMs),
   ).map(({ id }) => id);
 }

@@ -9,8 +9,8 @@ import type { Message } from "../message.ts";
 import type { MessageTree } from "../message_tree.ts";
 import { type Continuation, ROOT_SEGMENT } from "../conversation_tree.ts";
 import type { TrashedMessages } from "../conversation_trash.ts";
-import { findOverdueRevisions, oldestRetainedMs } from "./change_log.ts";
-import { revisionAad } from "../stored_form.ts";
+import { findOverdueRevisions, getOldestRetainedMs } from "./change_log.ts";
+import { createRevisionAad } from "../stored_form.ts";
 import type { VariantText } from "../variants.ts";
 
 /** The change that replaced the state. */
@@ -70,7 +70,7 @@ export class RevisionStore {
 
   /** Lists the revisions, newest first. */
   list(conversationId: string): Revision[] {
-    return this.#rows(conversationId).reverse().map(({ n, created_at, cause, message_count }) => ({
+    return this.#listRows(conversationId).reverse().map(({ n, created_at, cause, message_count }) => ({
       n,
       created_at: new Date(created_at).toISOString(),
       cause,
@@ -88,14 +88,14 @@ export class RevisionStore {
     if (row === undefined) {
       throw new AppError("not_found", `Revision ${n} of conversation "${conversationId}" not found`);
     }
-    return JSON.parse(decoder.decode(this.#sealer.openNow(revisionAad(conversationId, n), row.sealed)));
+    return JSON.parse(decoder.decode(this.#sealer.openNow(createRevisionAad(conversationId, n), row.sealed)));
   }
 
   /**
    * Returns the versions of messages at a revision that were removed or replaced since then. Decrypts them off the
    * serving thread.
    */
-  async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
+  async readTextsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
     const rows = this.#db.iterate<{ n: number; sealed: Uint8Array }>(
       "SELECT n, sealed FROM revision WHERE conversation_id = ? AND n >= ? ORDER BY n",
       conversationId,
@@ -103,7 +103,7 @@ export class RevisionStore {
     );
     const found = new Map<string, VariantText[]>();
     for (const { n, sealed } of rows) {
-      const text = decoder.decode(await this.#sealer.open(revisionAad(conversationId, n), sealed));
+      const text = decoder.decode(await this.#sealer.open(createRevisionAad(conversationId, n), sealed));
       const { variants = [], removed }: RevisionRecord = JSON.parse(text);
       for (const [mid, texts] of Map.groupBy([...variants, ...removed?.variants ?? []], (text) => text.mid)) {
         if (!found.has(mid)) found.set(mid, texts);
@@ -148,14 +148,14 @@ export class RevisionStore {
           cause,
           state.messageCount,
           record.head === undefined ? "message" : "blocks",
-          this.#sealer.sealNow(revisionAad(id, n), JSON.stringify(record)),
+          this.#sealer.sealNow(createRevisionAad(id, n), JSON.stringify(record)),
         ],
       },
     ];
   }
 
   /** Finds the IDs of conversations with revisions that are too old. */
-  overdue(): string[] {
+  listOverdue(): string[] {
     return findOverdueRevisions(this.#db, this.#now());
   }
 
@@ -165,9 +165,9 @@ export class RevisionStore {
    * @param added Blocks of the revision that is about to be stored.
    */
   prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
-    const rows = this.#rows(conversationId);
+    const rows = this.#listRows(conversationId);
     const isOld = (row: Row, index: number) =>
-      index < rows.length - most || row.created_at < oldestRetainedMs(this.#now());
+      index < rows.length - most || row.created_at < getOldestRetainedMs(this.#now());
     const count = rows.findLastIndex(isOld) + 1;
     if (count === 0) return [];
     const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
@@ -194,7 +194,7 @@ export class RevisionStore {
     ];
   }
 
-  #rows(conversationId: string): Row[] {
+  #listRows(conversationId: string): Row[] {
     return this.#db.all<Row>(`SELECT ${COLUMNS} FROM revision WHERE conversation_id = ? ORDER BY n`, conversationId);
   }
 }
@@ -209,7 +209,7 @@ export async function openRevision(
   id: string,
   { blocks: names = [], segments, continuations = [] }: RevisionRecord,
 ): Promise<MessageTree> {
-  const rows = names.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
+  const rows = names.map((name) => blocks.findVersion(id, name)).filter((row) => row !== undefined);
   if (rows.length < names.length) {
     throw new AppError("internal", `Can't restore conversation "${id}": a block of that revision is missing`);
   }

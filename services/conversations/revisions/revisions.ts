@@ -6,8 +6,8 @@ import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import type { Conversations, ConversationsDeps } from "../conversations.ts";
 import type { TextChange } from "../new_messages.ts";
-import { type Message, textOfContent, withoutNulls, withPin } from "../message.ts";
-import { allMessages, pathOf, replaceMessages, toMessageTree } from "../message_tree.ts";
+import { getContentText, type Message, withoutNulls, withPin } from "../message.ts";
+import { allMessages, getPath, replaceMessages, toMessageTree } from "../message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
 import { deleteReplyRow } from "../live_replies.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
@@ -73,7 +73,7 @@ export class Revisions {
   /** Deletes revisions that are too old. */
   async sweep(): Promise<void> {
     const { locks, revisions, db } = this.#deps;
-    for (const id of revisions.overdue()) {
+    for (const id of revisions.listOverdue()) {
       await locks.run(id, async () => {
         const statements = revisions.prune(id);
         if (statements.length > 0) await db.write(statements);
@@ -84,11 +84,11 @@ export class Revisions {
   async #restoreMessage(state: ConversationState, edited: Message): Promise<void> {
     const { blocks, revisions, variants, now } = this.#deps;
     blocks.requireOnPath(state.id, edited.id);
-    if (blocks.rowOf(state.id, edited.id) === undefined) {
+    if (blocks.findRow(state.id, edited.id) === undefined) {
       throw new AppError("conflict", `Can't restore message "${edited.id}": it was deleted`);
     }
     const beside: Statement[] = [];
-    const restored = (present: Message) => {
+    const restoreMessage = (present: Message) => {
       if (edited.active_variant >= present.variant_count) {
         throw new AppError(
           "conflict",
@@ -99,7 +99,7 @@ export class Revisions {
       // Versions added since then stay.
       return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
     };
-    const edit = editOrSwitch(blocks, state, edited, restored);
+    const edit = editOrSwitch(blocks, state, edited, restoreMessage);
     beside.push(
       deleteReplyRow(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
@@ -128,21 +128,21 @@ export class Revisions {
     for (const [segment, messages] of tree.segments) {
       tree.segments.set(
         segment,
-        messages.map((message) => settled(message)),
+        messages.map((message) => markSettled(message)),
       );
     }
     const messages = allMessages(tree);
-    const since = await revisions.textsSince(state.id, n);
+    const since = await revisions.readTextsSince(state.id, n);
     const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
     const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
     const texts: TextChange = {
       statements: variants.restore(state.id, back),
       mids: [...new Set(back.map(({ mid }) => mid))],
-      replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
+      replaced: await variants.openMany(variants.listRowsOf(state.id, replaced)),
     };
     const replacement = { storedTree, head, tree, texts, cause: "restore" as const };
     const { statements, touched } = await replaceMessages(this.#deps, state, replacement);
-    const path = pathOf(tree);
+    const path = getPath(tree);
     const change: BlockChange = { statements, last: path.at(-1), touched };
     await this.#conversations.write({ ...state, head }, path.length - state.messageCount, change);
   }
@@ -155,7 +155,7 @@ function editOrSwitch(
   { id: mid, active_variant: n }: Message,
   change: (present: Message) => Message,
 ): BlockChange & { before: Message; added: number; isSwitched: boolean } {
-  const point = blocks.tree(id).find(mid);
+  const point = blocks.getTree(id).find(mid);
   if (point === undefined || point.active === n) {
     return { ...blocks.edit(id, mid, change), added: 0, isSwitched: false };
   }
@@ -164,7 +164,7 @@ function editOrSwitch(
 }
 
 /** Returns a message whose reply was running in the stored state, as no longer running. */
-function settled(message: Message): Message {
+function markSettled(message: Message): Message {
   return message.status === "streaming" ? { ...message, status: "interrupted" } : message;
 }
 
@@ -208,66 +208,68 @@ async function compareRevision(
     const { messages, segments = [], continuations = [], place } = record.removed;
     const home = place.segment ?? ROOT_SEGMENT;
     const lists = new Map([...segments.map((one) => [one.segment, one.messages] as const), [home, messages] as const]);
-    const removed = pathOf({ segments: lists, continuations }, home);
-    const taken = blocks.taken(id, removed.map((message) => message.id));
-    return listed(removed.filter((message) => !taken.has(message.id)).map(removedOne));
+    const removed = getPath({ segments: lists, continuations }, home);
+    const taken = blocks.listUsedMids(id, removed.map((message) => message.id));
+    return limitDifferences(removed.filter((message) => !taken.has(message.id)).map(toRemoved));
   }
   if (record.edited !== undefined) {
-    const row = blocks.rowAnywhere(id, record.edited.id);
-    const now = row && blocks.messagesOf(id, row).find((message) => message.id === record.edited!.id);
-    return listed(now === undefined ? [removedOne(record.edited)] : changedOnes([record.edited], [now]));
+    const row = blocks.findLiveRow(id, record.edited.id);
+    const now = row && blocks.openMessages(id, row).find((message) => message.id === record.edited!.id);
+    return limitDifferences(now === undefined ? [toRemoved(record.edited)] : listChanged([record.edited], [now]));
   }
-  const fields = record.head === undefined ? [] : differingFields(record.head, state.head);
-  if (record.blocks === undefined) return { ...listed([]), fields };
-  if (record.continuations !== undefined || !blocks.tree(id).isLine) {
-    const then = pathOf(await openRevision(blocks, id, record));
+  const fields = record.head === undefined ? [] : listDifferingFields(record.head, state.head);
+  if (record.blocks === undefined) return { ...limitDifferences([]), fields };
+  if (record.continuations !== undefined || !blocks.getTree(id).isLine) {
+    const then = getPath(await openRevision(blocks, id, record));
     const now = (await blocks.openPath(id)).flatMap(({ messages }) => messages);
-    return { ...listed(changedOnes(then, now)), fields };
+    return { ...limitDifferences(listChanged(then, now)), fields };
   }
-  const rows = record.blocks.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
-  const present = blocks.rows(id);
+  const rows = record.blocks.map((name) => blocks.findVersion(id, name)).filter((row) => row !== undefined);
+  const present = blocks.listRows(id);
   // A block that is still in use has the same messages.
-  const nameOf = (row: { id: number; version: number }) => `${row.id}/${row.version}`;
-  const [then, now] = [new Set(rows.map(nameOf)), new Set(present.map(nameOf))];
+  const getName = (row: { id: number; version: number }) => `${row.id}/${row.version}`;
+  const [then, now] = [new Set(rows.map(getName)), new Set(present.map(getName))];
   const open = async (list: typeof rows, others: Set<string>) =>
-    (await blocks.openMany(id, list.filter((row) => !others.has(nameOf(row))))).flatMap(({ messages }) => messages);
-  return { ...listed(changedOnes(await open(rows, now), await open(present, then))), fields };
+    (await blocks.openMany(id, list.filter((row) => !others.has(getName(row))))).flatMap(({ messages }) => messages);
+  return { ...limitDifferences(listChanged(await open(rows, now), await open(present, then))), fields };
 }
 
-function changedOnes(before: Message[], after: Message[]): MessageDifference[] {
+function listChanged(before: Message[], after: Message[]): MessageDifference[] {
   const now = new Map(after.map((message) => [message.id, message]));
   const then = new Set(before.map(({ id }) => id));
   const gone = before.flatMap((message) => {
     const present = now.get(message.id);
-    if (present === undefined) return [removedOne(message)];
-    if (isDeepStrictEqual(shownOf(message), shownOf(present))) return [];
+    if (present === undefined) return [toRemoved(message)];
+    if (isDeepStrictEqual(getVisibleFields(message), getVisibleFields(present))) return [];
     const { id, role } = message;
-    return [{ id, role, change: "changed" as const, before: textIn(message), after: textIn(present) }];
+    return [{ id, role, change: "changed" as const, before: getText(message), after: getText(present) }];
   });
   const added = after.filter(({ id }) => !then.has(id)).map((message) => (
-    { id: message.id, role: message.role, change: "added" as const, after: textIn(message) }
+    { id: message.id, role: message.role, change: "added" as const, after: getText(message) }
   ));
   return [...gone, ...added];
 }
 
-function removedOne(message: Message): MessageDifference {
-  return { id: message.id, role: message.role, change: "removed", before: textIn(message) };
+function toRemoved(message: Message): MessageDifference {
+  return { id: message.id, role: message.role, change: "removed", before: getText(message) };
 }
 
-function listed(messages: MessageDifference[]): RevisionDifference {
+function limitDifferences(messages: MessageDifference[]): RevisionDifference {
   return { fields: [], messages: messages.slice(0, MOST_MESSAGES), more: Math.max(0, messages.length - MOST_MESSAGES) };
 }
 
 /** Returns the visible fields of a message. Times and token counts don't count as differences. */
-function shownOf({ role, content, reasoning, hidden, character_id, persona_id, attachments }: Message): unknown {
+function getVisibleFields(
+  { role, content, reasoning, hidden, character_id, persona_id, attachments }: Message,
+): unknown {
   return [role, content, reasoning, hidden ?? false, character_id ?? null, persona_id ?? null, attachments ?? []];
 }
 
-function textIn({ content }: Message): string {
-  return textOfContent(content).slice(0, MOST_CHARACTERS);
+function getText({ content }: Message): string {
+  return getContentText(content).slice(0, MOST_CHARACTERS);
 }
 
-function differingFields(before: ConversationHead, after: ConversationHead): string[] {
+function listDifferingFields(before: ConversationHead, after: ConversationHead): string[] {
   const [then, now] = [before as unknown as Record<string, unknown>, after as unknown as Record<string, unknown>];
   const names = new Set([...Object.keys(then), ...Object.keys(now)]);
   return [...names].filter((name) => !isDeepStrictEqual(then[name] ?? null, now[name] ?? null)).sort();

@@ -87,9 +87,9 @@ export class Search {
     if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
     const { items, next, nextDocument, unreadable } = await this.#ask(scanRequest, client);
     const next_cursor = next !== undefined
-      ? cursorText(next)
+      ? formatCursor(next)
       : nextDocument !== undefined
-      ? documentCursorText(nextDocument)
+      ? formatDocumentCursor(nextDocument)
       : null;
     return { items, next_cursor, ...(unreadable && { unreadable }) };
   }
@@ -106,19 +106,19 @@ export class Search {
     const worker = this.#worker ??= this.#startWorker();
     clearTimeout(this.#idleTimer);
     const answer = Promise.withResolvers<FoundPage>();
-    const leave = () => {
+    const onAbort = () => {
       post(worker, { kind: "cancel", id });
       answer.reject(client.reason);
     };
     this.#waiting.set(id, answer);
-    client.addEventListener("abort", leave, { once: true });
+    client.addEventListener("abort", onAbort, { once: true });
     try {
       post(worker, { kind: "search", id, request });
       return await answer.promise;
     } finally {
-      client.removeEventListener("abort", leave);
+      client.removeEventListener("abort", onAbort);
       this.#waiting.delete(id);
-      if (this.#waiting.size === 0 && !this.#isClosed) this.#restSoon();
+      if (this.#waiting.size === 0 && !this.#isClosed) this.#scheduleRest();
     }
   }
 
@@ -132,13 +132,13 @@ export class Search {
       new Worker(new URL("./search_worker.ts", import.meta.url), { type: "module" });
     started.onmessage = ({ data }: MessageEvent<SearchAnswer>) => {
       if (data.kind === "page") this.#waiting.get(data.id)?.resolve(data.page);
-      else if (data.kind === "failed") this.#lose(started, data.message);
+      else if (data.kind === "failed") this.#replaceWorker(started, data.message);
     };
     started.onerror = (event) => {
       event.preventDefault(); // otherwise it would end the process
-      this.#lose(started, event.message);
+      this.#replaceWorker(started, event.message);
     };
-    started.onmessageerror = () => this.#lose(started, "its answer could not be read");
+    started.onmessageerror = () => this.#replaceWorker(started, "its answer could not be read");
     const key = this.#options.sealer.copyKey();
     const documentKey = this.#options.documentSealer.copyKey();
     post(started, { kind: "open", path: this.#options.path, key, documentKey }, [key.buffer, documentKey.buffer]);
@@ -146,7 +146,7 @@ export class Search {
   }
 
   /** The next search starts another Worker. */
-  #lose(lost: Worker, reason: string): void {
+  #replaceWorker(lost: Worker, reason: string): void {
     lost.terminate();
     if (lost !== this.#worker) return;
     this.#worker = undefined;
@@ -157,7 +157,7 @@ export class Search {
     for (const { reject } of this.#waiting.values()) reject(error);
   }
 
-  #restSoon(): void {
+  #scheduleRest(): void {
     clearTimeout(this.#idleTimer);
     this.#idleTimer = setTimeout(() => void this.#stopWorker(), this.#options.idleMs ?? IDLE_MS);
   }
@@ -185,11 +185,11 @@ function post(worker: Worker, order: SearchOrder, moved: Transferable[] = []): v
   worker.postMessage(order, moved);
 }
 
-function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanCursor): string {
+function formatCursor({ updatedAtMs, segment, position, index, conversationId }: ScanCursor): string {
   return `${updatedAtMs}.${index}.${segment}.${String(position).replace(".", "p")}.${conversationId}`;
 }
 
-function documentCursorText({ createdAtMs, id, page }: DocumentCursor): string {
+function formatDocumentCursor({ createdAtMs, id, page }: DocumentCursor): string {
   return `d.${createdAtMs}.${page}.${id}`;
 }
 
@@ -260,12 +260,12 @@ export async function recall(
   pages.push(
     words.length === 0 ? await search.search({ query, excludedId: conversationId }, client) : await find(words),
   );
-  if (words.length > 1 && passagesOf(pages).length < ENOUGH) {
+  if (words.length > 1 && listPassages(pages).length < ENOUGH) {
     for (const word of words.slice(0, MOST_WORDS)) pages.push(await find([word]));
   }
   const found = new Map<string, { hit: SearchHit; score: number }>();
   pages.forEach((page, n) => {
-    for (const hit of passagesOf([page])) {
+    for (const hit of listPassages([page])) {
       const key = `${hit.conversation_id} ${hit.message_id}`;
       const score = (found.get(key)?.score ?? 0) + (n === 0 ? words.length + 1 : 1);
       found.set(key, { hit: found.get(key)?.hit ?? hit, score });
@@ -297,7 +297,7 @@ function extractWords(query: string): string[] {
 }
 
 /** Only messages can be quoted, not titles or documents. */
-function passagesOf(pages: readonly SearchPage[]): SearchHit[] {
+function listPassages(pages: readonly SearchPage[]): SearchHit[] {
   return pages.flatMap(({ items }) =>
     items.filter((item): item is SearchHit => "message_id" in item && item.message_id !== null)
   );

@@ -2,18 +2,18 @@
 import type { Opener } from "../../crypto/sealer.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { Reader } from "../../storage/database/database.ts";
-import { blockAad, SMALLEST_GAP, summaryAad } from "../stored_form.ts";
+import { createBlockAad, createSummaryAad, SMALLEST_GAP } from "../stored_form.ts";
 import type { ConversationSummary } from "../conversation.ts";
-import { type Message, textOfContent } from "../message.ts";
-import { LINEAR_TREE, readTree, ROOT_SEGMENT, type Stretch } from "../conversation_tree.ts";
+import { getContentText, type Message } from "../message.ts";
+import { type BlockRange, LINEAR_TREE, readTree, ROOT_SEGMENT } from "../conversation_tree.ts";
 import {
   containsAllTerms,
   createQuickTest,
+  cutSnippet,
   type FoldedBlock,
   type FoldedTexts,
   foldForSearch,
-  partsInJson,
-  snippetAround,
+  listJsonParts,
 } from "./search_text.ts";
 
 /** A message or a title that contains all terms. */
@@ -62,7 +62,7 @@ export interface ScanSource {
   reader: Pick<Reader, "all">;
   opener: Opener;
   /** Decrypted heads, cached for later searches. */
-  heads?: Map<string, ConversationAbout>;
+  heads?: Map<string, ConversationTitle>;
   /** Decrypted texts, cached for later searches. */
   folded?: FoldedTexts;
 }
@@ -73,7 +73,7 @@ interface Scanned extends ScanSource {
 }
 
 /** What a scan needs to know about a conversation, at one revision. */
-export interface ConversationAbout {
+export interface ConversationTitle {
   revision: number;
   title: string;
   characterIds: string[];
@@ -124,8 +124,8 @@ interface BlockRow {
 interface Visit {
   row: ConversationRow;
   title: string;
-  /** The stretches of its active path. Messages off the path aren't visible, so they aren't searched. */
-  path: readonly Stretch[];
+  /** The ranges of its active path. Messages off the path aren't visible, so they aren't searched. */
+  path: readonly BlockRange[];
   from?: ScanCursor;
   /** Whether an earlier search decrypted all its blocks. */
   isFolded: boolean;
@@ -169,7 +169,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   const mayHold = createQuickTest(terms);
   const items: SearchHit[] = [];
   const unreadable = new Set<string>();
-  const page = (next?: ScanCursor): ScanPage => ({
+  const createPage = (next?: ScanCursor): ScanPage => ({
     items,
     ...(next && { next }),
     ...(unreadable.size > 0 && { unreadable: [...unreadable] }),
@@ -194,7 +194,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
     signal.throwIfAborted();
     if (done) {
       storeCollection();
-      return page();
+      return createPage();
     }
     coming = advance();
     const texts = await batch.texts;
@@ -205,7 +205,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
       if (block === undefined) {
         storeCollection();
         if (source.folded !== undefined && !visit.isFolded) collection = { visit, blocks: [] };
-        if (containsAllTerms(foldForSearch(visit.title), terms)) items.push(titleHit(visit, terms));
+        if (containsAllTerms(foldForSearch(visit.title), terms)) items.push(createTitleHit(visit, terms));
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
@@ -219,11 +219,11 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
         }
         if (folded !== undefined || mayHold(json, isAscii)) {
           const stop = matchBlock(items, visit, block, json, terms);
-          if (stop !== undefined) return page(placeOf(visit, block, stop));
+          if (stop !== undefined) return createPage(placeOf(visit, block, stop));
         }
       } else unreadable.add(visit.row.id);
       const isEnough = items.length >= PAGE_HITS || (items.length > 0 && openedBytes >= PAGE_BYTES);
-      if (isEnough) return page(placeOf(visit, block, 0));
+      if (isEnough) return createPage(placeOf(visit, block, 0));
     }
   }
 }
@@ -236,7 +236,7 @@ function matchBlock(
   json: string,
   terms: string[],
 ): number | undefined {
-  const messages = parsed(json);
+  const messages = parseMessages(json);
   const { from } = visit;
   const isHere = from?.segment === block.segment && from.position === block.position;
   let index = isHere ? Math.min(from.index, messages.length) : messages.length;
@@ -249,7 +249,7 @@ function matchBlock(
       message_id: message.id,
       title: visit.title,
       role: message.role,
-      snippet: snippetAround(text, terms),
+      snippet: cutSnippet(text, terms),
       created_at: message.created_at,
     });
     if (items.length >= PAGE_HITS) return index;
@@ -259,7 +259,7 @@ function matchBlock(
 
 /** Returns the searchable text of a message: its content, and the arguments of its tool calls. */
 function toSearchText({ content, tool_calls: calls }: Message): string {
-  const text = textOfContent(content);
+  const text = getContentText(content);
   if (!Array.isArray(calls)) return text;
   const called = calls.filter(isJsonObject).map((call) => isJsonObject(call.function) ? call.function : {}).map((one) =>
     [one.name, one.arguments].filter((part) => typeof part === "string").join(" ")
@@ -267,13 +267,13 @@ function toSearchText({ content, tool_calls: calls }: Message): string {
   return [text, ...called].filter((part) => part !== "").join("\n");
 }
 
-function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
+function createTitleHit({ row, title }: Visit, terms: string[]): SearchHit {
   return {
     conversation_id: row.id,
     message_id: null,
     title,
     role: null,
-    snippet: snippetAround(title, terms),
+    snippet: cutSnippet(title, terms),
     created_at: new Date(row.created_at).toISOString(),
   };
 }
@@ -284,7 +284,7 @@ function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: numbe
   return { updatedAtMs: row.updated_at, conversationId: row.id, segment, position, index };
 }
 
-function parsed(json: string): Message[] {
+function parseMessages(json: string): Message[] {
   try {
     return JSON.parse(`[${json}]`);
   } catch {
@@ -294,30 +294,32 @@ function parsed(json: string): Message[] {
 
 /** Yields the steps of a scan in batches whose blocks are decrypted together. */
 async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerator<Batch, undefined> {
-  const parts = partsInJson(request.terms);
-  for await (const visits of visitsOf(source, request)) {
+  const parts = listJsonParts(request.terms);
+  for await (const visits of listVisits(source, request)) {
     let steps: Step[] = [];
     let bytes = 0;
-    for (const step of stepsOf(source, visits)) {
+    for (const step of listSteps(source, visits)) {
       steps.push(step);
       bytes += step.block?.sealed.length ?? 0;
       if (bytes < BATCH_BYTES && steps.length < BATCH_STEPS) continue;
-      yield opening(source, steps, parts);
+      yield openBatch(source, steps, parts);
       [steps, bytes] = [[], 0];
     }
-    if (steps.length > 0) yield opening(source, steps, parts);
+    if (steps.length > 0) yield openBatch(source, steps, parts);
   }
   return undefined;
 }
 
 /** Decrypts the blocks of some steps. @param parts Strings that the folded text of a block must contain. */
-function opening({ opener, reader }: ScanSource, steps: Step[], parts: string[]): Batch {
+function openBatch({ opener, reader }: ScanSource, steps: Step[], parts: string[]): Batch {
   const texts = steps.map(({ visit, block, folded }) => {
     if (block === undefined) return undefined;
     if (folded !== undefined && !containsAllTerms(folded, parts)) return SKIPPED;
     try {
       const sealed = folded === undefined ? block.sealed : findSealed(reader, block);
-      return sealed === undefined ? SKIPPED : opener.open(blockAad(visit.row.id, block), sealed).catch(() => undefined);
+      return sealed === undefined
+        ? SKIPPED
+        : opener.open(createBlockAad(visit.row.id, block), sealed).catch(() => undefined);
     } catch {
       return undefined; // On a damaged page
     }
@@ -332,7 +334,7 @@ function findSealed(reader: ScanSource["reader"], { id, version }: BlockRow): Ui
 }
 
 /** Yields titles and blocks in the order of the search. Queries are short, because a long one would delay the WAL checkpoint. */
-function* stepsOf({ reader, unreadable, folded }: Scanned, visits: Visit[]): Generator<Step> {
+function* listSteps({ reader, unreadable, folded }: Scanned, visits: Visit[]): Generator<Step> {
   for (let at = 0; at < visits.length;) {
     const visit = visits[at]!;
     const known = visit.isFolded ? folded?.find(visit.row) : undefined;
@@ -344,11 +346,11 @@ function* stepsOf({ reader, unreadable, folded }: Scanned, visits: Visit[]): Gen
       at++;
       continue;
     }
-    const group = shortOnes(visits, at);
-    const blocks = group.length > 1 ? blocksOfAll(reader, group) : undefined;
+    const group = takeShort(visits, at);
+    const blocks = group.length > 1 ? readAllBlocks(reader, group) : undefined;
     if (blocks === undefined) {
       at++;
-      yield* stepsOfOne(reader, visit, unreadable);
+      yield* listStepsOfOne(reader, visit, unreadable);
     } else {
       for (const visit of group) {
         yield { visit };
@@ -362,7 +364,7 @@ function* stepsOf({ reader, unreadable, folded }: Scanned, visits: Visit[]): Gen
 /**
  * Returns the next visits whose blocks one query can read. One query per visit would take a tenth of the scan's time.
  */
-function shortOnes(visits: Visit[], at: number): Visit[] {
+function takeShort(visits: Visit[], at: number): Visit[] {
   let messages = 0;
   let end = at;
   while (end < visits.length && isShort(visits[end]!)) {
@@ -378,7 +380,7 @@ function isShort({ from, path, isFolded }: Visit): boolean {
 }
 
 /** Returns the blocks of some conversations, newest first; `undefined` if there are too many. */
-function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
+function readAllBlocks(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
   let rows: BlockRow[];
   try {
     rows = reader.all<BlockRow>(
@@ -396,7 +398,7 @@ function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string,
   return rows.length < GROUP_BLOCKS ? Map.groupBy(rows, (row) => row.conversation_id) : undefined;
 }
 
-function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set<string>): Generator<Step> {
+function* listStepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set<string>): Generator<Step> {
   const { row, from } = visit;
   if (from === undefined) yield { visit };
   const { path } = visit;
@@ -406,7 +408,7 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
     const end = from === undefined || at < last ? undefined : from.index > 0 ? nextUp(from.position) : from.position;
     let before = end ?? END;
     for (;;) {
-      const places = blocksBefore(reader, row.id, path[at]!, before);
+      const places = readBlocksBefore(reader, row.id, path[at]!, before);
       for (const { block } of places) {
         if (block === undefined) unreadable.add(row.id);
         else yield { visit, block };
@@ -417,11 +419,11 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
   }
 }
 
-/** Returns the next older blocks of a stretch. A block on a damaged page only has a position. */
-function blocksBefore(
+/** Returns the next older blocks of a range. A block on a damaged page only has a position. */
+function readBlocksBefore(
   reader: ScanSource["reader"],
   id: string,
-  { segment, after, upTo }: Stretch,
+  { segment, after, upTo }: BlockRange,
   before: number,
 ): { position: number; block?: BlockRow }[] {
   const columns = "conversation_id, id, version, segment, position, sealed";
@@ -445,13 +447,13 @@ function blocksBefore(
 }
 
 /** Yields the conversations to scan, with their titles. */
-async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
+async function* listVisits(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
   const { conversationId, from } = request;
   if (conversationId !== undefined || from !== undefined) {
     // By ID: a conversation that has changed since has another position in the list, but is still searched to its end.
-    const rows = rowOf(source, conversationId ?? from!.conversationId);
+    const rows = readRow(source, conversationId ?? from!.conversationId);
     const own = from?.conversationId === rows[0]?.id ? from : undefined;
-    const visits = await visitsFrom(source, request, rows);
+    const visits = await openVisits(source, request, rows);
     yield visits.map((visit) => ({
       ...visit,
       row: own ? { ...visit.row, updated_at: own.updatedAtMs } : visit.row,
@@ -462,8 +464,8 @@ async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<
   }
   let [updatedAtMs, id] = [from?.updatedAtMs ?? END, from?.conversationId ?? ""];
   for (;;) {
-    const rows = rowsAfter(source, updatedAtMs, id);
-    yield await visitsFrom(source, request, rows);
+    const rows = readRowsAfter(source, updatedAtMs, id);
+    yield await openVisits(source, request, rows);
     if (rows.length < CONVERSATIONS) return;
     [updatedAtMs, id] = [rows.at(-1)!.updated_at, rows.at(-1)!.id];
   }
@@ -472,7 +474,7 @@ async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<
 const CONVERSATION_COLUMNS = "id, revision, created_at, updated_at, message_count, summary";
 
 /** Returns a conversation; `undefined` if it doesn't exist or is on a damaged page. */
-function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
+function readRow({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
   try {
     return reader.all<ConversationRow>(
       `SELECT ${CONVERSATION_COLUMNS} FROM conversation WHERE id = ? AND deleted_at IS NULL`,
@@ -485,7 +487,7 @@ function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
 }
 
 /** Returns the next older conversations. */
-function rowsAfter(source: Scanned, updatedAtMs: number, id: string): ConversationRow[] {
+function readRowsAfter(source: Scanned, updatedAtMs: number, id: string): ConversationRow[] {
   const { reader } = source;
   try {
     return reader.all<ConversationRow>(
@@ -497,20 +499,20 @@ function rowsAfter(source: Scanned, updatedAtMs: number, id: string): Conversati
     );
   } catch {
     const ids = reader.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
-    return ids.flatMap((one) => rowOf(source, one.id))
+    return ids.flatMap((one) => readRow(source, one.id))
       .filter((row) => row.updated_at < updatedAtMs || (row.updated_at === updatedAtMs && row.id > id))
       .sort((one, other) => other.updated_at - one.updated_at || (one.id < other.id ? -1 : 1))
       .slice(0, CONVERSATIONS);
   }
 }
 
-async function visitsFrom(source: Scanned, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
-  const paths = pathsOf(source.reader, rows);
+async function openVisits(source: Scanned, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
+  const paths = readPaths(source.reader, rows);
   const isFolded = (row: ConversationRow) => source.folded?.find(row) !== undefined;
   const searched = rows.filter(({ id }) => id !== request.excludedId);
   const visits = await Promise.all(searched.map(async (row): Promise<Visit | undefined> => {
     try {
-      const { title, characterIds } = await about(source, row);
+      const { title, characterIds } = await openHead(source, row);
       const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
       return isWanted ? { row, title, path: paths.get(row.id)!, isFolded: isFolded(row) } : undefined;
     } catch {
@@ -525,7 +527,7 @@ async function visitsFrom(source: Scanned, request: ScanRequest, rows: Conversat
 }
 
 /** Reads the active path of each conversation. One query finds the few that have branch points. */
-function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<string, readonly Stretch[]> {
+function readPaths(reader: ScanSource["reader"], rows: ConversationRow[]): Map<string, readonly BlockRange[]> {
   const branched = new Set(
     reader.all<{ id: string }>(
       `SELECT DISTINCT conversation_id AS id FROM continuation
@@ -536,10 +538,10 @@ function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<str
   return new Map(rows.map(({ id }) => [id, branched.has(id) ? readTree(reader, id).path : LINEAR_TREE.path]));
 }
 
-async function about({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationAbout> {
+async function openHead({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationTitle> {
   const known = heads?.get(row.id);
   if (known?.revision === row.revision) return known;
-  const opened = await opener.open(summaryAad(row.id, row.revision), row.summary);
+  const opened = await opener.open(createSummaryAad(row.id, row.revision), row.summary);
   const { title, character_ids: characterIds }: ConversationSummary = JSON.parse(decoder.decode(opened));
   const found = { revision: row.revision, title, characterIds };
   if (heads !== undefined) {

@@ -67,7 +67,7 @@ export function containsAllTerms(folded: string, terms: readonly string[]): bool
 }
 
 /** Returns the longest part of each term that looks the same in JSON and in a string. */
-export function partsInJson(terms: readonly string[]): string[] {
+export function listJsonParts(terms: readonly string[]): string[] {
   return terms.map((term) =>
     term.split(UNSURE_IN_JSON).reduce((longest, part) => part.length > longest.length ? part : longest, "")
   ).filter((part) => part !== "");
@@ -82,29 +82,31 @@ export function partsInJson(terms: readonly string[]): string[] {
  * accent.
  */
 export function createQuickTest(terms: readonly string[]): (json: string, isAscii: boolean) => boolean {
-  const parts = partsInJson(terms);
+  const parts = listJsonParts(terms);
   // Doesn't fold a copy, which is three times as fast for ASCII, where only case differs.
-  const patterns = parts.every((part) => ASCII.test(part)) ? parts.map((part) => new RegExp(escaped(part), "i")) : [];
+  const patterns = parts.every((part) => ASCII.test(part))
+    ? parts.map((part) => new RegExp(escapeText(part), "i"))
+    : [];
   return (json, isAscii) => {
     if (!isAscii) return containsAllTerms(foldForSearch(json), parts);
     return patterns.length === parts.length && patterns.every((pattern) => pattern.test(json));
   };
 }
 
-function escaped(text: string): string {
+function escapeText(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&");
 }
 
 /** Returns the part of a text around its first hit as one line, with … at both cuts. Never splits a character. */
-export function snippetAround(text: string, terms: readonly string[]): string {
+export function cutSnippet(text: string, terms: readonly string[]): string {
   const folded = foldForSearch(text);
   const hit = Math.min(...terms.map((term) => folded.indexOf(term)).filter((at) => at >= 0));
-  const at = Number.isFinite(hit) ? placeInOriginal(text, folded, hit) : 0;
+  const at = Number.isFinite(hit) ? toOriginalIndex(text, folded, hit) : 0;
   let start = text.length <= SNIPPET_LENGTH
     ? 0
     : Math.max(0, Math.min(at - SNIPPET_LEAD, text.length - SNIPPET_LENGTH));
   let end = Math.min(text.length, start + SNIPPET_LENGTH);
-  if (start > 0) start = wordBegin(text, start, at);
+  if (start > 0) start = findWordStart(text, start, at);
   if (end < text.length && isLow(text.charCodeAt(end))) end--;
   const line = text.slice(start, end).replace(/\s+/g, " ").trim();
   return `${start > 0 ? "…" : ""}${line}${end < text.length ? "…" : ""}`;
@@ -115,19 +117,19 @@ export function snippetAround(text: string, terms: readonly string[]): string {
  *
  * Uses chunks that end before an ASCII character, which never composes with what precedes it (Unicode Annex 15).
  */
-function placeInOriginal(text: string, folded: string, place: number): number {
+function toOriginalIndex(text: string, folded: string, place: number): number {
   if (folded.length === text.length && ASCII.test(text)) return place;
   let [start, rest] = [0, place];
   for (;;) {
     let end = Math.min(start + FOLD_CHUNK, text.length);
     while (end < text.length && text.charCodeAt(end) > 0x7f) end++;
     const length = foldForSearch(text.slice(start, end)).length;
-    if (length > rest || end === text.length) return start + placeInChunk(text.slice(start, end), rest);
+    if (length > rest || end === text.length) return start + toChunkIndex(text.slice(start, end), rest);
     [start, rest] = [end, rest - length];
   }
 }
 
-function placeInChunk(chunk: string, place: number): number {
+function toChunkIndex(chunk: string, place: number): number {
   let [low, high] = [0, chunk.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
@@ -138,7 +140,7 @@ function placeInChunk(chunk: string, place: number): number {
 }
 
 /** Moves a cut to the next start of a word before the hit, or at least out of a surrogate pair. */
-function wordBegin(text: string, start: number, hit: number): number {
+function findWordStart(text: string, start: number, hit: number): number {
   const space = text.slice(start, hit).search(/\s\S/);
   if (space >= 0 && space < SNIPPET_LEAD / 2) return start + space + 1;
   return isLow(text.charCodeAt(start)) ? start + 1 : start;
@@ -277,7 +279,7 @@ export async function scanDocuments(
       openedBytes += part.sealed.length;
       for (const { n, text } of await openText(opener, part).catch(() => [])) {
         if (n <= after || !containsAllTerms(foldForSearch(text), terms)) continue;
-        const snippet = snippetAround(text, terms);
+        const snippet = cutSnippet(text, terms);
         items.push({ document_id: id, page: n, title, snippet, created_at: new Date(createdAtMs).toISOString() });
         if (items.length >= limit) return { items, next: { createdAtMs, id, page: n } };
       }

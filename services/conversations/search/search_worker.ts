@@ -1,10 +1,10 @@
 /** The Worker of search.ts. It has a read-only database connection and a key that can only decrypt. */
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import { openReader, type Reader } from "../../storage/database/database.ts";
 import { type DocumentCursor, type DocumentHit, FoldedTexts, scanDocuments } from "./search_text.ts";
 import {
-  type ConversationAbout,
+  type ConversationTitle,
   PAGE_HITS,
   scan,
   type ScanPage,
@@ -43,7 +43,7 @@ interface Open {
   reader: Reader;
   opener: Opener;
   documentOpener: Opener;
-  heads: Map<string, ConversationAbout>;
+  heads: Map<string, ConversationTitle>;
   folded: FoldedTexts;
 }
 
@@ -62,7 +62,7 @@ async function search(id: number, request: FindRequest): Promise<void> {
   try {
     answer({ kind: "page", id, page: await find(await opening!, request, controller.signal) });
   } catch (error) {
-    if (!controller.signal.aborted) answer({ kind: "failed", id, message: messageOf(error) });
+    if (!controller.signal.aborted) answer({ kind: "failed", id, message: getErrorMessage(error) });
   } finally {
     searches.delete(id);
   }

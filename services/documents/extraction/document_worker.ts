@@ -1,6 +1,6 @@
 /** The Worker of extractor.ts: reads one document and ends. It's a Node Worker, since only those have a memory limit. */
 import { parentPort } from "node:worker_threads";
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
 import {
   type ExtractionAnswer,
@@ -81,7 +81,7 @@ class BatchSink implements PageSink {
   }
 
   /** The last batch is stored. */
-  more(): void {
+  resume(): void {
     this.#next?.resolve();
   }
 
@@ -114,7 +114,7 @@ async function extract(input: ExtractionInput, sink: BatchSink): Promise<Extract
     }
     // An error of a parser: the file is the likely cause.
     const isTooDeep = error instanceof RangeError;
-    const found = isTooDeep ? "it is nested too deep or too large" : messageOf(error).slice(0, 200);
+    const found = isTooDeep ? "it is nested too deep or too large" : getErrorMessage(error).slice(0, 200);
     return { kind: "fault", code: "damaged", message: `The file can't be read: ${found}`, pages: 0 };
   }
 }
@@ -142,7 +142,7 @@ if (parentPort !== null) {
         extract(input!, sink!).then(send);
         return;
       case "more":
-        sink!.more();
+        sink!.resume();
     }
   });
 }

@@ -57,7 +57,7 @@ export type ExtractionOrder =
   | { kind: "end" }
   | { kind: "more" };
 
-/** Messages from the Worker. It waits for `more` after each batch. */
+/** Messages from the Worker. It waits for `resume` after each batch. */
 export type ExtractionAnswer =
   | { kind: "begin"; unit: PageUnit; total: number; title?: string }
   | { kind: "pages"; pages: DocumentPage[] }
@@ -168,7 +168,7 @@ export function sniffDocument(head: Uint8Array, name: string, declared = ""): Do
     return ending === "docx" || ascii.includes("word/") || declared.startsWith(DOCX) ? DOCX : undefined;
   }
   if (startsWith(head, OLE2)) return ending === "docx" ? DOCX : undefined;
-  if (!looksLikeText(head)) return undefined;
+  if (!isLikelyText(head)) return undefined;
   if (/^text\/html\b|^application\/xhtml\+xml\b/i.test(declared)) return "text/html";
   const byName = getOwn(TEXT_ENDINGS, ending);
   if (byName !== undefined) return byName;
@@ -186,7 +186,7 @@ function startsWith(bytes: Uint8Array, mark: readonly number[]): boolean {
 }
 
 /** Reports whether bytes look like text: no control characters besides white space, except in UTF-16. */
-function looksLikeText(head: Uint8Array): boolean {
+function isLikelyText(head: Uint8Array): boolean {
   if (head.length === 0 || hasUtf16Mark(head)) return true;
   if (String.fromCharCode(...head.subarray(0, 5)) === "{\\rtf") return false;
   return !head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27) || byte === 127);
@@ -203,7 +203,7 @@ export async function extractText({ bytes, contentType }: ExtractionInput, sink:
   sink.begin({ unit: "section", total: 0 });
   if (contentType === "text/csv") return await extractTable(text, sink);
   const isMarkdown = contentType === "text/markdown";
-  for (const section of toSections(lines(text, isMarkdown), "\n")) await sink.add(section);
+  for (const section of toSections(splitLines(text, isMarkdown), "\n")) await sink.add(section);
 }
 
 /**
@@ -232,14 +232,14 @@ async function extractTable(text: string, sink: PageSink): Promise<void> {
   const header = end < 0 ? text : text.slice(0, end);
   const isHeader = header.length <= 500;
   let isFirst = true;
-  for (const section of toSections(lines(text, false), "\n")) {
+  for (const section of toSections(splitLines(text, false), "\n")) {
     await sink.add(isFirst || !isHeader ? section : `${header}\n${section}`);
     isFirst = false;
   }
 }
 
 /** Yields the lines of a text. In Markdown, detects headings, except in code blocks. */
-function* lines(text: string, isMarkdown: boolean): Generator<TextBlock> {
+function* splitLines(text: string, isMarkdown: boolean): Generator<TextBlock> {
   let fence: string | undefined;
   for (let at = 0; at <= text.length;) {
     const next = text.indexOf("\n", at);

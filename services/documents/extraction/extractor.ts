@@ -1,6 +1,6 @@
 /** Extracts the text of a document in a Worker of its own. document_worker.ts is the code of the Worker. */
 import { Worker } from "node:worker_threads";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
 import {
   EXTRACTION_LIMITS,
@@ -88,7 +88,7 @@ export async function extractPageImage(
  * outside the heap, and the heap in older runtimes, are limited by watching how much the process has grown.
  *
  * @param imagePage The page whose images are extracted instead of the text.
- * @param take Called with the Worker's results; call `more` to continue after pages.
+ * @param take Called with the Worker's results; call `resume` to continue after pages.
  */
 async function runWorker(
   { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
@@ -103,7 +103,7 @@ async function runWorker(
     resourceLimits: { maxOldGenerationSizeMb: Math.ceil(limits.memoryBytes / MIB) },
   });
   const post = (order: ExtractionOrder) => worker.postMessage(order);
-  const tooLarge = () => {
+  const createTooLargeError = () => {
     const limit = Math.round(limits.memoryBytes / MIB);
     done.reject(new ExtractionFault("too_large", `Can't read the file: it needs more than ${limit} MiB of memory`));
   };
@@ -121,15 +121,15 @@ async function runWorker(
     }
   });
   worker.on("error", (error: Error & { code?: string }) => {
-    if (error.code === "ERR_WORKER_OUT_OF_MEMORY") return tooLarge();
-    done.reject(new ExtractionFault("damaged", `Can't read the file: ${messageOf(error)}`));
+    if (error.code === "ERR_WORKER_OUT_OF_MEMORY") return createTooLargeError();
+    done.reject(new ExtractionFault("damaged", `Can't read the file: ${getErrorMessage(error)}`));
   });
   worker.on("exit", () => done.reject(new ExtractionFault("damaged", "Can't read the file: the Worker ended")));
   const timer = setTimeout(() => {
     const limit = Math.round(limits.timeMs / 1000);
     done.reject(new ExtractionFault("timeout", `Can't read the file: it took longer than ${limit} s`));
   }, limits.timeMs);
-  const watch = watchMemory(limits.memoryBytes, tooLarge);
+  const watch = watchMemory(limits.memoryBytes, createTooLargeError);
   const stop = () => done.reject(signal.reason);
   signal.addEventListener("abort", stop);
   try {

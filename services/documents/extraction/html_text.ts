@@ -82,7 +82,7 @@ function convertHtml(html: string, { isXml = false } = {}): HtmlText {
     },
     ontext(data) {
       if (isTitle) title += data;
-      else if (skipped === 0) text += preformatted > 0 ? data : collapse(data, text);
+      else if (skipped === 0) text += preformatted > 0 ? data : collapseSpace(data, text);
     },
     onclosetag(name) {
       depth--;
@@ -102,7 +102,7 @@ function convertHtml(html: string, { isXml = false } = {}): HtmlText {
 }
 
 /** Collapses white space like browsers do, even across elements. */
-function collapse(data: string, before: string): string {
+function collapseSpace(data: string, before: string): string {
   const line = data.replace(/[\s\u200b]+/g, " ");
   return line.startsWith(" ") && (before === "" || /\s$/.test(before)) ? line.slice(1) : line;
 }

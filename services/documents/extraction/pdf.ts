@@ -3,7 +3,7 @@
  * anything that a file refers to.
  */
 import { getDocument, OPS, PasswordResponses, VerbosityLevel } from "unpdf/pdfjs";
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
 import type { Raster } from "../../attachments/images/raster.ts";
 
@@ -75,7 +75,7 @@ function toPdfFault(error: unknown): unknown {
   if (name === "PasswordException" || code === PasswordResponses.NEED_PASSWORD) {
     return new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
   }
-  return new ExtractionFault("damaged", `Can't read the file: ${messageOf(error)}`);
+  return new ExtractionFault("damaged", `Can't read the file: ${getErrorMessage(error)}`);
 }
 
 /** Joins the pieces to lines and paragraphs. */

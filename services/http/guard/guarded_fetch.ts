@@ -83,7 +83,7 @@ export async function openGuard(options: GuardOptions): Promise<Guard> {
   return {
     proxyUrl: `http://${proxy.username}:${proxy.password}@127.0.0.1:${proxy.port}`,
     async fetch(url, init = {}) {
-      if (isClosed) throw closedError();
+      if (isClosed) throw createClosedError();
       const call = new Call(
         { proxy, policy, limits, caCerts: options.caCerts ?? [] },
         parseUrl(url),
@@ -99,7 +99,7 @@ export async function openGuard(options: GuardOptions): Promise<Guard> {
     },
     async close() {
       isClosed = true;
-      for (const call of calls) call.stop(closedError());
+      for (const call of calls) call.stop(createClosedError());
       await proxy.close();
     },
   };
@@ -130,8 +130,8 @@ class Call {
     this.#timer = setTimeout(() => {
       this.stop(
         this.#hasAnswer
-          ? this.#error("upstream_timeout", `not finished after ${formatDuration(timeoutMs)}`)
-          : this.#refusal(),
+          ? this.#createError("upstream_timeout", `not finished after ${formatDuration(timeoutMs)}`)
+          : this.#createRefusal(),
       );
     }, timeoutMs);
   }
@@ -167,7 +167,7 @@ class Call {
       const next = redirect === "manual" ? undefined : toNextHop(hop, response);
       if (next === undefined) return this.#deliver(hop.url, hop.method, response);
       await response.body?.cancel();
-      if (next === "refused" || redirects === MAX_REDIRECTS || redirect === "error") throw this.#refusal();
+      if (next === "refused" || redirects === MAX_REDIRECTS || redirect === "error") throw this.#createRefusal();
       hop = next;
     }
   }
@@ -180,7 +180,7 @@ class Call {
   async #ask({ url, ...sent }: Hop): Promise<Response> {
     const { proxy, policy, caCerts } = this.context;
     if (isForbidden(url, policy)) {
-      throw this.#refusal("address_not_allowed");
+      throw this.#createRefusal("address_not_allowed");
     }
     const { signal } = this.#controller;
     signal.throwIfAborted();
@@ -197,11 +197,11 @@ class Call {
     });
     const request = { ...sent, client: this.#client, redirect: "manual" as const, signal };
     const response = await fetch(url, request).catch((cause) => {
-      throw this.#refusal("upstream_error", cause);
+      throw this.#createRefusal("upstream_error", cause);
     });
     if (response.headers.get(REFUSAL_HEADER) !== proxy.refusalMark) return response;
     await response.body?.cancel();
-    throw this.#refusal();
+    throw this.#createRefusal();
   }
 
   /** Checks the head and wraps the body. */
@@ -211,11 +211,11 @@ class Call {
     const { headBytes, idleMs } = this.context.limits;
     const headers = new Headers(response.headers);
     if ([...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0) > headBytes) {
-      throw this.#error("upstream_error", `its headers are longer than ${headBytes} bytes`);
+      throw this.#createError("upstream_error", `its headers are longer than ${headBytes} bytes`);
     }
     const isEmpty = method === "HEAD" || NO_BODY_STATUS.has(response.status) || response.body === null;
-    const tooLarge = () => this.#error("too_large", `its response is larger than ${maxBytes} bytes`);
-    if (!isEmpty && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
+    const createTooLargeError = () => this.#createError("too_large", `its response is larger than ${maxBytes} bytes`);
+    if (!isEmpty && Number(headers.get("content-length") ?? 0) > maxBytes) throw createTooLargeError();
     if (/^\s*(gzip|br)\s*$/i.test(headers.get("content-encoding") ?? "") && !isEmpty) {
       // The runtime has decoded the body. Before Deno 2.9 it removed these headers itself.
       headers.delete("content-encoding");
@@ -228,13 +228,15 @@ class Call {
       signal: this.#controller.signal,
       onExceeded: (limit) => {
         this.#controller.abort(
-          limit === "bytes" ? tooLarge() : this.#error("upstream_timeout", `no data for ${formatDuration(idleMs)}`),
+          limit === "bytes"
+            ? createTooLargeError()
+            : this.#createError("upstream_timeout", `no data for ${formatDuration(idleMs)}`),
         );
       },
       onEnd: () => this.#end(),
       toError: (cause) => {
         const { aborted, reason } = this.#controller.signal;
-        return aborted ? reason : this.#error("upstream_error", "its response was cut off", cause);
+        return aborted ? reason : this.#createError("upstream_error", "its response was cut off", cause);
       },
     });
     const answer = new Response(body, { status: response.status, statusText: response.statusText, headers });
@@ -249,12 +251,12 @@ class Call {
     this.onEnd();
   }
 
-  #refusal(code: "address_not_allowed" | "upstream_error" = "upstream_error", cause?: unknown): AppError {
-    return this.#error(code, REFUSAL_TEXT, cause);
+  #createRefusal(code: "address_not_allowed" | "upstream_error" = "upstream_error", cause?: unknown): AppError {
+    return this.#createError(code, REFUSAL_TEXT, cause);
   }
 
   /** Creates an error with the requested host, not the target of redirects. */
-  #error(
+  #createError(
     code: "address_not_allowed" | "upstream_error" | "upstream_timeout" | "too_large",
     found: string,
     cause?: unknown,
@@ -277,7 +279,7 @@ function createRefusal(
   return new AppError(code, `Can't fetch from "${url.host || url.protocol}": ${found}`, { cause });
 }
 
-function closedError(): AppError {
+function createClosedError(): AppError {
   return new AppError("not_available", "Can't fetch the address: Parlor is shutting down");
 }
 

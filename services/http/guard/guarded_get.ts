@@ -40,7 +40,7 @@ export interface GuardedGetOptions {
 export interface GuardedResponse extends Disposable {
   readonly status: number;
   /** The values of a header, joined by commas. */
-  header(name: string): string | undefined;
+  getHeader(name: string): string | undefined;
   /** Length of the body, if the head has it. */
   readonly bodyBytes: number | undefined;
   /**
@@ -58,15 +58,15 @@ export interface GuardedResponse extends Disposable {
  * @throws {AppError} `address_not_allowed` if the host or port is forbidden; `upstream_error` with the same message if the target
  *   is refused after the lookup, doesn't respond, or doesn't speak HTTP. The abort reason of the signal.
  */
-export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<GuardedResponse> {
+export async function sendGuardedGet(url: URL, options: GuardedGetOptions): Promise<GuardedResponse> {
   const { policy, headers, signal, caCerts = [] } = options;
   const limits = { ...DEFAULT_PROXY_LIMITS, ...options.limits };
-  const refusal = (code: "address_not_allowed" | "upstream_error", cause?: unknown) =>
+  const createRefusal = (code: "address_not_allowed" | "upstream_error", cause?: unknown) =>
     new AppError(code, `Can't fetch from "${url.host || url.protocol}": ${REFUSAL_TEXT}`, { cause });
   const isHttp = url.protocol === "http:" || url.protocol === "https:";
   const target = toTarget(url);
   if (!isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(target)) {
-    throw refusal("address_not_allowed");
+    throw createRefusal("address_not_allowed");
   }
   signal.throwIfAborted();
   const connection = new Connection(signal, limits);
@@ -91,7 +91,7 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
     const body = new BodyReader(head, rest, (into) => connection.read(into));
     return {
       status: Number(status),
-      header(name) {
+      getHeader(name) {
         const values = getHeaderValues(head, name.toLowerCase());
         return values.length === 0 ? undefined : values.join(", ");
       },
@@ -111,7 +111,7 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
     };
   } catch (cause) {
     connection.close();
-    throw signal.aborted ? signal.reason : refusal("upstream_error", cause);
+    throw signal.aborted ? signal.reason : createRefusal("upstream_error", cause);
   }
 }
 
@@ -206,7 +206,7 @@ class BodyReader {
    * @throws {Error} if the connection ends before the body, or a chunk is malformed
    */
   async read(into: Uint8Array): Promise<number> {
-    if (this.#isChunked && this.#missing === 0 && !this.#isOver) await this.#nextChunk();
+    if (this.#isChunked && this.#missing === 0 && !this.#isOver) await this.#readChunk();
     if (this.#isOver || this.#missing === 0) return 0;
     const wanted = Math.min(into.length, this.#missing);
     let count: number | null = Math.min(wanted, this.#rest.length);
@@ -225,16 +225,16 @@ class BodyReader {
     return 0;
   }
 
-  async #nextChunk(): Promise<void> {
-    if (!this.#isFirstChunk && await this.#line() !== "") throw new Error("A chunk doesn't end where it should");
+  async #readChunk(): Promise<void> {
+    if (!this.#isFirstChunk && await this.#readLine() !== "") throw new Error("A chunk doesn't end where it should");
     this.#isFirstChunk = false;
-    const [, size] = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/.exec(await this.#line()) ?? [];
+    const [, size] = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/.exec(await this.#readLine()) ?? [];
     if (size === undefined) throw new Error("The size of a chunk isn't a number");
     this.#missing = parseInt(size, 16);
     this.#isOver = this.#missing === 0; // Trailers are ignored: the connection closes.
   }
 
-  async #line(): Promise<string> {
+  async #readLine(): Promise<string> {
     let line = "";
     while (line.length <= MAX_LINE_BYTES) {
       if (this.#rest.length === 0) {

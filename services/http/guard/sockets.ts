@@ -261,12 +261,12 @@ export async function forwardResponse(
   headers.push(["Connection", "close"]);
   if (isChunked) headers.push(["Transfer-Encoding", "chunked"]);
   await writeAll(client, formatHead({ startLine: toOwnVersion(head), headers }));
-  const pass = async (bytes: Uint8Array) => {
+  const forwardBytes = async (bytes: Uint8Array) => {
     touch();
     if (bytes.length > 0) await writeAll(client, isChunked ? toChunk(bytes) : bytes);
   };
-  await pass(rest);
-  await pump(upstream, pass);
+  await forwardBytes(rest);
+  await pump(upstream, forwardBytes);
   if (isChunked) await writeAll(client, Buffer.from("0\r\n\r\n"));
 }
 

@@ -32,8 +32,8 @@ export class ComfyBackend implements Backend {
     return this.#server.check(signal);
   }
 
-  async checkpoints(signal: AbortSignal): Promise<Checkpoint[]> {
-    return (await this.#server.checkpoints(signal)).map((name) => ({ name, title: name }));
+  async listCheckpoints(signal: AbortSignal): Promise<Checkpoint[]> {
+    return (await this.#server.listCheckpoints(signal)).map((name) => ({ name, title: name }));
   }
 
   async generate(task: ImageTask, observer: GenerationObserver): Promise<GeneratedImages> {
@@ -83,7 +83,7 @@ export class ComfyBackend implements Backend {
       denoise: task.initImage === undefined ? 1 : 0.75,
       clip_skip: -1, // The last layer
     };
-    if (placeholders.has("model")) values.model = task.checkpoint ?? await this.#firstCheckpoint(signal);
+    if (placeholders.has("model")) values.model = task.checkpoint ?? await this.#findFirstCheckpoint(signal);
     if (placeholders.has("user_avatar")) values.user_avatar = EMPTY_IMAGE;
     if (placeholders.has("char_avatar")) {
       const image = await task.readCharacterImage?.();
@@ -96,8 +96,8 @@ export class ComfyBackend implements Backend {
     return values;
   }
 
-  async #firstCheckpoint(signal: AbortSignal): Promise<string> {
-    const [first] = await this.#server.checkpoints(signal);
+  async #findFirstCheckpoint(signal: AbortSignal): Promise<string> {
+    const [first] = await this.#server.listCheckpoints(signal);
     if (first !== undefined) return first;
     const message = "the image server has no checkpoints. Add one to its folder models/checkpoints";
     throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
@@ -135,7 +135,7 @@ export class ComfyServer {
   }
 
   /** Lists the installed checkpoints. */
-  async checkpoints(signal: AbortSignal): Promise<string[]> {
+  async listCheckpoints(signal: AbortSignal): Promise<string[]> {
     return parseOptions(await this.http.requestJson("/object_info/CheckpointLoaderSimple", { signal }), "ckpt_name") ??
       [];
   }
@@ -163,7 +163,7 @@ export class ComfyServer {
   }
 
   /** Returns the result of a run; `undefined` if it hasn't ended or is unknown. */
-  async history(id: string, signal: AbortSignal): Promise<ComfyHistory | undefined> {
+  async findHistory(id: string, signal: AbortSignal): Promise<ComfyHistory | undefined> {
     return parseHistory(await this.http.requestJson(`/history/${encodeURIComponent(id)}`, { signal }), id);
   }
 

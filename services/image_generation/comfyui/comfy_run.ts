@@ -77,7 +77,7 @@ export class ComfyRun implements ComfyListener {
       this.#ended = Promise.withResolvers();
       waitMs = Math.min(waitMs * 1.5, MAX_POLL_MS);
       try {
-        const history = await this.#server.history(id, signal);
+        const history = await this.#server.findHistory(id, signal);
         if (history !== undefined) return history;
         // If the run ended between these two requests, the next poll finds it.
         absences = await this.#server.findQueueState(id, signal) === "absent" ? absences + 1 : 0;

@@ -3,14 +3,14 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import {
-  fileError,
-  fileExists,
+  isExistingFile,
   type PlainFile,
   readPlainFile,
   removeFile,
+  toFileError,
   writeFileAtomic,
 } from "../../storage/atomic_file.ts";
-import { uuidV7 } from "../../crypto/random.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
 import { sortByName } from "../../json/text.ts";
 import type { EventHub } from "../../events/event_hub.ts";
@@ -41,7 +41,7 @@ export interface VersionedWorkflow {
 /** The operations of the trash that workflows use. */
 export interface WorkflowTrash {
   put(kind: string, title: string, record: unknown): Statement;
-  changed(): void;
+  publishChange(): void;
 }
 
 /** The dependencies of workflows. */
@@ -120,13 +120,13 @@ export class Workflows {
   }
 
   /** Lists the earlier versions of a workflow, newest first. @throws {AppError} `not_found` */
-  async versions(id: string): Promise<Version[]> {
+  async listVersions(id: string): Promise<Version[]> {
     if (id !== STARTER_ID && await this.#find(id) === undefined) throw createNotFoundError(id);
     return await this.#deps.versions.list(toResource(id));
   }
 
   /** Returns an earlier version. @throws {AppError} `not_found`, `unprocessable` */
-  async version(id: string, n: number): Promise<Workflow> {
+  async getVersion(id: string, n: number): Promise<Workflow> {
     return parseFile(await this.#readVersion(id, n));
   }
 
@@ -154,12 +154,12 @@ export class Workflows {
       if (found === undefined) throw createNotFoundError(id);
       assertExpected(`workflow "${id}"`, expected, hashVersion(found.bytes));
       const text = new TextDecoder().decode(found.bytes);
-      const record = { id, fileName: found.fileName, text, versions: uuidV7() } satisfies TrashRecord;
+      const record = { id, fileName: found.fileName, text, versions: createUuidV7() } satisfies TrashRecord;
       await db.write([trash.put(TRASH_KIND, removeExtension(found.fileName), record)]);
       await removeFile(join(folder, found.fileName));
       await versions.moveToTrash(toResource(id), record.versions);
       events.publish({ kind: "workflow", id });
-      trash.changed();
+      trash.publishChange();
     });
   }
 
@@ -169,7 +169,7 @@ export class Workflows {
     return this.#lock(id, async () => {
       const { db, folder, versions, events } = this.#deps;
       const path = join(folder, fileName);
-      if (await this.#find(id) !== undefined || await fileExists(path)) {
+      if (await this.#find(id) !== undefined || await isExistingFile(path)) {
         throw new AppError("conflict", `Can't restore the workflow: "${id}" already exists`);
       }
       await writeFileAtomic(path, text);
@@ -199,7 +199,7 @@ export class Workflows {
   }
 
   async #readVersion(id: string, n: number): Promise<Uint8Array> {
-    const path = (await this.#deps.versions.parts(toResource(id), n)).get(PART);
+    const path = (await this.#deps.versions.listParts(toResource(id), n)).get(PART);
     const file = path === undefined ? undefined : await readPlainFile(path);
     if (file !== undefined) return file.bytes;
     throw new AppError("internal", `The file of version ${n} of workflow "${id}" is missing`);
@@ -214,7 +214,7 @@ export class Workflows {
         if (isFile && /^[^.].*\.json$/i.test(name)) files.set(toId(removeExtension(name)), name);
       }
     } catch (cause) {
-      throw fileError(`Can't read the folder "${folder}"`, cause);
+      throw toFileError(`Can't read the folder "${folder}"`, cause);
     }
     return files;
   }
@@ -231,7 +231,7 @@ export class Workflows {
         throw new AppError("conflict", `The ID "${id}" differs from "${other}" only in case`);
       }
     }
-    if (await fileExists(path)) {
+    if (await isExistingFile(path)) {
       throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
     }
   }

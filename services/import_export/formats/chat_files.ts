@@ -7,7 +7,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
-import { leftOutNote, refusedNote } from "../import_report.ts";
+import { createLeftOutNote, createRefusedNote } from "../import_report.ts";
 
 /** Maximum size of a file. An export of many years is one file, which is in the Worker's memory once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
@@ -28,7 +28,7 @@ export async function* readChatFiles(
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0) throw new AppError("unprocessable", "Can't find a file with chats in this import");
   const others = source.files.length - files.length;
-  if (others > 0) yield leftOutNote("", "other_files", others);
+  if (others > 0) yield createLeftOutNote("", "other_files", others);
   for (const file of files) {
     try {
       const bytes = await source.read(file, MAX_BYTES);
@@ -37,7 +37,9 @@ export async function* readChatFiles(
         yield* readOne(element, `${file.path}#${index++}`, read, isDeep);
       }
     } catch (error) {
-      yield error instanceof SyntaxError ? refusedNote(file.path, "not_whole_json") : refusedNote(file.path, error);
+      yield error instanceof SyntaxError
+        ? createRefusedNote(file.path, "not_whole_json")
+        : createRefusedNote(file.path, error);
     }
   }
 }
@@ -52,11 +54,11 @@ function* readOne(
   try {
     chat = parseJsonBytes(bytes);
   } catch {
-    return yield refusedNote(place, "not_json");
+    return yield createRefusedNote(place, "not_json");
   }
-  if (!isJsonObject(chat)) return yield refusedNote(place, "not_object");
+  if (!isJsonObject(chat)) return yield createRefusedNote(place, "not_object");
   const fault = isDeep ? undefined : findJsonFault(chat);
-  if (fault !== undefined) return yield refusedNote(place, new AppError("unprocessable", fault));
+  if (fault !== undefined) return yield createRefusedNote(place, new AppError("unprocessable", fault));
   yield* read(chat, place);
 }
 

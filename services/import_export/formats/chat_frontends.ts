@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import { asObject, asText, findJsonFault, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../branching_chat.ts";
 import type { ImportStep } from "../import_item.ts";
-import { changed, leftOutNote, refusedNote } from "../import_report.ts";
+import { createChangedNote, createLeftOutNote, createRefusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
 import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
@@ -17,7 +17,7 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
   const roots = [chat.messagesTree, chat.messages].find(Array.isArray) ?? [];
   const list = flatten(roots);
   const fault = list.map((message) => findJsonFault(message)).find((found) => found !== undefined);
-  if (fault !== undefined) return yield refusedNote(source, new AppError("unprocessable", fault));
+  if (fault !== undefined) return yield createRefusedNote(source, new AppError("unprocessable", fault));
   const nodes = buildTree(list.map((message, index) => ({
     id: asText(message.messageId) || `n${index}`,
     parentId: toParentId(message.parentMessageId),
@@ -37,7 +37,7 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
     system,
     createdAt: times[0],
     updatedAt: times.at(-1),
-    notes: files > 0 ? [{ ...changed(source, "files_not_in_export"), count: files }] : [],
+    notes: files > 0 ? [{ ...createChangedNote(source, "files_not_in_export"), count: files }] : [],
   });
 }
 
@@ -115,7 +115,7 @@ export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> 
 function* convertOpenWebUiChat(record: JsonObject, source: string): Generator<ImportStep> {
   const chat = isJsonObject(record.chat) ? record.chat : record;
   const history = asObject(chat.history);
-  const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
+  const tree = isJsonObject(history.messages) ? history.messages : linkMessages(chat.messages);
   const title = asText(record.title) || asText(chat.title);
   const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
   const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, convertOpenWebUiNode(node, value)]));
@@ -134,7 +134,7 @@ function* convertOpenWebUiChat(record: JsonObject, source: string): Generator<Im
 }
 
 /** Returns the messages of an old chat as a tree: each message follows the previous one. */
-function listed(messages: unknown): JsonObject {
+function linkMessages(messages: unknown): JsonObject {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   return Object.fromEntries(list.map((message, index) => [
     `n${index}`,
@@ -171,7 +171,7 @@ function convertOpenWebUiMessage(node: JsonObject): TreeNode["message"] {
       ...(text === "" ? [] : [{ type: "text", text }]),
       ...images.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
     ],
-    ...(reasoning !== undefined && { reasoning: unquoted(reasoning) }),
+    ...(reasoning !== undefined && { reasoning: unquote(reasoning) }),
     ...(created_at && { created_at }),
     ...(model !== "" && { model }),
   };
@@ -189,7 +189,7 @@ function splitReasoning(said: string): { reasoning?: string; text: string } {
 }
 
 /** Removes the block quote of the reasoning. */
-function unquoted(text: string): string {
+function unquote(text: string): string {
   return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
 }
 
@@ -206,8 +206,8 @@ function* convertChatboxExport(file: JsonObject, source: string): Generator<Impo
     const id = asText(session.id);
     if (!sessions.has(id)) sessions.set(id, session);
   }
-  if (sessions.size === 0) return yield refusedNote(source, "no_messages");
-  if (isJsonObject(file.settings)) yield leftOutNote(source, "service_keys_left_out");
+  if (sessions.size === 0) return yield createRefusedNote(source, "no_messages");
+  if (isJsonObject(file.settings)) yield createLeftOutNote(source, "service_keys_left_out");
   for (const [id, session] of sessions) {
     const forks = asObject(session.messageForksHash);
     yield* convertSession(session.messages, source, { key: id, title: asText(session.name), forks });
@@ -248,8 +248,8 @@ function* convertSession(
     createdAt: times[0],
     updatedAt: times.at(-1),
     notes: [
-      ...(images > 0 ? [{ ...changed(name, "chatgpt_images"), count: images }] : []),
-      ...(files > 0 ? [{ ...changed(name, "files_not_in_export"), count: files }] : []),
+      ...(images > 0 ? [{ ...createChangedNote(name, "chatgpt_images"), count: images }] : []),
+      ...(files > 0 ? [{ ...createChangedNote(name, "files_not_in_export"), count: files }] : []),
     ],
     refusedAs: name,
   });

@@ -4,7 +4,7 @@ import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { buildTree, convertChat, type TreeNode } from "../branching_chat.ts";
-import { changed } from "../import_report.ts";
+import { createChangedNote } from "../import_report.ts";
 
 /** Content types of visible messages; tools, files and notes have others. */
 const SPOKEN = ["text", "multimodal_text", "code"];
@@ -28,7 +28,7 @@ function* convertChatGptConversation(chat: JsonObject, source: string): Generato
     current: asText(chat.current_node),
     createdAt: toIsoTime(chat.create_time),
     updatedAt: toIsoTime(chat.update_time),
-    notes: images > 0 ? [{ ...changed(source, "chatgpt_images"), count: images }] : [],
+    notes: images > 0 ? [{ ...createChangedNote(source, "chatgpt_images"), count: images }] : [],
   });
 }
 
@@ -101,8 +101,8 @@ function* convertClaudeConversation(chat: JsonObject, source: string): Generator
     createdAt: toIsoTime(chat.created_at),
     updatedAt: toIsoTime(chat.updated_at),
     notes: [
-      ...(files > 0 ? [{ ...changed(source, "files_not_in_export"), count: files }] : []),
-      ...(edits > 0 ? [{ ...changed(source, "artifact_edits"), count: edits }] : []),
+      ...(files > 0 ? [{ ...createChangedNote(source, "files_not_in_export"), count: files }] : []),
+      ...(edits > 0 ? [{ ...createChangedNote(source, "artifact_edits"), count: edits }] : []),
     ],
   });
 }

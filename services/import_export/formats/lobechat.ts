@@ -5,7 +5,7 @@
 import { asObject, asText, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../branching_chat.ts";
 import type { ImportStep } from "../import_item.ts";
-import { changed, leftOutNote, refusedNote } from "../import_report.ts";
+import { createChangedNote, createLeftOutNote, createRefusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
 import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
@@ -26,9 +26,9 @@ function* convertExport(file: JsonObject, source: string): Generator<ImportStep>
   if (Array.isArray(file.messages)) return yield* convertTopicExport(file, source);
   const tables = [file.data, file.state].find(isJsonObject) ?? {};
   const messages = listObjects(tables.messages);
-  if (messages.length === 0) return yield refusedNote(source, "no_messages");
+  if (messages.length === 0) return yield createRefusedNote(source, "no_messages");
   if (listObjects(tables.aiProviders).length > 0 || isJsonObject(tables.settings)) {
-    yield leftOutNote(source, "service_keys_left_out");
+    yield createLeftOutNote(source, "service_keys_left_out");
   }
   const [sessions, topics, agents] = [byId(tables.sessions), byId(tables.topics), byId(tables.agents)];
   const agentOf = new Map(
@@ -95,7 +95,7 @@ function* convertTopic(
     system,
     createdAt: toIsoTime(createdAt ?? ordered[0]?.createdAt),
     updatedAt: toIsoTime(updatedAt ?? ordered.at(-1)?.createdAt),
-    notes: files > 0 ? [{ ...changed(name, "files_not_in_export"), count: files }] : [],
+    notes: files > 0 ? [{ ...createChangedNote(name, "files_not_in_export"), count: files }] : [],
     refusedAs: name,
   });
 }

@@ -199,7 +199,7 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   // Block index → index in the tool calls
   const toolIndexes = new Map<number, number>();
   // Incomplete reasoning blocks by index
-  const thoughts = new Map<number, { text: string; signature: string }>();
+  const reasoningTexts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
     if (block.type === "tool_use") {
@@ -209,7 +209,7 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
     } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });
     else if (block.type === "thinking") {
       const { thinking: text = "", signature = "" } = block;
-      thoughts.set(index, { text, signature });
+      reasoningTexts.set(index, { text, signature });
       if (text !== "") out.push({ type: "reasoning", text });
     } else if (block.type === "redacted_thinking" && isNonEmptyString(block.data)) {
       out.push(createDetail(index, { type: "reasoning.encrypted", data: block.data }));
@@ -217,21 +217,21 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   }
 
   function endBlock(index: number, out: ChatEvent[]): void {
-    const thought = thoughts.get(index);
-    if (thought === undefined) return;
-    thoughts.delete(index);
-    if (thought.signature !== "") out.push(createDetail(index, { type: "reasoning.text", ...thought }));
+    const reasoningText = reasoningTexts.get(index);
+    if (reasoningText === undefined) return;
+    reasoningTexts.delete(index);
+    if (reasoningText.signature !== "") out.push(createDetail(index, { type: "reasoning.text", ...reasoningText }));
   }
 
   function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
     if (delta.type === "text_delta" && isNonEmptyString(delta.text)) out.push({ type: "text", text: delta.text });
     else if (delta.type === "thinking_delta" && isNonEmptyString(delta.thinking)) {
-      const thought = thoughts.get(index);
-      if (thought !== undefined) thought.text += delta.thinking;
+      const reasoningText = reasoningTexts.get(index);
+      if (reasoningText !== undefined) reasoningText.text += delta.thinking;
       out.push({ type: "reasoning", text: delta.thinking });
     } else if (delta.type === "signature_delta" && isNonEmptyString(delta.signature)) {
-      const thought = thoughts.get(index);
-      if (thought !== undefined) thought.signature += delta.signature;
+      const reasoningText = reasoningTexts.get(index);
+      if (reasoningText !== undefined) reasoningText.signature += delta.signature;
     } else if (delta.type === "input_json_delta" && isNonEmptyString(delta.partial_json)) {
       const toolIndex = toolIndexes.get(index);
       if (toolIndex !== undefined) out.push(createToolFragment(toolIndex, { arguments: delta.partial_json }));

@@ -4,7 +4,7 @@
  */
 import { Mutex } from "../../async/locks.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
@@ -75,7 +75,7 @@ export class ConnectionMemory {
   find(id: string): ConnectionFacts {
     const facts = this.#facts.get(id);
     if (facts === undefined) return { refusals: [] };
-    return { ...facts, refusals: facts.refusals.filter((refusal) => this.#counts(refusal)) };
+    return { ...facts, refusals: facts.refusals.filter((refusal) => this.#isCounted(refusal)) };
   }
 
   /** Forgets a connection that was edited or deleted. Calls that are still running can't restore anything. */
@@ -90,15 +90,15 @@ export class ConnectionMemory {
    * @param hasModel False if the first model of the server's list is used.
    */
   toCallMemory(id: string, hasModel: boolean): NonNullable<CallConnection["memory"]> {
-    const facts = this.#of(id);
+    const facts = this.#getState(id);
     const isCurrent = () => this.#facts.get(id) === facts;
     return {
-      list: (model) => facts.refusals.filter((refusal) => refusal.model === model && this.#counts(refusal)),
+      list: (model) => facts.refusals.filter((refusal) => refusal.model === model && this.#isCounted(refusal)),
       add: (model, refusal) => {
         if (!isCurrent()) return;
         const others = facts.refusals.filter((one) => one.model !== model || one.wire !== refusal.wire);
         facts.refusals = [...others, { ...refusal, model, atMs: this.#deps.now() }].slice(-MAX_REFUSALS);
-        this.#changed(id);
+        this.#announceChange(id);
       },
       reportCall: (failure) => {
         if (!isCurrent()) return;
@@ -111,7 +111,7 @@ export class ConnectionMemory {
       reportDialect: (detected) => {
         if (!isCurrent() || facts.detected === detected) return;
         facts.detected = detected;
-        this.#changed(id);
+        this.#announceChange(id);
       },
       reportNotice: (notice) => {
         if (!isCurrent() || facts.notice?.message === notice?.message) return;
@@ -122,7 +122,7 @@ export class ConnectionMemory {
         if (!isCurrent() || facts.thinking?.[model] === thinking) return;
         const others = Object.entries(facts.thinking ?? {}).filter(([name]) => name !== model);
         facts.thinking = Object.fromEntries([...others, [model, thinking] as const].slice(-MAX_MODELS));
-        this.#changed(id);
+        this.#announceChange(id);
       },
       reportModels: (models) => {
         if (!isCurrent()) return;
@@ -136,7 +136,7 @@ export class ConnectionMemory {
         const isVisible = !hasModel || JSON.stringify(facts.thinking ?? {}) !== JSON.stringify(thinking);
         facts.firstModel = firstModel;
         facts.thinking = thinking;
-        this.#changed(id, isVisible);
+        this.#announceChange(id, isVisible);
       },
     };
   }
@@ -144,21 +144,21 @@ export class ConnectionMemory {
   /** Saves pending changes. */
   async close(): Promise<void> {
     if (this.#timer !== undefined) await this.#save();
-    await this.#lock.settled();
+    await this.#lock.waitUntilSettled();
   }
 
-  #counts({ atMs }: StoredRefusal): boolean {
+  #isCounted({ atMs }: StoredRefusal): boolean {
     return atMs + REFUSAL_TTL_MS > this.#deps.now();
   }
 
-  #of(id: string): ConnectionFacts {
+  #getState(id: string): ConnectionFacts {
     let facts = this.#facts.get(id);
     if (facts === undefined) this.#facts.set(id, facts = { refusals: [] });
     return facts;
   }
 
   /** Schedules a save. Many facts arrive with the first call, so they're saved together. */
-  #changed(id: string, isVisible = true): void {
+  #announceChange(id: string, isVisible = true): void {
     if (this.#timer === undefined) {
       this.#timer = setTimeout(() => this.#save(), SAVE_DELAY_MS);
       Deno.unrefTimer(this.#timer as unknown as number);
@@ -175,7 +175,7 @@ export class ConnectionMemory {
       return new Map(stored.map(([id, facts]) => [id, { ...facts, detected: parseDialectName(facts.detected) }]));
     } catch (error) {
       // It's learned again with the next calls.
-      log("warn", "Can't read the stored facts about connections", { error: messageOf(error) });
+      log("warn", "Can't read the stored facts about connections", { error: getErrorMessage(error) });
       return new Map();
     }
   }
@@ -188,12 +188,12 @@ export class ConnectionMemory {
       [id, { lastCall: _, notice: __, ...facts }],
     ) => [
       id,
-      { ...facts, refusals: facts.refusals.filter((refusal) => this.#counts(refusal)) },
+      { ...facts, refusals: facts.refusals.filter((refusal) => this.#isCounted(refusal)) },
     ]);
     const sealed = sealer.sealNow(AAD, JSON.stringify(stored));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
     await this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
-      log("warn", "Can't save the facts about connections", { error: messageOf(error) })
+      log("warn", "Can't save the facts about connections", { error: getErrorMessage(error) })
     );
   }
 }

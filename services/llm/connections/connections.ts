@@ -129,7 +129,7 @@ export class Connections {
    * @throws {AppError} `not_found`; `conflict` if it's unreadable
    */
   getTarget(id: string): UpstreamTarget {
-    const content = this.#profiles.content(id);
+    const content = this.#profiles.getContent(id);
     const dialect = this.getDialect(id);
     const connection = { id, name: content.name, memory: this.memory.toCallMemory(id, content.model !== undefined) };
     return { ...this.#toTarget(content), ...(dialect && { dialect }), connection };
@@ -176,7 +176,7 @@ export class Connections {
   async installDemoOnce(): Promise<void> {
     if (this.#profiles.readSetting(DEMO_INSTALLED) !== undefined) return;
     await this.#profiles.put(DEMO_ID, () => parseConnection({ kind: "demo", name: "Demo" }, undefined), {
-      beside: [this.#profiles.setting(DEMO_INSTALLED, "true")],
+      beside: [this.#profiles.createSetting(DEMO_INSTALLED, "true")],
     });
   }
 

@@ -87,12 +87,12 @@ export interface Dialect {
 }
 
 /** Returns samplers that have the same names at the server. */
-export function sameNames(...names: string[]): Record<string, string> {
+export function mapToSameNames(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, name]));
 }
 
 /** The samplers of OpenAI's API. */
-export const OPENAI_SAMPLERS = sameNames(
+export const OPENAI_SAMPLERS = mapToSameNames(
   "temperature",
   "top_p",
   "frequency_penalty",
@@ -110,7 +110,7 @@ export function sendEffort(...efforts: ReasoningEffort[]): ThinkingSwitch {
   return {
     hasSwitch: efforts.includes("none"),
     efforts,
-    toFields: (effort) => ({ reasoning_effort: nearestEffort(effort, efforts) }),
+    toFields: (effort) => ({ reasoning_effort: findNearestEffort(effort, efforts) }),
   };
 }
 
@@ -120,14 +120,14 @@ export function sendTemplateSwitch(field: "chat_template_kwargs" | "template_var
     hasSwitch: true,
     efforts: ["none", "low", "medium", "high"],
     toFields: (effort) =>
-      effort === "none"
-        ? { [field]: { enable_thinking: false } }
-        : { [field]: { enable_thinking: true, reasoning_effort: nearestEffort(effort, ["low", "medium", "high"]) } },
+      effort === "none" ? { [field]: { enable_thinking: false } } : {
+        [field]: { enable_thinking: true, reasoning_effort: findNearestEffort(effort, ["low", "medium", "high"]) },
+      },
   };
 }
 
 /** Returns the effort itself if it's supported, otherwise the next higher one, otherwise the highest. */
-export function nearestEffort(effort: ReasoningEffort, known: readonly ReasoningEffort[]): ReasoningEffort {
+export function findNearestEffort(effort: ReasoningEffort, known: readonly ReasoningEffort[]): ReasoningEffort {
   if (known.length === 0 || known.includes(effort)) return effort;
   const rank = REASONING_EFFORTS.indexOf(effort);
   return known.find((one) => REASONING_EFFORTS.indexOf(one) >= rank) ?? known.at(-1)!;

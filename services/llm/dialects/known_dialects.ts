@@ -2,9 +2,9 @@
 import {
   COMMON_IMAGE_TYPES,
   type Dialect,
-  nearestEffort,
+  findNearestEffort,
+  mapToSameNames,
   OPENAI_SAMPLERS,
-  sameNames,
   sendEffort,
   sendTemplateSwitch,
 } from "./dialect.ts";
@@ -50,7 +50,7 @@ const anthropic: Dialect = {
   title: "Anthropic",
   outputLimit: "max_tokens",
   needsOutputLimit: true,
-  samplers: { ...sameNames("temperature", "top_p", "top_k"), stop: "stop_sequences" },
+  samplers: { ...mapToSameNames("temperature", "top_p", "top_k"), stop: "stop_sequences" },
   // The provider turns the effort into its budget.
   thinking: {
     hasSwitch: true,
@@ -72,7 +72,7 @@ const gemini: Dialect = {
   name: "gemini",
   title: "Gemini",
   outputLimit: "max_tokens",
-  samplers: sameNames("temperature", "top_p", "stop"),
+  samplers: mapToSameNames("temperature", "top_p", "stop"),
   thinking: sendEffort("none", "minimal", "low", "medium", "high"),
 };
 
@@ -83,7 +83,7 @@ const mistral: Dialect = {
   title: "Mistral",
   outputLimit: "max_tokens",
   samplers: {
-    ...sameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"),
+    ...mapToSameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"),
     seed: "random_seed",
   },
   thinking: sendEffort("none", "high"),
@@ -97,7 +97,7 @@ const deepseek: Dialect = {
   name: "deepseek",
   title: "DeepSeek",
   outputLimit: "max_tokens",
-  samplers: sameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"),
+  samplers: mapToSameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"),
   thinking: {
     hasSwitch: true,
     efforts: ["none", "high"],
@@ -114,7 +114,7 @@ const openrouter: Dialect = {
   name: "openrouter",
   title: "OpenRouter",
   outputLimit: "max_tokens",
-  samplers: { ...OPENAI_SAMPLERS, ...sameNames("top_k", "min_p", "top_a", "repetition_penalty") },
+  samplers: { ...OPENAI_SAMPLERS, ...mapToSameNames("top_k", "min_p", "top_a", "repetition_penalty") },
   thinking: {
     hasSwitch: true,
     efforts: ["none", "minimal", "low", "medium", "high"],
@@ -131,11 +131,11 @@ const groq: Dialect = {
   name: "groq",
   title: "Groq",
   outputLimit: "max_completion_tokens",
-  samplers: sameNames("temperature", "top_p", "seed", "stop"),
+  samplers: mapToSameNames("temperature", "top_p", "seed", "stop"),
   thinking: {
     hasSwitch: true,
     efforts: ["none", "low", "medium", "high"],
-    toFields: (effort) => ({ reasoning_effort: nearestEffort(effort, ["none", "low", "medium", "high"]) }),
+    toFields: (effort) => ({ reasoning_effort: findNearestEffort(effort, ["none", "low", "medium", "high"]) }),
   },
 };
 
@@ -160,8 +160,8 @@ const llamaCpp: Dialect = {
   title: "llama.cpp",
   samplers: {
     ...OPENAI_SAMPLERS,
-    ...sameNames("top_k", "min_p", "dry_multiplier", "dry_base", "dry_allowed_length", "mirostat", "mirostat_tau"),
-    ...sameNames(
+    ...mapToSameNames("top_k", "min_p", "dry_multiplier", "dry_base", "dry_allowed_length", "mirostat", "mirostat_tau"),
+    ...mapToSameNames(
       "mirostat_eta",
       "xtc_probability",
       "xtc_threshold",
@@ -189,7 +189,7 @@ const koboldcpp: Dialect = {
   // Without a limit it stops after 400 tokens (docs/protocols/llm.md, "Chat request").
   needsOutputLimit: true,
   samplers: {
-    ...sameNames("temperature", "top_p", "top_k", "top_a", "min_p", "presence_penalty", "stop"),
+    ...mapToSameNames("temperature", "top_p", "top_k", "top_a", "min_p", "presence_penalty", "stop"),
     typical_p: "typical",
     repetition_penalty: "rep_pen",
     repetition_penalty_range: "rep_pen_range",
@@ -207,8 +207,16 @@ const tabbyapi: Dialect = {
   title: "TabbyAPI",
   samplers: {
     ...OPENAI_SAMPLERS,
-    ...sameNames("top_k", "min_p", "top_a", "repetition_penalty", "dry_multiplier", "dry_base", "dry_allowed_length"),
-    ...sameNames("xtc_probability", "xtc_threshold"),
+    ...mapToSameNames(
+      "top_k",
+      "min_p",
+      "top_a",
+      "repetition_penalty",
+      "dry_multiplier",
+      "dry_base",
+      "dry_allowed_length",
+    ),
+    ...mapToSameNames("xtc_probability", "xtc_threshold"),
     typical_p: "typical",
     repetition_penalty_range: "penalty_range",
   },
@@ -221,7 +229,7 @@ const vllm: Dialect = {
   ...LOCAL,
   name: "vllm",
   title: "vLLM",
-  samplers: { ...OPENAI_SAMPLERS, ...sameNames("top_k", "min_p", "repetition_penalty") },
+  samplers: { ...OPENAI_SAMPLERS, ...mapToSameNames("top_k", "min_p", "repetition_penalty") },
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
 };
@@ -247,7 +255,16 @@ const ollama: Dialect = {
   name: "ollama",
   title: "Ollama",
   samplers: {
-    ...sameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop", "top_k", "min_p"),
+    ...mapToSameNames(
+      "temperature",
+      "top_p",
+      "frequency_penalty",
+      "presence_penalty",
+      "seed",
+      "stop",
+      "top_k",
+      "min_p",
+    ),
     repetition_penalty: "repeat_penalty",
     typical_p: "typical_p",
   },
@@ -264,7 +281,16 @@ const mlx: Dialect = {
   title: "mlx_lm",
   // Without a limit it stops after 512 tokens.
   needsOutputLimit: true,
-  samplers: sameNames("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "stop", "logit_bias"),
+  samplers: mapToSameNames(
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "seed",
+    "stop",
+    "logit_bias",
+  ),
   thinking: sendTemplateSwitch("chat_template_kwargs"),
   imageTypes: [],
 };
@@ -276,7 +302,7 @@ const generic: Dialect = {
   title: "OpenAI-compatible",
   samplers: {
     ...OPENAI_SAMPLERS,
-    ...sameNames("top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "repeat_penalty"),
+    ...mapToSameNames("top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "repeat_penalty"),
   },
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendEffort("none", "minimal", "low", "medium", "high"),

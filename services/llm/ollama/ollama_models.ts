@@ -225,7 +225,7 @@ async function readBody(call: ModelCall, response: Response, parser: LineParser)
     call.timer.startReading();
     const { done, value } = await body.read();
     if (done) break;
-    call.timer.receivedBytes();
+    call.timer.markActive();
     try {
       parser.push(value);
     } catch (error) {

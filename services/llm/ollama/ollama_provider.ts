@@ -44,10 +44,10 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
 
   async function lookAt(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Situation> {
     const [loaded, facts] = await Promise.all([
-      ifAnswered(models.findLoaded(target, model, signal), signal),
-      ifAnswered(models.describe(target, model, signal), signal),
+      ignoreUnreachable(models.findLoaded(target, model, signal), signal),
+      ignoreUnreachable(models.describe(target, model, signal), signal),
     ]);
-    return { loaded, facts, most: least(facts?.maxContextSize, target.contextSize) };
+    return { loaded, facts, most: readMinimum(facts?.maxContextSize, target.contextSize) };
   }
 
   /** Sends a chat request, with a larger context if the prompt turns out to be longer than estimated. */
@@ -130,9 +130,9 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
     listModels: (target, signal) => models.list(target, signal),
 
     async readContextSize(target, model, signal) {
-      const facts = await ifAnswered(models.describe(target, model, signal), signal).catch(() => undefined);
+      const facts = await ignoreUnreachable(models.describe(target, model, signal), signal).catch(() => undefined);
       signal.throwIfAborted();
-      return least(facts?.maxContextSize, target.contextSize);
+      return readMinimum(facts?.maxContextSize, target.contextSize);
     },
 
     async chooseContextSize(target, model, needed, signal) {
@@ -155,7 +155,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
  *
  * @throws Other failures.
  */
-async function ifAnswered<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+async function ignoreUnreachable<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
     return await asked;
   } catch (error) {
@@ -165,7 +165,7 @@ async function ifAnswered<T>(asked: Promise<T>, signal: AbortSignal): Promise<T 
   }
 }
 
-function least(...sizes: (number | undefined)[]): number | undefined {
+function readMinimum(...sizes: (number | undefined)[]): number | undefined {
   const known = sizes.filter((size) => size !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
 }
@@ -301,11 +301,11 @@ function toUsage(frame: Frame): Usage {
 
 /** Converts measurements to llama.cpp's names, which other providers pass on unchanged. */
 function toTimings(frame: Frame): Record<string, number> {
-  const milliseconds = (name: string) => readNumber(frame, name) / NANOSECONDS_PER_MS;
-  const [promptMs, predictedMs] = [milliseconds("prompt_eval_duration"), milliseconds("eval_duration")];
+  const toMilliseconds = (name: string) => readNumber(frame, name) / NANOSECONDS_PER_MS;
+  const [promptMs, predictedMs] = [toMilliseconds("prompt_eval_duration"), toMilliseconds("eval_duration")];
   const [prompt, predicted] = [readNumber(frame, "prompt_eval_count"), readNumber(frame, "eval_count")];
   return {
-    load_ms: milliseconds("load_duration"),
+    load_ms: toMilliseconds("load_duration"),
     prompt_n: prompt,
     prompt_ms: promptMs,
     ...(promptMs > 0 && { prompt_per_second: prompt / promptMs * 1000 }),

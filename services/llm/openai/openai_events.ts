@@ -96,7 +96,7 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
   else if (isNonEmptyString(delta.refusal)) out.push({ type: "text", text: delta.refusal });
   if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
-    out.push({ type: "tool_calls", delta: delta.tool_calls.map(withoutEmptyName) });
+    out.push({ type: "tool_calls", delta: delta.tool_calls.map(omitEmptyName) });
   }
 }
 
@@ -140,7 +140,7 @@ function readReasoning(delta: Delta): string {
 }
 
 /** Removes an empty name: older LM Studio sends one in later fragments, and it must not replace the real name. */
-function withoutEmptyName(fragment: unknown): unknown {
+function omitEmptyName(fragment: unknown): unknown {
   const named = fragment as { function?: { name?: unknown } } | null;
   if (named?.function?.name !== "") return fragment;
   const { name: _, ...rest } = named.function;

@@ -77,7 +77,7 @@ export class EventStreamParser {
   #holdErrorLine(text: string): string {
     if (this.#pendingLine !== "") {
       this.#pendingLine += text;
-      if (!endsLine(text) && mayBecomeErrorField(this.#pendingLine)) return "";
+      if (!isLineEnd(text) && mayBecomeErrorField(this.#pendingLine)) return "";
       text = this.#pendingLine;
       this.#pendingLine = "";
     }
@@ -103,7 +103,7 @@ export class EventStreamParser {
   };
 }
 
-function endsLine(text: string): boolean {
+function isLineEnd(text: string): boolean {
   return text.includes("\n") || text.includes("\r");
 }
 

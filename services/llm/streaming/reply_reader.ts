@@ -66,7 +66,7 @@ async function* yieldBatches(
         const { done, value } = await body.read(new Uint8Array(buffer));
         if (done) break;
         buffer = value.buffer;
-        call.timer.receivedBytes();
+        call.timer.markActive();
         batch = reader.push(value);
       } catch (thrown) {
         if (wasCancelled()) return;

@@ -38,7 +38,7 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   const { folder, log } = options;
   const progress = new DownloadProgress(params, context);
   const work = await folder.makeWorkFolder(toDownloadKey(params));
-  const partOf = (index: number) => join(work, `${index}.part`);
+  const getPart = (index: number) => join(work, `${index}.part`);
   await removeOutdatedParts(work, params.files);
   await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal, log);
   const missing: { file: HubFile; index: number }[] = [];
@@ -47,29 +47,29 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
       progress.setFound(index, file.sizeBytes);
     } else missing.push({ file, index });
   }
-  await assertFreeSpace(folder, missing.map(({ file, index }) => ({ file, partPath: partOf(index) })));
+  await assertFreeSpace(folder, missing.map(({ file, index }) => ({ file, partPath: getPart(index) })));
   for (const { file, index } of missing) {
     await downloadFile({
       hub: options.hub,
       transfer,
       limits: options.limits,
       file,
-      partPath: partOf(index),
+      partPath: getPart(index),
       repo: params.repo,
       revision: params.revision,
       signal: context.signal,
       onFound: (bytes) => progress.setFound(index, bytes),
       onReceived: (bytes) => progress.setReceived(index, bytes),
     });
-    await assertFormat(file, partOf(index));
+    await assertFormat(file, getPart(index));
   }
   progress.end();
-  await context.verifying();
-  for (const { file, index } of missing) await folder.place(partOf(index), pathOf(params, file));
+  await context.startVerifying();
+  for (const { file, index } of missing) await folder.place(getPart(index), getPath(params, file));
   await folder.removeWorkFolder(toDownloadKey(params));
 }
 
-function pathOf({ repo }: DownloadParams, { path }: HubFile): string {
+function getPath({ repo }: DownloadParams, { path }: HubFile): string {
   return `${repo}/${path}`;
 }
 
@@ -92,7 +92,7 @@ async function isInPlace(
   file: HubFile,
   onProgress: (bytes: number) => void,
 ): Promise<boolean> {
-  const path = folder.resolve(pathOf(params, file));
+  const path = folder.resolve(getPath(params, file));
   const info = await statIfExists(path);
   if (info === undefined) return false;
   if (!info.isFile) throw new AppError("conflict", `Can't place "${path}": something else has that name`);
@@ -156,7 +156,7 @@ export function createInitialDetail(params: DownloadParams): DownloadDetail {
 }
 
 /** Returns the size of all files. */
-export function totalBytes(files: readonly { sizeBytes: number }[]): number {
+export function sumBytes(files: readonly { sizeBytes: number }[]): number {
   return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
@@ -171,7 +171,7 @@ export class DownloadProgress {
   constructor(params: DownloadParams, context: Pick<JobContext, "detail" | "progress">) {
     this.#context = context;
     this.#detail = createInitialDetail(params);
-    this.#total = totalBytes(params.files);
+    this.#total = sumBytes(params.files);
   }
 
   /** Sets how many bytes of a file an earlier attempt left. They don't count toward the speed. */
@@ -224,7 +224,7 @@ export class Transfer implements AsyncDisposable {
   readonly #log: Log;
   #waiting: PromiseWithResolvers<Answered> | undefined;
   #onProgress: (bytes: number) => void = () => {};
-  #lost: AppError | undefined;
+  #failure: AppError | undefined;
   readonly #abort = () => this.#post({ kind: "abort" });
 
   /** Starts the Worker. @param signal Aborts the current call, which then throws the reason. */
@@ -235,9 +235,9 @@ export class Transfer implements AsyncDisposable {
     this.#worker.onmessage = ({ data }: MessageEvent<TransferReport>) => this.#take(data);
     this.#worker.onerror = (event) => {
       event.preventDefault(); // otherwise it would end the process
-      this.#lose(event.message);
+      this.#fail(event.message);
     };
-    this.#worker.onmessageerror = () => this.#lose("its message couldn't be read");
+    this.#worker.onmessageerror = () => this.#fail("its message couldn't be read");
     this.#worker.postMessage(settings);
     signal.addEventListener("abort", this.#abort);
   }
@@ -281,7 +281,7 @@ export class Transfer implements AsyncDisposable {
     this.#signal.removeEventListener("abort", this.#abort);
     if (this.#waiting !== undefined) {
       this.#post({ kind: "abort" });
-      const limit = setTimeout(() => this.#lose("it didn't stop"), STOP_WITHIN_MS);
+      const limit = setTimeout(() => this.#fail("it didn't stop"), STOP_WITHIN_MS);
       await this.#waiting.promise.catch(() => {});
       clearTimeout(limit);
     }
@@ -290,7 +290,7 @@ export class Transfer implements AsyncDisposable {
 
   async #ask(order: TransferOrder): Promise<Answered> {
     this.#signal.throwIfAborted();
-    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#failure !== undefined) throw this.#failure;
     this.#waiting = Promise.withResolvers<Answered>();
     this.#post(order);
     try {
@@ -307,7 +307,7 @@ export class Transfer implements AsyncDisposable {
     if (report.kind === "failed") return this.#waiting?.reject(new AppError(report.code, report.message));
     if (report.kind === "defect") {
       this.#log("error", "Uncaught error in the Worker of a download", { error: report.error });
-      return this.#lose(report.error.split("\n", 1)[0]!);
+      return this.#fail(report.error.split("\n", 1)[0]!);
     }
     this.#waiting?.resolve(report);
   }
@@ -316,9 +316,9 @@ export class Transfer implements AsyncDisposable {
     this.#worker.postMessage(order);
   }
 
-  #lose(found: string): void {
-    this.#lost = new AppError("internal", `Can't continue the download: its Worker failed (${found})`);
-    this.#waiting?.reject(this.#lost);
+  #fail(found: string): void {
+    this.#failure = new AppError("internal", `Can't continue the download: its Worker failed (${found})`);
+    this.#waiting?.reject(this.#failure);
   }
 
   #throwUnexpected(report: Answered): never {

@@ -1,9 +1,9 @@
 /** Worker that downloads one file at a time through the guard, writes it to disk and hashes it on the way. */
 import { AppError } from "../../errors.ts";
-import { guardedGet, type GuardedResponse } from "../../http/guard/guarded_get.ts";
+import { type GuardedResponse, sendGuardedGet } from "../../http/guard/guarded_get.ts";
 import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
 import { containDefects } from "../../process/process_events.ts";
-import { fileError } from "../../storage/atomic_file.ts";
+import { toFileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type { TransferEnd, TransferOrder, TransferReport, TransferSettings, TransferTarget } from "./file_download.ts";
 
@@ -35,7 +35,7 @@ class TransferWorker {
     try {
       this.#report(await this.#answer(order));
     } catch (error) {
-      const { code, message } = error instanceof AppError ? error : fileError("Can't write the download", error);
+      const { code, message } = error instanceof AppError ? error : toFileError("Can't write the download", error);
       this.#report({ kind: "failed", code, message });
     }
   }
@@ -89,7 +89,7 @@ class TransferWorker {
     const { caCerts } = this.#settings.policy;
     let answer: GuardedResponse;
     try {
-      answer = await guardedGet(new URL(order.url), {
+      answer = await sendGuardedGet(new URL(order.url), {
         policy: this.#policy,
         headers: { accept: "*/*", "accept-encoding": "identity", ...order.headers, ...range },
         signal: this.#abort.signal,
@@ -105,13 +105,13 @@ class TransferWorker {
     using open = answer;
     if (open.status !== 200 && open.status !== 206) {
       const forwarded = FORWARDED_HEADERS.flatMap((name) => {
-        const value = open.header(name);
+        const value = open.getHeader(name);
         return value === undefined ? [] : [[name, value]];
       });
       return { kind: "answer", status: open.status, headers: Object.fromEntries(forwarded) };
     }
     const end = await this.#checkStart(part, open, order.etag) ?? await this.#receive(part, open);
-    return report(end, strongEtag(open));
+    return report(end, getStrongEtag(open));
   }
 
   /** Makes sure that the body of the response continues the part file. */
@@ -121,7 +121,7 @@ class TransferWorker {
     knownEtag: string | undefined,
   ): Promise<Ending | undefined> {
     const { sizeBytes } = part.target;
-    const coding = answer.header("content-encoding");
+    const coding = answer.getHeader("content-encoding");
     if (coding !== undefined && coding !== "identity") {
       return createEnding(
         "unusable",
@@ -135,13 +135,14 @@ class TransferWorker {
       }
       return undefined;
     }
-    const [, from, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(answer.header("content-range") ?? "") ??
-      [];
+    const [, from, total] =
+      /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(answer.getHeader("content-range") ?? "") ??
+        [];
     if (total !== undefined && total !== "*" && Number(total) !== sizeBytes) {
       return createSizeEnding(Number(total), sizeBytes);
     }
     if (Number(from) !== part.bytes) return createEnding("stale", "the response starts at another byte than requested");
-    const etag = strongEtag(answer);
+    const etag = getStrongEtag(answer);
     if (knownEtag !== undefined && etag !== undefined && etag !== knownEtag) {
       return createEnding("stale", "the file has changed on the server");
     }
@@ -228,8 +229,8 @@ async function readInto(
     : createEnding("cut", `it ended after ${received} of ${sizeBytes} bytes`);
 }
 
-function strongEtag(answer: GuardedResponse): string | undefined {
-  const etag = answer.header("etag");
+function getStrongEtag(answer: GuardedResponse): string | undefined {
+  const etag = answer.getHeader("etag");
   return etag?.startsWith('"') ? etag : undefined; // If-Range takes only strong ETags (RFC 9110, section 13.1.5)
 }
 

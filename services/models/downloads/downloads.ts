@@ -2,7 +2,7 @@
  * Starts, lists and cancels downloads of models, and lists which files of a repository each consists of. They run as
  * background jobs: see download_job.ts.
  */
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
 import {
   createInitialDetail,
@@ -10,7 +10,7 @@ import {
   type DownloadOptions,
   type DownloadParams,
   runDownload,
-  totalBytes,
+  sumBytes,
 } from "./download_job.ts";
 import {
   type DownloadSubject,
@@ -68,7 +68,7 @@ export class Downloads {
     });
     const known = this.list().flatMap(({ detail }) => detail === undefined ? [] : [toDownloadKey(detail)]);
     folder.sweep(new Set(known)).catch((error) =>
-      options.log("warn", "Can't remove parts of old downloads", { error: messageOf(error) })
+      options.log("warn", "Can't remove parts of old downloads", { error: getErrorMessage(error) })
     );
   }
 
@@ -92,7 +92,7 @@ export class Downloads {
       title: subject.file ?? subject.repo,
       params,
       key: toDownloadKey(subject),
-      progress: { done: 0, total: totalBytes(files), unit: "bytes" },
+      progress: { done: 0, total: sumBytes(files), unit: "bytes" },
       detail: createInitialDetail(params),
     });
     return toDownload(job);
@@ -172,7 +172,7 @@ const MAX_FILE_BYTES = 50e9;
 
 /** Lists the choices in a repository. Incomplete split models are skipped. */
 export function listCandidates(repo: HubRepo, format: ModelFormat): DownloadCandidate[] {
-  const files = usableFiles(repo, format);
+  const files = listUsableFiles(repo, format);
   const whole = new Map(findCompleteModels(files).map((parts) => [parts[0]!.path, parts]));
   return files.flatMap((file): DownloadCandidate[] => {
     const { path, sizeBytes, sha256 } = file;
@@ -207,7 +207,7 @@ function listDownloadFiles(repo: HubRepo, format: ModelFormat, file: string | un
 
 function listShards(repo: HubRepo, file: string | undefined): HubFile[] {
   if (file === undefined) throw new AppError("invalid_request", "The name of the GGUF file is required");
-  const byPath = new Map(usableFiles(repo, "gguf").map((found) => [found.path, found]));
+  const byPath = new Map(listUsableFiles(repo, "gguf").map((found) => [found.path, found]));
   if (!byPath.has(file)) throw new AppError("not_found", `File "${file}" doesn't exist in "${repo.repo}"`);
   return listShardPaths(file).map((path) => {
     const found = byPath.get(path);
@@ -219,7 +219,7 @@ function listShards(repo: HubRepo, file: string | undefined): HubFile[] {
 function listSnapshotFiles(repo: HubRepo): HubFile[] {
   const odd = repo.files.find(({ path }) => isMlxFile(path) && !isSafePath(path));
   if (odd !== undefined) throw createError(repo, `"${odd.path}" isn't a valid file path`);
-  const files = usableFiles(repo, "mlx");
+  const files = listUsableFiles(repo, "mlx");
   const names = new Set(files.map(({ path }) => path.toLowerCase()));
   if (names.size < files.length) throw createError(repo, "some of its file names differ only in case");
   if (!names.has("config.json")) throw createError(repo, 'it has no "config.json"');
@@ -232,9 +232,9 @@ function listSnapshotFiles(repo: HubRepo): HubFile[] {
   return [...files.filter(({ path }) => path !== "config.json"), ...files.filter(({ path }) => path === "config.json")];
 }
 
-function usableFiles(repo: HubRepo, format: ModelFormat): HubFile[] {
-  const belongs = (path: string) => format === "mlx" ? isMlxFile(path) : path.toLowerCase().endsWith(".gguf");
-  return repo.files.filter(({ path }) => belongs(path) && isSafePath(path));
+function listUsableFiles(repo: HubRepo, format: ModelFormat): HubFile[] {
+  const isPartOf = (path: string) => format === "mlx" ? isMlxFile(path) : path.toLowerCase().endsWith(".gguf");
+  return repo.files.filter(({ path }) => isPartOf(path) && isSafePath(path));
 }
 
 function isWeights(path: string): boolean {

@@ -2,7 +2,7 @@
  * Downloads and verifies one file of the hub, with retries after lost connections, timeouts and expired addresses, and
  * the messages between a download and its Worker.
  */
-import { AppError, type ErrorCode, messageOf } from "../../errors.ts";
+import { AppError, type ErrorCode, getErrorMessage } from "../../errors.ts";
 import { createHubError, type Hub, type HubFile, isTemporary, parseHubRetryAfter } from "../hub.ts";
 import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_job.ts";
@@ -11,17 +11,17 @@ import type { Transfer } from "./download_job.ts";
 export interface DownloadLimits {
   /** Longest wait for the next byte of a connection. */
   idleMs: number;
-  /** Pause after a failed attempt. It doubles up to `maxPauseMs` until bytes arrive. */
-  pauseMs: number;
-  maxPauseMs: number;
+  /** Pause after a failed attempt. It doubles up to `maxRetryDelayMs` until bytes arrive. */
+  retryDelayMs: number;
+  maxRetryDelayMs: number;
   /** A download fails after this time without a new byte. */
   stallMs: number;
 }
 
 export const DEFAULT_LIMITS: DownloadLimits = {
   idleMs: 30_000,
-  pauseMs: 1_000,
-  maxPauseMs: 30_000,
+  retryDelayMs: 1_000,
+  maxRetryDelayMs: 30_000,
   stallMs: 10 * 60_000,
 };
 
@@ -89,13 +89,13 @@ async function completePart(work: FileDownload): Promise<{ hash: string; isResum
   let isResumed = bytes > 0;
   work.onFound(bytes);
   lastByteAtMs = performance.now();
-  let pauseMs = limits.pauseMs;
+  let retryDelayMs = limits.retryDelayMs;
   let restarts = 0;
   let restart = false;
   const known: KnownEtag = {};
   let isWhole = bytes === file.sizeBytes && bytes > 0;
   while (!isWhole) {
-    const end = await attemptTransfer(work, { restart, known, bytes });
+    const end = await tryTransfer(work, { restart, known, bytes });
     const hasMore = end.isRestarted ? end.bytes > 0 : end.bytes > bytes;
     bytes = end.bytes;
     work.onReceived(bytes);
@@ -108,14 +108,14 @@ async function completePart(work: FileDownload): Promise<{ hash: string; isResum
     if ((restart || end.isRestarted) && ++restarts > MAX_RESTARTS) {
       throw createError(work, `it had to start over too often; last reason: ${end.message}`);
     }
-    if (hasMore) [pauseMs, lastByteAtMs] = [limits.pauseMs, performance.now()];
-    const waitMs = Math.max(pauseMs, end.waitMs ?? 0);
+    if (hasMore) [retryDelayMs, lastByteAtMs] = [limits.retryDelayMs, performance.now()];
+    const waitMs = Math.max(retryDelayMs, end.waitMs ?? 0);
     if (performance.now() - lastByteAtMs + waitMs > limits.stallMs) {
       const found = `nothing arrived for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
       throw new AppError("upstream_timeout", `Can't download "${file.path}" of "${work.repo}": ${found}`);
     }
     await delay(waitMs, signal);
-    pauseMs = Math.min(pauseMs * 2, limits.maxPauseMs);
+    retryDelayMs = Math.min(retryDelayMs * 2, limits.maxRetryDelayMs);
   }
   const hash = await transfer.finish();
   work.onReceived(file.sizeBytes);
@@ -135,7 +135,7 @@ interface TryEnd extends Pick<TransferEnd, "outcome" | "message" | "bytes" | "is
 }
 
 /** Requests the file from the hub, follows redirects and receives the body. */
-async function attemptTransfer(
+async function tryTransfer(
   work: FileDownload,
   { restart, known, bytes }: { restart: boolean; known: KnownEtag; bytes: number },
 ): Promise<TryEnd> {
@@ -165,7 +165,7 @@ async function attemptTransfer(
       url = resolveRedirect(work, url, headers.location);
       continue;
     }
-    const refusal = { status, header: (name: string) => headers[name] };
+    const refusal = { status, getHeader: (name: string) => headers[name] };
     const message = `"${url.host}" answered with status ${status}`;
     if (status === 416) return endWithoutBytes("stale", `${message}: it has fewer bytes than the part file`);
     if (isTemporary(status)) return endWithoutBytes("cut", message, (parseHubRetryAfter(refusal) ?? 0) * 1000);
@@ -203,7 +203,7 @@ async function removePart(work: FileDownload, found: string): Promise<void> {
   try {
     await Deno.remove(work.partPath);
   } catch (error) {
-    throw createError(work, `${found}; its part file can't be removed either: ${messageOf(error)}`);
+    throw createError(work, `${found}; its part file can't be removed either: ${getErrorMessage(error)}`);
   }
 }
 

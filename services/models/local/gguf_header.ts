@@ -108,7 +108,7 @@ export async function readGgufHeader(path: string): Promise<GgufHeader | undefin
   const { size } = await file.stat();
   const reader = new HeaderReader(file, size);
   try {
-    if (await reader.text(4) !== "GGUF") return undefined;
+    if (await reader.readText(4) !== "GGUF") return undefined;
   } catch (error) {
     if (error instanceof MalformedHeader) return undefined; // shorter than 4 bytes
     throw error;
@@ -124,20 +124,20 @@ export async function readGgufHeader(path: string): Promise<GgufHeader | undefin
 class MalformedHeader extends Error {}
 
 async function parse(reader: HeaderReader): Promise<GgufHeader> {
-  const version = await reader.uint32();
+  const version = await reader.readUint32();
   if (version !== 2 && version !== 3) throw new MalformedHeader(); // version 1 was short-lived; big-endian files read as 50331648
   const tensors = await reader.count(MAX_TENSORS);
   const keys = await reader.count(MAX_KEYS);
   const found = new Map<string, string | number>();
   for (let n = 0; n < keys; n++) {
-    const key = await reader.string(MAX_KEY_BYTES);
-    const value = await readValue(reader, await reader.uint32(), isKept(key));
+    const key = await reader.readString(MAX_KEY_BYTES);
+    const value = await readValue(reader, await reader.readUint32(), isKept(key));
     if (value !== undefined && !found.has(key)) found.set(key, value);
   }
   let parameters = 0;
   for (let n = 0; n < tensors; n++) {
     await reader.skipString();
-    const dimensions = await reader.uint32();
+    const dimensions = await reader.readUint32();
     if (dimensions > MAX_DIMENSIONS) throw new MalformedHeader();
     let elements = 1;
     for (let d = 0; d < dimensions; d++) elements *= await reader.count(Number.MAX_SAFE_INTEGER);
@@ -168,13 +168,13 @@ async function readValue(
   depth = 0,
 ): Promise<string | number | undefined> {
   if (type === Type.String) {
-    if (isKept) return await reader.string(MAX_KEPT_TEXT_BYTES);
+    if (isKept) return await reader.readString(MAX_KEPT_TEXT_BYTES);
     await reader.skipString();
     return undefined;
   }
   if (type === Type.Array) {
     if (depth === MAX_NESTING) throw new MalformedHeader();
-    const inner = await reader.uint32();
+    const inner = await reader.readUint32();
     const count = await reader.count(MAX_HEADER_BYTES);
     const size = SIZES[inner as Type];
     if (size !== undefined) await reader.skip(size * count);
@@ -184,7 +184,7 @@ async function readValue(
   }
   const size = SIZES[type as Type];
   if (size === undefined) throw new MalformedHeader();
-  if (isKept && type === Type.Uint32) return await reader.uint32();
+  if (isKept && type === Type.Uint32) return await reader.readUint32();
   if (isKept && type === Type.Uint64) return await reader.count(Number.MAX_SAFE_INTEGER);
   await reader.skip(size);
   return undefined;
@@ -214,8 +214,8 @@ class HeaderReader {
     this.#limit = Math.min(sizeBytes, MAX_HEADER_BYTES);
   }
 
-  async uint32(): Promise<number> {
-    await this.#need(4);
+  async readUint32(): Promise<number> {
+    await this.#readAhead(4);
     const value = this.#view.getUint32(this.#at, true);
     this.#at += 4;
     return value;
@@ -223,19 +223,19 @@ class HeaderReader {
 
   /** Reads a 64-bit count. */
   async count(max: number): Promise<number> {
-    await this.#need(8);
+    await this.#readAhead(8);
     const value = this.#view.getBigUint64(this.#at, true);
     this.#at += 8;
     if (value > BigInt(max)) throw new MalformedHeader();
     return Number(value);
   }
 
-  async string(maxBytes: number): Promise<string> {
-    return await this.text(await this.count(maxBytes));
+  async readString(maxBytes: number): Promise<string> {
+    return await this.readText(await this.count(maxBytes));
   }
 
-  async text(bytes: number): Promise<string> {
-    await this.#need(bytes);
+  async readText(bytes: number): Promise<string> {
+    await this.#readAhead(bytes);
     const text = new TextDecoder().decode(this.#buffer.subarray(this.#at, this.#at + bytes));
     this.#at += bytes;
     return text;
@@ -270,7 +270,7 @@ class HeaderReader {
     this.#at = this.#end = 0;
   }
 
-  async #need(bytes: number): Promise<void> {
+  async #readAhead(bytes: number): Promise<void> {
     if (this.#end - this.#at >= bytes) return;
     this.#buffer.copyWithin(0, this.#at, this.#end);
     this.#end -= this.#at;

@@ -1,6 +1,6 @@
 /** Lists the models in the models folder. Reads the files themselves, so that models copied there by hand appear, too. */
 import { join } from "node:path";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf_header.ts";
 import {
@@ -140,7 +140,7 @@ export class LocalModels {
     const key = toHeaderKey(file);
     if (!this.#headers.has(key)) {
       const head = await readGgufHeader(this.#folder.resolve(file.path)).catch((error) => {
-        this.#log("warn", "Can't read a model", { path: file.path, error: messageOf(error) });
+        this.#log("warn", "Can't read a model", { path: file.path, error: getErrorMessage(error) });
         return undefined;
       });
       this.#headers.set(key, head);

@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { AppError, messageOf } from "../../errors.ts";
-import { fileError, syncFolder } from "../../storage/atomic_file.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
+import { syncFolder, toFileError } from "../../storage/atomic_file.ts";
 
 /** Folder for incomplete downloads. No repository or file can have this name. */
 const WORK_FOLDER = ".parts";
@@ -74,7 +74,7 @@ export class ModelsFolder {
       await Deno.rename(partPath, target);
       await syncFolder(join(this.path, ...folders));
     } catch (cause) {
-      throw fileError(`Can't move the file to "${target}"`, cause);
+      throw toFileError(`Can't move the file to "${target}"`, cause);
     }
   }
 
@@ -87,7 +87,7 @@ export class ModelsFolder {
         await Deno.mkdir(folder, { mode: 0o700 });
       } catch (cause) {
         if (!(cause instanceof Deno.errors.AlreadyExists)) {
-          throw fileError(`Can't create the folder "${folder}"`, cause);
+          throw toFileError(`Can't create the folder "${folder}"`, cause);
         }
         if (!(await Deno.lstat(folder)).isDirectory) {
           throw new AppError("internal", `Can't use "${folder}": it isn't a folder`);
@@ -103,7 +103,7 @@ export async function* readDirIfExists(folder: string): AsyncGenerator<Deno.DirE
     yield* Deno.readDir(folder);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound || cause instanceof Deno.errors.NotADirectory) return;
-    throw new AppError("internal", `Can't read the folder "${folder}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read the folder "${folder}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
@@ -113,7 +113,7 @@ export async function statIfExists(path: string): Promise<Deno.FileInfo | undefi
     return await Deno.lstat(path);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Can't access "${path}"`, cause);
+    throw toFileError(`Can't access "${path}"`, cause);
   }
 }
 
@@ -122,7 +122,7 @@ export async function removeIfExists(path: string): Promise<void> {
   try {
     await Deno.remove(path, { recursive: true });
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't delete "${path}"`, cause);
+    if (!(cause instanceof Deno.errors.NotFound)) throw toFileError(`Can't delete "${path}"`, cause);
   }
 }
 
@@ -197,10 +197,10 @@ export function parseShard(path: string): Shard | undefined {
 export function listShardPaths(path: string): string[] {
   const shard = parseShard(path);
   if (shard === undefined) return [path];
-  const digits = (n: number) => String(n).padStart(5, "0");
+  const padDigits = (n: number) => String(n).padStart(5, "0");
   return Array.from(
     { length: shard.count },
-    (_, n) => `${shard.stem}-${digits(n + 1)}-of-${digits(shard.count)}.gguf`,
+    (_, n) => `${shard.stem}-${padDigits(n + 1)}-of-${padDigits(shard.count)}.gguf`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** Finds the folder of the models when the server starts. */
 import { sep } from "node:path";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { DataDir } from "../../storage/data_dir.ts";
 
 /**
@@ -18,8 +18,8 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
   if (configured === null) {
     const isLink = await Deno.lstat(own).then(({ isSymlink }) => isSymlink, () => false);
     if (!isLink) return await dataDir.ensureFolder("models");
-    return await realFolder(own).catch((cause) => {
-      throw new AppError("internal", `Can't use the link "${own}": ${messageOf(cause)}`, { cause });
+    return await resolveFolder(own).catch((cause) => {
+      throw new AppError("internal", `Can't use the link "${own}": ${getErrorMessage(cause)}`, { cause });
     });
   }
   const refuse = (found: string, cause?: unknown) =>
@@ -27,9 +27,9 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
   let path: string;
   try {
     await Deno.mkdir(configured, { recursive: true, mode: 0o700 });
-    path = await realFolder(configured);
+    path = await resolveFolder(configured);
   } catch (cause) {
-    throw refuse(messageOf(cause), cause);
+    throw refuse(getErrorMessage(cause), cause);
   }
   // Everything else in the data folder is backed up, restored and sealed anew.
   if (path === dataDir.path || (path.startsWith(dataDir.path + sep) && path !== own)) {
@@ -38,7 +38,7 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
   return path;
 }
 
-async function realFolder(path: string): Promise<string> {
+async function resolveFolder(path: string): Promise<string> {
   const real = await Deno.realPath(path);
   if (!(await Deno.stat(real)).isDirectory) throw new Error("it isn't a folder");
   return real;

@@ -10,7 +10,7 @@ import {
   findOnPath,
   freeMemory,
   isFile,
-  residentBytes,
+  measureResidentBytes,
   startWatched,
   type WatchedProcess,
 } from "../../process/supervised_process.ts";
@@ -43,7 +43,7 @@ export class LlamaServer {
   }
 
   /** Waits until the server is ready. @returns False if it isn't after `withinMs`. */
-  async untilHealthy(withinMs: number, pollMs: number, signal: AbortSignal): Promise<boolean> {
+  async waitUntilHealthy(withinMs: number, pollMs: number, signal: AbortSignal): Promise<boolean> {
     const until = performance.now() + withinMs;
     while (performance.now() < until) {
       if (await this.isHealthy(signal)) return true;
@@ -135,11 +135,11 @@ function createLlamaArguments(options: LlamaOptions): string[] {
 }
 
 /** Returns the shell command that runs a model. */
-export function llamaCommand(program: string | undefined, options: LlamaOptions): string {
-  return [program ?? PROGRAM, ...createLlamaArguments(options)].map(quoted).join(" ");
+export function createLlamaCommand(program: string | undefined, options: LlamaOptions): string {
+  return [program ?? PROGRAM, ...createLlamaArguments(options)].map(quoteArgument).join(" ");
 }
 
-function quoted(word: string): string {
+function quoteArgument(word: string): string {
   if (/^[A-Za-z0-9_./:=@%+-]+$/.test(word)) return word;
   return Deno.build.os === "windows" ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -233,7 +233,7 @@ async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
   const onAbort = () => watching.abort();
   signal.addEventListener("abort", onAbort);
   const follow = async (): Promise<RunEnd> => {
-    if (!await server.untilHealthy(times.startMs, times.startPollMs, watching.signal)) {
+    if (!await server.waitUntilHealthy(times.startMs, times.startPollMs, watching.signal)) {
       return { kind: "failed", message: `it was not ready after ${Math.round(times.startMs / 1000)} s` };
     }
     await kept.onReady(server);
@@ -264,7 +264,7 @@ async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSi
     if (memory.free < memory.total * MIN_FREE_SHARE) {
       return { kind: "failed", message: "it was stopped since the machine ran short of memory" };
     }
-    const memoryBytes = await residentBytes(server.process.pid);
+    const memoryBytes = await measureResidentBytes(server.process.pid);
     signal.throwIfAborted();
     if (memoryBytes !== knownMemory) kept.onChange({ memoryBytes });
     knownMemory = memoryBytes;

@@ -1,17 +1,17 @@
 /** Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. */
 import { basename, join } from "node:path";
 import { Mutex } from "../../async/locks.ts";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { LocalModel, LocalModels } from "../local/local_models.ts";
 import { type ModelsFolder, removeIfExists } from "../local/models_folder.ts";
 import {
+  createLlamaCommand,
   findLlamaServer,
   HOW_TO_GET,
   keepRunning,
-  llamaCommand,
   type LlamaOptions,
   type LlamaServer,
   notFound,
@@ -130,7 +130,7 @@ export class Runner {
   }
 
   /** Returns the current status. */
-  async status(): Promise<RunnerStatus> {
+  async getStatus(): Promise<RunnerStatus> {
     const program = await findLlamaServer(this.#options.programPath) ?? null;
     return {
       ...this.#status,
@@ -141,11 +141,15 @@ export class Runner {
   }
 
   /** Returns the command to run a model manually. @throws {AppError} `invalid_request`, `not_found` */
-  async commandFor(path: string): Promise<string> {
-    const model = await this.#model(path);
+  async createCommand(path: string): Promise<string> {
+    const model = await this.#getModel(path);
     const program = await findLlamaServer(this.#options.programPath);
-    const settings = settled({ path }, model);
-    return llamaCommand(program, { ...await this.#paths(model), port: USUAL_PORT, contextSize: settings.contextSize });
+    const settings = waitForStop({ path }, model);
+    return createLlamaCommand(program, {
+      ...await this.#getPaths(model),
+      port: USUAL_PORT,
+      contextSize: settings.contextSize,
+    });
   }
 
   /**
@@ -156,14 +160,14 @@ export class Runner {
   run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
     return this.#lock.run(async () => {
       if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
-      const model = await this.#model(request.path);
+      const model = await this.#getModel(request.path);
       const program = await findLlamaServer(this.#options.programPath);
       if (program === undefined) throw notFound(this.#options.programPath);
       await this.#end();
-      const settings = settled(request, model);
+      const settings = waitForStop(request, model);
       await this.#memory.save(settings);
-      this.#begin(program, settings, model, await this.#paths(model), options.activate ?? false);
-      return await this.status();
+      this.#begin(program, settings, model, await this.#getPaths(model), options.activate ?? false);
+      return await this.getStatus();
     });
   }
 
@@ -173,7 +177,7 @@ export class Runner {
       await this.#end();
       await this.#memory.clear();
       this.#set({ state: "stopped", error: undefined });
-      return await this.status();
+      return await this.getStatus();
     });
   }
 
@@ -207,7 +211,7 @@ export class Runner {
       "The model on this machine is stopped; start it under Settings, Models",
     );
     if (request === undefined) throw stopped;
-    await this.#model(request.path).catch(() => {
+    await this.#getModel(request.path).catch(() => {
       throw stopped; // gone since
     });
     await this.run(request);
@@ -250,8 +254,8 @@ export class Runner {
       () => this.#set({ state: "stopped", ...gone }),
       (error) => {
         if (abort.signal.aborted) return this.#set({ state: "stopped", ...gone });
-        this.#options.log("warn", "The model on this machine failed", { error: messageOf(error) });
-        this.#set({ state: "failed", error: messageOf(error), ...gone });
+        this.#options.log("warn", "The model on this machine failed", { error: getErrorMessage(error) });
+        this.#set({ state: "failed", error: getErrorMessage(error), ...gone });
       },
     ).finally(() => {
       const why = this.#status.error ?? "it was stopped";
@@ -278,18 +282,18 @@ export class Runner {
     await this.#run?.over;
   }
 
-  async #model(path: string): Promise<LocalModel> {
+  async #getModel(path: string): Promise<LocalModel> {
     const model = await this.#options.local.get(path);
     if (model.format === "gguf" && model.role === "model") return model;
     throw new AppError("invalid_request", `Can't run "${path}": llama.cpp runs models in GGUF format`);
   }
 
   /** Returns the paths of a model. The only projector in its folder belongs to it. */
-  async #paths(model: LocalModel): Promise<ModelPaths> {
+  async #getPaths(model: LocalModel): Promise<ModelPaths> {
     const { folder, local } = this.#options;
-    const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
+    const getFolder = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
     const beside = (await local.list()).filter(({ role, path }) =>
-      role === "mmproj" && folderOf(path) === folderOf(model.path) && folderOf(path) !== ""
+      role === "mmproj" && getFolder(path) === getFolder(model.path) && getFolder(path) !== ""
     );
     const projector = beside.length === 1 ? folder.resolve(beside[0]!.path) : undefined;
     return { modelPath: folder.resolve(model.files[0]!), projectorPath: projector };
@@ -310,7 +314,7 @@ const DEFAULT_IDLE_MINUTES = 30;
 const MEMORY_FILE = ".runner.json";
 
 /** Settles what a request leaves open. */
-function settled(request: RunRequest, model: LocalModel): RunSettings {
+function waitForStop(request: RunRequest, model: LocalModel): RunSettings {
   const { contextSize = Math.min(model.contextSize ?? DEFAULT_CONTEXT, DEFAULT_CONTEXT) } = request;
   return { ...request, path: model.path, contextSize, idleMinutes: request.idleMinutes ?? DEFAULT_IDLE_MINUTES };
 }

@@ -105,7 +105,7 @@ export class MacroBudget {
    *
    * @returns `undefined` if the field is over budget, which is then reported.
    */
-  attempt<T>(field: Omit<NotExpanded, "reason">, work: () => T): T | undefined {
+  countAttempt<T>(field: Omit<NotExpanded, "reason">, work: () => T): T | undefined {
     const before = { ...this.#used };
     try {
       return work();

@@ -121,7 +121,7 @@ export class Macros {
     if (!MAY_HAVE_MACROS.test(text)) return text;
     const { field = place.location, source, self, hasOwnVariables = false } = place;
     this.#variables.beginField();
-    const expanded = this.#budget.attempt({ field, source }, () => {
+    const expanded = this.#budget.countAttempt({ field, source }, () => {
       const run: ExpansionRun = { ...place, choices: 0, fields: self === undefined ? [] : [self], depth: 0 };
       const parsed = this.#parse(text);
       const whole = { from: 0, to: text.length, macros: parsed.macros };
@@ -137,7 +137,7 @@ export class Macros {
    * @returns False if that exceeds the budget, which is then reported.
    */
   allows(bytes: number, { field, source }: { field: string; source?: string }): boolean {
-    return this.#budget.attempt({ field, source }, () => {
+    return this.#budget.countAttempt({ field, source }, () => {
       this.#budget.takeBytes(bytes);
       return true;
     }) ?? false;
@@ -153,15 +153,15 @@ export class Macros {
     let expanded = "";
     let at = from;
     for (const macro of macros) {
-      expanded += this.#plain(parsed.text.slice(at, macro.start - 2), run, plain);
+      expanded += this.#toPlain(parsed.text.slice(at, macro.start - 2), run, plain);
       expanded += this.#evaluate(parsed, macro, run);
       at = macro.end + 2;
     }
-    return expanded + this.#plain(parsed.text.slice(at, to), run, plain);
+    return expanded + this.#toPlain(parsed.text.slice(at, to), run, plain);
   }
 
   /** Expands the inside of a macro. */
-  #inner(parsed: MacroText, range: TextRange, run: ExpansionRun, hasEscapes = false): string {
+  #expandInner(parsed: MacroText, range: TextRange, run: ExpansionRun, hasEscapes = false): string {
     if (run.depth >= this.#budget.limits.depth) throw new OverBudgetError("depth");
     run.depth++;
     const expanded = this.#expand(parsed, range, run, { isCounted: true, hasEscapes });
@@ -169,7 +169,7 @@ export class Macros {
     return expanded;
   }
 
-  #plain(text: string, { hasTags = true }: ExpansionRun, { isCounted, hasEscapes }: PlainText): string {
+  #toPlain(text: string, { hasTags = true }: ExpansionRun, { isCounted, hasEscapes }: PlainText): string {
     if (text === "") return "";
     if (isCounted) this.#budget.takeBytes(byteLength(text));
     const unescaped = hasEscapes ? text.replaceAll("\\,", ",") : text;
@@ -177,26 +177,26 @@ export class Macros {
     const { char, user } = this.#scope;
     return unescaped.replace(TAGS, (_, tag: string) => {
       this.#budget.takeSteps(1);
-      return this.#counted(tag.toLowerCase() === "user" ? user : char);
+      return this.#countOutput(tag.toLowerCase() === "user" ? user : char);
     });
   }
 
   /** Counts all text that macros insert. */
-  #counted(text: string): string {
+  #countOutput(text: string): string {
     this.#budget.takeBytes(byteLength(text));
     return text;
   }
 
   #evaluate(parsed: MacroText, call: MacroCall, run: ExpansionRun): string {
     this.#budget.takeSteps(1);
-    const value = this.#value(call, run);
-    if (value !== undefined) return this.#counted(value);
-    return this.#computed(parsed, call, run) ??
-      `{{${this.#inner(parsed, { from: call.start, to: call.end, macros: call.inner }, run)}}}`;
+    const value = this.#getValue(call, run);
+    if (value !== undefined) return this.#countOutput(value);
+    return this.#evaluateComputed(parsed, call, run) ??
+      `{{${this.#expandInner(parsed, { from: call.start, to: call.end, macros: call.inner }, run)}}}`;
   }
 
   /** Expands macros that stand for one value and ignore their arguments. */
-  #value({ name }: MacroCall, run: ExpansionRun): string | undefined {
+  #getValue({ name }: MacroCall, run: ExpansionRun): string | undefined {
     const { char, user, group, chat } = this.#scope;
     switch (name) {
       case "//":
@@ -234,32 +234,32 @@ export class Macros {
     return undefined;
   }
 
-  #computed(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
+  #evaluateComputed(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
     switch (call.name) {
       case "reverse":
-        return [...this.#counted(this.#inner(parsed, getRest(call), run))].reverse().join("");
+        return [...this.#countOutput(this.#expandInner(parsed, getRest(call), run))].reverse().join("");
       case "random":
       case "pick":
-        return this.#choice(parsed, call, run);
+        return this.#chooseOption(parsed, call, run);
       case "roll":
         return this.#roll(parsed, call, run);
     }
-    return this.#field(call, run) ?? this.#variable(parsed, call, run) ?? this.#time(call, run);
+    return this.#getField(call, run) ?? this.#evaluateVariable(parsed, call, run) ?? this.#formatTime(call, run);
   }
 
-  #time({ name }: MacroCall, run: ExpansionRun): string | undefined {
+  #formatTime({ name }: MacroCall, run: ExpansionRun): string | undefined {
     const text = formatTimeMacro(name, run.clock ?? this.#scope.clock);
     if (text === undefined) return undefined;
     this.#budget.takeSteps(COSTLY_STEPS - 1);
-    return this.#counted(text);
+    return this.#countOutput(text);
   }
 
-  #field(call: MacroCall, run: ExpansionRun): string | undefined {
+  #getField(call: MacroCall, run: ExpansionRun): string | undefined {
     const field = getOwn(FIELD_NAMES, call.name) ?? call.name as MacroField;
     const { fields } = this.#scope;
     if (call.rest < call.end || !Object.hasOwn(fields, field)) return undefined;
     const known = run.expanded?.[field];
-    if (known !== undefined) return this.#counted(known);
+    if (known !== undefined) return this.#countOutput(known);
     if (run.fields.includes(field)) return "";
     if (!this.#parsed.has(field)) this.#parsed.set(field, parseMacros(fields[field] ?? "", this.#budget.limits.steps));
     const parsed = this.#parsed.get(field);
@@ -272,32 +272,32 @@ export class Macros {
       choices: 0,
       fields: [...run.fields, field],
     };
-    return this.#inner(parsed, { from: 0, to: parsed.text.length, macros: parsed.macros }, inner);
+    return this.#expandInner(parsed, { from: 0, to: parsed.text.length, macros: parsed.macros }, inner);
   }
 
-  #choice(parsed: MacroText, call: MacroCall, run: ExpansionRun): string {
+  #chooseOption(parsed: MacroText, call: MacroCall, run: ExpansionRun): string {
     const count = this.#countValues(parsed, call);
-    const chosen = Math.floor(this.#chance(parsed, call, run) * count);
-    return this.#inner(parsed, getValue(parsed, call, chosen), run, !call.isDoubled);
+    const chosen = Math.floor(this.#rollChance(parsed, call, run) * count);
+    return this.#expandInner(parsed, getValue(parsed, call, chosen), run, !call.isDoubled);
   }
 
   /** Rolls dice: `6`, `d6`, `2d6+1`. */
   #roll(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
-    const asked = this.#inner(parsed, getRest(call), run).trim();
+    const asked = this.#expandInner(parsed, getRest(call), run).trim();
     if (asked.length > MAX_NUMBER_CHARS) return undefined;
     const match = /^(?:(\d{0,3})d)?(\d{1,9})\s*([+-]\s*\d{1,9})?$/i.exec(asked);
     if (match === null) return undefined;
     const [, dice, sides, plus] = match;
     let sum = Number(plus?.replace(/\s/g, "") ?? 0);
     for (let n = Number(dice || 1); n > 0; n--) {
-      sum += 1 + Math.floor(this.#chance(parsed, call, run) * Number(sides));
+      sum += 1 + Math.floor(this.#rollChance(parsed, call, run) * Number(sides));
     }
-    return this.#counted(String(sum));
+    return this.#countOutput(String(sum));
   }
 
-  #chance({ text }: MacroText, { start, end }: MacroCall, run: ExpansionRun): number {
+  #rollChance({ text }: MacroText, { start, end }: MacroCall, run: ExpansionRun): number {
     this.#budget.takeSteps(COSTLY_STEPS - 1);
-    const body = this.#counted(text.slice(start, end)); // it's hashed
+    const body = this.#countOutput(text.slice(start, end)); // it's hashed
     return (run.random ?? this.#scope.random)(run.location, `${run.choices++}\n${body}`);
   }
 
@@ -307,25 +307,25 @@ export class Macros {
     return count;
   }
 
-  #variable(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
+  #evaluateVariable(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
     const match = /^(get|set|add|inc|dec)(global)?var$/.exec(call.name);
     if (match === null || !call.isDoubled) return undefined;
     const count = this.#countValues(parsed, call);
-    const part = (n: number) => n < count ? this.#inner(parsed, getValue(parsed, call, n), run) : "";
-    const name = `${match[2] ?? ""} ${part(0).trim()}`;
-    const value = part(1);
+    const takePart = (n: number) => n < count ? this.#expandInner(parsed, getValue(parsed, call, n), run) : "";
+    const name = `${match[2] ?? ""} ${takePart(0).trim()}`;
+    const value = takePart(1);
     const known = this.#variables.get(name);
     switch (match[1]) {
       case "get":
-        return this.#counted(known);
+        return this.#countOutput(known);
       case "set":
         this.#variables.set(name, value);
         return "";
       case "add":
-        this.#variables.set(name, this.#counted(addValues(known, value)));
+        this.#variables.set(name, this.#countOutput(addValues(known, value)));
         return "";
       default: {
-        const next = this.#counted(addValues(known || "0", match[1] === "inc" ? "1" : "-1"));
+        const next = this.#countOutput(addValues(known || "0", match[1] === "inc" ? "1" : "-1"));
         this.#variables.set(name, next);
         return next;
       }

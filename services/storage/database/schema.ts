@@ -2,8 +2,8 @@
 
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { AppError, messageOf } from "../../errors.ts";
-import { fileError, syncFolder, TEMPORARY_ENDING } from "../atomic_file.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
+import { syncFolder, TEMPORARY_ENDING, toFileError } from "../atomic_file.ts";
 import type { Migration } from "./migrations.ts";
 import { copyDatabase, isDamaged, isFull, isLocked, isReadOnly } from "./sqlite.ts";
 
@@ -37,15 +37,15 @@ export interface SchemaUpgrade {
 export async function upgradeSchema(path: string, migrations: Migration[]): Promise<SchemaUpgrade | undefined> {
   await settleFile(path);
   const newest = migrations.at(-1)?.version ?? 0;
-  const current = await refusing(path, () => readVersion(path));
+  const current = await createSchemaError(path, () => readVersion(path));
   if (current > newest) {
-    throw cannotOpen(
+    throw createOpenError(
       path,
       `it has schema ${current} and this program knows schemas up to ${newest}; start the newer program again`,
     );
   }
   if (current === newest) return undefined;
-  await refusing(path, async () => {
+  await createSchemaError(path, async () => {
     using connection = connectForUpgrade(path);
     if (current > 0) await copyBefore(path, current, connection);
     upgrade(connection, migrations.filter((migration) => migration.version > current), current);
@@ -56,10 +56,10 @@ export async function upgradeSchema(path: string, migrations: Migration[]): Prom
 /** Creates the file with its final mode before SQLite opens it: SQLite's own files inherit that mode. */
 async function settleFile(path: string): Promise<void> {
   try {
-    const size = await sizeOf(path);
-    if (!size && await sizeOf(`${path}-wal`)) {
+    const size = await measureFile(path);
+    if (!size && await measureFile(`${path}-wal`)) {
       // SQLite would discard the log as a leftover, and the latest writes with it.
-      throw cannotOpen(path, `the file is ${size === 0 ? "empty" : "missing"} but its log "${path}-wal" is not`);
+      throw createOpenError(path, `the file is ${size === 0 ? "empty" : "missing"} but its log "${path}-wal" is not`);
     }
     if (size === undefined) {
       const file = await Deno.open(path, { write: true, createNew: true, mode: FILE_MODE });
@@ -69,12 +69,12 @@ async function settleFile(path: string): Promise<void> {
     }
     if (Deno.build.os === "windows") return;
     for (const name of [path, `${path}-wal`, `${path}-shm`]) {
-      if (await sizeOf(name) !== undefined && ((await Deno.stat(name)).mode ?? FILE_MODE) % 0o1000 !== FILE_MODE) {
+      if (await measureFile(name) !== undefined && ((await Deno.stat(name)).mode ?? FILE_MODE) % 0o1000 !== FILE_MODE) {
         await Deno.chmod(name, FILE_MODE);
       }
     }
   } catch (cause) {
-    throw fileError(`Can't open the database "${path}"`, cause);
+    throw toFileError(`Can't open the database "${path}"`, cause);
   }
 }
 
@@ -86,7 +86,7 @@ async function readVersion(path: string): Promise<number> {
   try {
     return readVersionOver(path, { readOnly: true });
   } catch (error) {
-    if (!isReadOnly(error) || await sizeOf(`${path}-journal`) === undefined) throw error;
+    if (!isReadOnly(error) || await measureFile(`${path}-journal`) === undefined) throw error;
     return readVersionOver(path, { readOnly: false });
   }
 }
@@ -97,7 +97,7 @@ function readVersionOver(path: string, options: { readOnly: boolean }): number {
   const version = Number(connection.prepare("PRAGMA user_version").get()?.user_version);
   const { tables } = connection.prepare("SELECT count(*) AS tables FROM sqlite_schema").get() ?? {};
   if (version === 0 && tables !== 0) {
-    throw cannotOpen(path, "it is a database of another program");
+    throw createOpenError(path, "it is a database of another program");
   }
   return version;
 }
@@ -108,7 +108,10 @@ function connectForUpgrade(path: string): DatabaseSync {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA temp_store = MEMORY`);
     const mode = connection.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode;
     if (mode !== "wal") {
-      throw cannotOpen(path, "its file system cannot keep a write-ahead log; put the data directory on a local disk");
+      throw createOpenError(
+        path,
+        "its file system cannot keep a write-ahead log; put the data directory on a local disk",
+      );
     }
     connection.exec("PRAGMA synchronous = FULL");
     return connection;
@@ -139,7 +142,7 @@ async function copyBefore(path: string, version: number, connection: DatabaseSyn
   } catch (cause) {
     await Deno.remove(temporary).catch(() => {});
     if (isFull(cause) || isDamaged(cause)) throw cause;
-    throw fileError(`Can't copy the database "${path}" to "${basename(copy)}" before its upgrade`, cause);
+    throw toFileError(`Can't copy the database "${path}" to "${basename(copy)}" before its upgrade`, cause);
   }
 }
 
@@ -163,7 +166,7 @@ function upgrade(connection: DatabaseSync, pending: Migration[], from: number): 
 }
 
 /** Converts SQLite's errors to refusals. */
-async function refusing<T>(path: string, work: () => T | Promise<T>): Promise<T> {
+async function createSchemaError<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -174,18 +177,18 @@ async function refusing<T>(path: string, work: () => T | Promise<T>): Promise<T>
     if (isLocked(cause)) {
       throw new AppError("conflict", `Can't open the database "${path}": another program has it locked`, { cause });
     }
-    const text = messageOf(cause);
+    const text = getErrorMessage(cause);
     if (isDamaged(cause)) {
-      throw cannotOpen(path, `the file is damaged (${text}); it was left as it is, restore a backup`, cause);
+      throw createOpenError(path, `the file is damaged (${text}); it was left as it is, restore a backup`, cause);
     }
     if (isReadOnly(cause) || CANNOT_OPEN.test(text)) {
-      throw cannotOpen(path, `the file or its folder cannot be written to (${text})`, cause);
+      throw createOpenError(path, `the file or its folder cannot be written to (${text})`, cause);
     }
-    throw cannotOpen(path, text, cause);
+    throw createOpenError(path, text, cause);
   }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
+async function measureFile(path: string): Promise<number | undefined> {
   try {
     return (await Deno.stat(path)).size;
   } catch (error) {
@@ -194,6 +197,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-function cannotOpen(path: string, found: string, cause?: unknown): AppError {
+function createOpenError(path: string, found: string, cause?: unknown): AppError {
   return new AppError("internal", `Can't open the database "${path}": ${found}`, { cause });
 }

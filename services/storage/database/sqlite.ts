@@ -1,7 +1,7 @@
 /** SQLite: its result codes, and consistent copies of a database during writes. */
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import { backup, DatabaseSync } from "node:sqlite";
-import { fileError } from "../atomic_file.ts";
+import { toFileError } from "../atomic_file.ts";
 
 /** Primary result codes. @see https://www.sqlite.org/rescode.html */
 const SQLITE_BUSY = 5;
@@ -80,14 +80,14 @@ export function writeError(failure: WriteFailure): AppError {
 
 /** Converts a failed read to an `internal` error that names the file. */
 export function readError(path: string, thrown: unknown): AppError {
-  const found = isDamaged(thrown) ? `the file is damaged (${messageOf(thrown)})` : messageOf(thrown);
+  const found = isDamaged(thrown) ? `the file is damaged (${getErrorMessage(thrown)})` : getErrorMessage(thrown);
   return new AppError("internal", `Can't read the database "${path}": ${found}`, { cause: thrown });
 }
 
 function hasPrimaryCode(thrown: unknown, code: number, message: RegExp): boolean {
   const resultCode = getResultCode(thrown);
   // Some failures to open a file have no code, only a message.
-  return resultCode === undefined ? message.test(messageOf(thrown)) : (resultCode & 0xff) === code;
+  return resultCode === undefined ? message.test(getErrorMessage(thrown)) : (resultCode & 0xff) === code;
 }
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -110,7 +110,7 @@ export async function snapshotDatabase(from: string, to: string): Promise<void> 
     if (isFull(cause)) {
       throw new AppError("storage_full", `Can't copy the database "${from}": the disk is full`, { cause });
     }
-    throw fileError(`Can't copy the database "${from}"`, cause);
+    throw toFileError(`Can't copy the database "${from}"`, cause);
   }
   checkDatabase(to);
 }
@@ -143,7 +143,7 @@ export function checkDatabase(path: string): number {
     found = database.prepare("PRAGMA integrity_check(1)").get()?.integrity_check;
     version = database.prepare("PRAGMA user_version").get()?.user_version;
   } catch (cause) {
-    found = messageOf(cause);
+    found = getErrorMessage(cause);
   }
   if (found === "ok") return Number(version);
   throw new AppError("internal", `The database "${path}" is damaged: ${found}`);

@@ -3,7 +3,7 @@
  * resolves each with its outcome; the writer Worker runs the statements of a group.
  */
 import { LRUCache } from "lru-cache";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import { getResultCode, writeError, type WriteFailure } from "./sqlite.ts";
 import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -104,7 +104,7 @@ export function openWriter(options: WriterOptions): Writer {
     underWay = gathered;
     gathered = [];
     worker ??= startWorker();
-    const moved = underWay.filter(({ isMoved }) => isMoved).flatMap(({ statements }) => buffersOf(statements));
+    const moved = underWay.filter(({ isMoved }) => isMoved).flatMap(({ statements }) => listBuffers(statements));
     const units = underWay.map((unit) => unit.statements);
     post(worker, { kind: "group", units, isLarge: moved.length > 0 }, [...new Set(moved)]);
   }
@@ -130,7 +130,7 @@ export function openWriter(options: WriterOptions): Writer {
         return Promise.reject(new AppError("internal", "Can't write to the database: it is closed"));
       }
       return new Promise((resolve, reject) => {
-        const own = statements.map(ownStatement); // errors reject the promise
+        const own = statements.map(copyStatement); // errors reject the promise
         gathered.push({ statements: own, isMoved, resolve, reject });
         if (isScheduled || underWay.length > 0) return;
         isScheduled = true;
@@ -148,18 +148,18 @@ function post(worker: Worker, message: WriterRequest, moved: ArrayBuffer[] = [])
   worker.postMessage(message, moved);
 }
 
-function buffersOf(statements: Statement[]): ArrayBuffer[] {
+function listBuffers(statements: Statement[]): ArrayBuffer[] {
   return statements.flatMap(({ params = [] }) =>
     params.flatMap((value) => value instanceof Uint8Array && value.buffer instanceof ArrayBuffer ? [value.buffer] : [])
   );
 }
 
 /** Copies what the caller could still change, and refuses values that SQLite would alter. */
-function ownStatement({ sql, params, expectChanges }: Statement): Statement {
-  return { sql, params: params?.map((value, index) => ownValue(value, index, sql)), expectChanges };
+function copyStatement({ sql, params, expectChanges }: Statement): Statement {
+  return { sql, params: params?.map((value, index) => copyValue(value, index, sql)), expectChanges };
 }
 
-function ownValue(value: SqlValue, index: number, sql: string): SqlValue {
+function copyValue(value: SqlValue, index: number, sql: string): SqlValue {
   if (value instanceof Uint8Array) {
     // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
     return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
@@ -167,13 +167,13 @@ function ownValue(value: SqlValue, index: number, sql: string): SqlValue {
   if (typeof value === "string") {
     // node:sqlite truncates texts at the first NUL and replaces unpaired surrogates.
     if (!value.includes("\0") && value.isWellFormed()) return value;
-    throw refused(index, sql, "a text with NUL or half a surrogate pair");
+    throw createRefusal(index, sql, "a text with NUL or half a surrogate pair");
   }
   if (value === null || typeof value === "bigint" || Number.isFinite(value)) return value;
-  throw refused(index, sql, typeof value === "number" ? String(value) : typeof value);
+  throw createRefusal(index, sql, typeof value === "number" ? String(value) : typeof value);
 }
 
-function refused(index: number, sql: string, found: string): AppError {
+function createRefusal(index: number, sql: string, found: string): AppError {
   return new AppError("internal", `Can't write to the database: value ${index + 1} of "${sql}" is ${found}`);
 }
 
@@ -210,7 +210,7 @@ export function commitGroup(connection: DatabaseSync, cache: StatementCache, uni
   try {
     cache.prepare("BEGIN IMMEDIATE").run();
   } catch (error) {
-    return units.map(() => ({ failure: failureOf(error) }));
+    return units.map(() => ({ failure: toFailure(error) }));
   }
   try {
     const alone = units.length === 1;
@@ -221,7 +221,7 @@ export function commitGroup(connection: DatabaseSync, cache: StatementCache, uni
     return outcomes;
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
-    if (units.length === 1) return [{ failure: failureOf(error) }];
+    if (units.length === 1) return [{ failure: toFailure(error) }];
     return units.flatMap((unit) => commitGroup(connection, cache, [unit]));
   }
 }
@@ -238,7 +238,7 @@ function runNested(connection: DatabaseSync, cache: StatementCache, unit: Statem
     // "Response To Errors Within A Transaction".
     if (!connection.isTransaction) throw error;
     connection.exec("ROLLBACK TO unit; RELEASE unit");
-    return { failure: failureOf(error) };
+    return { failure: toFailure(error) };
   }
 }
 
@@ -259,11 +259,11 @@ class UnmetExpectation extends Error {
   }
 }
 
-function failureOf(error: unknown): WriteFailure {
+function toFailure(error: unknown): WriteFailure {
   if (error instanceof UnmetExpectation) {
     return { message: error.message, expectation: { expected: error.expected, changed: error.changed } };
   }
-  return { message: messageOf(error), resultCode: getResultCode(error) };
+  return { message: getErrorMessage(error), resultCode: getResultCode(error) };
 }
 
 /** Limit per connection. The program has fewer statements; the limit bounds SQL text that is built at run time. */

@@ -1,7 +1,7 @@
 /** The Worker with the only writing connection. `writer.ts` is its other side and has what runs the statements. */
 
 import { DatabaseSync } from "node:sqlite";
-import { messageOf } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import { getResultCode } from "./sqlite.ts";
 import { commitGroup, createStatementCache, type Statement, type StatementCache, type UnitOutcome } from "./writer.ts";
 
@@ -77,7 +77,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
           const { database, cache } = openConnection();
           outcomes = commitGroup(database, cache, data.units);
         } catch (error) {
-          const failure = { message: messageOf(error), resultCode: getResultCode(error) };
+          const failure = { message: getErrorMessage(error), resultCode: getResultCode(error) };
           outcomes = data.units.map(() => ({ failure }));
         }
         answer({ kind: "group", outcomes });

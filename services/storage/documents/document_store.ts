@@ -1,13 +1,13 @@
 /** Named documents, sealed in the table `document`: a short head for lists, and a body that is opened on request. */
 import { LRUCache } from "lru-cache";
-import { uuidV7 } from "../../crypto/random.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
-import { joinSealed, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { createPartAad, createTrashRow, joinSealed, measureHead, openBody, openHead } from "./sealed_document.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
@@ -37,10 +37,10 @@ export interface DocumentStoreOptions<Head> {
   sealer: PurposeSealer;
   events: EventHub;
   log: Log;
-  trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
+  trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; publishChange(): void };
   now(): number;
   /** Returns the title for the trash. */
-  titleOf(head: Head): string;
+  getTitle(head: Head): string;
 }
 
 interface Row {
@@ -80,14 +80,14 @@ export class DocumentStore<Head, Body> {
 
   /** Lists all documents, newest first; one that can't be opened has no head. */
   list(): ListedDocument<Head>[] {
-    return [...this.#heads().values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
+    return [...this.#listHeads().values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
   }
 
   /**
    * Finds a whole document. The body is shared: don't modify it. @throws {AppError} `internal` if it can't be opened.
    */
   async find(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
-    const listed = this.#heads().get(id);
+    const listed = this.#listHeads().get(id);
     if (listed === undefined) return undefined;
     const { version, head } = listed;
     const cached = this.#bodies.get(id);
@@ -116,10 +116,10 @@ export class DocumentStore<Head, Body> {
     expectedVersion?: ExpectedVersion,
   ): Promise<OpenedDocument<Head, Body> & { isNew: boolean }> {
     return this.#locks.run(id.toLowerCase(), async () => {
-      const before = this.#heads().get(id);
+      const before = this.#listHeads().get(id);
       assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(id);
-      const { head, body } = make(await this.#readable(id));
+      const { head, body } = make(await this.#findReadable(id));
       const updatedAtMs = this.#options.now();
       const listed = {
         id,
@@ -129,7 +129,7 @@ export class DocumentStore<Head, Body> {
         createdAtMs: before?.createdAtMs ?? updatedAtMs,
       };
       await this.#options.db.write([await this.#save(listed, body, before)]);
-      this.#heads().set(id, listed);
+      this.#listHeads().set(id, listed);
       this.#publish(id, listed.version);
       return { ...listed, body, isNew: before === undefined };
     });
@@ -138,13 +138,13 @@ export class DocumentStore<Head, Body> {
   /** Moves a document to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#locks.run(id.toLowerCase(), async () => {
-      const { db, kind, noun, trash, titleOf } = this.#options;
-      const before = this.#heads().get(id);
+      const { db, kind, noun, trash, getTitle } = this.#options;
+      const before = this.#listHeads().get(id);
       if (before === undefined) throw new AppError("not_found", `There is no ${noun} "${id}"`);
       assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
-      const record: TrashRecord = { id, entry: uuidV7() };
-      const removed = removedRow({ kind, id }, record.entry);
-      const title = before.head === undefined ? id : titleOf(before.head);
+      const record: TrashRecord = { id, entry: createUuidV7() };
+      const removed = createTrashRow({ kind, id }, record.entry);
+      const title = before.head === undefined ? id : getTitle(before.head);
       await db.write([
         {
           sql: "UPDATE document SET kind = ?, id = ? WHERE kind = ? AND id = ?",
@@ -153,10 +153,10 @@ export class DocumentStore<Head, Body> {
         },
         trash.put(kind, title, record, record.entry),
       ]);
-      this.#heads().delete(id);
+      this.#listHeads().delete(id);
       this.#bodies.delete(id);
       this.#publish(id);
-      trash.changed();
+      trash.publishChange();
     });
   }
 
@@ -164,9 +164,9 @@ export class DocumentStore<Head, Body> {
   delete(id: string): Promise<void> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind } = this.#options;
-      if (!this.#heads().has(id)) return;
+      if (!this.#listHeads().has(id)) return;
       await db.write([{ sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [kind, id] }]);
-      this.#heads().delete(id);
+      this.#listHeads().delete(id);
       this.#bodies.delete(id);
       this.#publish(id);
     });
@@ -177,9 +177,9 @@ export class DocumentStore<Head, Body> {
     const { id, entry } = value as TrashRecord;
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun } = this.#options;
-      if (this.#heads().has(id)) throw new AppError("conflict", `A ${noun} "${id}" exists already`);
+      if (this.#listHeads().has(id)) throw new AppError("conflict", `A ${noun} "${id}" exists already`);
       this.#refuseOtherCase(id);
-      const removed = removedRow({ kind, id }, entry);
+      const removed = createTrashRow({ kind, id }, entry);
       await db.write([
         {
           sql: "UPDATE document SET kind = ?, id = ? WHERE kind = ? AND id = ?",
@@ -189,46 +189,46 @@ export class DocumentStore<Head, Body> {
         takeOut,
       ]);
       this.#known = undefined;
-      this.#publish(id, this.#heads().get(id)?.version);
+      this.#publish(id, this.#listHeads().get(id)?.version);
     });
   }
 
   /** Deletes a trashed document for good. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
-    const removed = removedRow({ kind: this.#options.kind, id }, entry);
+    const removed = createTrashRow({ kind: this.#options.kind, id }, entry);
     await this.#options.db.write([
       { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [removed.kind, removed.id] },
       takeOut,
     ]);
   }
 
-  #heads(): Map<string, ListedDocument<Head>> {
+  #listHeads(): Map<string, ListedDocument<Head>> {
     return this.#known ??= new Map(
       this.#options.db.all<Row>(
         `SELECT id, version, created_at, updated_at, coalesce(substr(sealed, 1, ${HEAD_BYTES}), x'') AS sealed
          FROM document WHERE kind = ?`,
         this.#options.kind,
-      ).map((row) => [row.id, this.#listed(row)]),
+      ).map((row) => [row.id, this.#openHead(row)]),
     );
   }
 
-  #listed(row: Row): ListedDocument<Head> {
+  #openHead(row: Row): ListedDocument<Head> {
     const { id, version } = row;
     const frame = { id, version, createdAtMs: row.created_at, updatedAtMs: row.updated_at };
     try {
-      const begin = wholeHeadBytes(row.sealed) > HEAD_BYTES ? this.#sealed(id) : row.sealed;
-      const head = this.#options.sealer.openNow(this.#aad(id, "head", version), openHead(begin));
+      const begin = measureHead(row.sealed) > HEAD_BYTES ? this.#readSealed(id) : row.sealed;
+      const head = this.#options.sealer.openNow(this.#createAad(id, "head", version), openHead(begin));
       return { ...frame, head: JSON.parse(decoder.decode(head)) };
     } catch (error) {
       const { log, noun } = this.#options;
-      log("error", `Can't read a stored ${noun}`, { id, error: messageOf(error) });
+      log("error", `Can't read a stored ${noun}`, { id, error: getErrorMessage(error) });
       return { ...frame, head: undefined };
     }
   }
 
   /** An unreadable document can be replaced. */
-  async #readable(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
+  async #findReadable(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     try {
       return await this.find(id);
     } catch (error) {
@@ -245,27 +245,27 @@ export class DocumentStore<Head, Body> {
       id,
     );
     if (row === undefined) return undefined;
-    const { head, ...frame } = this.#listed(row);
-    if (head === undefined) throw this.#unreadable(id);
+    const { head, ...frame } = this.#openHead(row);
+    if (head === undefined) throw this.#createUnreadableError(id);
     try {
-      const opened = await this.#options.sealer.open(this.#aad(id, "body", row.version), openBody(row.sealed));
+      const opened = await this.#options.sealer.open(this.#createAad(id, "body", row.version), openBody(row.sealed));
       const body: Body = JSON.parse(decoder.decode(opened));
-      if (this.#heads().get(id)?.version === row.version) {
+      if (this.#listHeads().get(id)?.version === row.version) {
         this.#bodies.set(id, { version: row.version, body, bytes: opened.length });
       }
       return { ...frame, head, body };
     } catch (cause) {
-      throw this.#unreadable(id, cause);
+      throw this.#createUnreadableError(id, cause);
     }
   }
 
-  #sealed(id: string): Uint8Array {
+  #readSealed(id: string): Uint8Array {
     const row = this.#options.db.get<{ sealed: Uint8Array }>(
       "SELECT sealed FROM document WHERE kind = ? AND id = ?",
       this.#options.kind,
       id,
     );
-    if (row === undefined) throw this.#unreadable(id);
+    if (row === undefined) throw this.#createUnreadableError(id);
     return row.sealed;
   }
 
@@ -277,8 +277,8 @@ export class DocumentStore<Head, Body> {
     const { kind, sealer } = this.#options;
     const text = JSON.stringify(body);
     const sealed = joinSealed(
-      sealer.sealNow(this.#aad(id, "head", version), JSON.stringify(head)),
-      await sealer.seal(this.#aad(id, "body", version), text),
+      sealer.sealNow(this.#createAad(id, "head", version), JSON.stringify(head)),
+      await sealer.seal(this.#createAad(id, "body", version), text),
     );
     // Parse it again: JSON drops parts of the object in memory.
     this.#bodies.set(id, { version, body: JSON.parse(text), bytes: text.length });
@@ -296,7 +296,7 @@ export class DocumentStore<Head, Body> {
   }
 
   #refuseOtherCase(id: string): void {
-    for (const other of this.#heads().keys()) {
+    for (const other of this.#listHeads().keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
         throw new AppError("conflict", `The id "${id}" differs from "${other}" only by case`);
       }
@@ -307,11 +307,11 @@ export class DocumentStore<Head, Body> {
     this.#options.events.publish({ kind: this.#options.kind, id, ...(revision !== undefined && { revision }) });
   }
 
-  #unreadable(id: string, cause?: unknown): AppError {
+  #createUnreadableError(id: string, cause?: unknown): AppError {
     return new AppError("internal", `Can't read the ${this.#options.noun} "${id}"`, { cause });
   }
 
-  #aad(id: string, field: "head" | "body", version: number): Aad {
-    return partAad({ kind: this.#options.kind, id }, field, version);
+  #createAad(id: string, field: "head" | "body", version: number): Aad {
+    return createPartAad({ kind: this.#options.kind, id }, field, version);
   }
 }

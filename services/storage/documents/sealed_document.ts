@@ -25,12 +25,12 @@ const REMOVED = "removed ";
  * Returns the row of a document in the trash. @param entry Id of the trash item: the same id can be removed more than
  * once.
  */
-export function removedRow({ kind, id }: SealedDocumentRow, entry: string): SealedDocumentRow {
+export function createTrashRow({ kind, id }: SealedDocumentRow, entry: string): SealedDocumentRow {
   return { kind: REMOVED + kind, id: `${id}/${entry}` };
 }
 
 /** Returns the additional authenticated data of a part. A row in the trash keeps the one it was sealed with. */
-export function partAad({ kind, id }: SealedDocumentRow, field: "head" | "body", version: number): Aad {
+export function createPartAad({ kind, id }: SealedDocumentRow, field: "head" | "body", version: number): Aad {
   const isRemoved = kind.startsWith(REMOVED);
   const name = isRemoved ? `${kind.slice(REMOVED.length)}/${id.split("/")[0]}` : `${kind}/${id}`;
   return { table: "document", id: name, field, version };
@@ -46,21 +46,21 @@ export function joinSealed(head: Uint8Array, body: Uint8Array): Uint8Array<Array
 }
 
 /** Returns how many bytes are needed to open the head; infinite if the data isn't a sealed document. */
-export function wholeHeadBytes(begin: Uint8Array): number {
-  return begin.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + headLength(begin);
+export function measureHead(begin: Uint8Array): number {
+  return begin.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + readHeadLength(begin);
 }
 
 /** Returns the sealed head. @param begin The whole value, or its first bytes. */
 export function openHead(begin: Uint8Array): Uint8Array {
-  return begin.subarray(LENGTH_BYTES, LENGTH_BYTES + headLength(begin));
+  return begin.subarray(LENGTH_BYTES, LENGTH_BYTES + readHeadLength(begin));
 }
 
 /** Returns the sealed body. */
 export function openBody(whole: Uint8Array): Uint8Array {
-  return whole.subarray(Math.min(whole.length, LENGTH_BYTES + headLength(whole)));
+  return whole.subarray(Math.min(whole.length, LENGTH_BYTES + readHeadLength(whole)));
 }
 
-function headLength(begin: Uint8Array): number {
+function readHeadLength(begin: Uint8Array): number {
   return begin.length < LENGTH_BYTES ? 0 : new DataView(begin.buffer, begin.byteOffset).getUint32(0);
 }
 

@@ -1,8 +1,8 @@
 /** Profiles of the owner's servers: sealed documents of one kind, cached in memory, one of them active. */
 import { Mutex } from "../../async/locks.ts";
-import { uuidV7 } from "../../crypto/random.ts";
+import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
@@ -105,7 +105,7 @@ export class SealedProfiles<Content extends object> {
   }
 
   /** Returns the content of a profile. @throws {AppError} `not_found`; `conflict` if it can't be read. */
-  content(id: string): Content {
+  getContent(id: string): Content {
     const { content } = this.get(id);
     if (content !== undefined) return content;
     const { what } = this.#options;
@@ -125,7 +125,7 @@ export class SealedProfiles<Content extends object> {
     write: ProfileWrite = {},
   ): Promise<{ record: ProfileRecord<Content>; isNew: boolean }> {
     return this.#lock.run(async () => {
-      const known = id ?? uuidV7();
+      const known = id ?? createUuidV7();
       const before = this.#records.get(known);
       assertExpected(`${this.#options.what} "${known}"`, write.expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(known);
@@ -170,10 +170,10 @@ export class SealedProfiles<Content extends object> {
   /** Activates a profile of a kind that has an active one. @throws {AppError} `not_found`; `conflict` if it can't be read. */
   activate(id: string): Promise<ProfileRecord<Content>> {
     return this.#lock.run(async () => {
-      this.content(id);
+      this.getContent(id);
       const previous = this.#activeId;
       if (previous !== id) {
-        await this.#options.db.write([this.setting(this.#options.activeKey!, id)]);
+        await this.#options.db.write([this.createSetting(this.#options.activeKey!, id)]);
         this.#activeId = id;
         if (previous !== undefined) this.#publish(previous);
         this.#publish(id);
@@ -183,8 +183,8 @@ export class SealedProfiles<Content extends object> {
   }
 
   /** Returns the statement that stores a setting with the profiles. */
-  setting(key: string, value: string): Statement {
-    const sealed = this.#options.sealer.sealNow(settingAad(key), value);
+  createSetting(key: string, value: string): Statement {
+    const sealed = this.#options.sealer.sealNow(createSettingAad(key), value);
     return { sql: "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)", params: [key, sealed] };
   }
 
@@ -194,9 +194,9 @@ export class SealedProfiles<Content extends object> {
     const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
     if (row === undefined) return undefined;
     try {
-      return new TextDecoder().decode(sealer.openNow(settingAad(key), row.sealed));
+      return new TextDecoder().decode(sealer.openNow(createSettingAad(key), row.sealed));
     } catch (error) {
-      log("error", "Can't read a setting", { key, error: messageOf(error) });
+      log("error", "Can't read a setting", { key, error: getErrorMessage(error) });
       return "";
     }
   }
@@ -224,7 +224,7 @@ export class SealedProfiles<Content extends object> {
       };
     const isFirst = activeKey !== undefined && this.#activeId === undefined &&
       (before === undefined || this.#records.size === 1);
-    await db.write([statement, ...beside, ...(isFirst ? [this.setting(activeKey, id)] : [])]);
+    await db.write([statement, ...beside, ...(isFirst ? [this.createSetting(activeKey, id)] : [])]);
     this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });
     if (isFirst) this.#activeId = id;
     this.#publish(id);
@@ -254,7 +254,7 @@ async function openContent<Content>(
   try {
     return JSON.parse(new TextDecoder().decode(await sealer.open(toAad(kind, row.id, row.version), row.sealed)));
   } catch (error) {
-    log("error", `Can't read a stored ${what}`, { id: row.id, error: messageOf(error) });
+    log("error", `Can't read a stored ${what}`, { id: row.id, error: getErrorMessage(error) });
     return undefined;
   }
 }
@@ -263,6 +263,6 @@ function toAad(kind: string, id: string, version: number): Aad {
   return { table: "document", id: `${kind}/${id}`, field: "sealed", version };
 }
 
-function settingAad(key: string): Aad {
+function createSettingAad(key: string): Aad {
   return { table: "setting", id: key, field: "value", version: 1 };
 }

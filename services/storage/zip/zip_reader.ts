@@ -51,7 +51,7 @@ const PACKED_PIECE_BYTES = 16 * 1024;
  */
 export async function readZipDirectory(file: RandomAccessFile, maxEntries: number): Promise<ZipDirectory> {
   const { tail, tailAt, end } = await readTail(file);
-  if (end < 0) throw damaged("its directory is missing, so the file is incomplete");
+  if (end < 0) throw createDamagedError("its directory is missing, so the file is incomplete");
   let count = tail.getUint16(end + 10, true);
   let length = tail.getUint32(end + 12, true);
   let at = tail.getUint32(end + 16, true);
@@ -61,7 +61,7 @@ export async function readZipDirectory(file: RandomAccessFile, maxEntries: numbe
   if (isLarge && locator >= 0 && tail.getUint32(locator, true) === LOCATOR64_MARK) {
     endAt = asNumber(tail.getBigUint64(locator + 8, true));
     const end64 = await readAt(file, endAt, END64_BYTES);
-    if (end64.getUint32(0, true) !== END64_MARK) throw damaged("its directory is out of place");
+    if (end64.getUint32(0, true) !== END64_MARK) throw createDamagedError("its directory is out of place");
     count = asNumber(end64.getBigUint64(32, true));
     length = asNumber(end64.getBigUint64(40, true));
     at = asNumber(end64.getBigUint64(48, true));
@@ -72,7 +72,7 @@ export async function readZipDirectory(file: RandomAccessFile, maxEntries: numbe
   // Programs that put an image before a ZIP file may leave its offsets unchanged. The directory ends where its end
   // record starts.
   const shift = endAt - length - at;
-  if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw damaged("its directory is out of place");
+  if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw createDamagedError("its directory is out of place");
   const entries = readEntries(await readAt(file, at + shift, length), count);
   const first = entries.reduce((least, { headerAt }) => Math.min(least, headerAt), at);
   for (const entry of entries) entry.headerAt += shift;
@@ -101,15 +101,15 @@ async function readTail(file: RandomAccessFile): Promise<{ tail: DataView<ArrayB
  */
 export async function* streamPacked(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { path, method, headerAt, packedBytes, sizeBytes } = entry;
-  if (method === -1) throw damaged(`"${path}" is encrypted`);
-  if (method !== 0 && method !== 8) throw damaged(`"${path}" is packed in a way that is not known`);
-  if (method === 0 && packedBytes !== sizeBytes) throw damaged(`"${path}" is damaged`);
+  if (method === -1) throw createDamagedError(`"${path}" is encrypted`);
+  if (method !== 0 && method !== 8) throw createDamagedError(`"${path}" is packed in a way that is not known`);
+  if (method === 0 && packedBytes !== sizeBytes) throw createDamagedError(`"${path}" is damaged`);
   const header = await readAt(file, headerAt, HEADER_BYTES);
-  if (header.getUint32(0, true) !== HEADER_MARK) throw damaged(`"${path}" is out of place`);
+  if (header.getUint32(0, true) !== HEADER_MARK) throw createDamagedError(`"${path}" is out of place`);
   const begin = headerAt + HEADER_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
   for (let at = 0; at < packedBytes; at += PIECE_BYTES) {
     const piece = await readBytesAt(file, begin + at, Math.min(PIECE_BYTES, packedBytes - at));
-    if (piece === undefined) throw damaged(`"${path}" is cut off`);
+    if (piece === undefined) throw createDamagedError(`"${path}" is cut off`);
     yield piece;
   }
 }
@@ -132,15 +132,15 @@ export async function* streamContent(file: RandomAccessFile, entry: ZipEntry): A
     }
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw damaged(`"${entry.path}" is damaged`, cause);
+    throw createDamagedError(`"${entry.path}" is damaged`, cause);
   }
-  if (made !== entry.sizeBytes) throw damaged(`"${entry.path}" is damaged`);
+  if (made !== entry.sizeBytes) throw createDamagedError(`"${entry.path}" is damaged`);
 }
 
 /** Returns the whole content of an entry and verifies its checksum. @throws {AppError} as `streamContent`. */
 export async function readContent(file: RandomAccessFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const content = await readWholeContent(file, entry);
-  if (crc32(content) !== entry.crc) throw damaged(`"${entry.path}" is damaged`);
+  if (crc32(content) !== entry.crc) throw createDamagedError(`"${entry.path}" is damaged`);
   return content;
 }
 
@@ -165,12 +165,12 @@ function readEntries(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
   const entries: ZipEntry[] = [];
   for (let at = 0; entries.length < count;) {
     if (at + ENTRY_BYTES > view.byteLength || view.getUint32(at, true) !== ENTRY_MARK) {
-      throw damaged("its directory is cut off");
+      throw createDamagedError("its directory is cut off");
     }
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
     const nameAt = at + ENTRY_BYTES;
     const next = nameAt + nameBytes! + extraBytes! + commentBytes!;
-    if (next > view.byteLength) throw damaged("its directory is cut off");
+    if (next > view.byteLength) throw createDamagedError("its directory is cut off");
     const name = new Uint8Array(view.buffer, view.byteOffset + nameAt, nameBytes!);
     const entry: ZipEntry = {
       path: new TextDecoder().decode(name),
@@ -205,15 +205,15 @@ function takeLargeNumbers(entry: ZipEntry, extra: DataView): void {
 
 async function readAt(file: RandomAccessFile, at: number, length: number): Promise<DataView<ArrayBuffer>> {
   const bytes = await readBytesAt(file, at, length);
-  if (bytes === undefined) throw damaged("it is cut off");
+  if (bytes === undefined) throw createDamagedError("it is cut off");
   return new DataView(bytes.buffer);
 }
 
 function asNumber(value: bigint): number {
-  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw damaged("it states impossible sizes");
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw createDamagedError("it states impossible sizes");
   return Number(value);
 }
 
-function damaged(found: string, cause?: unknown): AppError {
+function createDamagedError(found: string, cause?: unknown): AppError {
   return new AppError("unprocessable", `Can't read the ZIP file: ${found}`, { cause });
 }

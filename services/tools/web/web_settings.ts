@@ -193,9 +193,11 @@ export class SearxngServer {
     const bytes = isPage ? (await response.body?.cancel(), undefined) : await readBytes(response, MAX_RESPONSE_BYTES);
     if (isPage) {
       const hint = "Is it the address of a SearXNG server?";
-      throw this.#unreadable("web_page", `it answered with a web page instead of JSON. ${hint}`);
+      throw this.#createUnreadableError("web_page", `it answered with a web page instead of JSON. ${hint}`);
     }
-    if (bytes === undefined) throw this.#unreadable("bad_answer", `it is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    if (bytes === undefined) {
+      throw this.#createUnreadableError("bad_answer", `it is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    }
     return this.#parse(bytes);
   }
 
@@ -204,10 +206,10 @@ export class SearxngServer {
     try {
       json = parseJsonBytes(bytes);
     } catch {
-      throw this.#unreadable("bad_answer", "it isn't JSON");
+      throw this.#createUnreadableError("bad_answer", "it isn't JSON");
     }
     const answer = asObject(json);
-    if (!Array.isArray(answer.results)) throw this.#unreadable("bad_answer", "it has no results");
+    if (!Array.isArray(answer.results)) throw this.#createUnreadableError("bad_answer", "it has no results");
     return {
       results: answer.results.map((result) => toResult(asObject(result))).filter((result) => result !== undefined)
         .slice(0, MAX_RESULTS),
@@ -218,7 +220,7 @@ export class SearxngServer {
     };
   }
 
-  #unreadable(kind: "web_page" | "bad_answer", reason: string): UpstreamError {
+  #createUnreadableError(kind: "web_page" | "bad_answer", reason: string): UpstreamError {
     return new UpstreamError(kind, `Can't read the answer of the SearXNG server at "${this.baseUrl}": ${reason}`);
   }
 }

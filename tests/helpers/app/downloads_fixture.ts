@@ -42,7 +42,7 @@ export interface ModelBench extends AsyncDisposable {
 }
 
 /** Patience of tests: nothing here waits for a clock that matters. */
-const QUICK: DownloadLimits = { idleMs: 5_000, pauseMs: 5, maxPauseMs: 20, stallMs: 1_500 };
+const QUICK: DownloadLimits = { idleMs: 5_000, retryDelayMs: 5, maxRetryDelayMs: 20, stallMs: 1_500 };
 
 /** Opens a bench. */
 export async function openModelBench(

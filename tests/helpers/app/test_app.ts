@@ -1,7 +1,7 @@
 /** The whole server for a test: real services in a temporary data directory behind a real listener. */
 import { type App, createApp } from "../../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
-import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
+import { openTailnetListener } from "../../../routes/server/tailnet_listener.ts";
 import { findUiFolder } from "../../../routes/ui.ts";
 import { type Config, loadConfig } from "../../../services/config/config.ts";
 import type { BackendLimits } from "../../../services/image_generation/backend.ts";
@@ -150,7 +150,9 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
       handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
       log,
     });
-    services.start((tailnet) => openTailnetDoor({ handler: app.fetch, nodeUrl: () => tailnet.status().url, log }));
+    services.start((tailnet) =>
+      openTailnetListener({ handler: app.fetch, nodeUrl: () => tailnet.getStatus().url, log })
+    );
     return { services, app, listener };
   } catch (error) {
     await services.close();

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { operatorProof } from "../../../services/crypto/storage_key.ts";
+import { createOperatorProof } from "../../../services/crypto/storage_key.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 
@@ -244,11 +244,11 @@ test("who can read the session key is the owner at this machine, also where the 
   const here = { "X-Forwarded-For": "127.0.0.1" };
   await new Visitor(app, { headers: here }).enrol();
   const key = await Deno.readFile(`${app.dataDir}/session-key`);
-  const operator = new Visitor(app, { headers: { ...here, ...bearer(operatorProof(key, Date.now())) } });
+  const operator = new Visitor(app, { headers: { ...here, ...bearer(createOperatorProof(key, Date.now())) } });
   const invite = await operator.post("/api/auth/invites", {});
   expect(invite.status).toBe(201);
   expect((await new Visitor(app, { headers: here }).enrol({ code: invite.json.code })).status).toBe(200);
-  const late = bearer(operatorProof(key, Date.now() - 120_000));
+  const late = bearer(createOperatorProof(key, Date.now() - 120_000));
   const old = new Visitor(app, { headers: { ...here, ...late } });
   expect((await old.post("/api/auth/invites", {})).status).toBe(401);
   await using elsewhere = await openTestApp({
@@ -257,7 +257,10 @@ test("who can read the session key is the owner at this machine, also where the 
   });
   await new Visitor(elsewhere, { host: "desk.example" }).enrol();
   const otherKey = await Deno.readFile(`${elsewhere.dataDir}/session-key`);
-  const remote = new Visitor(elsewhere, { host: "desk.example", headers: bearer(operatorProof(otherKey, Date.now())) });
+  const remote = new Visitor(elsewhere, {
+    host: "desk.example",
+    headers: bearer(createOperatorProof(otherKey, Date.now())),
+  });
   expect((await remote.post("/api/auth/invites", {})).status).toBe(401);
 });
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { oldVariantAad, variantAad } from "../../../services/conversations/stored_form.ts";
+import { createOldVariantAad, createVariantAad } from "../../../services/conversations/stored_form.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
@@ -199,8 +199,8 @@ test("opens versions sealed before schema 3", async () => {
     sealed: Uint8Array;
   };
   const name = { mid: "a1", n, version };
-  const text = sealer.openNow(variantAad("c1", name), sealed);
-  db.prepare("UPDATE variant SET sealed = ?").run(sealer.sealNow(oldVariantAad(name), text));
+  const text = sealer.openNow(createVariantAad("c1", name), sealed);
+  db.prepare("UPDATE variant SET sealed = ?").run(sealer.sealNow(createOldVariantAad(name), text));
   db.close();
   expect(await textsOf()).toEqual(["first", "second"]);
   expect(replyOf(await whole()).variants).toMatchObject([{ content: "first" }, { content: "second" }]);

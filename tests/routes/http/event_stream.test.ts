@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { eventStream } from "../../../routes/http/event_stream.ts";
+import { createEventStream } from "../../../routes/http/event_stream.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
 test("a stream that has nothing to say is kept alive by comments", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
-  const stream = eventStream({ next: () => promise }, 5);
+  const stream = createEventStream({ next: () => promise }, 5);
   const reader = stream.getReader();
   const decoder = new TextDecoder();
   for (let i = 0; i < 3; i++) expect(decoder.decode((await reader.read()).value)).toBe(": keep-alive\n\n");
@@ -15,7 +15,7 @@ test("a stream that has nothing to say is kept alive by comments", async () => {
 
 test("a source is asked only when the client takes, and is closed once when the client leaves", async () => {
   let [asked, closed] = [0, 0];
-  const stream = eventStream({ next: () => encode(`data: ${++asked}\n\n`), close: () => closed++ });
+  const stream = createEventStream({ next: () => encode(`data: ${++asked}\n\n`), close: () => closed++ });
   expect(asked).toBe(0);
   const reader = stream.getReader();
   await reader.read();
@@ -28,8 +28,8 @@ test("a source is asked only when the client takes, and is closed once when the 
 test("a source that ends closes the stream, one that throws breaks it, and both are released", async () => {
   let closed = 0;
   const rest = [encode("a"), undefined];
-  expect(await new Response(eventStream({ next: () => rest.shift(), close: () => closed++ })).text()).toBe("a");
-  const broken = eventStream({
+  expect(await new Response(createEventStream({ next: () => rest.shift(), close: () => closed++ })).text()).toBe("a");
+  const broken = createEventStream({
     next: () => {
       throw new Error("broken");
     },

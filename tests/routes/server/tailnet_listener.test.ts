@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
+import { openTailnetListener } from "../../../routes/server/tailnet_listener.ts";
 import { Authenticator } from "../../helpers/fakes/authenticator.ts";
 import { enrol } from "../../helpers/app/enrolled.ts";
 import { codeOf, fetchAs } from "../../helpers/network/fetch_as.ts";
@@ -224,7 +224,7 @@ test("the RPID goes by the tailnet's own suffix, also while the node is off and 
   await bench.disable();
   await bench.until("disabled");
   await bench.app.restart();
-  expect(bench.app.services.auth.access.rpIdOf("desk.tail.test")).toBe("tail.test");
+  expect(bench.app.services.auth.access.getRpId("desk.tail.test")).toBe("tail.test");
   const answer = await fetchAs(bench.app, { path: "/api/auth/status", host: "made-up.tail.test" });
   expect(statusOf(answer), "a made-up sibling does not enrol for it").toEqual([403, "host_not_allowed"]);
 });
@@ -239,7 +239,7 @@ test("requests from the internet are refused", async () => {
 test("bodies pass the door whole, and a client that leaves is noticed behind it", async () => {
   const left = Promise.withResolvers<void>();
   const bodies: string[] = [];
-  const door = openTailnetDoor({
+  const door = openTailnetListener({
     async handler(request, { listener }) {
       bodies.push(`${listener} ${new URL(request.url).pathname} ${await request.text()}`);
       request.signal.addEventListener("abort", () => left.resolve());

@@ -14,7 +14,7 @@ test("a mutex runs work one after another, also after work that failed", async (
   const second = mutex.run(work("b"));
   await expect(failing).rejects.toThrow("a failed");
   await second;
-  await mutex.settled();
+  await mutex.waitUntilSettled();
   expect(log).toEqual(["a starts", "a ends", "b starts", "b ends"]);
 });
 

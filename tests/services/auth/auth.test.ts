@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { createCliCodes } from "../../../services/auth/auth.ts";
-import { isOperatorProof, operatorProof } from "../../../services/crypto/storage_key.ts";
+import { createOperatorProof, isOperatorProof } from "../../../services/crypto/storage_key.ts";
 
 const owner = { rpId: "desk.example", credentialId: "key1" };
 const verifier = "v".repeat(43);
@@ -25,7 +25,7 @@ test("a code is redeemed once, with its verifier, at its RPID, within two minute
 
 test("a proof of the operator counts for a minute, as made, under its key", () => {
   const key = new Uint8Array(32).fill(1);
-  const proof = operatorProof(key, 1_000_000);
+  const proof = createOperatorProof(key, 1_000_000);
   expect(isOperatorProof(proof, key, 1_060_000)).toBe(true);
   expect(isOperatorProof(proof, key, 1_060_001)).toBe(false);
   expect(isOperatorProof(proof, key, 900_000)).toBe(false);

@@ -112,10 +112,10 @@ test("refused sign-ins are logged with the address first, and counted for a day"
     /^\["warn","Refused a sign-in",\{"client":"192\.0\.2\.1","method":"passkey","reason":"\\",.{1,220}$/,
   );
   expect(lines[1]).toBe('["warn","Refused a sign-in",{"client":"2001:db8::1","method":"code"}]');
-  expect(failures.recent()).toBe(2);
+  expect(failures.countRecent()).toBe(2);
   nowMs += 23 * 60 * 60 * 1000;
   failures.record("192.0.2.1", TOKEN);
-  expect(failures.recent()).toBe(3);
+  expect(failures.countRecent()).toBe(3);
   nowMs += 2 * 60 * 60 * 1000;
-  expect(failures.recent()).toBe(1);
+  expect(failures.countRecent()).toBe(1);
 });

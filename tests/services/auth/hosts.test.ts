@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import {
-  addressMatcher,
+  createAddressMatcher,
   createHostPolicy,
   createPageOriginWatch,
   getRpId,
@@ -55,7 +55,7 @@ test("loopback names pass for local requests only, whatever else is listed", () 
   expect(policy.isAllowed({ host: "localhost", isLocal: true, listener: "main" })).toBe(true);
   for (const host of ["localhost", "127.0.0.1", "[::1]", "x.localhost"]) {
     expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, false]);
-    expect([host, policy.opensCeremonies({ host, ...elsewhere })]).toEqual([host, false]);
+    expect([host, policy.allowsCeremonies({ host, ...elsewhere })]).toEqual([host, false]);
   }
 });
 
@@ -82,10 +82,10 @@ test("the own node's name is valid on the tailnet's listener alone, ceremonies i
   const node = { fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" };
   const policy = createHostPolicy({ allowedHosts: [], tailnetSuffix: "ts.net", ownNode: () => node });
   const there = { host: node.fqdn, isLocal: false, listener: "tailnet" } as const;
-  expect([policy.isAllowed(there), policy.opensCeremonies(there)]).toEqual([true, true]);
+  expect([policy.isAllowed(there), policy.allowsCeremonies(there)]).toEqual([true, true]);
   for (const isLocal of [true, false]) {
     const here = { host: node.fqdn, isLocal, listener: "main" } as const;
-    expect([policy.isAllowed(here), policy.opensCeremonies(here)]).toEqual([false, false]);
+    expect([policy.isAllowed(here), policy.allowsCeremonies(here)]).toEqual([false, false]);
   }
 });
 
@@ -96,7 +96,7 @@ test("a made-up sibling of the own node or of a listed host reaches no ceremony,
     tailnetSuffix: "ts.net",
     ownNode: () => node,
   });
-  const opens = (host: string) => policy.opensCeremonies({ host, ...elsewhere });
+  const opens = (host: string) => policy.allowsCeremonies({ host, ...elsewhere });
   expect(opens("evil.fox-owl.ts.net")).toBe(false);
   expect(opens("evil.tail.test")).toBe(false);
   expect(opens("fox-owl.ts.net")).toBe(false);
@@ -167,14 +167,14 @@ test.each(["2130706433", "0x7f.1", "127.1", "0x7f000001", "0177.0.0.1", "localho
 
 test("rules written as IPv4, CIDR or in mapped form decide alike over both forms of a peer", { tags: ["H09"] }, () => {
   for (const rule of ["192.168.1.0/24", "192.168.1.5", "::ffff:192.168.1.0/120"]) {
-    const matches = addressMatcher([rule]);
+    const matches = createAddressMatcher([rule]);
     expect([rule, matches("192.168.1.5"), matches("::ffff:192.168.1.5")]).toEqual([rule, true, true]);
     expect([rule, matches("192.168.2.5"), matches("::ffff:192.168.2.5")]).toEqual([rule, false, false]);
   }
 });
 
 test("a rule for one family says nothing about the other, and a name matches no address", () => {
-  const matches = addressMatcher(["10.0.0.0/8", "fd00::/8", "desk.example"]);
+  const matches = createAddressMatcher(["10.0.0.0/8", "fd00::/8", "desk.example"]);
   expect([matches("10.1.2.3"), matches("fd00::1"), matches("fe80::1"), matches("desk.example")])
     .toEqual([true, true, false, false]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { backupBytes, openBackup } from "../../../services/backup/backup_file.ts";
+import { openBackup, streamBackup } from "../../../services/backup/backup_file.ts";
 import { runParlor } from "../../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
@@ -30,7 +30,10 @@ test.each(DAMAGED)(
     await using folder = await tempFolder();
     const path = folder.file("parlor.backup");
     await Deno.writeTextFile(path, `parlor backup ${json}\nsealed`);
-    const keys = { passphrase: () => Promise.resolve("a passphrase"), storageKey: () => Promise.resolve(storageKey) };
+    const keys = {
+      getPassphrase: () => Promise.resolve("a passphrase"),
+      getStorageKey: () => Promise.resolve(storageKey),
+    };
     await expect(openBackup(path, keys)).rejects.toMatchObject({
       code: "unprocessable",
       message: `Can't read the backup "${path}": its header is damaged`,
@@ -41,14 +44,14 @@ test.each(DAMAGED)(
 test("a changed byte anywhere in the header is refused with an error of ours", { tags: ["K07"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor.backup");
-  const parts = await Array.fromAsync(backupBytes({ version: "1.0.0", nowMs: 0 }, { storageKey }, noEntries()));
+  const parts = await Array.fromAsync(streamBackup({ version: "1.0.0", nowMs: 0 }, { storageKey }, noEntries()));
   const bytes = new Uint8Array(await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer());
   for (let at = 0; at <= bytes.indexOf(10); at++) {
     const changed = bytes.slice();
     changed[at]! ^= 1;
     await Deno.writeFile(path, changed);
     const opening = (async () => {
-      using backup = await openBackup(path, { storageKey: () => Promise.resolve(storageKey) });
+      using backup = await openBackup(path, { getStorageKey: () => Promise.resolve(storageKey) });
       await Array.fromAsync(backup.entries);
     })();
     await expect(opening, `byte ${at}`).rejects.toMatchObject({

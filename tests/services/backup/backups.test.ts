@@ -44,7 +44,7 @@ test("a backup a day is made by the running server, opens by the storage key, an
     ...["parlor-2026-05-03T120000Z.backup", "parlor-2026-05-04T130000Z.backup", "parlor-notes.backup"],
   ]);
   const storageKey = () => Deno.readFile(`${app.dataDir}/storage-key`);
-  using backup = await openBackup(`${folder}/parlor-2026-05-04T130000Z.backup`, { storageKey });
+  using backup = await openBackup(`${folder}/parlor-2026-05-04T130000Z.backup`, { getStorageKey: storageKey });
   expect(await Array.fromAsync(backup.entries, ({ path }) => path)).toEqual(
     expect.arrayContaining(["app.db", "personas/p1.json"]),
   );
@@ -135,7 +135,7 @@ test(
     // Brought elsewhere it opens.
     await Deno.writeFile(home.file("carried"), bytes);
     using backup = await openBackup(home.file("carried"), {
-      storageKey: () => Deno.readFile(`${app.dataDir}/storage-key`),
+      getStorageKey: () => Deno.readFile(`${app.dataDir}/storage-key`),
     });
     expect(await Array.fromAsync(backup.entries, ({ path }) => path)).toContain("personas/p1.json");
   },
@@ -317,7 +317,7 @@ test("a restore keeps modification times", async () => {
   const made = await makeBackup({ ...backup, passphrase: "correct horse" });
   const dataDir = home.file("restored");
   const passphrase = () => Promise.resolve("correct horse");
-  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase });
+  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase: passphrase });
   expect((await Deno.stat(`${dataDir}/personas/p1.json`)).mtime).toEqual(changedAt);
   expect(restored.contents).toEqual(made.contents);
   expect(restored.contents).toMatchObject({ personas: 1 });
@@ -335,7 +335,13 @@ test("a restore has documents, their text and their owners", async () => {
   await makeBackup({ dataDir: app.dataDir, storageKey, path, version: "1", nowMs: Date.now(), passphrase });
   await app.delete(`/api/documents/${id}`); // what happens afterward isn't part of it
   const dataDir = home.file("restored");
-  await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase: () => Promise.resolve(passphrase) });
+  await restoreBackup({
+    path,
+    dataDir,
+    replace: false,
+    now: Date.now,
+    getPassphrase: () => Promise.resolve(passphrase),
+  });
   await using restored = await openTestApp({ dataDir });
   expect(await (await restored.get(`/api/documents/${id}`)).json()).toMatchObject({
     name: "almanac.txt",
@@ -360,7 +366,7 @@ test("a backup counts recordings apart from images, and a restore brings both ba
   expect(made.contents).toMatchObject({ images: 1, recordings: 2 });
   const dataDir = home.file("restored");
   const passphrase = () => Promise.resolve("correct horse");
-  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase });
+  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase: passphrase });
   expect(restored.contents).toEqual(made.contents);
   await using second = await openTestApp({ dataDir });
   expect(await (await second.get("/api/attachments/b.webm")).bytes()).toEqual(recording("webm"));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseTitle, titleCall } from "../../../services/chat/idle_tasks.ts";
+import { createTitleCall, parseTitle } from "../../../services/chat/idle_tasks.ts";
 import type { OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 
 function answered(content: string | null): OpenAiCompletion {
@@ -38,11 +38,11 @@ test.each([[null], [""], ["  \n "], ["<think>I ran out of room"], ["Here is a ti
 test("asks for a title after the reply's own prompt, with its template and no sampling parameters", () => {
   const asked = [{ role: "system", content: "s" }, { role: "user", content: "u" }];
   const params = { temperature: 2, tools: [{}], stop: ["."], reasoning_effort: "low" };
-  const call = titleCall({ model: "m", messages: asked, params }, "answer");
+  const call = createTitleCall({ model: "m", messages: asked, params }, "answer");
   expect(call.messages.slice(0, 3)).toEqual([...asked, { role: "assistant", content: "answer" }]);
   expect(call.messages).toHaveLength(4);
   expect(call.params).toEqual({ reasoning_effort: "low", max_tokens: expect.any(Number) });
-  const continued = titleCall(
+  const continued = createTitleCall(
     { model: "m", messages: [...asked, { role: "assistant", content: "ans" }], params },
     "answer",
   );

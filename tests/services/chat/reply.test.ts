@@ -101,7 +101,7 @@ test("resumes a reply from any cursor, running or stored", async () => {
   });
   expect(journalled.map((batch) => batch.text).join("")).toBe("Hello 😀 you!");
 
-  const message = reply.overlay({
+  const message = reply.withLiveText({
     ...completeMessage({ role: "assistant" }, "a1", "2026-01-01T00:00:00.000Z"),
     status: "streaming",
   });
@@ -139,7 +139,7 @@ test("hides a batch from new clients and readers until it is journaled", async (
   await asked.promise;
   const step = slow.next(START);
   expect(step).toBeInstanceOf(Promise);
-  expect(slow.overlay(completeMessage({ role: "assistant" }, "a1", "2026-01-01T00:00:00.000Z"))).toMatchObject({
+  expect(slow.withLiveText(completeMessage({ role: "assistant" }, "a1", "2026-01-01T00:00:00.000Z"))).toMatchObject({
     content: "",
   });
   written.resolve();

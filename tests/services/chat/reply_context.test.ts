@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/reply_context.ts";
+import { chooseNextSpeakers, chooseSpeaker, type SpeakerQuestion } from "../../../services/chat/reply_context.ts";
 import { parseCard } from "../../../services/characters/card/card.ts";
 import type { LoadedParticipant } from "../../../services/prompts/participants.ts";
 
@@ -30,17 +30,17 @@ test.each([
   ["日本さん、ada", ["", "adabyron"]],
   ["bobsled adamant", undefined],
 ])("after %j it is the turn of %j", (lastText, wanted) => {
-  const speakers = nextSpeakers(question({ lastText }));
+  const speakers = chooseNextSpeakers(question({ lastText }));
   if (wanted === undefined) expect(speakers).toHaveLength(1);
   else expect(speakers).toEqual(wanted);
 });
 
 test("skips characters that have spoken since the user, until none is left", () => {
   const own = { lastText: "Bob, I am Bob", lastSpeaker: "bob", isLastMessageTheirs: true };
-  expect(nextSpeakers(question({ ...own, spokenSince: ["bob"] }))).not.toContain("bob");
+  expect(chooseNextSpeakers(question({ ...own, spokenSince: ["bob"] }))).not.toContain("bob");
   const all = { ...own, spokenSince: ["bob", "adabyron", ""] };
-  expect(nextSpeakers(question(all))).toHaveLength(1);
-  expect(nextSpeakers(question(all))).not.toContain("bob");
+  expect(chooseNextSpeakers(question(all))).toHaveLength(1);
+  expect(chooseNextSpeakers(question(all))).not.toContain("bob");
 });
 
 test("chooses talkative characters more often, and deterministically", () => {
@@ -48,8 +48,8 @@ test("chooses talkative characters more often, and deterministically", () => {
   const counts = { ada: 0, bob: 0 };
   for (let n = 0; n < 200; n++) {
     const asked = question({ cast, seed: `c1\n${n}` });
-    expect(nextSpeakers(asked)).toEqual(nextSpeakers(asked));
-    counts[nextSpeakers(asked)[0] as "ada"]++;
+    expect(chooseNextSpeakers(asked)).toEqual(chooseNextSpeakers(asked));
+    counts[chooseNextSpeakers(asked)[0] as "ada"]++;
   }
   expect(counts.ada).toBeGreaterThan(3 * counts.bob);
   expect(counts.bob).toBeGreaterThan(0);
@@ -58,7 +58,7 @@ test("chooses talkative characters more often, and deterministically", () => {
 test("goes around in list order, skips muted characters, and lets each answer once", () => {
   const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy"), member("Di")];
   const after = (lastSpeaker?: string, spokenSince: string[] = []) =>
-    nextSpeakers(question({ cast, order: "list", lastSpeaker, spokenSince }));
+    chooseNextSpeakers(question({ cast, order: "list", lastSpeaker, spokenSince }));
   expect([after(), after("gone")]).toEqual([["ada", "cy", "di"], ["ada", "cy", "di"]]);
   expect([after("ada"), after("di")]).toEqual([["cy", "di", "ada"], ["ada", "cy", "di"]]);
   expect([after("ada", ["ada"]), after("cy", ["cy", "ada"])]).toEqual([["cy", "di"], ["di"]]);
@@ -80,5 +80,5 @@ test("matches only the first words of a name of a megabyte", { tags: ["F01"] }, 
   const endless = member("y".repeat(1_000_000), { id: "endless" });
   // A pattern for each of its words would search the text 250,000 times.
   const lastText = `${"a ".repeat(200_000)}Zoe?`;
-  expect(nextSpeakers(question({ cast: [long, endless], lastText }))).toEqual(["long"]);
+  expect(chooseNextSpeakers(question({ cast: [long, endless], lastText }))).toEqual(["long"]);
 });

@@ -66,14 +66,14 @@ test("keeps the mark of a greeting as title from one write to the next without o
   await db.write([store.insert(first, "", greeting)]);
   opened = 0;
   await db.write([store.update({ ...first, revision: 2 }, "Hello")]);
-  expect(store.summary("c2")).toMatchObject({ revision: 2, snippet: "Hello", has_greeting_title: true });
+  expect(store.findSummary("c2")).toMatchObject({ revision: 2, snippet: "Hello", has_greeting_title: true });
   expect(opened).toBe(0);
 
   const later = new ConversationStore(db, sealer);
   await db.write([later.update({ ...first, revision: 3 }, "Bye")]);
-  expect(later.summary("c2")).toMatchObject({ revision: 3, snippet: "Bye", has_greeting_title: true });
+  expect(later.findSummary("c2")).toMatchObject({ revision: 3, snippet: "Bye", has_greeting_title: true });
   expect(opened).toBe(1);
   // A summary that was changed on disk isn't taken from the cache.
   await db.write([{ sql: "UPDATE conversation SET summary = zeroblob(length(summary)) WHERE id = 'c2'" }]);
-  expect(later.summary("c2")).toBeUndefined();
+  expect(later.findSummary("c2")).toBeUndefined();
 });

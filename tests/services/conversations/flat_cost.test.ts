@@ -146,7 +146,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   ["an appended message", (id) => messages.add(id, { content: "at the end" })],
   ["a removal of the last messages", (id) => messages.removeFrom(id, `${id}${LENGTHS[id] - 3}`)],
   ["a change of a field", (id) => conversations.patch(id, { title: "renamed" })],
-  ["a page", (id, middle) => messages.page(id, 10, `${id}${middle - 1}`)],
+  ["a page", (id, middle) => messages.getPage(id, 10, `${id}${middle - 1}`)],
 ])("%s costs the same among 10,000 messages as among 40", async (_, work) => {
   const small = await costOf(() => work("small", LENGTHS.small / 2));
   const large = await costOf(() => work("large", LENGTHS.large / 2));

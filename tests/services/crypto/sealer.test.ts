@@ -4,8 +4,8 @@ import {
   createOpener,
   createSealer,
   encodeAad,
+  encodeUtf8,
   SEAL_OVERHEAD_BYTES,
-  utf8Bytes,
 } from "../../../services/crypto/sealer.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { runChild } from "../../helpers/processes/storage_child.ts";
@@ -194,11 +194,11 @@ test.each([
   ["a long text", "x".repeat(5_000)],
   ["a long text with other letters", "ü".repeat(5_000)],
 ])("encodes %s like TextEncoder", (_, ...texts) => {
-  for (const text of texts) expect(utf8Bytes(text)).toEqual(new TextEncoder().encode(text));
+  for (const text of texts) expect(encodeUtf8(text)).toEqual(new TextEncoder().encode(text));
 });
 
 test("returns bytes that later calls don't change", () => {
-  const first = utf8Bytes("first");
-  utf8Bytes("other");
+  const first = encodeUtf8("first");
+  encodeUtf8("other");
   expect(new TextDecoder().decode(first)).toBe("first");
 });

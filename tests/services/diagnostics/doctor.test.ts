@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type DoctorConfig, runDoctorChecks, toolFindings } from "../../../services/diagnostics/doctor.ts";
+import { checkTools, type DoctorConfig, runDoctorChecks } from "../../../services/diagnostics/doctor.ts";
 import type { Finding } from "../../../services/diagnostics/finding.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { addDocument } from "../../helpers/files/document_files.ts";
@@ -17,7 +17,7 @@ interface Options {
 async function find(app: TestApp, options: Options & { config?: Partial<DoctorConfig> } = {}): Promise<Finding[]> {
   const { config, backupPassphrase, maxBytes = Infinity } = options;
   const all = { ...app.services.config, dataDir: app.dataDir, port: app.port, ...config };
-  return await runDoctorChecks({ config: () => all, backupPassphrase, maxBytes });
+  return await runDoctorChecks({ readConfig: () => all, backupPassphrase, maxBytes });
 }
 
 const codesOf = (findings: Finding[], level?: Finding["level"]) =>
@@ -179,8 +179,8 @@ test("a program is found where the server finds it, also outside of PATH", async
     configured: null,
     missing: "no_tailscaled" as const,
   };
-  expect(codesOf(await toolFindings([tool]))).toEqual(["no_tailscaled"]);
-  expect(await toolFindings([{ ...tool, otherFolders: [folder.path] }])).toMatchObject([
+  expect(codesOf(await checkTools([tool]))).toEqual(["no_tailscaled"]);
+  expect(await checkTools([{ ...tool, otherFolders: [folder.path] }])).toMatchObject([
     { code: "program_ok", params: { path } },
   ]);
 });

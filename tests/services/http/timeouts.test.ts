@@ -20,7 +20,7 @@ afterEach(() => {
 function read(silentMs: number): void {
   timer.startReading();
   vi.advanceTimersByTime(silentMs);
-  timer.receivedBytes();
+  timer.markActive();
 }
 
 test("the wait for the first byte spans headers and body, and ends at its limit", () => {

@@ -39,7 +39,7 @@ test("conversations are imported in parallel, and the report lists them in order
   doors.get("c1")!.reject(new AppError("conflict", "it clashes"));
   doors.get("c2")!.resolve("added");
   doors.get("c0")!.resolve("added");
-  await queue.end();
+  await queue.finish();
   expect(report.lines.map(({ source }) => source)).toEqual(["1", "note", "3"]);
   expect(report.counts.conversation).toEqual({ added: 2, updated: 0, present: 1, refused: 1 });
   expect(report.messages).toBe(2);
@@ -56,7 +56,7 @@ test("a long chat waits until it has the room for itself", async () => {
   await taken;
   expect([...doors.keys()]).toEqual(["c0", "c1"]);
   doors.get("c1")!.resolve("added");
-  await queue.end();
+  await queue.finish();
 });
 
 test("a large chat is stored alone and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
@@ -77,5 +77,5 @@ test("a full disk ends the import", async () => {
   const queue = new ImportQueue(parts, createReport("tavern", false));
   await queue.take(chat(0));
   doors.get("c0")!.reject(new AppError("storage_full", "the disk is full"));
-  await expect(queue.end()).rejects.toMatchObject({ code: "storage_full" });
+  await expect(queue.finish()).rejects.toMatchObject({ code: "storage_full" });
 });

@@ -213,7 +213,7 @@ test(
     const verifies: JobKind = {
       parallel: 2,
       resumable: true,
-      async run({ params, signal, verifying }) {
+      async run({ params, signal, startVerifying: verifying }) {
         if (params === "late") await new Promise((resolve) => signal.addEventListener("abort", resolve));
         await verifying();
         reached.resolve();

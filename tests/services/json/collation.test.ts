@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { expect, test } from "vitest";
-import { nameKey, sortByName } from "../../../services/json/text.ts";
+import { quoteKey, sortByName } from "../../../services/json/text.ts";
 
 const byKey = (names: readonly string[]) =>
-  names.map((name) => [nameKey(name), name] as const)
+  names.map((name) => [quoteKey(name), name] as const)
     // As a database compares texts: by code points, and not by the rules of a language.
     .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map(([, name]) => name);
 
@@ -49,7 +49,7 @@ test.each(["en", "de"])("sorts names like a %s dictionary, numbers by value", (l
 });
 
 test("ignores case and sorts a name before longer names that start with it", () => {
-  expect(nameKey("FOX")).toBe(nameKey("fox"));
+  expect(quoteKey("FOX")).toBe(quoteKey("fox"));
   expect(byKey(["Fox 2", "Foxglove", "Fox"])).toEqual(["Fox", "Fox 2", "Foxglove"]);
 });
 
@@ -59,7 +59,7 @@ test("sorts items with the same name by id", () => {
 });
 
 test("creates keys that a database stores unchanged", () => {
-  const key = nameKey("a\0b\ud800 \u0001c");
+  const key = quoteKey("a\0b\ud800 \u0001c");
   expect(key.includes("\0")).toBe(false);
   expect(key.isWellFormed()).toBe(true);
 });

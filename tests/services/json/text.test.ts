@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { foldForSorting, nameKey, normalized } from "../../../services/json/text.ts";
+import { foldForSorting, normalized, quoteKey } from "../../../services/json/text.ts";
 
 test.each(
   [
@@ -21,5 +21,5 @@ test.each([
   // Sorted, each of these would take minutes.
   for (const form of ["NFC", "NFKC", "NFKD"] as const) expect(normalized(text, form)).toBe(text);
   expect(foldForSorting(text)).toContain("e");
-  expect(nameKey(text)).toContain("e");
+  expect(quoteKey(text)).toContain("e");
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createUpstreamClient } from "../../../services/llm/upstream_client.ts";
 import { ask, finishOf, gather, never, target } from "./model_calls.ts";
 
-const client = createUpstreamClient({ demoPauseMs: 0, log: () => {} });
+const client = createUpstreamClient({ demoDelayMs: 0, log: () => {} });
 const demo = target("", { kind: "demo" });
 
 test("the demo answers word by word, says what it is and how to connect a model, and echoes", async () => {
@@ -39,7 +39,7 @@ test("the demo keeps to max_tokens", async () => {
 });
 
 test("the demo stops when its caller leaves, and when it is cancelled", async () => {
-  const slow = createUpstreamClient({ demoPauseMs: 60_000, log: () => {} });
+  const slow = createUpstreamClient({ demoDelayMs: 60_000, log: () => {} });
   const controller = new AbortController();
   const reason = new Error("left");
   const left = gather(await slow.openChatStream(demo, ask(), controller.signal));

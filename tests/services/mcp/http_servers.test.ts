@@ -173,7 +173,7 @@ test("parlor doctor starts each server that is on, and says how it does", async 
   await app.put("/api/tools/servers/off", { transport: "http", url: server.url, enabled: false });
   await app.restart();
   const config = { ...app.services.config, dataDir: app.dataDir, port: app.port };
-  const found = await runDoctorChecks({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
+  const found = await runDoctorChecks({ readConfig: () => config, backupPassphrase: undefined, maxBytes: 1 });
   expect(found.filter(({ code }) => code.startsWith("tool_server")).map(({ level, params }) => [level, params.name]))
     .toEqual([["ok", "Good"], ["problem", "Gone"]]);
 });

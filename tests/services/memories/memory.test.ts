@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
-  appliesTo,
   chooseMemories,
   formatMemories,
+  isFor,
   isSameStatement,
   type MemoryScope,
   type UsableMemory,
@@ -42,7 +42,7 @@ test.each<[MemoryScope, boolean]>([
   [{ kind: "folder", id: "Work" }, true],
   [{ kind: "folder", id: "Home" }, false],
 ])("scope %j applies to a chat of Ada with the fox at work: %s", (scope, expected) => {
-  expect(appliesTo(scope, { characterId: "fox", personaId: "ada", folder: "Work" })).toBe(expected);
+  expect(isFor(scope, { characterId: "fox", personaId: "ada", folder: "Work" })).toBe(expected);
 });
 
 const note = (id: string, createdAtMs: number, more: Partial<UsableMemory["fields"]> = {}, usedAtMs = createdAtMs) => ({

@@ -201,9 +201,9 @@ test("devices and an ntfy server are told that a reply waits for a decision, unl
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
   push.notePresence("d1", "page1", true);
-  push.approvalNeeded({ conversationId: "c1" });
+  push.notifyApproval({ conversationId: "c1" });
   push.notePresence("d1", "page1", false);
-  push.approvalNeeded({ conversationId: "c2" });
+  push.notifyApproval({ conversationId: "c2" });
   await until(() => received.length === 1 && notices.length === 1, "both are told");
   expect(JSON.parse(await decrypt(received[0]!.body))).toEqual({
     kind: "approval",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { holdsSealedData, openDataDir } from "../../../services/storage/data_dir.ts";
+import { hasSealedData, openDataDir } from "../../../services/storage/data_dir.ts";
 import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
 import { runChild, startChild } from "../../helpers/processes/storage_child.ts";
 import { makeReadOnly, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
@@ -150,15 +150,15 @@ test.each(["", ".", "..", "a/b", "a\\b", "a\0b"])(
 test("detects sealed data: a database, sealed files, or content of their folders", async () => {
   await using folder = await tempFolder();
   const dataDir = await openDataDir(folder.file("data"));
-  expect(await holdsSealedData(dataDir)).toBe(false);
+  expect(await hasSealedData(dataDir)).toBe(false);
   await dataDir.ensureFolder("attachments");
-  expect(await holdsSealedData(dataDir)).toBe(false);
+  expect(await hasSealedData(dataDir)).toBe(false);
   await Deno.writeTextFile(dataDir.file("attachments", "a.png"), "");
-  expect(await holdsSealedData(dataDir)).toBe(true);
+  expect(await hasSealedData(dataDir)).toBe(true);
   await Deno.remove(dataDir.file("attachments"), { recursive: true });
   for (const name of ["app.db", "credentials.json", "tokens.json"]) {
     await Deno.writeTextFile(dataDir.file(name), "");
-    expect(await holdsSealedData(dataDir)).toBe(true);
+    expect(await hasSealedData(dataDir)).toBe(true);
     await Deno.remove(dataDir.file(name));
   }
   dataDir.close();

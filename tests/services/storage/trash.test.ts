@@ -49,7 +49,7 @@ test("deletes items that are only a record in few writes, and reads none of them
   trash.register("note", { restore });
   await add("note", range("n", 1_200));
   expect(await trash.list()).toHaveLength(1_200);
-  await trash.empty();
+  await trash.removeAll();
   expect([writes, opened]).toEqual([[1, 1, 1], []]);
   expect(await trash.list()).toEqual([]);
 });
@@ -67,7 +67,7 @@ test("reads the record of an item with other data when its turn comes, several a
     },
   });
   await add("file", range("f", 100));
-  await trash.empty();
+  await trash.removeAll();
   expect(most).toBeGreaterThan(1);
   // Never more records in memory than are purged at once.
   expect(openedBefore.every((count, at) => count - at <= 16)).toBe(true);
@@ -86,7 +86,7 @@ test("an item that is restored while the trash is emptied isn't purged", async (
     },
   });
   await add("file", range("f", 100));
-  await trash.empty();
+  await trash.removeAll();
   expect(purged).toHaveLength(99);
   expect(purged).not.toContain("f99");
 });
@@ -102,6 +102,6 @@ test("an item that can't be deleted doesn't keep the others", async () => {
   });
   await add("file", range("f", 3));
   await add("note", range("n", 3));
-  await expect(trash.empty()).rejects.toThrow("the disk is full");
+  await expect(trash.removeAll()).rejects.toThrow("the disk is full");
   expect((await trash.list()).map(({ id }) => id)).toEqual(["f1"]);
 });

@@ -30,7 +30,7 @@ async function openStore(limits: Partial<VersionLimits> = {}) {
   const texts = async () => {
     const found: string[] = [];
     for (const { n } of await versions.list(FOX)) {
-      found.push(await Deno.readTextFile((await versions.parts(FOX, n)).get("card.json")!));
+      found.push(await Deno.readTextFile((await versions.listParts(FOX, n)).get("card.json")!));
     }
     return found;
   };

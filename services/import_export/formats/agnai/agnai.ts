@@ -5,7 +5,13 @@
  * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
-import { changed, ImportError, type ImportReasonCode, leftOutNote, refusedNote } from "../../import_report.ts";
+import {
+  createChangedNote,
+  createLeftOutNote,
+  createRefusedNote,
+  ImportError,
+  type ImportReasonCode,
+} from "../../import_report.ts";
 import { parsePngCard } from "../../../characters/png/png_card.ts";
 import { parseCardFile } from "../../../characters/card/card_file.ts";
 import { serializeCard } from "../../../characters/card/card.ts";
@@ -72,10 +78,10 @@ const NAMELESS = "You";
 /** Yields all items. @throws {AppError} `unprocessable` if nothing is from Agnai. */
 export async function* readAgnai(source: ImportSource): AsyncGenerator<ImportStep> {
   const folder = new Folder(source);
-  yield* folder.isThere ? folder.steps() : singleFiles(source);
+  yield* folder.isThere ? folder.readSteps() : readSingleFiles(source);
 }
 
-async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
+async function* readSingleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     const { path } = file;
     try {
@@ -91,9 +97,9 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
         const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
         yield* notes;
         if (conversation !== undefined) yield conversation;
-      } else yield leftOutNote(path, "agnai_not");
+      } else yield createLeftOutNote(path, "agnai_not");
     } catch (error) {
-      yield refusedNote(path, error);
+      yield createRefusedNote(path, error);
     }
   }
 }
@@ -103,10 +109,10 @@ function* convertJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<I
   if (isAgnaiCharacter(json)) return yield* convertCharacter(json, path);
   if (isAgnaiBook(json)) return yield* convertBook(json, path);
   if (isAgnaiExport(json)) {
-    yield changed(path, "chat_without_character");
+    yield createChangedNote(path, "chat_without_character");
     return yield* readAgnaiExport(json, { source: path, title: getStem(path) });
   }
-  if (json.kind === "scenario") return yield leftOutNote(path, "agnai_scenarios");
+  if (json.kind === "scenario") return yield createLeftOutNote(path, "agnai_scenarios");
   const { data } = parseCardFile(path, bytes);
   const id = deriveStableId("agnai", "card", data.name, data.creator, hashContent(data.description));
   yield { what: "character", id, source: path, name: data.name, file: bytes };
@@ -118,13 +124,13 @@ function* convertCharacter(
   avatar = findImage(character.avatar),
 ): Generator<ImportStep> {
   const name = asText(character.name);
-  if (isJsonObject(character.sprite)) yield changed(source, "agnai_body");
-  if (avatar === undefined && asText(character.avatar) !== "") yield changed(source, "avatar_not_in_file");
+  if (isJsonObject(character.sprite)) yield createChangedNote(source, "agnai_body");
+  if (avatar === undefined && asText(character.avatar) !== "") yield createChangedNote(source, "avatar_not_in_file");
   try {
     const bytes = serializeCard(convertAgnaiCard(character));
     yield { what: "character", id: getCharacterId(character), source, name, file: bytes, avatar };
   } catch (error) {
-    yield refusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
+    yield createRefusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
   }
 }
 
@@ -171,17 +177,17 @@ class Folder {
 
   readonly isThere: boolean;
 
-  async *steps(): AsyncGenerator<ImportStep> {
-    yield* this.#leftOut();
-    const profile = asObject(await this.#json("profile.json"));
+  async *readSteps(): AsyncGenerator<ImportStep> {
+    yield* this.#listLeftOut();
+    const profile = asObject(await this.#readJson("profile.json"));
     const handle = asText(profile.handle);
     const personaId = handle === "" || handle === NAMELESS ? undefined : deriveStableId("agnai", "persona", handle);
     if (personaId !== undefined) {
-      const avatar = await this.#picture(profile.avatar);
+      const avatar = await this.#readImage(profile.avatar);
       yield {
         what: "persona",
         id: personaId,
-        source: this.#in("profile.json"),
+        source: this.#resolvePath("profile.json"),
         name: handle,
         description: "",
         avatar,
@@ -190,23 +196,23 @@ class Folder {
     const books = new Map<string, string>();
     for (const book of await this.#list("books.json")) {
       books.set(asText(book._id), getBookId(book, asText(book.name) || getStem("books.json")));
-      yield* convertBook(book, this.#in("books.json"));
+      yield* convertBook(book, this.#resolvePath("books.json"));
     }
-    yield* this.#presets();
+    yield* this.#readPresets();
     const characters = new Map<string, string>();
     const chats = await this.#list("chats.json");
     const guests = chats.flatMap(({ tempCharacters }) => Object.values(asObject(tempCharacters)).filter(isJsonObject));
     for (const character of [...await this.#list("characters.json"), ...guests]) {
       if (characters.has(asText(character._id))) continue;
       characters.set(asText(character._id), getCharacterId(character));
-      yield* convertCharacter(character, this.#in("characters.json"), await this.#picture(character.avatar));
+      yield* convertCharacter(character, this.#resolvePath("characters.json"), await this.#readImage(character.avatar));
     }
-    for (const chat of chats) yield* this.#chat(chat, { characters, books, personaId });
+    for (const chat of chats) yield* this.#readChat(chat, { characters, books, personaId });
   }
 
-  async *#presets(): AsyncGenerator<ImportStep> {
+  async *#readPresets(): AsyncGenerator<ImportStep> {
     const presets = await this.#list("presets.json");
-    const source = this.#in("presets.json");
+    const source = this.#resolvePath("presets.json");
     for (const preset of presets) {
       const name = asText(preset.name) || "Agnai";
       const sampler = mapSampler(preset, SAMPLERS);
@@ -214,10 +220,10 @@ class Folder {
       yield { what: "preset", id, source, name, json: { sampler }, isOurs: true };
     }
     if (presets.length === 0) return;
-    yield leftOutNote(source, "agnai_presets", presets.length);
+    yield createLeftOutNote(source, "agnai_presets", presets.length);
   }
 
-  async *#chat(
+  async *#readChat(
     chat: JsonObject,
     { characters, books, personaId }: {
       characters: Map<string, string>;
@@ -226,9 +232,9 @@ class Folder {
     },
   ): AsyncGenerator<ImportStep> {
     const path = `messages-${asText(chat._id)}.json`;
-    const source = this.#in(path);
+    const source = this.#resolvePath(path);
     try {
-      const messages = await this.#json(path);
+      const messages = await this.#readJson(path);
       if (!Array.isArray(messages)) throw new ImportError("messages_missing");
       const main = asText(chat.characterId);
       const others = Object.entries(asObject(chat.characters)).flatMap(([id, isIn]) => isIn === true ? [id] : []);
@@ -239,29 +245,29 @@ class Folder {
         participants,
         personaId,
         title: asText(chat.name),
-        characterOf: (id) => characters.get(id),
+        findCharacter: (id) => characters.get(id),
         lorebookIds: book === undefined ? [] : [book],
       });
     } catch (error) {
-      yield refusedNote(source, error);
+      yield createRefusedNote(source, error);
     }
   }
 
-  *#leftOut(): Generator<ImportStep> {
+  *#listLeftOut(): Generator<ImportStep> {
     for (const [path] of this.#byPath) {
       if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
       const reason = getOwn(REASONS, path);
-      if (reason !== undefined) yield leftOutNote(this.#in(path), reason);
+      if (reason !== undefined) yield createLeftOutNote(this.#resolvePath(path), reason);
     }
   }
 
   async #list(path: string): Promise<JsonObject[]> {
-    const json = await this.#json(path);
+    const json = await this.#readJson(path);
     return Array.isArray(json) ? json.filter(isJsonObject) : [];
   }
 
   /** Parses a file that everything else refers to. @throws {AppError} `unprocessable` */
-  async #json(path: string): Promise<unknown> {
+  async #readJson(path: string): Promise<unknown> {
     const file = this.#byPath.get(path);
     if (file === undefined) return undefined;
     const bytes = await this.source.read(file, MAX_JSON_BYTES);
@@ -277,14 +283,14 @@ class Folder {
   }
 
   /** Reads the image of a character, which is embedded in it or in a file. */
-  async #picture(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async #readImage(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const name = getBaseName(asText(value).split("?")[0]!);
     const file = name === "" ? undefined : this.source.files.find(({ path }) => getBaseName(path) === name);
     if (file === undefined) return findImage(value);
     return await this.source.read(file, MAX_PICTURE_BYTES).catch(() => undefined);
   }
 
-  #in(path: string): string {
+  #resolvePath(path: string): string {
     return this.#root + path;
   }
 }

@@ -6,7 +6,7 @@
  *   common/types/schema.ts, common/chat.ts and web/pages/Chat/ChatExport.tsx at 2421510 (2024-10-16)
  */
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { changed, importReason, refusedNote } from "../../import_report.ts";
+import { createChangedNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { hashOf, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
@@ -50,7 +50,7 @@ export function convertAgnaiCard(character: JsonObject): JsonObject {
       extensions: {
         ...asObject(character.extensions),
         ...(asText(insert.prompt) !== "" && { depth_prompt: insert }),
-        agnai: defined({ voice, persona, appearance, json, sprite }),
+        agnai: dropUndefined({ voice, persona, appearance, json, sprite }),
       },
     },
   };
@@ -64,11 +64,11 @@ export function formatDescription(name: string, { kind, attributes }: JsonObject
   const found = Object.entries(asObject(attributes)).map(([key, values]) => [key, asTextList(values)] as const);
   switch (kind) {
     case "wpp": {
-      const lines = found.map(([key, values]) => `${key}(${values.map(quoted).join(" + ")})`);
+      const lines = found.map(([key, values]) => `${key}(${values.map(quote).join(" + ")})`);
       return [`[character("${name}") {`, lines.join("\n"), "}]"].join("\n");
     }
     case "sbf": {
-      const parts = found.map(([key, values]) => `${key}: ${values.map(quoted).join(", ")}`);
+      const parts = found.map(([key, values]) => `${key}: ${values.map(quote).join(", ")}`);
       return `[ character: "${name}"; ${parts.join("; ")} ]`;
     }
     case "boostyle":
@@ -84,7 +84,7 @@ export function formatDescription(name: string, { kind, attributes }: JsonObject
 export function convertAgnaiBook(book: JsonObject): JsonObject {
   const entries = Array.isArray(book.entries) ? book.entries.filter(isJsonObject) : [];
   return {
-    ...defined({
+    ...dropUndefined({
       name: asText(book.name) || undefined,
       description: asText(book.description) || undefined,
       scan_depth: asNumber(book.scanDepth),
@@ -105,13 +105,18 @@ function convertEntry(entry: JsonObject): JsonObject {
     insertion_order: asNumber(entry.weight) ?? 0,
     name: asText(entry.name),
     priority: asNumber(entry.priority) ?? 0,
-    ...defined({ id, comment, selective, constant, position }),
+    ...dropUndefined({ id, comment, selective, constant, position }),
     ...(Array.isArray(entry.secondaryKeys) && { secondary_keys: asTextList(entry.secondaryKeys) }),
-    extensions: defined({ probability, useProbability, selectiveLogic, exclude_recursion: entry.excludeRecursion }),
+    extensions: dropUndefined({
+      probability,
+      useProbability,
+      selectiveLogic,
+      exclude_recursion: entry.excludeRecursion,
+    }),
   };
 }
 
-function defined(fields: JsonObject): JsonObject {
+function dropUndefined(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
@@ -119,7 +124,7 @@ function asTextList(value: unknown): string[] {
   return Array.isArray(value) ? value.map(asText) : [];
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `"${text}"`;
 }
 
@@ -128,7 +133,7 @@ export interface AgnaiChatContext {
   /** Its path in the import. */
   source: string;
   title: string;
-  characterOf?(agnaiId: string): string | undefined;
+  findCharacter?(agnaiId: string): string | undefined;
   personaId?: string;
   lorebookIds?: string[];
   participants?: string[];
@@ -154,13 +159,13 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiChatContext): Gen
     content: asText(message.msg),
     ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
   }));
-  yield* conversation({ id, messages }, chat, place);
+  yield* convertConversation({ id, messages }, chat, place);
 }
 
 /** Reads a chat from a server's data folder. */
 export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiChatContext): Generator<ImportStep> {
   const key = asText(chat._id);
-  const idOf = (node?: string) =>
+  const deriveId = (node?: string) =>
     node === undefined ? deriveStableId("agnai", "chat", key) : deriveStableId("agnai", "chat", key, node);
   const said = listMessages(messages);
   const nodes = new Map<string, TreeNode>();
@@ -175,19 +180,19 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
     nodes.set(node.id, node);
   }
   for (const { id, parent } of nodes.values()) nodes.get(parent ?? "")?.children.push(id);
-  for (const one of splitTree(nodes, asText(chat.treeLeafId), idOf)) yield* conversation(one, chat, place);
+  for (const one of splitTree(nodes, asText(chat.treeLeafId), deriveId)) yield* convertConversation(one, chat, place);
 }
 
-function* conversation(
+function* convertConversation(
   { forkedFrom, ...own }: TreeChat,
   chat: JsonObject,
   { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiChatContext,
 ): Generator<ImportStep> {
   const { messages } = own;
-  if (messages.length === 0) return yield refusedNote(source, "no_messages");
+  if (messages.length === 0) return yield createRefusedNote(source, "no_messages");
   const overrides = OVERRIDES.filter((field) => asText(chat[field]) !== "");
   if (overrides.length > 0 && forkedFrom === undefined) {
-    yield changed(source, importReason("agnai_overrides", { fields: overrides.join(", ") }));
+    yield createChangedNote(source, importReason("agnai_overrides", { fields: overrides.join(", ") }));
   }
   const system_prompt = asText(chat.systemPrompt);
   const head = {
@@ -210,11 +215,11 @@ function* conversation(
   };
 }
 
-function convertMessage(message: JsonObject, { characterOf, personaId }: AgnaiChatContext): TreeMessage {
+function convertMessage(message: JsonObject, { findCharacter, personaId }: AgnaiChatContext): TreeMessage {
   const role = getRole(message);
   const created_at = toIsoTime(message.createdAt);
   const updated_at = toIsoTime(message.updatedAt) ?? created_at;
-  const character = role === "assistant" ? characterOf?.(asText(message.characterId)) : undefined;
+  const character = role === "assistant" ? findCharacter?.(asText(message.characterId)) : undefined;
   const name = asText(message.name);
   const retries = Array.isArray(message.retries) ? message.retries.map(asText).filter((text) => text !== "") : [];
   return {

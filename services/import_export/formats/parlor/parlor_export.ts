@@ -21,7 +21,7 @@ import {
   parseImageConnection,
   parseSettings,
 } from "./parlor_settings.ts";
-import { refusedNote } from "../../import_report.ts";
+import { createRefusedNote } from "../../import_report.ts";
 
 /** Maximum size of a file, larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -66,7 +66,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
       try {
         yield* readSteps({ source, scratch, byPath }, file, folder, name);
       } catch (error) {
-        yield refusedNote(file.path, error);
+        yield createRefusedNote(file.path, error);
       }
     }
   }
@@ -75,7 +75,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
     try {
       yield parseSettings(parseJsonObject(await source.read(settings, MAX_BYTES)), SETTINGS);
     } catch (error) {
-      yield refusedNote(SETTINGS, error);
+      yield createRefusedNote(SETTINGS, error);
     }
   }
 }
@@ -92,7 +92,7 @@ async function* readSteps(
   const origin = { id, source: file.path, name: id };
   if (folder === "voices" && !fileName.endsWith(".json")) return; // Imported with its description
   if (folder === "characters" && /\.charx$/i.test(fileName)) {
-    yield { what: "character", ...origin, file: await scratch.keep(source.pieces(file, MAX_CHARX_BYTES)) };
+    yield { what: "character", ...origin, file: await scratch.keep(source.stream(file, MAX_CHARX_BYTES)) };
     return;
   }
   const bytes = await source.read(file, MAX_BYTES);
@@ -133,7 +133,7 @@ async function* readSteps(
       contentType: asText(json.contentType),
       url: asText(json.url) || undefined,
       createdAtMs: asNumber(json.createdAtMs),
-      usedBy: usersOf(json.usedBy, id),
+      usedBy: toUsers(json.usedBy, id),
       bytes,
     };
   } else if (folder === "voices") {
@@ -143,12 +143,12 @@ async function* readSteps(
     const createdAtMs = asNumber(json.createdAtMs);
     yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
   } else {
-    const linesOf = async (folder: string) => {
+    const listLines = async (folder: string) => {
       const file = byPath.get(`${folder}/${id}.jsonl`);
       return file === undefined ? [] : readLines(await source.read(file, MAX_BYTES));
     };
-    const texts = parseTexts(await linesOf("variants"));
-    const continuations = (await linesOf("continuations")).map((line) => withTexts(line, texts));
+    const texts = parseTexts(await listLines("variants"));
+    const continuations = (await listLines("continuations")).map((line) => withTexts(line, texts));
     yield parseConversation({ ...withTexts(json, texts), continuations }, origin);
   }
 }
@@ -172,7 +172,7 @@ function parseMemory(json: JsonObject): Pick<ImportedMemory, "name" | "fields"> 
 }
 
 /** Returns the characters and personas to which a document is attached. */
-function usersOf(value: unknown, documentId: string): ImportedDocument["usedBy"] {
+function toUsers(value: unknown, documentId: string): ImportedDocument["usedBy"] {
   return (Array.isArray(value) ? value : []).flatMap((one) => {
     const { kind, id, use } = asObject(one);
     const [parsed] = parseDocumentUses([{ ...asObject(use), id: documentId }]);

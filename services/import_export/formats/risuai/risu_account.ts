@@ -4,7 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
-import { changed, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
+import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { parseCard, serializeCard } from "../../../characters/card/card.ts";
 import {
   asArray,
@@ -64,9 +64,9 @@ export async function* readRisuAccount(
       return found && await source.read(found, MAX_SAVE_BYTES);
     },
   );
-  for (const name of missing) yield refusedNote(name, "risu_character_missing");
-  yield leftOutNote(file.path, "keys_left_out");
-  yield* new Account(database, file.path, source, files, scratch).steps();
+  for (const name of missing) yield createRefusedNote(name, "risu_character_missing");
+  yield createLeftOutNote(file.path, "keys_left_out");
+  yield* new Account(database, file.path, source, files, scratch).readSteps();
 }
 
 /** Converts a preset without its prompts. */
@@ -108,26 +108,26 @@ class Account {
     this.#userName = asText(database.username) || NAMELESS_USER;
   }
 
-  async *steps(): AsyncGenerator<ImportStep> {
-    yield* this.#allPersonas();
-    yield* this.#lorebooks();
-    yield* this.#groupLorebooks();
-    if (this.#removed > 0) yield leftOutNote(this.#in("characters"), "risu_trash", this.#removed);
-    for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
+  async *readSteps(): AsyncGenerator<ImportStep> {
+    yield* this.#readPersonas();
+    yield* this.#readLorebooks();
+    yield* this.#readGroupLorebooks();
+    if (this.#removed > 0) yield createLeftOutNote(this.#resolvePath("characters"), "risu_trash", this.#removed);
+    for (const character of this.#characters) if (character.type !== "group") yield* this.#readCharacter(character);
     const presets = asArray(this.database.botPresets).filter(isJsonObject);
-    for (const preset of presets) yield convertRisuPreset(preset, this.#in("presets", preset.name));
-    if (presets.length > 0) yield leftOutNote(this.#in("presets"), "risu_presets", presets.length);
+    for (const preset of presets) yield convertRisuPreset(preset, this.#resolvePath("presets", preset.name));
+    if (presets.length > 0) yield createLeftOutNote(this.#resolvePath("presets"), "risu_presets", presets.length);
     let empty = 0;
     for (const character of this.#characters) {
       for (const chat of asArray(character.chats).filter(isJsonObject)) {
         if (asArray(chat.message).length === 0) empty++;
-        else yield* this.#chat(chat, character);
+        else yield* this.#readChat(chat, character);
       }
     }
-    if (empty > 0) yield leftOutNote(this.#in("chats"), "empty_chats", empty);
+    if (empty > 0) yield createLeftOutNote(this.#resolvePath("chats"), "empty_chats", empty);
   }
 
-  async *#allPersonas(): AsyncGenerator<ImportStep> {
+  async *#readPersonas(): AsyncGenerator<ImportStep> {
     for (const [index, persona] of asArray(this.database.personas).entries()) {
       if (!isJsonObject(persona)) continue;
       // The persona being edited is saved to the list only when another is selected.
@@ -137,17 +137,17 @@ class Account {
       const description = asText(isChosen ? this.database.personaPrompt : persona.personaPrompt);
       const risuId = asText(persona.id);
       const id = deriveStableId("risuai", "persona", risuId || name);
-      const source = this.#in("personas", name);
+      const source = this.#resolvePath("personas", name);
       if (name === "" || this.#personas.some((other) => other.id === id)) continue;
       this.#personas.push({ id, risuId, name });
-      const { avatar, note } = await this.#picture(isChosen ? this.database.userIcon : persona.icon, source);
+      const { avatar, note } = await this.#readImage(isChosen ? this.database.userIcon : persona.icon, source);
       if (note !== undefined) yield note;
-      if (asText(persona.note) !== "") yield changed(source, "risu_note");
+      if (asText(persona.note) !== "") yield createChangedNote(source, "risu_note");
       yield { what: "persona", id, source, name, description, avatar };
     }
   }
 
-  *#lorebooks(): Generator<ImportStep> {
+  *#readLorebooks(): Generator<ImportStep> {
     const isOn = (ids: unknown, { id, namespace }: JsonObject) =>
       asArray(ids).some((one) => one === id || namespace !== undefined && one === namespace);
     const everywhere = [
@@ -156,9 +156,9 @@ class Account {
     ];
     for (const module of this.#modules) {
       const name = asText(module.name) || "Module";
-      const source = this.#in("modules", name);
+      const source = this.#resolvePath("modules", name);
       const more = ["regex", "trigger", "assets"].filter((part) => asArray(module[part]).length > 0);
-      if (more.length > 0) yield leftOutNote(source, "risu_module_rest");
+      if (more.length > 0) yield createLeftOutNote(source, "risu_module_rest");
       const book = convertRisuBook(module.lorebook);
       if (book === undefined) continue;
       const of = this.#characters.filter((character) => isOn(character.modules, module)).map(getId);
@@ -174,7 +174,7 @@ class Account {
       yield {
         what: "lorebook",
         id,
-        source: this.#in("lorebooks", name),
+        source: this.#resolvePath("lorebooks", name),
         name,
         book,
         scope: isChosen ? "global" : "chat",
@@ -183,25 +183,32 @@ class Account {
   }
 
   /** The lorebook of a group belongs to each of its chats. */
-  *#groupLorebooks(): Generator<ImportStep> {
+  *#readGroupLorebooks(): Generator<ImportStep> {
     for (const group of this.#characters) {
       const book = group.type === "group" ? convertRisuBook(group.globalLore, group) : undefined;
       if (book === undefined) continue;
       const name = asText(group.name) || "Group";
-      yield { what: "lorebook", id: groupBookId(group), source: this.#in("groups", name), name, book, scope: "chat" };
+      yield {
+        what: "lorebook",
+        id: deriveGroupLorebookId(group),
+        source: this.#resolvePath("groups", name),
+        name,
+        book,
+        scope: "chat",
+      };
     }
   }
 
-  async *#character(character: JsonObject): AsyncGenerator<ImportStep> {
+  async *#readCharacter(character: JsonObject): AsyncGenerator<ImportStep> {
     const name = asText(character.name);
-    const source = this.#in("characters", name);
-    for (const reason of findLosses(character)) yield changed(source, reason);
-    const { avatar, note } = await this.#picture(character.image, source);
+    const source = this.#resolvePath("characters", name);
+    for (const reason of findLosses(character)) yield createChangedNote(source, reason);
+    const { avatar, note } = await this.#readImage(character.image, source);
     if (note !== undefined) yield note;
     try {
       const card = convertRisuCard(character);
-      const { files, missing } = this.#further(character, source);
-      if (missing > 0) yield changed(source, importReason("risu_media", { count: missing }));
+      const { files, missing } = this.#listFurther(character, source);
+      if (missing > 0) yield createChangedNote(source, importReason("risu_media", { count: missing }));
       const origin = { id: getId(character), source, name };
       if (files.length === 0) {
         yield { what: "character", ...origin, file: serializeCard(card), avatar };
@@ -211,11 +218,11 @@ class Account {
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {
-      yield refusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
+      yield createRefusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
     }
   }
 
-  #further(character: JsonObject, source: string): { files: FurtherFile[]; missing: number } {
+  #listFurther(character: JsonObject, source: string): { files: FurtherFile[]; missing: number } {
     const media = [...findMedia(character)].filter(({ key }) => key !== "");
     const files = media.flatMap(({ key, ...medium }) => {
       const file = this.files.find(key);
@@ -227,15 +234,15 @@ class Account {
     return { files, missing: media.length - files.length };
   }
 
-  async *#chat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {
-    const source = this.#in("chats", `${asText(character.name)}/${asText(chat.name)}`);
+  async *#readChat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {
+    const source = this.#resolvePath("chats", `${asText(character.name)}/${asText(chat.name)}`);
     try {
       const cold = findColdKey(chat);
       const whole = cold === undefined ? chat : await this.#warm(chat, cold);
       const fmIndex = whole.fmIndex ?? character.firstMsgIndex;
       yield* readRisuChat({ ...whole, fmIndex }, this.#place(chat, character, source));
     } catch (error) {
-      yield refusedNote(source, error);
+      yield createRefusedNote(source, error);
     }
   }
 
@@ -276,27 +283,27 @@ class Account {
         greetings: [asText(character.firstMessage), ...asArray(character.alternateGreetings).map(asText)],
       },
       userName: persona?.name ?? this.#userName,
-      characterOf: (risuId) => known.has(risuId) ? deriveStableId("risuai", "character", risuId) : undefined,
-      personaOf: () => persona?.id,
-      folderOf: (id) => {
+      findCharacter: (risuId) => known.has(risuId) ? deriveStableId("risuai", "character", risuId) : undefined,
+      findPersona: () => persona?.id,
+      findFolder: (id) => {
         const folder = folders.find((one) => id !== "" && one.id === id);
         return folder && asText(folder.name);
       },
       lorebookIds: [
         ...modules.map(getModuleId),
-        ...(isGroup && asArray(character.globalLore).length > 0 ? [groupBookId(character)] : []),
+        ...(isGroup && asArray(character.globalLore).length > 0 ? [deriveGroupLorebookId(character)] : []),
       ],
     };
   }
 
-  async #picture(
+  async #readImage(
     key: unknown,
     source: string,
   ): Promise<{ avatar?: Uint8Array<ArrayBuffer>; note?: ImportNote }> {
     if (asText(key) === "") return {};
     const avatar = await this.#read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
     if (avatar !== undefined) return { avatar };
-    return { note: changed(source, "avatar_missing") };
+    return { note: createChangedNote(source, "avatar_missing") };
   }
 
   async #read(key: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
@@ -304,7 +311,7 @@ class Account {
     return found && await this.source.read(found, maxBytes);
   }
 
-  #in(part: string, name?: unknown): string {
+  #resolvePath(part: string, name?: unknown): string {
     return name === undefined ? `${this.path}#${part}` : `${this.path}#${part}/${asText(name)}`;
   }
 }
@@ -313,7 +320,7 @@ function getId(character: JsonObject): string {
   return deriveStableId("risuai", "character", asText(character.chaId));
 }
 
-function groupBookId(group: JsonObject): string {
+function deriveGroupLorebookId(group: JsonObject): string {
   return deriveStableId("risuai", "lorebook of group", asText(group.chaId));
 }
 

@@ -6,7 +6,13 @@
  * @see https://github.com/kwaroran/RisuAI characterCards.ts (createBaseV3), storage/database.svelte.ts (Chat, Message) and
  *   characters.ts (exportChat) at 460ecae (2025-12-31)
  */
-import { changed, type ImportReason, importReason, type ImportReasonCode, refusedNote } from "../../import_report.ts";
+import {
+  createChangedNote,
+  createRefusedNote,
+  type ImportReason,
+  importReason,
+  type ImportReasonCode,
+} from "../../import_report.ts";
 import { deriveStableId, getExtension, hashContent } from "../../import_source.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { expandGreetings } from "../../../prompts/participants.ts";
@@ -80,7 +86,7 @@ export function convertRisuBook(entries: unknown, owner: JsonObject = {}): JsonO
   if (found.length === 0) return undefined;
   const settings = asObject(owner.loreSettings);
   return {
-    ...defined({
+    ...dropUndefined({
       scan_depth: asNumber(settings.scanDepth),
       token_budget: asNumber(settings.tokenBudget),
       recursive_scanning: typeof settings.recursiveScanning === "boolean" ? settings.recursiveScanning : undefined,
@@ -102,19 +108,19 @@ export interface RisuMedium {
 
 /** Yields the additional files. */
 export function* findMedia(character: JsonObject): Generator<RisuMedium> {
-  const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
+  const createMedium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
     type,
     name: asText(name),
     key: asText(key),
     ext: asText(ext) || getExtension(asText(key)),
   });
   for (const asset of asArray(character.ccAssets).map(asObject)) {
-    yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
+    yield createMedium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
   }
   for (const [name, key, ext] of asArray(character.additionalAssets).map(asArray)) {
-    yield medium(RISU_ASSET, name, key, ext);
+    yield createMedium(RISU_ASSET, name, key, ext);
   }
-  for (const [name, key] of asArray(character.emotionImages).map(asArray)) yield medium("emotion", name, key, "");
+  for (const [name, key] of asArray(character.emotionImages).map(asArray)) yield createMedium("emotion", name, key, "");
 }
 
 /** Yields a reason for everything of a character that Parlor can't use. */
@@ -161,7 +167,7 @@ function toDate(field: string, value: unknown): JsonObject {
   return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
 }
 
-function defined(fields: JsonObject): JsonObject {
+function dropUndefined(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
@@ -174,18 +180,18 @@ export interface RisuChatContext {
   speaker?: { id: string; name: string; greetings: string[] };
   userName: string;
   /** Returns the character of a message by RisuAI's id. */
-  characterOf?(id: string): string | undefined;
-  personaOf?(id: string): string | undefined;
+  findCharacter?(id: string): string | undefined;
+  findPersona?(id: string): string | undefined;
   /** Returns the name of a chat folder. */
-  folderOf?(id: string): string | undefined;
+  findFolder?(id: string): string | undefined;
   /** Lorebooks of modules that are enabled for this chat. */
   lorebookIds?: string[];
 }
 
 /** Texts for "no greeting". */
 const BLANK = ["", "{{none}}", "{{blank}}"];
-const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
-const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
+const REASONING = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
+const IMAGE_MARK = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
 /** Placeholder for messages that RisuAI moved to a separate file. */
 const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
 /** Depth of the author's note: the end of the prompt, unless it was moved. */
@@ -203,7 +209,7 @@ export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generat
   const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
   if (findColdKey(chat) !== undefined) {
-    return yield refusedNote(source, "risu_cold");
+    return yield createRefusedNote(source, "risu_cold");
   }
   const title = asText(chat.name);
   const id = deriveStableId(
@@ -218,11 +224,11 @@ export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generat
     lorebook_ids.push(bookId);
     yield { what: "lorebook", id: bookId, source, name: `${title || "Chat"}, lore`, book, scope: "chat" };
   }
-  const personaId = place.personaOf?.(asText(chat.bindedPersona));
+  const personaId = place.findPersona?.(asText(chat.bindedPersona));
   const messages = convertMessages(said, { id, chat, place, personaId });
-  for (const reason of lossesOf(chat, said)) yield changed(source, reason);
+  for (const reason of listLosses(chat, said)) yield createChangedNote(source, reason);
   const note = asText(chat.note).trim();
-  const folder = place.folderOf?.(asText(chat.folderId));
+  const folder = place.findFolder?.(asText(chat.folderId));
   const head = {
     title,
     participants: place.participants,
@@ -258,14 +264,14 @@ function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Sai
   const messages = said.map((message, index): ImportedMessage => {
     const isUser = message.role === "user";
     const text = asText(message.data);
-    const thoughts = isUser ? null : THOUGHTS.exec(text);
+    const thoughts = isUser ? null : REASONING.exec(text);
     const time = toIsoTime(message.time);
     const model = asText(asObject(message.generationInfo).model);
     const name = asText(message.name);
     const saying = asText(message.saying);
     const character = isUser
       ? undefined
-      : place.characterOf?.(saying) ?? (saying === "" ? place.speaker?.id : undefined);
+      : place.findCharacter?.(saying) ?? (saying === "" ? place.speaker?.id : undefined);
     const isHidden = message.disabled === true || message.isComment === true || index <= lastCut;
     return {
       id: `${id}-${index}`,
@@ -309,8 +315,8 @@ function findGreeting(
   };
 }
 
-function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<ImportReason> {
-  const images = said.reduce((sum, { data }) => sum + (asText(data).match(PICTURE)?.length ?? 0), 0);
+function* listLosses(chat: JsonObject, said: JsonObject[]): Generator<ImportReason> {
+  const images = said.reduce((sum, { data }) => sum + (asText(data).match(IMAGE_MARK)?.length ?? 0), 0);
   if (images > 0) yield importReason("risu_chat_images", { count: images });
   const memory = [chat.supaMemoryData, chat.hypaV2Data, chat.hypaV3Data].some(hasMemory);
   if (memory) yield importReason("risu_memory");

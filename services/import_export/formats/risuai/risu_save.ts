@@ -11,7 +11,7 @@ import { decode, ExtensionCodec } from "@msgpack/msgpack";
 import { AppError } from "../../../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import { readBytesAt } from "../../../storage/atomic_file.ts";
-import { MAX_FILES, tooLarge } from "../../import_zip.ts";
+import { createTooLargeError, MAX_FILES } from "../../import_zip.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
 
 /** Name of the database in a backup. */
@@ -73,7 +73,7 @@ function toPlainValue(bytes: Uint8Array): unknown {
   if (startsWith(bytes, OLDEST_MARK)) return decodeMessagePack(bytes.subarray(OLDEST_MARK.length));
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return decodeMessagePack(bytes);
   const inner = unpack(bytes);
-  return inner[0] === 0x7b ? json(inner) : decodeMessagePack(inner);
+  return inner[0] === 0x7b ? parseBytes(inner) : decodeMessagePack(inner);
 }
 
 async function joinBlocks(
@@ -84,20 +84,20 @@ async function joinBlocks(
   const characters = database.characters as unknown[];
   const missing: string[] = [];
   let room = MAX_SAVE_BYTES;
-  for (const { type, name, content: packedContent } of readBlocks(bytes)) {
-    const content = () => {
+  for (const { type, name, readContent: packedContent } of readBlocks(bytes)) {
+    const readContent = () => {
       const opened = packedContent(room);
       room -= opened.length;
       return opened;
     };
-    if (type === ROOT) Object.assign(database, { ...asObject(json(content())), characters });
-    else if (type === CHARACTER) characters.push(json(content()));
-    else if (type === PRESETS) database.botPresets = json(content());
-    else if (type === MODULES) database.modules = json(content());
+    if (type === ROOT) Object.assign(database, { ...asObject(parseBytes(readContent())), characters });
+    else if (type === CHARACTER) characters.push(parseBytes(readContent()));
+    else if (type === PRESETS) database.botPresets = parseBytes(readContent());
+    else if (type === MODULES) database.modules = parseBytes(readContent());
     else if (type === REMOTE) {
       const far = await remote(name);
       if (far === undefined) missing.push(name);
-      else characters.push(json(far));
+      else characters.push(parseBytes(far));
     }
   }
   return { database, missing };
@@ -106,7 +106,7 @@ async function joinBlocks(
 /** A block: type, compression flag, name and content, the last two with their lengths. */
 function* readBlocks(
   bytes: Uint8Array,
-): Generator<{ type: number; name: string; content: (maxBytes: number) => Uint8Array }> {
+): Generator<{ type: number; name: string; readContent: (maxBytes: number) => Uint8Array }> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < bytes.length;) {
     const lengthAt = at + 3 + (bytes[at + 2] ?? 0);
@@ -118,7 +118,7 @@ function* readBlocks(
     yield {
       type,
       name: new TextDecoder().decode(bytes.subarray(at + 3, lengthAt)),
-      content: (maxBytes) => isPacked ? unpack(content, maxBytes) : content,
+      readContent: (maxBytes) => isPacked ? unpack(content, maxBytes) : content,
     };
     at = end;
   }
@@ -133,7 +133,7 @@ export function decodeMessagePack(bytes: Uint8Array): unknown {
   }
 }
 
-function json(bytes: Uint8Array): unknown {
+function parseBytes(bytes: Uint8Array): unknown {
   try {
     return parseJsonBytes(bytes);
   } catch (cause) {
@@ -171,7 +171,7 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
     const read: ImportSource["read"] = async ({ path: name }, maxBytes) => {
       const entry = entries.get(name);
       if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
-      if (entry.sizeBytes > maxBytes) throw tooLarge(name, maxBytes);
+      if (entry.sizeBytes > maxBytes) throw createTooLargeError(name, maxBytes);
       const bytes = await readBytesAt(file, entry.at, entry.sizeBytes);
       if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is incomplete`);
       return bytes;
@@ -180,7 +180,7 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
       passedOver: [],
       read,
-      async *pieces(wanted, maxBytes) {
+      async *stream(wanted, maxBytes) {
         yield await read(wanted, maxBytes);
       },
       close: () => file.close(),

@@ -13,7 +13,7 @@ import { getKeyword, readTextChunk } from "../../../characters/png/png_card.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
-import { changed, ImportError, leftOutNote, refusedNote } from "../../import_report.ts";
+import { createChangedNote, createLeftOutNote, createRefusedNote, ImportError } from "../../import_report.ts";
 import {
   deriveStableId,
   getBaseName,
@@ -51,7 +51,7 @@ export async function* readRisuAi(source: ImportSource, scratch: Scratch): Async
   }
   const single = new Files(source, scratch);
   const isCharx = source.path !== undefined && source.files.some(({ path }) => path === CARD_PATH);
-  yield* isCharx ? single.charx(source.path!, CARD_PATH) : single.steps();
+  yield* isCharx ? single.readCharx(source.path!, CARD_PATH) : single.readSteps();
 }
 
 /** Reads single files: characters first, because chat files refer to them. */
@@ -62,99 +62,101 @@ class Files {
 
   constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
 
-  async *steps(): AsyncGenerator<ImportStep> {
+  async *readSteps(): AsyncGenerator<ImportStep> {
     const later: SourceFile[] = [];
     for (const file of this.source.files) {
-      if (TEXT_CHAT.test(file.path)) yield leftOutNote(file.path, "risu_text_chat");
+      if (TEXT_CHAT.test(file.path)) yield createLeftOutNote(file.path, "risu_text_chat");
       else if (/\.json$/i.test(file.path)) later.push(file);
-      else if (CARD_FILE.test(file.path)) yield* this.#tried(file, this.#picture(file));
-      else if (MODULE_FILE.test(file.path)) yield* this.#tried(file, this.#module(file));
-      else if (PRESET_FILE.test(file.path)) yield* this.#tried(file, this.#preset(file));
-      else yield leftOutNote(file.path, "risu_not");
+      else if (CARD_FILE.test(file.path)) yield* this.#tryFile(file, this.#readImage(file));
+      else if (MODULE_FILE.test(file.path)) yield* this.#tryFile(file, this.#readModule(file));
+      else if (PRESET_FILE.test(file.path)) yield* this.#tryFile(file, this.#readPreset(file));
+      else yield createLeftOutNote(file.path, "risu_not");
     }
     const chats: [SourceFile, JsonObject][] = [];
     for (const file of later) {
       try {
         const json = parseJsonObject(await this.source.read(file, MAX_JSON_BYTES));
         if (isChatFile(json)) chats.push([file, json]);
-        else yield* this.#json(file, json);
+        else yield* this.#readJson(file, json);
       } catch (error) {
-        yield refusedNote(file.path, error);
+        yield createRefusedNote(file.path, error);
       }
     }
-    for (const [file, json] of chats) yield* this.#chats(file, json);
+    for (const [file, json] of chats) yield* this.#readChats(file, json);
   }
 
   /** @param source Name of the file in the report. */
-  async *charx(path: string, source: string): AsyncGenerator<ImportStep> {
+  async *readCharx(path: string, source: string): AsyncGenerator<ImportStep> {
     const { card, others = [] } = await readCardFile(path);
     const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
-    yield { ...this.#character(source, card, path), files };
+    yield { ...this.#toCharacter(source, card, path), files };
   }
 
-  async *#picture(file: SourceFile): AsyncGenerator<ImportStep> {
+  async *#readImage(file: SourceFile): AsyncGenerator<ImportStep> {
     let begin: Uint8Array = new Uint8Array();
-    for await (const piece of this.source.pieces(file, MAX_CHARX_BYTES)) {
+    for await (const piece of this.source.stream(file, MAX_CHARX_BYTES)) {
       begin = piece;
       break;
     }
     if (isPng(begin)) {
       const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
       const persona = findPersona(bytes);
-      if (persona !== undefined) yield* this.#persona(file, persona, bytes);
-      else yield this.#character(file.path, parseCardFile(file.path, bytes), bytes);
+      if (persona !== undefined) yield* this.#readPersona(file, persona, bytes);
+      else yield this.#toCharacter(file.path, parseCardFile(file.path, bytes), bytes);
     } else if (isCharx(begin)) {
-      yield* this.charx(await this.scratch.keep(this.source.pieces(file, MAX_CHARX_BYTES)), file.path);
+      yield* this.readCharx(await this.scratch.keep(this.source.stream(file, MAX_CHARX_BYTES)), file.path);
     } else throw new ImportError("risu_neither");
   }
 
-  async *#module(file: SourceFile): AsyncGenerator<ImportStep> {
-    yield* this.#moduleSteps(file.path, readModule(await this.source.read(file, MAX_RISU_PACK_BYTES)));
+  async *#readModule(file: SourceFile): AsyncGenerator<ImportStep> {
+    yield* this.#listModuleSteps(file.path, readModule(await this.source.read(file, MAX_RISU_PACK_BYTES)));
   }
 
-  async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
+  async *#readPreset(file: SourceFile): AsyncGenerator<ImportStep> {
     const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
     yield convertRisuPreset(await readPresetFile(bytes, /\.risup$/i.test(file.path)), file.path);
-    yield leftOutNote(file.path, "risu_presets");
+    yield createLeftOutNote(file.path, "risu_presets");
   }
 
-  *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
-    if (asArray(module.lorebook).length === 0) return yield leftOutNote(path, "risu_module_empty");
-    yield lorebook(path, asText(module.name), module.lorebook);
-    yield changed(path, "risu_module");
+  *#listModuleSteps(path: string, module: JsonObject): Generator<ImportStep> {
+    if (asArray(module.lorebook).length === 0) return yield createLeftOutNote(path, "risu_module_empty");
+    yield createLorebookStep(path, asText(module.name), module.lorebook);
+    yield createChangedNote(path, "risu_module");
   }
 
-  *#persona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
+  *#readPersona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
     const name = asText(persona.name);
     const id = deriveStableId("risuai", "persona file", name);
-    if (asText(persona.note) !== "") yield changed(file.path, "risu_note");
+    if (asText(persona.note) !== "") yield createChangedNote(file.path, "risu_note");
     yield { what: "persona", id, source: file.path, name, description: asText(persona.personaPrompt), avatar };
   }
 
-  *#json(file: SourceFile, json: JsonObject): Generator<ImportStep> {
+  *#readJson(file: SourceFile, json: JsonObject): Generator<ImportStep> {
     const { path } = file;
-    if (json.type === "risu" && Array.isArray(json.data)) return yield lorebook(path, asText(json.name), json.data);
-    if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
-    if (json.type === "regex") return yield leftOutNote(path, "risu_scripts");
+    if (json.type === "risu" && Array.isArray(json.data)) {
+      return yield createLorebookStep(path, asText(json.name), json.data);
+    }
+    if (json.type === "risuModule") return yield* this.#listModuleSteps(path, json);
+    if (json.type === "regex") return yield createLeftOutNote(path, "risu_scripts");
     if (Array.isArray(json.promptTemplate) || "mainPrompt" in json && "maxContext" in json) {
       yield convertRisuPreset(json, path);
-      return yield leftOutNote(path, "risu_presets");
+      return yield createLeftOutNote(path, "risu_presets");
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
-    yield this.#character(path, parseCardFile(path, bytes), bytes);
+    yield this.#toCharacter(path, parseCardFile(path, bytes), bytes);
   }
 
-  #character(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
+  #toCharacter(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
     const { name } = card.data;
-    const id = this.#idOf(card);
+    const id = this.#createId(card);
     this.#cards.set(toRisuFileName(name), { id, card });
     return { what: "character", id, source, name, file };
   }
 
-  *#chats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {
+  *#readChats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {
     const chats = (Array.isArray(json.data) ? json.data : [json.data]).filter(isJsonObject);
     const found = this.#cards.get(CHAT_FILE.exec(getBaseName(path))?.[1] ?? "");
-    if (found === undefined) yield changed(path, "risu_chats_without_character");
+    if (found === undefined) yield createChangedNote(path, "risu_chats_without_character");
     const folders = asArray(json.folders).map(asObject);
     const place: RisuChatContext = {
       source: path,
@@ -165,7 +167,7 @@ class Files {
         greetings: [found.card.data.first_mes, ...found.card.data.alternate_greetings],
       },
       userName: "User",
-      folderOf: (id) => asText(folders.find((folder) => id !== "" && folder.id === id)?.name),
+      findFolder: (id) => asText(folders.find((folder) => id !== "" && folder.id === id)?.name),
     };
     for (const [index, chat] of chats.entries()) {
       yield* readRisuChat(chat, { ...place, source: chats.length > 1 ? `${path}#${index}` : path });
@@ -175,7 +177,7 @@ class Files {
   /**
    * Returns the ID of a character. Name, author and creation date identify it; if they aren't unique, the content does.
    */
-  #idOf({ data }: Card): string {
+  #createId({ data }: Card): string {
     const origin = ["risuai", "card", data.name, data.creator, asText(data.creation_date)];
     const id = deriveStableId(...origin);
     const own = this.#ids.has(id) ? deriveStableId(...origin, hashContent(data)) : id;
@@ -183,11 +185,11 @@ class Files {
     return own;
   }
 
-  async *#tried(file: SourceFile, steps: AsyncGenerator<ImportStep>): AsyncGenerator<ImportStep> {
+  async *#tryFile(file: SourceFile, steps: AsyncGenerator<ImportStep>): AsyncGenerator<ImportStep> {
     try {
       yield* steps;
     } catch (error) {
-      yield refusedNote(file.path, error);
+      yield createRefusedNote(file.path, error);
     }
   }
 }
@@ -204,9 +206,9 @@ function findPersona(png: Uint8Array): JsonObject | undefined {
   }
 }
 
-function lorebook(path: string, ownName: string, entries: unknown): ImportStep {
+function createLorebookStep(path: string, ownName: string, entries: unknown): ImportStep {
   const book = convertRisuBook(entries);
-  if (book === undefined) return refusedNote(path, "risu_no_entries");
+  if (book === undefined) return createRefusedNote(path, "risu_no_entries");
   const name = ownName || getStem(path);
   const id = deriveStableId("risuai", "lorebook file", ownName, hashContent(book));
   return { what: "lorebook", id, source: path, name, book, scope: "chat" };
@@ -280,12 +282,12 @@ async function readPresetFile(bytes: Uint8Array<ArrayBuffer>, isExchanged: boole
   if (outer.type !== "preset" || !(sealed instanceof Uint8Array)) {
     throw new ImportError("risu_no_preset");
   }
-  const preset = decodeMessagePack(await opened(sealed));
+  const preset = decodeMessagePack(await openSealed(sealed));
   if (!isJsonObject(preset)) throw new ImportError("risu_holds_no_preset");
   return preset;
 }
 
-async function opened(sealed: Uint8Array): Promise<Uint8Array> {
+async function openSealed(sealed: Uint8Array): Promise<Uint8Array> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(PRESET_PASSWORD));
   const key = await crypto.subtle.importKey("raw", digest, "AES-GCM", false, ["decrypt"]);
   try {

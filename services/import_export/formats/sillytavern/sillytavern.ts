@@ -1,5 +1,5 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
-import { changed, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
+import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {
@@ -40,14 +40,14 @@ export async function* readSillyTavern(source: ImportSource, scratch: Scratch): 
   yield* folder.leftOut;
   const known: Known = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
   const reading = new Reading(source, folder, known, scratch);
-  const settings = await reading.settings();
+  const settings = await reading.readSettings();
   yield* reading.notes.splice(0);
-  yield* reading.personas(settings);
-  yield* reading.lorebooks(settings);
-  yield* reading.characters();
-  yield* reading.presets();
-  yield* reading.chats();
-  yield* reading.groupChats();
+  yield* reading.readPersonas(settings);
+  yield* reading.readLorebooks(settings);
+  yield* reading.readCharacters();
+  yield* reading.readPresets();
+  yield* reading.readChats();
+  yield* reading.readGroupChats();
 }
 
 class Reading {
@@ -60,16 +60,16 @@ class Reading {
     readonly scratch: Scratch,
   ) {}
 
-  async settings(): Promise<JsonObject> {
+  async readSettings(): Promise<JsonObject> {
     const file = this.folder.find("settings.json");
     if (file === undefined) return {};
-    return await this.#json(file).catch((error) => {
-      this.notes.push(refusedNote(file.path, error));
+    return await this.#readJson(file).catch((error) => {
+      this.notes.push(createRefusedNote(file.path, error));
       return {};
     });
   }
 
-  async *personas(settings: JsonObject): AsyncGenerator<ImportStep> {
+  async *readPersonas(settings: JsonObject): AsyncGenerator<ImportStep> {
     const user = asObject(settings.power_user);
     const names = asObject(user.personas);
     const descriptions = asObject(user.persona_descriptions);
@@ -80,7 +80,7 @@ class Reading {
       const description = asText(isJsonObject(said) ? said.description : said);
       const picture = this.folder.find(`User Avatars/${file}`);
       const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
-      if (picture !== undefined && avatar === undefined) yield refusedNote(picture.path, "image_unreadable");
+      if (picture !== undefined && avatar === undefined) yield createRefusedNote(picture.path, "image_unreadable");
       yield {
         what: "persona",
         id,
@@ -90,23 +90,23 @@ class Reading {
         avatar,
       };
     }
-    for (const { path } of this.folder.under("User Avatars")) {
+    for (const { path } of this.folder.listFiles("User Avatars")) {
       if (this.known.personas.has(getBaseName(path))) continue;
-      yield leftOutNote(path, "persona_image_unused");
+      yield createLeftOutNote(path, "persona_image_unused");
     }
   }
 
-  async *lorebooks(settings: JsonObject): AsyncGenerator<ImportStep> {
+  async *readLorebooks(settings: JsonObject): AsyncGenerator<ImportStep> {
     const info = asObject(settings.world_info_settings);
     const selected = isJsonObject(info.world_info) ? info.world_info.globalSelect : undefined;
     const global = Array.isArray(selected) ? selected.map(asText) : [];
-    const ofPersonas = this.#booksOfPersonas(settings);
-    for (const file of this.folder.under("worlds")) {
+    const ofPersonas = this.#findPersonaLorebooks(settings);
+    for (const file of this.folder.listFiles("worlds")) {
       if (!/\.json$/i.test(file.path)) continue;
       const name = getStem(file.path);
       const id = deriveStableId("sillytavern", "lorebook", name);
       this.known.lorebooks.set(name, id);
-      const book = await this.#json(file).catch((error) => refusedNote(file.path, error));
+      const book = await this.#readJson(file).catch((error) => createRefusedNote(file.path, error));
       if (isNote(book)) {
         yield book;
         continue;
@@ -118,8 +118,8 @@ class Reading {
     }
   }
 
-  async *characters(): AsyncGenerator<ImportStep> {
-    const all = this.folder.under("characters");
+  async *readCharacters(): AsyncGenerator<ImportStep> {
+    const all = this.folder.listFiles("characters");
     const cards = all.filter(({ path }) =>
       /\.png$/i.test(path) && this.folder.find(`characters/${getBaseName(path)}`)?.path === path
     );
@@ -139,20 +139,20 @@ class Reading {
           yield { what: "character", ...origin, file: bytes };
           continue;
         }
-        const files = images.map((one) => this.#sprite(one));
+        const files = images.map((one) => this.#toFile(one));
         const packed = await packCharacter(this.scratch, { card, files, picture: removeCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {
-        yield refusedNote(file.path, error);
+        yield createRefusedNote(file.path, error);
       }
     }
-    for (const [folder, count] of sprites.left()) {
-      yield leftOutNote(`characters/${folder}`, "expressions_only", count);
+    for (const [folder, count] of sprites.listLeft()) {
+      yield createLeftOutNote(`characters/${folder}`, "expressions_only", count);
     }
   }
 
-  #sprite({ file, name }: Sprite): FurtherFile {
+  #toFile({ file, name }: Sprite): FurtherFile {
     const { path: source, sizeBytes } = file;
     return {
       type: "emotion",
@@ -164,12 +164,12 @@ class Reading {
     };
   }
 
-  async *presets(): AsyncGenerator<ImportStep> {
+  async *readPresets(): AsyncGenerator<ImportStep> {
     for (const folder of ["OpenAI Settings", "TextGen Settings"]) {
-      for (const file of this.folder.under(folder)) {
+      for (const file of this.folder.listFiles(folder)) {
         if (!/\.(json|settings)$/i.test(file.path)) continue;
         const name = getStem(file.path);
-        const json = await this.#json(file).catch((error) => refusedNote(file.path, error));
+        const json = await this.#readJson(file).catch((error) => createRefusedNote(file.path, error));
         if (isNote(json)) yield json;
         else {
           const id = deriveStableId("sillytavern", "preset", folder, name);
@@ -179,23 +179,23 @@ class Reading {
     }
   }
 
-  async *chats(): AsyncGenerator<ImportStep> {
-    for (const file of this.folder.under("chats")) {
+  async *readChats(): AsyncGenerator<ImportStep> {
+    for (const file of this.folder.listFiles("chats")) {
       if (!/\.jsonl$/i.test(file.path)) continue;
       const card = `${file.path.split("/").at(-2)}.png`;
       const character = this.known.characters.get(card);
       const place = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
       if (character === undefined) {
-        yield changed(file.path, importReason("character_missing", { card }));
-      } else place.characterOf = () => character;
-      yield* this.#chat(file, place);
+        yield createChangedNote(file.path, importReason("character_missing", { card }));
+      } else place.findCharacter = () => character;
+      yield* this.#readChat(file, place);
     }
   }
 
-  async *groupChats(): AsyncGenerator<ImportStep> {
+  async *readGroupChats(): AsyncGenerator<ImportStep> {
     const groups = new Map<string, JsonObject>();
-    for (const file of this.folder.under("groups")) {
-      const group = await this.#json(file).catch((error) => refusedNote(file.path, error));
+    for (const file of this.folder.listFiles("groups")) {
+      const group = await this.#readJson(file).catch((error) => createRefusedNote(file.path, error));
       if (isNote(group)) {
         yield group;
         continue;
@@ -203,7 +203,7 @@ class Reading {
       const chats = Array.isArray(group.chats) ? group.chats.map(asText) : [];
       for (const chat of [asText(group.chat_id), ...chats]) groups.set(chat, group);
     }
-    for (const file of this.folder.under("group chats")) {
+    for (const file of this.folder.listFiles("group chats")) {
       if (!/\.jsonl$/i.test(file.path)) continue;
       const group = groups.get(getStem(file.path));
       const members = Array.isArray(group?.members) ? group.members.map(asText) : [];
@@ -215,9 +215,9 @@ class Reading {
       const missing = members.filter((card) => !this.known.characters.has(card));
       if (group === undefined || missing.length > 0) {
         const members = importReason("members_missing", { cards: missing.join(", ") });
-        yield changed(file.path, group === undefined ? "group_missing" : members);
+        yield createChangedNote(file.path, group === undefined ? "group_missing" : members);
       }
-      yield* this.#chat(file, {
+      yield* this.#readChat(file, {
         ...this.#place(file, participants),
         title: asText(group?.name) || getStem(file.path),
       });
@@ -231,35 +231,35 @@ class Reading {
       key: file.path.split("/").slice(-3).join("/"),
       title: getStem(file.path),
       participants,
-      characterOf: (avatar, name) => characters.get(avatar ?? "") ?? characters.get(byName.get(name) ?? ""),
-      personaOf: (avatar) => personas.get(avatar),
-      lorebookOf: (name) => lorebooks.get(name),
-      pictureOf: (url) => this.#picture(url),
+      findCharacter: (avatar, name) => characters.get(avatar ?? "") ?? characters.get(byName.get(name) ?? ""),
+      findPersona: (avatar) => personas.get(avatar),
+      findLorebook: (name) => lorebooks.get(name),
+      findImage: (url) => this.#readImage(url),
     };
   }
 
-  async *#chat(file: SourceFile, place: TavernChatContext): AsyncGenerator<ImportStep> {
+  async *#readChat(file: SourceFile, place: TavernChatContext): AsyncGenerator<ImportStep> {
     try {
       const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), place);
       yield* notes;
       if (conversation !== undefined) yield conversation;
     } catch (error) {
-      yield refusedNote(file.path, error);
+      yield createRefusedNote(file.path, error);
     }
   }
 
-  async #picture(url: string): Promise<string | undefined> {
+  async #readImage(url: string): Promise<string | undefined> {
     const path = url.replace(/^\//, "");
     const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decodeText(path)) : undefined;
     if (file === undefined) return undefined;
     return toDataUrl(await this.source.read(file, MAX_CARD_BYTES));
   }
 
-  async #json(file: SourceFile): Promise<JsonObject> {
+  async #readJson(file: SourceFile): Promise<JsonObject> {
     return parseJsonObject(await this.source.read(file, MAX_JSON_BYTES));
   }
 
-  #booksOfPersonas(settings: JsonObject): Map<string, string[]> {
+  #findPersonaLorebooks(settings: JsonObject): Map<string, string[]> {
     const user = asObject(settings.power_user);
     const found = new Map<string, string[]>();
     if (!isJsonObject(user.persona_descriptions)) return found;

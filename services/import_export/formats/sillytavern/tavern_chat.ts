@@ -1,7 +1,7 @@
 /** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
-import { type ImportReason, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
+import { createLeftOutNote, createRefusedNote, type ImportReason, importReason } from "../../import_report.ts";
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
 import { toIsoTime } from "../chat_files.ts";
 
@@ -22,13 +22,13 @@ export interface TavernChatContext {
   title: string;
   participants: { character_id: string; muted?: boolean }[];
   /** Returns the character of a message by its image file, or else by its name. */
-  characterOf?(avatarFile: string | undefined, name: string): string | undefined;
+  findCharacter?(avatarFile: string | undefined, name: string): string | undefined;
   /** Returns the persona with this image file. */
-  personaOf?(avatarFile: string): string | undefined;
+  findPersona?(avatarFile: string): string | undefined;
   /** Returns the id of a lorebook by name. */
-  lorebookOf?(name: string): string | undefined;
+  findLorebook?(name: string): string | undefined;
   /** Returns an image of a message as a data URL. */
-  pictureOf?(url: string): Promise<string | undefined>;
+  findImage?(url: string): Promise<string | undefined>;
 }
 
 /** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
@@ -44,7 +44,7 @@ export async function readTavernChat(
   const metadata = asObject(header.chat_metadata);
   const messages = lines.filter((line) => typeof line.mes === "string" || "mes" in line);
   if (messages.length === 0) {
-    notes.push(refusedNote(place.source, first === undefined ? "not_chat" : "no_messages"));
+    notes.push(createRefusedNote(place.source, first === undefined ? "not_chat" : "no_messages"));
     return { notes };
   }
   const begin = asText(header.create_date) || asText(messages[0]!.send_date);
@@ -52,7 +52,7 @@ export async function readTavernChat(
   const read: ImportedMessage[] = [];
   for (const [index, line] of messages.entries()) read.push(await convertMessage(line, `${id}-${index}`, place, notes));
   const personaFile = asText(metadata.persona) || lastPersona(messages);
-  const lorebook = place.lorebookOf?.(asText(metadata.world_info));
+  const lorebook = place.findLorebook?.(asText(metadata.world_info));
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
   const conversation: ImportedConversation = {
     what: "conversation",
@@ -63,7 +63,7 @@ export async function readTavernChat(
     head: {
       title: place.title,
       participants: place.participants,
-      ...toOptionalField("persona_id", personaFile === "" ? undefined : place.personaOf?.(personaFile)),
+      ...toOptionalField("persona_id", personaFile === "" ? undefined : place.findPersona?.(personaFile)),
       ...toOptionalField("note", getNote(metadata)),
       ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
     },
@@ -116,7 +116,7 @@ async function convertMessage(
   const isNarrator = extra.type === "narrator";
   const avatarFile = asText(line.original_avatar) || undefined;
   const time = toIsoTime(line.send_date);
-  const character = isUser || isNarrator ? undefined : place.characterOf?.(avatarFile, name);
+  const character = isUser || isNarrator ? undefined : place.findCharacter?.(avatarFile, name);
   const images = await listImages(extra, place, notes);
   const text = getText(line.mes, extra, line.send_date, images);
   return {
@@ -126,7 +126,7 @@ async function convertMessage(
     ...toOptionalField("created_at", time),
     ...toOptionalField("updated_at", time),
     ...toOptionalField("character_id", character),
-    ...toOptionalField("persona_id", isUser ? place.personaOf?.(findAvatar(line.force_avatar)) : undefined),
+    ...toOptionalField("persona_id", isUser ? place.findPersona?.(findAvatar(line.force_avatar)) : undefined),
     ...toOptionalField("name", name === "" ? undefined : name),
     ...(line.is_system === true && { hidden: true }),
     ...getVariants(line, text, images),
@@ -167,7 +167,7 @@ async function listImages(extra: JsonObject, place: TavernChatContext, notes: Im
   ].filter((url) => url !== "");
   const found: string[] = [];
   for (const url of new Set(urls)) {
-    const picture = url.startsWith("data:") ? url : await place.pictureOf?.(url);
+    const picture = url.startsWith("data:") ? url : await place.findImage?.(url);
     if (picture === undefined) {
       notes.push(note(place.source, importReason("image_missing", { image: url.slice(0, 200) })));
     } else found.push(picture);
@@ -210,7 +210,7 @@ function note(source: string, reason: ImportReason): ImportNote {
 export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     if (!/\.jsonl$/i.test(file.path)) {
-      yield leftOutNote(file.path, "not_jsonl");
+      yield createLeftOutNote(file.path, "not_jsonl");
       continue;
     }
     try {
@@ -225,7 +225,7 @@ export async function* readTavernFiles(source: ImportSource): AsyncGenerator<Imp
       yield* notes;
       if (conversation !== undefined) yield conversation;
     } catch (error) {
-      yield refusedNote(file.path, error);
+      yield createRefusedNote(file.path, error);
     }
   }
 }

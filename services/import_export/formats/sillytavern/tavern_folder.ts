@@ -2,17 +2,17 @@
 import { getOwn } from "../../../json/type_guards.ts";
 import { AppError } from "../../../errors.ts";
 import type { ImportNote } from "../../import_item.ts";
-import { type ImportReasonCode, leftOutNote } from "../../import_report.ts";
+import { createLeftOutNote, type ImportReasonCode } from "../../import_report.ts";
 import { getStem, type ImportSource, type SourceFile } from "../../import_source.ts";
 
 /** A user folder inside an import. */
 export interface TavernFolder {
   /** Lists the files of a folder with their paths. */
-  under(folder: string): SourceFile[];
+  listFiles(folder: string): SourceFile[];
   /** Finds a file by its path in the user folder. */
   find(path: string): SourceFile | undefined;
   /** Returns the path of a file in the user folder. */
-  pathIn(file: SourceFile): string;
+  getPath(file: SourceFile): string;
   /** Files that Parlor doesn't import. */
   leftOut: ImportNote[];
 }
@@ -44,9 +44,9 @@ export function openTavernFolder(source: ImportSource): TavernFolder {
     if (file.path.startsWith(root)) byPath.set(file.path.slice(root.length), file);
   }
   return {
-    under: (folder) => [...byPath].filter(([path]) => path.startsWith(`${folder}/`)).map(([, file]) => file),
+    listFiles: (folder) => [...byPath].filter(([path]) => path.startsWith(`${folder}/`)).map(([, file]) => file),
     find: (path) => byPath.get(path),
-    pathIn: ({ path }) => path.slice(root.length),
+    getPath: ({ path }) => path.slice(root.length),
     leftOut: notImported([...byPath.keys()], root),
   };
 }
@@ -86,7 +86,9 @@ function notImported(paths: string[], root: string): ImportNote[] {
     if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }
-  return [...counts].map(([top, count]) => leftOutNote(root + top, getOwn(REASONS, top) ?? "sillytavern_own", count));
+  return [...counts].map(([top, count]) =>
+    createLeftOutNote(root + top, getOwn(REASONS, top) ?? "sillytavern_own", count)
+  );
 }
 
 function getDepth(root: string): number {
@@ -110,16 +112,16 @@ interface SpriteFolders {
   /** Takes the images of a card. @param stem File name of the card without extension. */
   take(stem: string): Sprite[];
   /** Lists folders with files that don't belong to a card, and their number. */
-  left(): [folder: string, count: number][];
+  listLeft(): [folder: string, count: number][];
 }
 
 const PICTURE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
 
 /** Finds expression images among the files of the character folder. */
-export function findSprites(files: readonly SourceFile[], { pathIn }: Pick<TavernFolder, "pathIn">): SpriteFolders {
+export function findSprites(files: readonly SourceFile[], { getPath }: Pick<TavernFolder, "getPath">): SpriteFolders {
   const folders = new Map<string, { sprites: Sprite[]; count: number }>();
   for (const file of files) {
-    const [, folder, ...rest] = pathIn(file).split("/");
+    const [, folder, ...rest] = getPath(file).split("/");
     if (folder === undefined || rest.length === 0) continue;
     const found = folders.get(folder) ?? { sprites: [], count: 0 };
     folders.set(folder, found);
@@ -134,6 +136,6 @@ export function findSprites(files: readonly SourceFile[], { pathIn }: Pick<Taver
       found.count -= found.sprites.length;
       return found.sprites;
     },
-    left: () => [...folders].filter(([, { count }]) => count > 0).map(([folder, { count }]) => [folder, count]),
+    listLeft: () => [...folders].filter(([, { count }]) => count > 0).map(([folder, { count }]) => [folder, count]),
   };
 }

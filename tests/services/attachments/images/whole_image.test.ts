@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ImageType } from "../../../../services/attachments/images/image_header.ts";
-import { checkWholeImage, WholeImageCheck } from "../../../../services/attachments/images/whole_image.ts";
+import { checkImage, ImageCheck } from "../../../../services/attachments/images/whole_image.ts";
 import { plainPng } from "../../../helpers/files/cards.ts";
 import { fixtureImage, makeGif, withOrientation } from "../../../helpers/files/image_files.ts";
 
@@ -21,35 +21,35 @@ const FILES: [string, ImageType, Uint8Array][] = [
 ];
 
 test.each(FILES)("detects a truncated %s, in one piece or byte by byte", { tags: ["P05"] }, (_, type, bytes) => {
-  checkWholeImage(bytes, type);
+  checkImage(bytes, type);
   const step = Math.max(1, Math.floor(bytes.length / 400));
   // The last byte of a WebP may be padding.
   const isPadded = type === "image/webp";
   for (let length = 1; length < bytes.length - (isPadded ? 2 : 0); length += step) {
-    expect(() => checkWholeImage(bytes.subarray(0, length), type), `${length}`).toThrow(
+    expect(() => checkImage(bytes.subarray(0, length), type), `${length}`).toThrow(
       expect.objectContaining({ code: "unprocessable" }),
     );
   }
-  const check = new WholeImageCheck(type);
+  const check = new ImageCheck(type);
   for (const byte of bytes) check.push(Uint8Array.of(byte));
   check.end();
 });
 
 test.each(FILES)("accepts bytes after the end of a %s", (_, type, bytes) => {
-  checkWholeImage(Uint8Array.from([...bytes, 1, 2, 3]), type);
+  checkImage(Uint8Array.from([...bytes, 1, 2, 3]), type);
 });
 
 test("detects a flipped bit in the pixels of a PNG", { tags: ["P05"] }, () => {
   const png = plainPng(20, 30);
   png[png.length - 20]! ^= 1;
-  expect(() => checkWholeImage(png, "image/png")).toThrow("checksum");
+  expect(() => checkImage(png, "image/png")).toThrow("checksum");
 });
 
 test("rejects oversized chunks and segments without allocating memory", { tags: ["P05"] }, () => {
   const png = plainPng();
   new DataView(png.buffer).setUint32(33, 0xffffffff);
-  expect(() => checkWholeImage(png, "image/png")).toThrow("Can't use the image");
+  expect(() => checkImage(png, "image/png")).toThrow("Can't use the image");
   const webp = fixtureImage("quarters_lossy.webp");
   new DataView(webp.buffer).setUint32(16, 0xfffffff0, true);
-  expect(() => checkWholeImage(webp, "image/webp")).toThrow("Can't use the image");
+  expect(() => checkImage(webp, "image/webp")).toThrow("Can't use the image");
 });

@@ -113,7 +113,7 @@ test("a broken CHARX, or one with false sizes, is rejected", async () => {
 
 test("a CHARX of ours holds card and picture, and reads back as it was", async () => {
   const before = parseCard({ ...card, data: { ...card.data, assets: undefined } });
-  const made = await joined((await createCharx(before, plainPng(3, 3))).pieces());
+  const made = await joined((await createCharx(before, plainPng(3, 3))).stream());
   const files = unzipSync(made);
   expect(Object.keys(files)).toEqual(["card.json", "assets/icon/images/main.png"]);
   expect(JSON.parse(strFromU8(files["card.json"]!)).data.assets).toEqual([

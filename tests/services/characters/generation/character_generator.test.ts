@@ -18,7 +18,7 @@ async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter
   const until = async (state: string) => {
     for (;;) {
       const told = new Promise<void>((resolve) => events.listeners.push(resolve));
-      if ((await portraits.status("fox")).state === state) return;
+      if ((await portraits.getStatus("fox")).state === state) return;
       await told;
     }
   };
@@ -36,14 +36,14 @@ test("a portrait goes from pending over running to done, and is the character's 
     await go.promise;
     return plainPng(20, 30);
   });
-  expect(await portraits.status("fox")).toEqual({ state: "none" });
+  expect(await portraits.getStatus("fox")).toEqual({ state: "none" });
   const job = await portraits.start("fox");
   expect((await portraits.start("fox")).id).toBe(job.id);
   await until("running");
-  expect(await portraits.status("fox")).toMatchObject({ state: "running", started_at: expect.any(String) });
+  expect(await portraits.getStatus("fox")).toMatchObject({ state: "running", started_at: expect.any(String) });
   go.resolve();
   await until("done");
-  expect(await portraits.status("fox")).toMatchObject({
+  expect(await portraits.getStatus("fox")).toMatchObject({
     state: "done",
     progress: 0.5,
     finished_at: expect.any(String),
@@ -65,7 +65,7 @@ test("a portrait that is cancelled has failed and changes nothing", async () => 
   const job = await portraits.start("fox");
   await until("running");
   await jobs.cancel(job.id);
-  expect(await portraits.status("fox")).toMatchObject({ state: "failed", error: { code: "interrupted" } });
+  expect(await portraits.getStatus("fox")).toMatchObject({ state: "failed", error: { code: "interrupted" } });
   expect((await app.get("/api/characters/fox/avatar")).status).toBe(404);
   await jobs.close();
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_rows.ts";
-import { nameKey } from "../../../../services/json/text.ts";
+import { quoteKey } from "../../../../services/json/text.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -21,7 +21,7 @@ const refuse = () => {
 
 test("an unreadable folder of Parlor loses no character", async () => {
   const { rows } = scan("own");
-  expect(rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
+  expect(rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
   expect(() => scan("own", rows)).toThrow(Deno.errors.PermissionDenied);
   reading.mockRestore();
@@ -49,7 +49,7 @@ test("an unreadable file is logged once and tried again by each scan", () => {
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   opening.mockRestore();
   reading.mockRestore();
-  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
+  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
 });
 
 test("a file without a card isn't read again until it changes", async () => {
@@ -58,5 +58,5 @@ test("a file without a card isn't read again until it changes", async () => {
   expect(rows).toMatchObject([{ id: "fox", name: null }]);
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Foxy" } }));
-  expect(scan("own", rows).rows).toMatchObject([{ name: nameKey("Foxy") }]);
+  expect(scan("own", rows).rows).toMatchObject([{ name: quoteKey("Foxy") }]);
 });

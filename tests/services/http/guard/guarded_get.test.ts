@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
-  guardedGet,
   type GuardedGetLimits,
   type GuardedResponse,
+  sendGuardedGet,
 } from "../../../../services/http/guard/guarded_get.ts";
 import { createTargetPolicy } from "../../../../services/http/guard/target_policy.ts";
 import { openAuthority } from "../../../helpers/files/net_certificates.ts";
@@ -29,7 +29,13 @@ function get(url: string, { names = {}, limits, caCerts, signal, headers = {} }:
       return typeof found === "function" ? await found() : found;
     },
   });
-  return guardedGet(new URL(url), { policy, headers, limits, caCerts, signal: signal ?? new AbortController().signal });
+  return sendGuardedGet(new URL(url), {
+    policy,
+    headers,
+    limits,
+    caCerts,
+    signal: signal ?? new AbortController().signal,
+  });
 }
 
 async function textOf(answer: GuardedResponse): Promise<string> {
@@ -77,7 +83,11 @@ test("returns status, headers and length, and doesn't follow redirects", async (
   await using server = serving('HTTP/1.1 302 Found\r\nLocation: /x\r\nETag: "a"\r\nContent-Length: 0\r\n\r\n');
   using answer = await get(`http://${PUBLIC}:${server.port}/`);
   expect(answer).toMatchObject({ status: 302, bodyBytes: 0 });
-  expect([answer.header("Location"), answer.header("etag"), answer.header("x")]).toEqual(["/x", '"a"', undefined]);
+  expect([answer.getHeader("Location"), answer.getHeader("etag"), answer.getHeader("x")]).toEqual([
+    "/x",
+    '"a"',
+    undefined,
+  ]);
   expect(server.requests).toHaveLength(1);
 });
 

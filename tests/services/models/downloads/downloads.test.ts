@@ -114,7 +114,7 @@ test("cancelling during the transfer removes the part and publishes one event", 
 });
 
 test("a download can be cancelled while the hub is asked and between two attempts", { tags: ["M02"] }, async () => {
-  await using bench = await openModelBench(REPOS, { limits: { pauseMs: 60_000, stallMs: 120_000 } });
+  await using bench = await openModelBench(REPOS, { limits: { retryDelayMs: 60_000, stallMs: 120_000 } });
   bench.hub.faults.failing = [503];
   const { id } = await bench.start(ASK);
   await expect.poll(() => bench.hub.requests.some(({ path }) => path.includes("/resolve/"))).toBe(true);
@@ -219,7 +219,7 @@ test(
   "a response that is compressed unasked fails the download at once, with the reason",
   { tags: ["M03"] },
   async () => {
-    await using bench = await openModelBench(REPOS, { limits: { pauseMs: 600_000, stallMs: 3_600_000 } });
+    await using bench = await openModelBench(REPOS, { limits: { retryDelayMs: 600_000, stallMs: 3_600_000 } });
     bench.hub.faults.isPacked = true;
     const { error } = await bench.run(ASK, "failed");
     expect(error).toMatchObject({

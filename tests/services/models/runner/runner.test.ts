@@ -41,13 +41,13 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
     async until(state: RunnerState) {
       const reached = Promise.withResolvers<void>();
       const look = async () => {
-        if ((await runner.status()).state === state) reached.resolve();
+        if ((await runner.getStatus()).state === state) reached.resolve();
       };
       const end = events.subscribe(() => void look());
       await look();
       await reached.promise;
       end();
-      return await runner.status();
+      return await runner.getStatus();
     },
     async restart() {
       await runner.close();
@@ -70,7 +70,7 @@ const ask = (runner: Runner) => runner.wake(new AbortController().signal);
 
 test("a model is started, available as a connection with its own key, and stopped", async () => {
   await using bench = await openBench("good");
-  expect(await bench.runner.status()).toMatchObject({ state: "stopped", log: [] });
+  expect(await bench.runner.getStatus()).toMatchObject({ state: "stopped", log: [] });
   const started = await bench.runner.run({ path: MODEL, gpuLayers: 3 }, { activate: true });
   expect(started).toMatchObject({ state: "starting", settings: { path: MODEL, contextSize: 8192, gpuLayers: 3 } });
   const running = await bench.until("running");
@@ -84,7 +84,7 @@ test("a model is started, available as a connection with its own key, and stoppe
     apiKey: expect.stringMatching(/^[\w-]{32}$/),
     baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/v1$/),
   }]);
-  await expect.poll(async () => (await bench.runner.status()).memoryBytes ?? 0).toBeGreaterThan(1_000_000);
+  await expect.poll(async () => (await bench.runner.getStatus()).memoryBytes ?? 0).toBeGreaterThan(1_000_000);
   expect(bench.runner.isUsing(MODEL)).toBe(true);
   const pid = await bench.pid();
   expect(await bench.runner.stop()).toMatchObject({ state: "stopped" });
@@ -131,7 +131,7 @@ test("a program that hangs is ended and started again", async () => {
   await using bench = await openBench("hung", { healthMs: 50 });
   await bench.runner.run({ path: MODEL });
   await bench.until("running");
-  await expect.poll(async () => (await bench.runner.status()).restarts).toBeGreaterThan(0);
+  await expect.poll(async () => (await bench.runner.getStatus()).restarts).toBeGreaterThan(0);
 });
 
 test("a program that takes no notice of a polite signal is ended all the same", async () => {
@@ -150,7 +150,7 @@ test("an idle model is stopped, and the next chat starts it again", async () => 
   await bench.until("stopped");
   expect(bench.offered).toHaveLength(1);
   await ask(bench.runner);
-  expect((await bench.runner.status()).state).toBe("running");
+  expect((await bench.runner.getStatus()).state).toBe("running");
   expect(bench.offered).toHaveLength(2);
 });
 
@@ -158,8 +158,8 @@ test("a generating model isn't idle, however long it takes", async () => {
   await using bench = await openBench("busy", { watchMs: 10 });
   await bench.runner.run({ path: MODEL, idleMinutes: 0.0001 });
   await bench.until("running");
-  await expect.poll(async () => (await bench.runner.status()).memoryBytes).toBeDefined();
-  expect((await bench.runner.status()).state).toBe("running");
+  await expect.poll(async () => (await bench.runner.getStatus()).memoryBytes).toBeDefined();
+  expect((await bench.runner.getStatus()).state).toBe("running");
 });
 
 test("a chat after a restart starts the model again; after Stop it says that it is stopped", async () => {
@@ -168,7 +168,10 @@ test("a chat after a restart starts the model again; after Stop it says that it 
   await bench.until("running");
   await bench.restart();
   await Promise.all([ask(bench.runner), ask(bench.runner)]);
-  expect(await bench.runner.status()).toMatchObject({ state: "running", settings: { path: MODEL, contextSize: 512 } });
+  expect(await bench.runner.getStatus()).toMatchObject({
+    state: "running",
+    settings: { path: MODEL, contextSize: 512 },
+  });
   await bench.runner.stop();
   await expect(ask(bench.runner)).rejects.toMatchObject({
     code: "not_available",
@@ -183,7 +186,7 @@ test("who waits for a model that is loading can leave, and the model loads on", 
   const waiting = bench.runner.wake(client.signal);
   client.abort(new Error("gone"));
   await expect(waiting).rejects.toThrow("gone");
-  expect((await bench.runner.status()).state).toBe("starting");
+  expect((await bench.runner.getStatus()).state).toBe("starting");
 });
 
 test("another model takes the place of the one that runs", async () => {
@@ -203,8 +206,8 @@ test("without the program the answer says how one gets it, and what to type", as
     code: "not_available",
     message: expect.stringMatching(/brew install llama\.cpp.*llama_server_path/),
   });
-  expect(await bench.runner.status()).toMatchObject({ state: "stopped", program: null, advice: expect.any(String) });
-  expect(await bench.runner.commandFor(MODEL)).toBe(
+  expect(await bench.runner.getStatus()).toMatchObject({ state: "stopped", program: null, advice: expect.any(String) });
+  expect(await bench.runner.createCommand(MODEL)).toBe(
     `llama-server --model ${bench.folder.resolve(MODEL)} --alias x-Q4_K_M.gguf --host 127.0.0.1 --port 8080 ` +
       "--ctx-size 8192 --parallel 1",
   );

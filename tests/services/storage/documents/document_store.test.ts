@@ -32,7 +32,7 @@ async function open(): Promise<void> {
     trash,
     now,
     sealer: sealer.forPurpose("papers"),
-    titleOf: ({ title }) => title,
+    getTitle: ({ title }) => title,
     log: () => {},
   });
   trash.register("paper", store);
