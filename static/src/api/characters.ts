@@ -12,7 +12,7 @@ import type {
   Persona,
   Portrait,
 } from "./types.ts";
-import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
+import { type ApiClient, type RequestOptions, toStrongTag } from "./client.ts";
 
 /** A character with the version of its card. */
 export interface VersionedCharacter {
@@ -119,20 +119,20 @@ export function characterApi(client: ApiClient): CharacterApi {
   async function done(method: string, path: string, options?: RequestOptions): Promise<void> {
     await (await client.send(method, path, options)).body?.cancel();
   }
-  async function versioned<T>(
+  async function fetchVersioned<T>(
     method: string,
     path: string,
     options?: RequestOptions,
   ): Promise<{ value: T; version: string }> {
     const response = await client.send(method, path, options);
-    return { value: await response.json() as T, version: strongTag(response.headers.get("etag")) };
+    return { value: await response.json() as T, version: toStrongTag(response.headers.get("etag")) };
   }
   const character = async (method: string, path: string, options?: RequestOptions): Promise<VersionedCharacter> => {
-    const { value, version } = await versioned<Character>(method, path, options);
+    const { value, version } = await fetchVersioned<Character>(method, path, options);
     return { character: value, version };
   };
   const persona = async (method: string, path: string, options?: RequestOptions) => {
-    const { value, version } = await versioned<Persona>(method, path, options);
+    const { value, version } = await fetchVersioned<Persona>(method, path, options);
     return { persona: value, version };
   };
   const ifMatch = (version: string | undefined) => version ? { "if-match": version } : undefined;

@@ -138,7 +138,7 @@ export function asApiError(thrown: unknown): ApiError {
 }
 
 /** Returns a response's ETag as `If-Match` expects it. A compressing proxy may have marked it as weak. */
-export function strongTag(etag: string | null): string {
+export function toStrongTag(etag: string | null): string {
   return (etag ?? "").replace(/^W\//, "");
 }
 

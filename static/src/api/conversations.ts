@@ -67,7 +67,7 @@ export interface ConversationApi {
 }
 
 /** Returns the time zone in which dates are shown. */
-export function timeZone(): string {
+export function getTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
@@ -125,7 +125,7 @@ export function conversationApi(client: ApiClient): ConversationApi {
     getBranches: (id) => json("GET", `${conversation(id)}/branches`),
     previewChat: (id, messages, signal, user_message_id) =>
       json("POST", "/api/chat/preview", {
-        body: { conversation_id: id, user_message_id, context: "server", messages, time_zone: timeZone() },
+        body: { conversation_id: id, user_message_id, context: "server", messages, time_zone: getTimeZone() },
         signal,
       }),
     searchMessages(conversationId, query, cursor, signal) {

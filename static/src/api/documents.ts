@@ -1,5 +1,5 @@
 /** Calls about documents with versions: lorebooks and presets; and changes of prompt templates. */
-import { type ApiClient, ApiError, type RequestOptions, strongTag } from "./client.ts";
+import { type ApiClient, ApiError, type RequestOptions, toStrongTag } from "./client.ts";
 import type {
   Lorebook,
   LorebookItem,
@@ -36,7 +36,7 @@ function documentApi<Item, Whole extends Item>(client: ApiClient, path: string):
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
   async function read(method: string, id: string, options?: RequestOptions): Promise<VersionedDocument<Whole>> {
     const response = await client.send(method, one(id), options);
-    return { document: await response.json() as Whole, version: strongTag(response.headers.get("etag")) };
+    return { document: await response.json() as Whole, version: toStrongTag(response.headers.get("etag")) };
   }
   return {
     list: async () => await (await client.send("GET", path)).json() as Item[],
@@ -105,7 +105,7 @@ export async function changeTemplates(
     const { prompt_templates: templates }: Settings = await read.json();
     try {
       const body = { prompt_templates: edit(templates) };
-      const written = await client.send("PATCH", "/api/settings", { body, headers: { "if-match": strongTag(etag) } });
+      const written = await client.send("PATCH", "/api/settings", { body, headers: { "if-match": toStrongTag(etag) } });
       await written.body?.cancel();
       return;
     } catch (thrown) {

@@ -1,6 +1,6 @@
 /** The calls about notes, proposals of notes, and passages of other chats. */
 import type { ApiClient, RequestOptions } from "./client.ts";
-import { strongTag } from "./client.ts";
+import { toStrongTag } from "./client.ts";
 import type { Memory, MemoryInput, MemoryProposal, MemoryScope, MemoryVersion, SearchHit } from "./types.ts";
 
 /** Calls about notes. They throw `ApiError` as the client does. */
@@ -28,7 +28,7 @@ export function memoryApi(client: ApiClient): MemoryApi {
     list: () => json("GET", "/api/memories"),
     async read(id) {
       const response = await client.send("GET", one(id));
-      return { note: await response.json(), version: strongTag(response.headers.get("etag")) };
+      return { note: await response.json(), version: toStrongTag(response.headers.get("etag")) };
     },
     save: (id, body, version) => json("PUT", one(id), { body, headers: version ? { "if-match": version } : undefined }),
     async remove(id, options) {

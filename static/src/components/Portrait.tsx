@@ -29,7 +29,7 @@ export function Portrait(
     <span class={`portrait ${className}`} aria-hidden="true">
       {image?.url
         ? <img src={image.url} alt="" draggable={false} />
-        : <span class="portrait-letter" data-letter={firstLetter(name)} />}
+        : <span class="portrait-letter" data-letter={getFirstLetter(name)} />}
     </span>
   );
 }
@@ -41,7 +41,7 @@ function chooseImageWidth(placeWidthPx: number, pixelRatio: number): number {
 }
 
 /** A letter as readers see it, which may be several code points. */
-function firstLetter(name: string): string {
+function getFirstLetter(name: string): string {
   const [first] = new Intl.Segmenter().segment(name.trim());
   return first?.segment.toLocaleUpperCase() ?? "";
 }

@@ -348,7 +348,7 @@ function createPurifier() {
 function mediaToLinks(body: HTMLElement): void {
   for (const element of body.querySelectorAll(MEDIA)) {
     const address = getUrl(element);
-    const link = address === undefined ? [] : [mediaLink(address, element.getAttribute("alt") ?? "")];
+    const link = address === undefined ? [] : [createMediaLink(address, element.getAttribute("alt") ?? "")];
     // What is inside (sources, fallback text) goes with it, except the picture a `picture` is about.
     const inner = element.localName === "picture" ? [...element.children] : [];
     element.replaceWith(...link, ...inner);
@@ -363,7 +363,7 @@ function getUrl(element: Element): string | undefined {
   return element.getAttribute("srcset")?.trim().split(/\s/)[0];
 }
 
-function mediaLink(address: string, text: string): HTMLElement {
+function createMediaLink(address: string, text: string): HTMLElement {
   const url = /^\s*\/\//.test(address) ? `https:${address.trim()}` : address.trim();
   const label = text.trim() === "" ? getHost(url) : text.trim();
   if (!ALLOWED_LINKS.test(url)) return createElement("span", label);

@@ -6,16 +6,16 @@ export class Sentences {
 
   /** @param known Text that was there before; its whole sentences are skipped. */
   constructor(known = "") {
-    this.#spoken = lastEnd(known);
+    this.#spoken = findLastEnd(known);
   }
 
   /** @param isFinal The text is complete, so the rest counts as a sentence. */
   next(text: string, isFinal: boolean): string {
     if (text.length <= this.#spoken) return "";
     const fresh = text.slice(this.#spoken);
-    const end = isFinal ? fresh.length : lastEnd(fresh);
+    const end = isFinal ? fresh.length : findLastEnd(fresh);
     this.#spoken += end;
-    return plain(fresh.slice(0, end));
+    return stripMarkdown(fresh.slice(0, end));
   }
 }
 
@@ -23,7 +23,7 @@ export class Sentences {
 export const SENTENCE_END = /[.!?…]["'”’)\]*_]*(?=\s)|[。！？]|\n/g;
 
 /** Returns the end of the last whole sentence. */
-function lastEnd(text: string): number {
+function findLastEnd(text: string): number {
   let end = 0;
   for (const match of text.matchAll(SENTENCE_END)) end = match.index + match[0].length;
   return end;
@@ -39,7 +39,7 @@ function speakRow(row: string): string {
 }
 
 /** Removes formatting marks. */
-export function plain(text: string): string {
+export function stripMarkdown(text: string): string {
   return text
     .replace(LINK, "$1")
     .replace(/\[\^[^\]\s]{1,64}\]:?/g, "")

@@ -2,7 +2,7 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import { speechApi, type TranscriptionApi, transcriptionApi } from "../api/speech.ts";
-import { splitReasoning, textOf } from "../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
 import { keepRecording, toMeter, toSaidText, toWave } from "./dictation.ts";
@@ -203,7 +203,7 @@ export class HandsFree {
     const reading = this.#store.speaking.now.peek();
     if (reading instanceof PlaybackQueue) {
       reading.pause();
-      this.#interrupted = { reading, text: this.#textOf(reading.key) };
+      this.#interrupted = { reading, text: this.#getContentText(reading.key) };
     }
     this.note.value = undefined;
     this.phase.value = "hearing";
@@ -323,11 +323,11 @@ export class HandsFree {
     return names.filter((name) => name !== undefined).join(", ");
   }
 
-  #textOf(messageId: string): string {
+  #getContentText(messageId: string): string {
     const run = this.#chat.replies.run.peek();
     if (run?.messageId === messageId) return splitReasoning(run.text.peek()).said;
     const message = this.#chat.pages.find(messageId);
-    return message ? splitReasoning(textOf(message.content)).said : "";
+    return message ? splitReasoning(getContentText(message.content)).said : "";
   }
 
   async #checkVoice(): Promise<void> {

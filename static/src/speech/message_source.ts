@@ -2,12 +2,12 @@
 import type { Message } from "../api/types.ts";
 import { effect } from "@preact/signals";
 import { speechApi } from "../api/speech.ts";
-import { splitReasoning, textOf } from "../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
 import { StreamedAudio } from "./streamed_audio.ts";
 import { type AudioSource, playSource } from "./playback.ts";
-import { plain, SENTENCE_END } from "../markdown/sentences.ts";
+import { SENTENCE_END, stripMarkdown } from "../markdown/sentences.ts";
 
 /** The voices of a message; undefined is the default voice. */
 interface Voices {
@@ -37,7 +37,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     if (isWhole) return;
     const run = chat.replies.run.value?.messageId === messageId ? chat.replies.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
-    const text = run ? run.text.value : message ? textOf(message.content) : "";
+    const text = run ? run.text.value : message ? getContentText(message.content) : "";
     const { said } = splitReasoning(text);
     if (pieces === undefined && said !== "") {
       const message = chat.pages.find(messageId);
@@ -187,7 +187,7 @@ function splitSentences(text: string, isFinal: boolean): string[] {
 
 /** Returns a text as it is spoken: without formatting, URLs as their host, nothing without words. */
 function listSpokenParts(text: string): string[] {
-  const said = plain(text)
+  const said = stripMarkdown(text)
     .replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1")
     .replace(/^\||\|$/g, "")
     .replace(/\s*\|\s*/g, ", ")

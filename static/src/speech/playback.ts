@@ -204,7 +204,7 @@ export class PlaybackQueue implements AudioOwner {
 }
 
 /** A source of one audio. */
-export function singleSource(open: () => StreamedAudio): AudioSource {
+export function createSingleSource(open: () => StreamedAudio): AudioSource {
   let isOpened = false;
   return {
     next() {
@@ -229,7 +229,7 @@ export function playSource(store: Store, key: string, source: AudioSource): void
 /** Plays one audio, or stops it if it is playing. */
 export function toggleListening(store: Store, key: string, open: () => StreamedAudio): void {
   if (store.speaking.now.peek()?.key === key) store.speaking.stop();
-  else playSource(store, key, singleSource(open));
+  else playSource(store, key, createSingleSource(open));
 }
 
 function tell({ toasts, router }: Store, thrown: unknown): void {

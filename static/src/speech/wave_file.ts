@@ -5,7 +5,7 @@ const HEADER = { riffSize: 4, format: 16, rate: 24, byteRate: 28, dataName: 36, 
 
 /** Writes the real lengths into a WAV file of the plain layout. Leaves any other file unchanged. */
 export function setWaveLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (file.length < HEADER_BYTES || asciiAt(file, HEADER.dataName) !== "data") return file;
+  if (file.length < HEADER_BYTES || readAscii(file, HEADER.dataName) !== "data") return file;
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   view.setUint32(HEADER.riffSize, file.length - 8, true);
   view.setUint32(HEADER.dataSize, file.length - HEADER_BYTES, true);
@@ -31,6 +31,6 @@ export function toWaveFile(samples: Uint8Array<ArrayBuffer>, sampleRateHz: numbe
   return setWaveLengths(file);
 }
 
-function asciiAt(bytes: Uint8Array, at: number): string {
+function readAscii(bytes: Uint8Array, at: number): string {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }

@@ -68,7 +68,7 @@ export function SortableList<T>(
         {items.map((item, index) => {
           const name = nameOf(item);
           return (
-            <li key={keyOf(item)} class={rowClass(drag, index)}>
+            <li key={keyOf(item)} class={getRowClass(drag, index)}>
               {!isDisabled && <span class="sortable-grip" aria-hidden="true" {...grip(index)} />}
               {children(item)}
               {!isDisabled && (
@@ -96,7 +96,7 @@ export function SortableList<T>(
   );
 }
 
-function rowClass(drag: Drag | undefined, index: number): string {
+function getRowClass(drag: Drag | undefined, index: number): string {
   const isTarget = drag !== undefined && drag.to === index && drag.to !== drag.from;
   return [
     "sortable-row",

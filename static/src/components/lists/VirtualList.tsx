@@ -79,7 +79,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
         class="virtual-rows"
         aria-label={props.label}
         style={{ height: `${offsets[items.length]}px` }}
-        onFocusIn={(event) => setFocused(keyUnder(event.target))}
+        onFocusIn={(event) => setFocused(findKey(event.target))}
         onFocusOut={() => setFocused(undefined)}
       >
         {[...shown].sort((a, b) => a - b).map((index) => {
@@ -111,7 +111,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   );
 }
 
-function keyUnder(target: EventTarget | null): string | undefined {
+function findKey(target: EventTarget | null): string | undefined {
   return target instanceof Element ? target.closest<HTMLElement>("[data-key]")?.dataset.key : undefined;
 }
 

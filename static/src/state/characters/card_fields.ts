@@ -2,7 +2,7 @@
 import type { Card } from "../../api/types.ts";
 
 /** Creates a card with nothing but a name. */
-export function emptyCard(name: string): Card {
+export function createEmptyCard(name: string): Card {
   return {
     spec: "chara_card_v3",
     spec_version: "3.0",

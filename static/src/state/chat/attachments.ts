@@ -154,7 +154,7 @@ export class ImageAttachments {
 
   /** Adds an image. @throws {Error} if the browser can't decode it, {ApiError} if the server refuses it. */
   async add(file: File): Promise<void> {
-    const picture = await reduced(file);
+    const picture = await reduceImage(file);
     const shownUrl = await readAsUrl(picture);
     const id = this.#nextId++;
     const url = this.#store ? undefined : shownUrl;
@@ -189,7 +189,7 @@ export class ImageAttachments {
 
 /** Stores an image that may be as large as a camera's, and returns its URL. @throws as `ImageAttachments.add` */
 export async function storeImage(store: StoreImage, file: File): Promise<string> {
-  const picture = await reduced(file);
+  const picture = await reduceImage(file);
   return await store(`${newId()}.${ENDINGS[picture.type]}`, picture);
 }
 
@@ -198,7 +198,7 @@ export function isImageFile(file: File): boolean {
   return Object.hasOwn(ENDINGS, file.type);
 }
 
-async function reduced(file: File): Promise<Blob> {
+async function reduceImage(file: File): Promise<Blob> {
   if (file.size <= MAX_PLAIN_BYTES || file.type === "image/gif") return file;
   const bitmap = await createImageBitmap(file);
   try {

@@ -5,7 +5,7 @@ import { asApiError } from "../../api/client.ts";
 import type { ModelChoice } from "../app/device.ts";
 import { newId } from "../app/ids.ts";
 import { type AttachedDocument, type AttachedImage, type AttachedRecording, toDocumentUses } from "./attachments.ts";
-import { textOf } from "./message_text.ts";
+import { getContentText } from "./message_text.ts";
 import type { ChatSurroundings, OpenChat } from "./open_chat.ts";
 import { buildContent, buildStoredRequest, buildTemporaryRequest, type ReplyParams } from "./reply_request.ts";
 import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEndedMessage } from "./reply_stream.ts";
@@ -153,7 +153,7 @@ export class ChatReplies {
     const message = this.#chat.pages.find(messageId);
     if (!message || this.run.value) return;
     this.#chat.pages.edit(messageId, { status: "streaming", error: undefined, finish_reason: undefined });
-    const base = { text: textOf(message.content), reasoning: message.reasoning ?? "" };
+    const base = { text: getContentText(message.content), reasoning: message.reasoning ?? "" };
     void this.#start(messageId, base, { action: "continue" });
   }
 
@@ -187,7 +187,7 @@ export class ChatReplies {
       messageId: message.id,
       startedAtMs,
       // The stream of a reply with calls of tools begins with its first text, the message has only the last.
-      text: hasRounds ? "" : textOf(message.content),
+      text: hasRounds ? "" : getContentText(message.content),
       reasoning: hasRounds ? "" : message.reasoning ?? "",
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
     });

@@ -47,7 +47,7 @@ export class ChatSearch {
     const hit = this.hits.peek()[wanted];
     if (!hit?.message_id) return;
     this.at.value = wanted;
-    await this.#chat.show(hit.message_id, wordsOf(this.query.peek()));
+    await this.#chat.show(hit.message_id, splitQuery(this.query.peek()));
   }
 
   /** Ends the search and its requests. */
@@ -97,7 +97,7 @@ export class ChatSearch {
 }
 
 /** Splits a query like the server: words, and "quoted phrases" as a whole; in lower case. */
-function wordsOf(query: string): string[] {
+function splitQuery(query: string): string[] {
   return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)]
     .map(([, phrase, word]) => (phrase ?? word ?? "").replaceAll('"', "").trim())
     .filter((word) => word !== "");

@@ -1,8 +1,8 @@
 /** What helps after a failed reply: a shorter prompt, without the oldest messages or with a summary, or waiting. */
-import { timeZone } from "../../api/conversations.ts";
+import { getTimeZone } from "../../api/conversations.ts";
 import type { Api } from "../../api/api.ts";
 import type { ChatPreview, Message } from "../../api/types.ts";
-import { splitReasoning, textOf } from "./message_text.ts";
+import { getContentText, splitReasoning } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** Share of the present size that is left after one step; several steps are better than losing too much at once. */
@@ -31,7 +31,7 @@ async function preview(api: Api, chat: OpenChat, messageId: string, signal: Abor
     action: "regenerate",
     context: "server",
     messages: [],
-    time_zone: timeZone(),
+    time_zone: getTimeZone(),
   };
   return await (await api.client.send("POST", "/api/chat/preview", { body, signal })).json();
 }
@@ -123,7 +123,7 @@ async function readMessages(
 function splitIntoParts(messages: readonly Message[], maxChars: number): string[] {
   const parts: string[] = [];
   for (const { role, content } of messages) {
-    const text = textOf(content).trim();
+    const text = getContentText(content).trim();
     if (text === "") continue;
     const line = `${role === "user" ? "User" : "Assistant"}: ${text}`.slice(0, maxChars);
     const last = parts.at(-1);

@@ -10,7 +10,7 @@ import type {
 import { batch, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
-import { textOf } from "./message_text.ts";
+import { getContentText } from "./message_text.ts";
 
 /** The progress. */
 export type ImageGenerationState = "reading" | "unset" | "deriving" | "ready" | "drawing" | "done";
@@ -97,7 +97,7 @@ export class ImageGeneration {
   /** Writes a new prompt. */
   async derive(messages: readonly Message[], isAsked: boolean): Promise<void> {
     const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-TURNS);
-    const last = turns.map(({ content }) => textOf(content).trim()).findLast((text) => text !== "") ?? "";
+    const last = turns.map(({ content }) => getContentText(content).trim()).findLast((text) => text !== "") ?? "";
     this.error.value = undefined;
     if (!isAsked || last === "") {
       this.prompt.value = last.slice(0, PLAIN_CHARS);
@@ -107,7 +107,9 @@ export class ImageGeneration {
     this.state.value = "deriving";
     this.#deriving = new AbortController();
     try {
-      const told = turns.map(({ role, content }) => `${role}: ${textOf(content).slice(-TURN_CHARS)}`).join("\n\n");
+      const told = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`).join(
+        "\n\n",
+      );
       const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: told }];
       const answer = await this.#api.ask(question, this.#deriving.signal);
       this.prompt.value = extractPrompt(answer) || last.slice(0, PLAIN_CHARS);

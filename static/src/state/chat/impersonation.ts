@@ -1,6 +1,6 @@
 /** Impersonation: the model writes the user's next message into the composer, as a draft. */
 import { asApiError, readEvents } from "../../api/client.ts";
-import { timeZone } from "../../api/conversations.ts";
+import { getTimeZone } from "../../api/conversations.ts";
 import type { Api } from "../../api/api.ts";
 import { parseReplyFrame } from "../../api/reply_frames.ts";
 import type { OpenChat } from "./open_chat.ts";
@@ -19,7 +19,7 @@ export async function impersonate(chat: OpenChat, api: Pick<Api, "startChat">): 
       action: "impersonate",
       messages: [],
       stream: true,
-      time_zone: timeZone(),
+      time_zone: getTimeZone(),
     }, abort.signal);
     for await (const events of readEvents(response)) {
       for (const event of events) {

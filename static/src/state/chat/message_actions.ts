@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { ApiError, asApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
 import type { MessageStore } from "./message_store.ts";
-import { textOf, withText } from "./message_text.ts";
+import { getContentText, withText } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** A message in the editor. */
@@ -36,7 +36,7 @@ export class MessageActions {
   startEdit(messageId: string): void {
     const message = this.#chat.pages.find(messageId);
     if (message && message.status !== "streaming") {
-      this.editing.value = { messageId, base: textOf(message.content), theirs: undefined };
+      this.editing.value = { messageId, base: getContentText(message.content), theirs: undefined };
     }
   }
 
@@ -162,7 +162,7 @@ export class MessageActions {
 
   /** Records a text that differs from the one that editing started with, once: the next save knows about it. */
   #clashes(editing: Editing, message: Message): boolean {
-    const theirs = textOf(message.content);
+    const theirs = getContentText(message.content);
     if (theirs === editing.base || theirs === editing.theirs) return false;
     this.editing.value = { ...editing, theirs };
     return true;

@@ -3,7 +3,7 @@ import type { DamagedPart, Message, RecentConversation } from "../../api/types.t
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
-import { splitReasoning, textOf } from "./message_text.ts";
+import { getContentText, splitReasoning } from "./message_text.ts";
 
 /** Messages that are loaded when a chat is opened, and with every step back. */
 export const PAGE = 60;
@@ -277,7 +277,8 @@ export class MessageWindow {
   #findRange(): [begin: number, end: number] {
     const places = this.#pages.places.value;
     const { length } = this.#pages.items.value;
-    const before = (end: number) => Math.max(0, end - (this.#atEnd.value ?? screenful(this.#pages.items.value, end)));
+    const before = (end: number) =>
+      Math.max(0, end - (this.#atEnd.value ?? countScreenful(this.#pages.items.value, end)));
     const placeOf = (bound: Bound) => places.get(bound.id) ?? Math.max(0, length - bound.fromEnd);
     const [first, last] = [this.#first.value, this.#last.value];
     const end = last === undefined ? length : Math.min(length, placeOf(last) + 1);
@@ -288,11 +289,11 @@ export class MessageWindow {
 /**
  * Returns how many messages before an index fill the screen, estimated from the length of their texts; rather too many.
  */
-function screenful(items: readonly Message[], end: number): number {
+function countScreenful(items: readonly Message[], end: number): number {
   const { innerHeight: heightPx = Infinity } = globalThis as { innerHeight?: number };
   let count = 0;
   for (let px = 0; count < Math.min(STEP, end) && (px < heightPx || count < FEWEST); count++) {
-    const { length } = splitReasoning(textOf(items[end - 1 - count]!.content)).said;
+    const { length } = splitReasoning(getContentText(items[end - 1 - count]!.content)).said;
     px += MESSAGE_PX + LINE_PX * Math.ceil(length / LINE_LETTERS);
   }
   return count;

@@ -2,7 +2,7 @@
 import type { ContentPart, Message, RequestMessage, Usage } from "../../api/types.ts";
 
 /** Returns the text of a message without its other parts. */
-export function textOf(content: string | ContentPart[]): string {
+export function getContentText(content: string | ContentPart[]): string {
   if (typeof content === "string") return content;
   return content.filter((part) => part.type === "text").map((part) => String(part.text ?? "")).join("\n\n");
 }

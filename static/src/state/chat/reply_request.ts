@@ -1,5 +1,5 @@
 /** Builds the request for one reply. */
-import { timeZone } from "../../api/conversations.ts";
+import { getTimeZone } from "../../api/conversations.ts";
 import type { ChatOptions, ChatRequest, ContentPart, Message } from "../../api/types.ts";
 import { toRequestMessages } from "./message_text.ts";
 
@@ -22,7 +22,7 @@ export function buildStoredRequest(
     stream: true,
     context: "server",
     messages: turn ? [toRequestMessage(turn)] : [],
-    time_zone: timeZone(),
+    time_zone: getTimeZone(),
     ...asked,
   };
 }

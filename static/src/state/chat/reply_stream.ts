@@ -6,7 +6,7 @@ import { ApiError, readEvents } from "../../api/client.ts";
 import { parseReplyFrame, placeDelta, type ReplyFrame, type ReplyNotice } from "../../api/reply_frames.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "../app/backoff.ts";
-import { textOf } from "./message_text.ts";
+import { getContentText } from "./message_text.ts";
 
 /** Reasoning times below this are not shown, in milliseconds. */
 const SHORTEST_THOUGHT_MS = 500;
@@ -209,7 +209,7 @@ export class ReplyStream {
   /** The server split the reply after it was streamed: it ended with reasoning that had no opening tag. */
   #replace({ content, reasoning }: Pick<Message, "content" | "reasoning">): void {
     const { textLength, reasoningLength } = this.calls.peek().at(-1) ?? { textLength: 0, reasoningLength: 0 };
-    this.#text = this.#text.slice(0, textLength) + textOf(content);
+    this.#text = this.#text.slice(0, textLength) + getContentText(content);
     this.#reasoning = this.#reasoning.slice(0, reasoningLength) + (reasoning ?? "");
   }
 

@@ -111,7 +111,7 @@ const COMMANDS: Record<CommandName, Command> = {
 };
 
 /** Returns the commands that start with the word after the `/`, while the text is nothing else. */
-export function commandsFor(text: string, chat: OpenChat): CommandName[] {
+export function findCommands(text: string, chat: OpenChat): CommandName[] {
   const typed = /^\/([a-z]*)$/i.exec(text)?.[1]?.toLowerCase();
   if (typed === undefined) return [];
   return COMMAND_NAMES.filter((name) => name.startsWith(typed) && COMMANDS[name].isPossible(chat));
@@ -137,7 +137,7 @@ export const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
 const VARIABLE = /\[\[([^[\]\n]{1,60})\]\]/g;
 
 /** Returns the templates whose names start with the word after the `/`, while the text is nothing else. */
-export function templatesFor(text: string, templates: readonly PromptTemplate[]): PromptTemplate[] {
+export function findTemplates(text: string, templates: readonly PromptTemplate[]): PromptTemplate[] {
   const typed = /^\/([\p{L}\p{N}_-]*)$/u.exec(text)?.[1]?.toLocaleLowerCase();
   if (typed === undefined) return [];
   return templates.filter(({ name }) => name.toLocaleLowerCase().startsWith(typed));

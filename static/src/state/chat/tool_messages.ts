@@ -1,7 +1,7 @@
 /** Which messages are calls of tools and their results: a reply shows them, they aren't shown by themselves. */
 import type { ToolCall } from "../../api/tools.ts";
 import type { Message } from "../../api/types.ts";
-import { isLocalImage, listImageUrls, textOf } from "./message_text.ts";
+import { getContentText, isLocalImage, listImageUrls } from "./message_text.ts";
 import type { PlacedCall } from "./reply_stream.ts";
 
 /** The messages of tools in a chat. */
@@ -65,7 +65,7 @@ export function readRounds(messages: readonly Message[]): ReplyRound[] {
   for (const message of messages) {
     if (message.role === "tool") {
       const call = open.get(message.tool_call_id ?? "");
-      const result = { result: textOf(message.content), images: listImageUrls(message).filter(isLocalImage) };
+      const result = { result: getContentText(message.content), images: listImageUrls(message).filter(isLocalImage) };
       if (call) Object.assign(call, result);
       else {
         const stray: ShownCall = { id: message.tool_call_id ?? message.id, name: "", arguments: "", ...result };
@@ -85,7 +85,7 @@ export function readRounds(messages: readonly Message[]): ReplyRound[] {
       open.set(call.id, call);
       return call;
     });
-    rounds.push({ text: textOf(message.content), reasoning: message.reasoning ?? "", calls });
+    rounds.push({ text: getContentText(message.content), reasoning: message.reasoning ?? "", calls });
   }
   return rounds;
 }

@@ -82,7 +82,7 @@ export class Connections {
   }
 
   /** Returns whether a connection works. Reads signals. */
-  stateOf(connection: Connection): ConnectionState {
+  getState(connection: Connection): ConnectionState {
     return getConnectionState(connection, this.checks.value.get(connection.id), this.health.value?.connection);
   }
 

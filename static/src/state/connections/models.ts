@@ -60,7 +60,7 @@ export class Models {
           this.#api.listLocalModels(),
           this.#api.getRunner(),
         ]);
-        this.downloads.value = newestOfEach(downloads);
+        this.downloads.value = keepNewest(downloads);
         this.local.value = local;
         this.runner.value = runner;
         this.error.value = undefined;
@@ -132,7 +132,7 @@ export class Models {
   }
 
   /** Returns the local state of a hub model. @param path Its path on disk; for MLX the repository. */
-  stateOf(path: string): "absent" | "coming" | "here" {
+  getState(path: string): "absent" | "coming" | "here" {
     if (this.local.value?.some((model) => model.path === path)) return "here";
     const isComing = this.downloads.value.some(({ repo, file, state }) =>
       state !== "failed" && (file === undefined ? repo : `${repo}/${file}`) === path
@@ -177,7 +177,7 @@ export class Models {
 }
 
 /** The last of several downloads counts; completed ones are shown among the models. */
-function newestOfEach(downloads: ModelDownload[]): ModelDownload[] {
+function keepNewest(downloads: ModelDownload[]): ModelDownload[] {
   const seen = new Set<string>();
   return downloads.filter(({ repo, format, file, state }) => {
     const key = `${repo}\n${format}\n${file ?? ""}`;

@@ -31,7 +31,7 @@ export const LOGICS = ["any", "not_all", "none", "all"] as const;
 export const ROLES = ["system", "user", "assistant"] as const;
 
 /** Returns the position of an entry; undefined if it has none. */
-export function placeOf({ position, extensions }: LorebookEntry): EntryPosition | undefined {
+export function findPosition({ position, extensions }: LorebookEntry): EntryPosition | undefined {
   const number = extensions.position;
   const named = typeof number === "number" ? ENTRY_POSITIONS[number] : undefined;
   return named ?? (position === "before_char" || position === "after_char" ? position : undefined);

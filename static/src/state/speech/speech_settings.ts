@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
 import { StreamedAudio } from "../../speech/streamed_audio.ts";
-import { playSource, singleSource, toggleListening } from "../../speech/playback.ts";
+import { createSingleSource, playSource, toggleListening } from "../../speech/playback.ts";
 import type { Store } from "../store.ts";
 
 /** A test of the server. */
@@ -14,7 +14,7 @@ export type SpeechTest =
   | { kind: "failed"; error: ApiError };
 
 /** Key of a voice preview. */
-export function trialKey(voice: string): string {
+export function toTrialKey(voice: string): string {
   return `voice:${voice}`;
 }
 
@@ -64,7 +64,7 @@ export class SpeechSettings {
       // The type is known with the first bytes: the server inspects them before it responds.
       await audio.contentType;
       const firstSoundMs = performance.now() - startedAtMs;
-      playSource(this.#store, trialKey(""), singleSource(() => audio));
+      playSource(this.#store, toTrialKey(""), createSingleSource(() => audio));
       const [models, choice] = await Promise.all([this.#listModels(), this.#api.listVoices()]);
       this.trial.value = { kind: "done", firstSoundMs, models: models?.length, choice };
     } catch (thrown) {
@@ -74,7 +74,7 @@ export class SpeechSettings {
 
   /** Plays or stops a voice preview; the configured voice for an empty one. */
   hear(voice: string, sentence: string): void {
-    toggleListening(this.#store, trialKey(voice), () => this.#speak(sentence, voice || undefined));
+    toggleListening(this.#store, toTrialKey(voice), () => this.#speak(sentence, voice || undefined));
   }
 
   #speak(text: string, voice: string | undefined): StreamedAudio {

@@ -132,7 +132,7 @@ function CardSiteRow({ card }: { card: FoundCard }) {
   ].filter(Boolean).join(" · ");
   return (
     <li class="found-card">
-      <Portrait name={card.name} path={ownPath(card.avatar_url)} isWhole widthPx={96} class="found-picture" />
+      <Portrait name={card.name} path={toOwnPath(card.avatar_url)} isWhole widthPx={96} class="found-picture" />
       <div class="found-words">
         <h2>{card.name}</h2>
         {facts && <p class="muted facts">{facts}</p>}
@@ -155,7 +155,7 @@ function CardSiteRow({ card }: { card: FoundCard }) {
 }
 
 /** Only our own server is asked, whatever the response says. */
-function ownPath(address: string): string | undefined {
+function toOwnPath(address: string): string | undefined {
   return address.startsWith("/api/") ? address : undefined;
 }
 

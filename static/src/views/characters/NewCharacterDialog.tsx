@@ -6,7 +6,7 @@ import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
-import { emptyCard } from "../../state/characters/card_fields.ts";
+import { createEmptyCard } from "../../state/characters/card_fields.ts";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { language, LANGUAGES, texts } from "../../texts/texts.ts";
@@ -50,7 +50,7 @@ function NameForm({ onClose }: { onClose: () => void }) {
     setError(undefined);
     try {
       const id = newId();
-      await store.api.saveCharacter(id, emptyCard(name.trim()));
+      await store.api.saveCharacter(id, createEmptyCard(name.trim()));
       onClose();
       store.router.go(`/characters/${id}/edit`);
     } catch (thrown) {
@@ -120,7 +120,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
           return;
         }
         const id = newId();
-        const card = emptyCard(t.nameless);
+        const card = createEmptyCard(t.nameless);
         Object.assign(card.data, begun.fields.peek());
         await store.api.saveCharacter(id, card);
         waiting.current = undefined;

@@ -124,7 +124,7 @@ export function ModelButton({ chat }: { chat: OpenChat }) {
   const connection = connections.find(connection_id);
   if (!connection) return null;
   const name = findAnsweringModel(connection, model) ?? connection.name;
-  const state = connections.stateOf(connection);
+  const state = connections.getState(connection);
   const label = [
     texts.chat.model.button(name),
     name === connection.name ? "" : connection.name,

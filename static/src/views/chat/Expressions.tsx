@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Expression } from "../../api/types.ts";
 import { Portrait } from "../../components/Portrait.tsx";
 import { chooseExpression } from "../../state/characters/moods.ts";
-import { splitReasoning, textOf } from "../../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 
@@ -58,7 +58,7 @@ function useExpression(chat: OpenChat): Shown | undefined {
   const { api, people } = useStore();
   const running = chat.replies.run.value?.messageId;
   const last = chat.pages.items.value.findLast(({ role, id, content }) =>
-    role === "assistant" && id !== running && textOf(content) !== ""
+    role === "assistant" && id !== running && getContentText(content) !== ""
   );
   const only = chat.options.value.participants?.[0]?.character_id;
   const id = last?.character_id ?? only;
@@ -80,7 +80,7 @@ function useExpression(chat: OpenChat): Shown | undefined {
     };
   }, [character?.id, version]);
   if (!character || listed?.id !== character.id) return undefined;
-  const said = last ? splitReasoning(textOf(last.content)).said : "";
+  const said = last ? splitReasoning(getContentText(last.content)).said : "";
   const expression = chooseExpression(said, listed.expressions);
   return expression && {
     name: character.name,

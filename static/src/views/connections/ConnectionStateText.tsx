@@ -11,7 +11,7 @@ export function getStateText(connection: Connection, { kind }: ConnectionState):
 
 /** The mark and the word. */
 export function ConnectionStateText({ connection }: { connection: Connection }) {
-  const state = useStore().connections.stateOf(connection);
+  const state = useStore().connections.getState(connection);
   return (
     <p class="state-line">
       <span class={`state-mark ${getStateTone(state)}`} aria-hidden="true" />

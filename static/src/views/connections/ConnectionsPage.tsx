@@ -112,7 +112,7 @@ function ConnectionCard({ connection }: { connection: Connection }) {
   const { connections } = store;
   const t = texts.connections;
   const check = connections.checks.value.get(connection.id);
-  const state = connections.stateOf(connection);
+  const state = connections.getState(connection);
   const of = (action: string) => `${action}: ${connection.name}`;
   const activate = async () => {
     try {

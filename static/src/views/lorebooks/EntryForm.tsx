@@ -6,11 +6,11 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
 import {
   ENTRY_POSITIONS,
+  findPosition,
   getEntryTitle,
   getExtensionNumber,
   isSelective,
   LOGICS,
-  placeOf,
   ROLES,
   setEntryTitle,
   setExtension,
@@ -158,7 +158,7 @@ function MatchFields({ entry, onChange }: EntryProps) {
 function PlaceFields({ entry, onChange }: EntryProps) {
   const t = texts.editor.entry;
   const more = texts.lorebooks.entry;
-  const place = placeOf(entry);
+  const place = findPosition(entry);
   const names = { ...t.positions, ...more.places };
   return (
     <>

@@ -10,7 +10,7 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { splitReasoning, textOf } from "../../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { newId } from "../../state/app/ids.ts";
 
@@ -115,7 +115,7 @@ export function RememberDialog(
   const store = useStore();
   const scopes = listChatScopes(store, chat);
   const selected = globalThis.getSelection?.()?.toString().trim() ?? "";
-  const whole = splitReasoning(textOf(message.content)).said.trim();
+  const whole = splitReasoning(getContentText(message.content)).said.trim();
   return (
     <NoteDialog
       title={texts.memory.remember}

@@ -140,7 +140,7 @@ function FileList({ models, repo, files }: { models: Models; repo: string; files
   if (shown.length === 0) return <p class="muted">{t.noFiles}</p>;
   if (format === "mlx") {
     const bytes = shown.reduce((sum, file) => sum + file.size_bytes, 0);
-    const state = models.stateOf(repo);
+    const state = models.getState(repo);
     return (
       <div class="actions-row">
         {state === "absent"
@@ -155,7 +155,7 @@ function FileList({ models, repo, files }: { models: Models; repo: string; files
   }
   const rows = (role: HubFile["role"]) =>
     shown.filter((file) => file.role === role).map(({ path, size_bytes, quantization, shards }) => {
-      const state = models.stateOf(`${repo}/${path}`);
+      const state = models.getState(`${repo}/${path}`);
       return (
         <ListRow
           key={path}

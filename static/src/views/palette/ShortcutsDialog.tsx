@@ -1,16 +1,16 @@
 /** The overview of keyboard shortcuts. */
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { texts } from "../../texts/texts.ts";
-import { keyWords } from "./palette_entries.ts";
+import { formatShortcut } from "./palette_entries.ts";
 
 /** Opened by `?` and from the palette. */
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   const t = texts.shortcuts;
   const groups: [title: string, rows: [keys: string, what: string][]][] = [
     [t.everywhere, [
-      [keyWords("palette"), texts.palette.title],
-      [keyWords("newChat"), texts.nav.newChat],
-      [keyWords("overview"), t.title],
+      [formatShortcut("palette"), texts.palette.title],
+      [formatShortcut("newChat"), texts.nav.newChat],
+      [formatShortcut("overview"), t.title],
       ["Esc", t.escape],
     ]],
     [t.inChat, [
@@ -21,7 +21,7 @@ export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
       ["Alt ← →", t.variants],
       ["Alt R", texts.chat.regenerate],
       ["Alt C", texts.chat.continueReply],
-      [keyWords("palette").replace("K", "F"), t.find],
+      [formatShortcut("palette").replace("K", "F"), t.find],
     ]],
     [t.inLists, [["↑ ↓", t.step], ["Home End", t.ends]]],
   ];

@@ -45,7 +45,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   if (words.length === 0) {
     return withoutEmpty([
       { title: texts.palette.recent, entries: chats.slice(0, SHOWN.recent) },
-      { title: texts.palette.commands, entries: commands(store) },
+      { title: texts.palette.commands, entries: listCommands(store) },
     ]);
   }
   const presetId = store.preferences.settings.value?.preset_id ?? BUILTIN_PRESET_ID;
@@ -74,9 +74,9 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     run: go(`/search?${new URLSearchParams({ q: query.trim() })}`),
   };
   return withoutEmpty([
-    { title: texts.nav.chats, entries: best(chats, words, SHOWN.chats) },
-    { title: texts.palette.commands, entries: best(commands(store), words, SHOWN.others) },
-    { title: texts.nav.settings, entries: best(settings, words, SHOWN.others) },
+    { title: texts.nav.chats, entries: findBest(chats, words, SHOWN.chats) },
+    { title: texts.palette.commands, entries: findBest(listCommands(store), words, SHOWN.others) },
+    { title: texts.nav.settings, entries: findBest(settings, words, SHOWN.others) },
     // They arrive a moment later, and must not move the selection above them.
     { title: texts.nav.characters, entries: characters },
     { title: texts.search.title, entries: [everywhere] },
@@ -84,12 +84,12 @@ export function findEntries(query: string, store: Store, found: readonly Charact
 }
 
 /** All global commands. */
-function commands(store: Store): PaletteEntry[] {
+function listCommands(store: Store): PaletteEntry[] {
   const { device, router } = store;
   const t = texts.palette;
   // Touch screens have no such keys.
-  const keysOf = (name: Parameters<typeof keyWords>[0]) =>
-    globalThis.matchMedia("(hover: none)").matches ? undefined : keyWords(name);
+  const keysOf = (name: Parameters<typeof formatShortcut>[0]) =>
+    globalThis.matchMedia("(hover: none)").matches ? undefined : formatShortcut(name);
   const theme = (value: "system" | "light" | "dark") => () => {
     store.preferences.change({ theme: value }).catch((thrown) => store.report(thrown));
   };
@@ -122,7 +122,7 @@ function commands(store: Store): PaletteEntry[] {
  * Returns the entries that contain all words: first those that start with the first word, then those with a word that
  * does.
  */
-function best(entries: readonly PaletteEntry[], words: readonly string[], limit: number): PaletteEntry[] {
+function findBest(entries: readonly PaletteEntry[], words: readonly string[], limit: number): PaletteEntry[] {
   const ranked: { entry: PaletteEntry; rank: number }[] = [];
   for (const entry of entries) {
     const title = entry.title.toLocaleLowerCase();
@@ -141,7 +141,7 @@ function withoutEmpty(groups: PaletteGroup[]): PaletteGroup[] {
 }
 
 /** Shortcuts of global commands, as named on this machine. */
-export function keyWords(name: "palette" | "newChat" | "overview"): string {
+export function formatShortcut(name: "palette" | "newChat" | "overview"): string {
   const isApple = /Mac|iPhone|iPad/.test(globalThis.navigator.platform);
   const main = isApple ? "⌘" : "Ctrl";
   return { palette: `${main} K`, newChat: isApple ? "⌘ ⇧ O" : "Ctrl Shift O", overview: "?" }[name];

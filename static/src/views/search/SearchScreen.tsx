@@ -8,7 +8,7 @@ import { useTitle } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { Search, splitByWords } from "../../state/app/search.ts";
-import { plain } from "../../markdown/sentences.ts";
+import { stripMarkdown } from "../../markdown/sentences.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
@@ -156,7 +156,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
         </span>
         {hit.message_id !== null && (
           <span class="hit-text">
-            <Marked text={plain(snippet)} words={words} />
+            <Marked text={stripMarkdown(snippet)} words={words} />
           </span>
         )}
       </a>

@@ -5,7 +5,7 @@ import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { plain } from "../../markdown/sentences.ts";
+import { stripMarkdown } from "../../markdown/sentences.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
@@ -63,7 +63,7 @@ function TrashRow({ item }: { item: TrashItem }) {
   const t = texts.trash;
   const [isBusy, setBusy] = useState(false);
   const kind = t.kinds[item.kind as keyof typeof t.kinds] ?? item.kind;
-  const title = plain(item.title) || t.untitled;
+  const title = stripMarkdown(item.title) || t.untitled;
   const restore = async () => {
     setBusy(true);
     try {

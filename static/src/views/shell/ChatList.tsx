@@ -40,7 +40,7 @@ export function ChatList() {
     );
   }
   const items = chats.shown.value;
-  const rows = chatRows(items, {
+  const rows = listRows(items, {
     folders: chats.folders.value,
     folded: device.foldedFolders.value,
     pinnedTitle: texts.nav.pinned,
@@ -111,7 +111,7 @@ type ChatListRow =
   | { kind: "chat"; key: string; item: ConversationSummary; isInFolder: boolean };
 
 /** Arranges the chats (newest first) in rows, without those of collapsed folders. */
-function chatRows(
+function listRows(
   items: readonly ConversationSummary[],
   options: { folders: readonly string[]; folded: readonly string[]; pinnedTitle: string; now: Date },
 ): ChatListRow[] {

@@ -100,7 +100,7 @@ function PersonaRow() {
 function ConnectionState() {
   const { connections } = useStore();
   const active = connections.active.value;
-  const found = active && connections.stateOf(active);
+  const found = active && connections.getState(active);
   const tone = found ? getStateTone(found) : "off";
   const isUnknown = found?.kind === "unknown";
   const state = !found ? "" : isUnknown ? texts.connection.checking : getStateText(active, found);

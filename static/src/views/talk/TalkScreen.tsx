@@ -5,7 +5,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { HandsFree, type TalkProblem } from "../../speech/hands_free.ts";
-import { splitReasoning, textOf } from "../../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -118,7 +118,7 @@ function ReplyText({ chat }: { chat: OpenChat }) {
   const { speaking } = useStore();
   // Between two replies, the last message is the previous one.
   const isRead = message?.role === "assistant" && speaking.now.value?.key === message.id;
-  const text = run ? run.text.value : isRead ? textOf(message.content) : "";
+  const text = run ? run.text.value : isRead ? getContentText(message.content) : "";
   const { said } = splitReasoning(text);
   return said === "" ? null : <p class="talk-reply">{said}</p>;
 }

@@ -8,7 +8,7 @@ import type {
   Persona,
   Portrait,
 } from "../../../../static/src/api/types.ts";
-import { emptyCard } from "../../../../static/src/state/characters/card_fields.ts";
+import { createEmptyCard } from "../../../../static/src/state/characters/card_fields.ts";
 import { plainPng } from "../../files/cards.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 
@@ -27,7 +27,7 @@ export class FakeCharacters {
 
   /** Stores a character. */
   add(id: string, data: Partial<CardData> & { name: string }, fields: Partial<CharacterItem> = {}): Character {
-    const card = emptyCard(data.name);
+    const card = createEmptyCard(data.name);
     Object.assign(card.data, data);
     const character = this.#itemOf(id, card, { has_avatar: true, external: false, ...fields });
     this.characters.set(id, character);
@@ -130,7 +130,7 @@ export function characterRoutes(api: FakeApi): Route[] {
     ["POST", /^\/api\/characters\/import$/, async ({ body }) => {
       const file = (body as FormData).get("file") as File;
       if (!file.name.endsWith(".json")) return failure(422, "unprocessable", `This file holds no readable card`);
-      const card = emptyCard("");
+      const card = createEmptyCard("");
       Object.assign(card.data, JSON.parse(await file.text()));
       const character = people.save(crypto.randomUUID(), card);
       changed(character.id);

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import {
   fillVariables,
+  findTemplates,
   listVariables,
-  templatesFor,
   toTemplateSnippet,
 } from "../../../../static/src/state/chat/slash_commands.ts";
 
 const templates = [{ name: "Zusammenfassung", text: "Fasse zusammen." }, { name: "translate", text: "[[text]]" }];
 
 test("templates match the word after the slash, whatever its case, while the text is nothing else", () => {
-  const namesFor = (text: string) => templatesFor(text, templates).map(({ name }) => name);
+  const namesFor = (text: string) => findTemplates(text, templates).map(({ name }) => name);
   expect(namesFor("/")).toEqual(["Zusammenfassung", "translate"]);
   expect(namesFor("/zu")).toEqual(["Zusammenfassung"]);
   expect(namesFor("/TRANS")).toEqual(["translate"]);

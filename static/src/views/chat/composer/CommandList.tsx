@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { toTemplateSnippet } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
-import { LIST_ID, type Listed, optionId } from "./command_actions.ts";
+import { LIST_ID, type Listed, toOptionId } from "./command_actions.ts";
 
 /** The focus stays in the composer, whose arrow keys move through the list. */
 export function CommandList(
@@ -22,8 +22,8 @@ export function CommandList(
     >
       {items.map((item, index) => (
         <li
-          key={optionId(item)}
-          id={optionId(item)}
+          key={toOptionId(item)}
+          id={toOptionId(item)}
           role="option"
           aria-selected={index === at}
           // Before the click, so that the composer keeps the focus.

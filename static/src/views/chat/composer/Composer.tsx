@@ -9,18 +9,18 @@ import type { PromptTemplate } from "../../../api/types.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import {
   type CommandName,
-  commandsFor,
+  findCommands,
+  findTemplates,
   listVariables,
   parseCommand,
   runCommand,
-  templatesFor,
 } from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { followPress, type Press } from "../../talk/press.ts";
 import { ThinkingMenu } from "../ThinkingMenu.tsx";
 import { addFiles, toPastedFile } from "./add_files.ts";
-import { LIST_ID, type Listed, optionId, useCommandActions } from "./command_actions.ts";
+import { LIST_ID, type Listed, toOptionId, useCommandActions } from "./command_actions.ts";
 import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 
 const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
@@ -226,7 +226,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               aria-label={texts.composer.label}
               aria-autocomplete={listed.length > 0 ? "list" : undefined}
               aria-controls={listed.length > 0 ? LIST_ID : undefined}
-              aria-activedescendant={listed[at] && optionId(listed[at])}
+              aria-activedescendant={listed[at] && toOptionId(listed[at])}
               enterkeyhint={isTouch ? "enter" : "send"}
               onInput={(event) => {
                 setChosen(0);
@@ -314,8 +314,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
 function listMatches(text: string, chat: OpenChat, store: Store): Listed[] {
   const templates = store.preferences.settings.value?.prompt_templates ?? [];
   return [
-    ...commandsFor(text, chat).map((name): Listed => ({ kind: "command", name })),
-    ...templatesFor(text, templates).map((template): Listed => ({ kind: "template", name: template.name, template })),
+    ...findCommands(text, chat).map((name): Listed => ({ kind: "command", name })),
+    ...findTemplates(text, templates).map((template): Listed => ({ kind: "template", name: template.name, template })),
   ];
 }
 

@@ -57,6 +57,6 @@ export type Listed =
   | { kind: "template"; name: string; template: PromptTemplate };
 
 /** Id of one option. */
-export function optionId({ kind, name }: Listed): string {
+export function toOptionId({ kind, name }: Listed): string {
   return kind === "command" ? `${LIST_ID}-${name}` : `${LIST_ID}-template-${name}`;
 }

@@ -7,7 +7,7 @@ import { Button } from "../../../components/Button.tsx";
 import { Select } from "../../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
 import { Dialog } from "../../../components/overlays/Dialog.tsx";
-import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { formatTime } from "../../../texts/format.ts";
@@ -28,7 +28,7 @@ export function CompareDialog(
   const t = texts.compare;
   const [left, right] = shown.map((n) => variants?.find((variant) => variant.n === n));
   const isReply = message.role === "assistant";
-  const [before, after] = [left, right].map((variant) => variant ? getText(variant, isReply) : "");
+  const [before, after] = [left, right].map((variant) => variant ? getVariantText(variant, isReply) : "");
   const changes = useMemo(() => diffWordsWithSpace(before!, after!, LIMITS), [before, after]);
   const show = async (n: number) => {
     onClose();
@@ -86,7 +86,7 @@ function MarkedText({ changes, side }: { changes: readonly Change[]; side: numbe
   );
 }
 
-function getText({ content }: MessageVariant, isReply: boolean): string {
-  const text = textOf(content as Message["content"]);
+function getVariantText({ content }: MessageVariant, isReply: boolean): string {
+  const text = getContentText(content as Message["content"]);
   return isReply ? splitReasoning(text).said : text;
 }

@@ -5,7 +5,7 @@ import { CopyButton, copyText, IconButton } from "../../../components/Button.tsx
 import { lazy } from "../../../components/Lazy.tsx";
 import { useMedia } from "../../../components/hooks.ts";
 import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
-import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
+import { getContentText, splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -53,7 +53,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
     onRemember: () => setRemembering(true),
     onRemove: (isFollowing) => void remove(isFollowing),
   });
-  const hasText = textOf(message.content) !== "";
+  const hasText = getContentText(message.content) !== "";
   if (hasText) {
     const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
     items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
@@ -126,7 +126,7 @@ function listActions(
       icon: "plug",
       onSelect: () => chat.picker.value = { kind: "version", messageId: id },
     },
-    isIdle && isReply && isLast && textOf(message.content) !== "" &&
+    isIdle && isReply && isLast && getContentText(message.content) !== "" &&
     {
       label: texts.chat.continueReply,
       icon: "forward",
@@ -145,7 +145,7 @@ function listActions(
       icon: "pin",
       onSelect: () => void chat.actions.setPinned(id, !message.pinned),
     },
-    !chat.isTemporary && textOf(message.content) !== "" &&
+    !chat.isTemporary && getContentText(message.content) !== "" &&
     { label: texts.chat.remember, icon: "bulb", onSelect: onRemember },
     { label: texts.chat.facts, icon: "info", onSelect: onDetails },
     isIdle && "line",
@@ -176,7 +176,7 @@ function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElemen
 
 /** Copies what is shown. */
 function getSpokenText({ role, content }: Message): string {
-  return role === "assistant" ? splitReasoning(textOf(content)).said : textOf(content);
+  return role === "assistant" ? splitReasoning(getContentText(content)).said : getContentText(content);
 }
 
 /** Copies the chat up to a message and opens the copy. */

@@ -10,11 +10,11 @@ import type { CitationResolver } from "../../../markdown/citations.ts";
 import { memo, useNow } from "../../../components/hooks.ts";
 import {
   findThinkingTokens,
+  getContentText,
   isLocalImage,
   listImageUrls,
   listRecordingUrls,
   splitReasoning,
-  textOf,
 } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
@@ -71,7 +71,9 @@ function BrokenMessage({ chat, message, isLast }: MessageProps) {
       class={getClassName(message.role === "assistant" ? "reply" : "turn", message)}
       data-message-id={message.id}
     >
-      {isEdited ? <MessageEditForm chat={chat} canResend={false} /> : <PlainText text={textOf(message.content)} />}
+      {isEdited
+        ? <MessageEditForm chat={chat} canResend={false} />
+        : <PlainText text={getContentText(message.content)} />}
       {!isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
@@ -79,7 +81,7 @@ function BrokenMessage({ chat, message, isLast }: MessageProps) {
 
 function UserMessageView({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
-  const text = textOf(message.content);
+  const text = getContentText(message.content);
   const isFormatted = useStore().preferences.settings.value?.user_markdown === true;
   const hasSpeech = useSpeech(chat, message);
   return (
@@ -121,7 +123,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const run = running?.messageId === message.id ? running : undefined;
   const lastCall = run?.calls.value.at(-1);
   const rounds = run ? undefined : chat.tools.value.rounds.get(message.id);
-  const whole = run ? run.text.value.slice(lastCall?.textLength) : textOf(message.content);
+  const whole = run ? run.text.value.slice(lastCall?.textLength) : getContentText(message.content);
   const { thoughts, said: text } = splitReasoning(whole);
   const apart = run ? run.reasoning.value.slice(lastCall?.reasoningLength) : message.reasoning ?? "";
   const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");

@@ -7,7 +7,7 @@ import { lazy } from "../../../components/Lazy.tsx";
 import { ErrorDetails } from "../../../components/Notice.tsx";
 import { Icon } from "../../../components/Icon.tsx";
 import { findRetryTime, getFailureTitle } from "../../../state/chat/reply_failure.ts";
-import { textOf } from "../../../state/chat/message_text.ts";
+import { getContentText } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { findThinking } from "../../../state/connections/connection_state.ts";
 import { useStore } from "../../../state/store.ts";
@@ -28,7 +28,7 @@ interface EndingProps {
 /** Nothing for a complete reply with content. */
 export function ReplyEnding(props: EndingProps) {
   const { chat, message, isLast } = props;
-  const hasText = textOf(message.content) !== "";
+  const hasText = getContentText(message.content) !== "";
   const { status, last_attempt: attempt } = message;
   if (status === "complete" && attempt) {
     const { attemptFailed, attemptInterrupted } = texts.chat;
@@ -78,7 +78,7 @@ function Failure(
 ) {
   const { chat, message, isLast } = props;
   const failedAtMs = chat.replies.measured.value.get(message.id)?.endedAtMs ?? (Date.parse(at ?? "") || 0);
-  const hasText = textOf(message.content) !== "";
+  const hasText = getContentText(message.content) !== "";
   return (
     <div class="ending danger">
       <p>

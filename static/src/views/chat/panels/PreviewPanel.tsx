@@ -5,7 +5,7 @@ import { ApiError, asApiError } from "../../../api/client.ts";
 import { memoryApi } from "../../../api/memories.ts";
 import { Button } from "../../../components/Button.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
-import { findImageUrls, textOf } from "../../../state/chat/message_text.ts";
+import { findImageUrls, getContentText } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -235,7 +235,8 @@ function getPartName(part: string, role: string): string {
 function getShownText(given: ChatPreview["messages"][number]["content"]): string {
   const content = given ?? "";
   const images = findImageUrls(content).length;
-  return [textOf(content), images > 0 ? `[${texts.chatOptions.preview.images(images)}]` : ""].filter(Boolean).join(
-    "\n",
-  );
+  return [getContentText(content), images > 0 ? `[${texts.chatOptions.preview.images(images)}]` : ""].filter(Boolean)
+    .join(
+      "\n",
+    );
 }

@@ -6,7 +6,7 @@ import type { SearchHit } from "../../../api/types.ts";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
-import { textOf } from "../../../state/chat/message_text.ts";
+import { getContentText } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { formatTime } from "../../../texts/format.ts";
@@ -42,7 +42,7 @@ export function RecallPanel({ chat }: { chat: OpenChat }) {
       const path = `/api/conversations/${encodeURIComponent(hit.conversation_id)}/messages/` +
         encodeURIComponent(hit.message_id!);
       const message = await (await store.api.client.send("GET", path)).json();
-      chat.draft.type(withQuote(chat.draft.text.peek(), hit, textOf(message.content)));
+      chat.draft.type(withQuote(chat.draft.text.peek(), hit, getContentText(message.content)));
       store.toasts.show(t.added);
     } catch (thrown) {
       store.report(thrown);
