@@ -29,7 +29,7 @@ interface Service {
 /** A compose file. */
 interface Compose {
   services: Record<string, Service>;
-  networks?: Record<string, { ipam: { config: { subnet: string }[] } }>;
+  networks?: Record<string, { ipam: { config: { subnet: string; ip_range: string }[] } }>;
   secrets?: Record<string, { file: string }>;
   volumes?: Record<string, null>;
 }
@@ -143,8 +143,11 @@ test.each(Object.entries(FILES))("the file for %s has everything that it names",
   // A proxy in a container has the trusted address, and forwards the allowed name to the port.
   for (const service of services.filter((service) => service !== parlor)) {
     const addresses = Object.entries(service.networks ?? {}).map(([network, entry]) => {
-      const [{ subnet } = { subnet: "" }] = file.networks![network]!.ipam.config;
+      const { subnet, ip_range: range } = file.networks![network]!.ipam.config[0]!;
       expect(ipaddr.parse(entry!.ipv4_address!).match(ipaddr.parseCIDR(subnet))).toBe(true);
+      // A container that starts before it doesn't get its address.
+      expect(ipaddr.parse(entry!.ipv4_address!).match(ipaddr.parseCIDR(range))).toBe(false);
+      expect(ipaddr.parseCIDR(range)[0].match(ipaddr.parseCIDR(subnet))).toBe(true);
       expect(Object.keys(parlor.networks!)).toContain(network);
       return entry!.ipv4_address!;
     });
