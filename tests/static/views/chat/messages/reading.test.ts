@@ -56,6 +56,13 @@ test("aligns tables, links footnotes, marks tasks without bullets, and formats o
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
+test("only the messages scroll, also where the last one has no reply yet", async () => {
+  const lines = Array.from({ length: 60 }, (_, n) => `Line ${n}`).join("\n\n");
+  await using ui = await show(lines, lines);
+  const heights = await ui.page.evaluate(() => [document.documentElement.scrollHeight, innerHeight]);
+  expect(heights[0]).toBe(heights[1]);
+});
+
 test("draws diagrams as images in a frame that can't load or run anything, and shows the source of others", {
   tags: ["F05"],
 }, async () => {
