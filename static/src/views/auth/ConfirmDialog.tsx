@@ -31,7 +31,7 @@ export function ConfirmDialog(
       actions={
         <>
           <Button kind="primary" isBusy={isBusy} onClick={run}>{action}</Button>
-          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
         </>
       }
     >

@@ -109,7 +109,7 @@ function listItems(
     { label: t.replace, icon: "image", onSelect: choosePicture },
     {
       label: t.draw,
-      icon: "pencil",
+      icon: "wand",
       isDisabled: state === "pending" || state === "running",
       onSelect: () => void page.drawPortrait().catch((thrown) => store.report(thrown)),
     },

@@ -45,6 +45,8 @@ function OneStory({ id, hasName }: { id: string; hasName: boolean }) {
   const notes = getCreatorNotes(character.card, texts.locale).trim();
   const parts = [["", notes], [t.story.description, data.description.trim()], [t.story.scenario, data.scenario.trim()]]
     .filter(([, text]) => text !== "") as [string, string][];
+  // Under the name, where there is one.
+  const Title = hasName ? "h4" : "h3";
   return (
     <article class="story">
       <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="story-picture" />
@@ -52,7 +54,7 @@ function OneStory({ id, hasName }: { id: string; hasName: boolean }) {
         {hasName && <h3>{name}</h3>}
         {parts.map(([title, text]) => (
           <section key={title}>
-            {title !== "" && <h4>{title}</h4>}
+            {title !== "" && <Title>{title}</Title>}
             <Markdown text={insertNames(text, names)} isFinal />
           </section>
         ))}

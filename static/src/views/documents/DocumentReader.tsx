@@ -80,7 +80,7 @@ export function DocumentReader(
       onClose={onClose}
       actions={choice && (
         <>
-          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
           <Button kind="primary" isDisabled={chosen === undefined || chosen.length === 0} onClick={choose}>
             {t.sendPages}
           </Button>

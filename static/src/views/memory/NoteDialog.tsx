@@ -56,7 +56,7 @@ export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSa
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
           <Button kind="primary" isBusy={isBusy} isDisabled={text.trim() === ""} onClick={() => void save()}>
             {texts.save}
           </Button>

@@ -109,7 +109,7 @@ function AskDialog(
         {children}
         <div class="actions-row at-end">
           {more}
-          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
           <Button kind="primary" type="submit">{texts.save}</Button>
         </div>
       </form>

@@ -142,7 +142,7 @@ function PagePicturesDialog(
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
           <Button kind="primary" isDisabled={!isValid} isBusy={isBusy} onClick={() => void attach()}>
             {t.attachPictures}
           </Button>
