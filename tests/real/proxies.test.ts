@@ -197,7 +197,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     await using proxy = await startProxy("Caddy", server);
     const local = await openPage(browser, server.url);
     await local.page.goto(server.url);
-    await local.page.getByText("Parlor opens only through the proxy in trusted_proxies").waitFor();
+    await local.page.getByText("Parlor is available only through the proxy in trusted_proxies").waitFor();
     await local.context.close();
 
     const times = startTimes();

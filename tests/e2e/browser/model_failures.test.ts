@@ -125,7 +125,7 @@ test("a server that was away is asked again until it responds, for the first mes
   await llm.close();
   await sendMessage(page, "Is anyone there?");
   await page.getByText("Can’t reach “Desk”").first().waitFor();
-  await page.getByText("The reply is retried as soon as “Desk” responds.").waitFor();
+  await page.getByText("Parlor retries as soon as “Desk” responds.").waitFor();
   await page.getByRole("button", { name: "Retry", exact: true }).waitFor();
   await page.getByRole("button", { name: "Choose another model" }).waitFor();
   await page.getByRole("link", { name: /Desk Unreachable/ }).waitFor();
@@ -157,7 +157,7 @@ test("a cut reply is continued, and one used up by thinking is retried with a hi
   llm.pieces = [];
   llm.reasoning = ["Let me think."];
   await sendMessage(page, "Why?");
-  await ending(page).getByText("Thinking used the whole limit of 50 tokens, so the reply is empty").waitFor();
+  await ending(page).getByText("Thinking used all 50 tokens, so the reply is empty").waitFor();
   llm.switches.reason = "stop";
   llm.pieces = ["Because."];
   await ending(page).getByRole("button", { name: "Retry with a limit of 100 tokens" }).click();

@@ -56,7 +56,7 @@ function statusWith({ page }: Device, token: string): Promise<number> {
 
 /** Makes a token in the settings and gives its text. */
 async function mint({ page }: Device, label: string): Promise<string> {
-  await page.getByLabel("What’s it for?").fill(label);
+  await page.getByLabel("What’s this token for?").fill(label);
   await page.getByRole("button", { name: "Create token" }).click();
   const token = await page.getByRole("dialog").locator("code").innerText();
   await page.getByRole("dialog").getByRole("img", { name: `Token “${label}”` }).waitFor();
@@ -286,7 +286,7 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
   await pair(owner);
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   await owner.page.getByText("No tokens yet").waitFor();
-  await owner.page.getByLabel("What’s it for?").fill("Backup script");
+  await owner.page.getByLabel("What’s this token for?").fill("Backup script");
   await owner.page.getByRole("button", { name: "Create token" }).click();
   await owner.page.getByRole("dialog").getByRole("img").waitFor();
   await look("minted");

@@ -38,7 +38,7 @@ export const auth: typeof English = {
     howTo: "So nutzen Sie Passkeys",
     wayTailnet: "Schalten Sie in den Einstellungen das Tailnet ein. Parlor erhält dann einen Namen mit HTTPS.",
     wayProxy: "Betreiben Sie einen HTTPS-Proxy wie Caddy vor Parlor und tragen Sie ihn in trusted_proxies ein.",
-    wayCert: "Geben Sie dem Server ein TLS-Zertifikat: tls_cert und tls_key.",
+    wayCert: "Richten Sie auf dem Server ein TLS-Zertifikat ein: tls_cert und tls_key.",
     token: "Token",
     tokenHint: "Auf einem angemeldeten Gerät unter Einstellungen, Privatsphäre erstellen.",
     tokenWarning: "Über unverschlüsseltes HTTP kann jeder in diesem Netz das Token und Ihre Daten mitlesen.",
@@ -60,10 +60,11 @@ export const auth: typeof English = {
   push: {
     title: "Benachrichtigungen, wenn Parlor geschlossen ist",
     text:
-      "Der Hersteller Ihres Browsers stellt sie zu: etwa Google für Chrome, Apple für Safari, Mozilla für Firefox. " +
-      "Er erfährt, dass und wann eine Antwort fertig ist oder Sie braucht, aber nicht, was darin steht oder in welchem Chat.",
+      "Die Benachrichtigungen laufen über den Hersteller Ihres Browsers, etwa Google (Chrome), Apple (Safari) oder " +
+      "Mozilla (Firefox). Er erfährt, wann eine Antwort fertig ist oder Sie braucht, aber nicht, was darin steht oder " +
+      "um welchen Chat es geht.",
     impossible:
-      "Dieser Browser erlaubt das nur über HTTPS oder auf localhost. Fügen Sie Parlor auf dem iPhone oder iPad " +
+      "Dieser Browser unterstützt das nur über HTTPS oder auf localhost. Fügen Sie Parlor auf dem iPhone oder iPad " +
       "zuerst zum Home-Bildschirm hinzu.",
     turnOn: "Für dieses Gerät einschalten",
     turnOff: "Für dieses Gerät ausschalten",
@@ -73,12 +74,11 @@ export const auth: typeof English = {
     remove: "Entfernen",
     removeOf: (label: string) => `${label} entfernen`,
     server: "ntfy oder Gotify",
-    serverText:
-      "Stattdessen oder zusätzlich kann ein Benachrichtigungsserver Bescheid geben: Er bekommt nur den Satz " +
+    serverText: "Sie können Benachrichtigungen auch über Ihren eigenen Server erhalten. Er bekommt nur den Satz " +
       "„A reply is ready“ oder „A reply needs you“.",
     kind: "Dienst",
-    topicUrl: "Adresse mit Thema",
-    serverUrl: "Adresse des Servers",
+    topicUrl: "Topic-URL",
+    serverUrl: "Server-URL",
     token: "Token",
     tokenSaved: "Ein Token ist gespeichert. Lassen Sie das Feld leer, um es zu behalten.",
     save: "Speichern",
@@ -102,7 +102,7 @@ export const auth: typeof English = {
     loadFailed: "Die Liste konnte nicht geladen werden",
 
     passkeys: "Passkeys",
-    passkeysText: "Anmeldung ohne Passwort auf Geräten, die den Passkey haben.",
+    passkeysText: "Auf Geräten mit Passkey melden Sie sich ohne Passwort an.",
     passkeysNone: "Noch keine Passkeys",
     addHere: "Passkey auf diesem Gerät hinzufügen",
     addDevice: "Weiteres Gerät hinzufügen",
@@ -114,7 +114,7 @@ export const auth: typeof English = {
     revokeOf: (name: string) => `${name} widerrufen`,
     revokePasskey: (name: string) => `„${name}“ widerrufen?`,
     revokePasskeyText:
-      "Er gilt sofort nicht mehr, und seine Geräte werden abgemeldet. Das kann nicht rückgängig gemacht werden.",
+      "Er wird sofort ungültig, und seine Geräte werden abgemeldet. Das kann nicht rückgängig gemacht werden.",
     revokeOwn: "Sie sind mit diesem Passkey angemeldet und werden ebenfalls abgemeldet.",
     revoked: "Widerrufen",
     added: "Passkey erstellt",
@@ -133,7 +133,7 @@ export const auth: typeof English = {
       "Für Skripte, die Kommandozeile und Geräte ohne Passkeys. Hier erstellte Tokens gewähren vollen Zugriff.",
     tokensNone: "Noch keine Tokens",
     tokensSession: "Um Tokens zu erstellen, melden Sie sich zuerst mit einem Passkey an.",
-    label: "Wofür ist es?",
+    label: "Wofür ist dieses Token?",
     labelMissing: "Geben Sie zuerst einen Namen ein",
     mint: "Token erstellen",
     minted: (label: string) => `Token „${label}“`,
@@ -144,11 +144,11 @@ export const auth: typeof English = {
     tokenFacts: (created: string) => `Erstellt ${created}`,
     revokeToken: (label: string) => `„${label}“ widerrufen?`,
     revokeTokenText:
-      "Was dieses Token verwendet, verliert sofort den Zugriff. Das kann nicht rückgängig gemacht werden.",
+      "Alles, was dieses Token verwendet, verliert sofort den Zugriff. Das kann nicht rückgängig gemacht werden.",
 
     programs: "Aus anderen Programmen verwenden",
     programsText:
-      "Programme, die die API von OpenAI sprechen, können Ihre Figuren und Modelle verwenden. Parlor ergänzt Karte, Persona, Lorebooks und Preset.",
+      "Programme, die die OpenAI-API verwenden, können mit Ihren Figuren und Modellen chatten. Parlor ergänzt Karte, Persona, Lorebooks und Preset.",
     baseUrl: "Basis-URL",
     program: "Programm",
     exampleOf: (program: string) => `Einstellungen für ${program}`,
@@ -159,40 +159,40 @@ export const auth: typeof English = {
   welcome: {
     step: (at: number, of: number) => `Schritt ${at} von ${of}`,
     titles: { model: "Modell wählen", name: "Ihr Name", passkey: "Parlor mit einem Passkey schützen" },
-    modelText: "Zum Chatten braucht Parlor ein Sprachmodell. Auf diesem Rechner wird nach Servern gesucht.",
+    modelText: "Zum Chatten braucht Parlor ein Sprachmodell. Server auf diesem Rechner werden gesucht.",
     modelThere: (name: string) => `„${name}“ wird verwendet. Sie können das jederzeit in den Einstellungen ändern.`,
     nameHint:
-      "So können Figuren und Modelle Sie ansprechen. Der Name bleibt auf diesem Server und wird nur an Ihre Modelle gesendet.",
+      "So sprechen Figuren und Modelle Sie an. Der Name bleibt auf diesem Server und wird nur an Ihre Modelle gesendet.",
     passkeyLocal:
-      "Auf diesem Rechner brauchen Sie keinen Passkey. Von anderen Geräten aus verlangt Parlor einen, und jede Adresse hat ihren eigenen. Sie können jetzt einen für diese Adresse erstellen.",
+      "Auf diesem Rechner brauchen Sie keinen Passkey, auf anderen Geräten schon. Jede Adresse hat ihre eigenen Passkeys. Sie können jetzt einen für diese Adresse erstellen.",
     passkeyThere:
       "Diese Adresse hat schon einen Passkey. Weitere Geräte fügen Sie unter Einstellungen, Privatsphäre hinzu.",
     goOn: "Weiter",
     skip: "Überspringen",
     start: "Chat beginnen",
     container:
-      "Parlor läuft in einem Container und sucht nur darin. Um auch auf dem Host zu suchen, setzen Sie diese Variable wie in compose.yaml und starten Sie den Container neu.",
+      "Parlor läuft in einem Container und sucht nur darin. Um auch auf dem Host zu suchen, setzen Sie diese Variable, wie compose.yaml es zeigt, und starten Sie den Container neu.",
     elsewhere: (hosts: string) =>
-      `Parlor hat ${hosts} durchsucht. Ein Server dort wird nur gefunden, wenn er Verbindungen von anderen Rechnern annimmt.`,
-    listen: "Starten Sie jeden Server so:",
+      `Parlor hat ${hosts} durchsucht. Gefunden werden nur Server, die Verbindungen von anderen Rechnern annehmen.`,
+    listen: "Starten Sie ihn so:",
     listenNote: "Andere Rechner in Ihrem Netz können ihn dann ebenfalls erreichen.",
   },
   quickModel: {
     title: "Oder jetzt ein Modell herunterladen",
     text: (memory: string, disk: string) =>
-      `Diese passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor startet das Modell für Sie.`,
+      `Diese Modelle passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor führt das Modell für Sie aus.`,
     none: (memory: string, disk: string) =>
-      `Dieser Rechner hat ${memory} Arbeitsspeicher und ${disk} freien Speicherplatz, zu wenig für die Modelle, die Parlor kennt. Nutzen Sie einen Server auf einem anderen Rechner.`,
-    failed: "Es ließen sich keine Modelle für diesen Rechner finden",
+      `Dieser Rechner hat ${memory} Arbeitsspeicher und ${disk} freien Speicherplatz. Die Modelle, die Parlor vorschlägt, brauchen mehr. Nutzen Sie einen Server auf einem anderen Rechner.`,
+    failed: "Die Suche nach Modellen für diesen Rechner ist fehlgeschlagen",
     levels: { fast: "Schnell", balanced: "Ausgewogen", best: "Beste Qualität" },
     memory: (size: string) => `braucht ${size} Arbeitsspeicher`,
     speed: (words: string) => `etwa ${words} Wörter pro Sekunde`,
     starting: "Das Modell startet",
     start: "Starten",
     download: "Herunterladen",
-    gone: (name: string) => `${name} gibt es auf dem Hub nicht mehr`,
+    gone: (name: string) => `${name} gibt es im Hub nicht mehr`,
     install:
-      "Um Modelle auszuführen, braucht Parlor llama-server. Installiere es auf dem Rechner, auf dem Parlor läuft:",
+      "Um Modelle auszuführen, braucht Parlor llama-server. Installieren Sie es auf dem Rechner, auf dem Parlor läuft:",
     check: "Erneut prüfen",
     which: "Welchen Server benutzen Sie?",
   },
@@ -218,24 +218,25 @@ export const auth: typeof English = {
     turnOn: "Einschalten",
     before: "Vor dem Einschalten",
     beforeOpen:
-      "Alle in Ihrem Tailnet können Parlor dann erreichen und es benutzen, bis unter der neuen Adresse der erste Passkey erstellt ist. Öffnen Sie es als Erste oder Erster und erstellen Sie einen.",
+      "Alle in Ihrem Tailnet können Parlor dann erreichen und benutzen, bis unter der neuen Adresse der erste Passkey erstellt ist. Öffnen Sie die Adresse gleich danach und erstellen Sie einen.",
     beforeLog: "Mit HTTPS erscheint der Name in öffentlichen Zertifikatsprotokollen.",
     beforeClosed:
       "Sonst wird auf diesem Rechner nichts aus dem Tailnet erreichbar, außer UDP-Diensten auf 127.0.0.1. Um auch diese zu sperren, erlauben Sie in den Zugriffsregeln des Tailnets nur die Ports 80 und 443.",
     starting: "Der Knoten wird gestartet. Das dauert einige Sekunden, beim ersten Zertifikat bis zu einer Minute.",
     stopping: "Der Knoten wird ausgeschaltet.",
     signIn: "Beim Tailnet anmelden",
-    signInText: "Melden Sie sich hier an oder scannen Sie diesen Code mit einem Gerät, das Ihr Tailnet-Konto hat.",
+    signInText:
+      "Melden Sie sich hier an oder scannen Sie diesen Code mit einem Gerät, auf dem Ihr Tailnet-Konto eingerichtet ist.",
     signInQr: "QR-Code mit dem Anmeldelink",
     address: "Adresse",
     addressQr: "QR-Code mit der Adresse",
     copied:
-      "Öffnen Sie die Adresse auf einem Gerät in Ihrem Tailnet und erstellen Sie einen Passkey. Bis dahin können alle im Tailnet Parlor benutzen.",
+      "Öffnen Sie diese Adresse auf einem Gerät in Ihrem Tailnet und erstellen Sie einen Passkey. Bis dahin können alle im Tailnet Parlor benutzen.",
     plain: "Unverschlüsseltes HTTP",
     plainOpen:
-      "Passkeys funktionieren unter dieser Adresse nicht, daher können alle in Ihrem Tailnet Parlor dort benutzen. Um das zu verhindern, setzen Sie pairing = „code“ und melden Sie sich mit einem Token an.",
+      'Passkeys funktionieren unter dieser Adresse nicht, daher können alle in Ihrem Tailnet Parlor dort benutzen. Um das zu verhindern, setzen Sie pairing = "code" und melden Sie sich mit einem Token an.',
     stopped: "Der Knoten wurde auf diesem Rechner gestoppt.",
-    failed: "Der Knoten ist fehlgeschlagen",
+    failed: "Fehler beim Tailnet-Knoten",
     notOn: "Der Knoten konnte nicht eingeschaltet werden",
     again: "Erneut versuchen",
     rename: "Umbenennen",
@@ -244,59 +245,59 @@ export const auth: typeof English = {
     turnOffReach: (address: string) => `Parlor ist dann unter ${address} nicht mehr erreichbar.`,
     turnOffHere: "Sie verwenden diese Adresse gerade, daher wird diese Seite nicht mehr funktionieren.",
     turnOffWipe:
-      "Der Knoten wird abgemeldet, seine Schlüssel und sein Zertifikat werden gelöscht. Ihre Passkeys und Chats bleiben.",
+      "Der Knoten wird abgemeldet, seine Schlüssel und sein Zertifikat werden gelöscht. Ihre Passkeys und Chats sind nicht betroffen.",
     turnOffAgain:
-      "Um ihn wieder zu verwenden, müssen Sie sich erneut anmelden. Der alte Rechner bleibt in der Liste des Tailnets, daher kann der neue eine Zahl hinter seinem Namen erhalten, bis Sie den alten dort löschen.",
+      "Um ihn wieder einzuschalten, müssen Sie sich erneut beim Tailnet anmelden. Der alte Rechner bleibt in der Rechnerliste des Tailnets. Bis Sie ihn dort löschen, erhält der neue eventuell eine Zahl hinter seinem Namen.",
     turnedOff: "Tailnet-Knoten ausgeschaltet",
   },
   phone: {
     title: "Auf dem Handy nutzen",
-    intro: "Eine Adresse, die Ihr Handy erreicht, ein Code zum Scannen, und schon sind Sie angemeldet.",
+    intro: "Wählen Sie eine Adresse, die Ihr Handy erreicht, und scannen Sie dann einen Code, um sich anzumelden.",
     open: "Handy einrichten",
-    address: "Eine Adresse für Ihr Handy",
+    address: "Adresse für Ihr Handy",
     whyNotLocalhost: (host: string) =>
-      `${host} heißt auf jedem Gerät „dieses Gerät“, ein Handy würde Parlor also bei sich selbst suchen. Es braucht eine eigene Adresse mit HTTPS, denn nur dort erlauben Browser Passkeys.`,
+      `Auf Ihrem Handy ist ${host} das Handy selbst, nicht dieser Rechner. Ihr Handy braucht eine andere Adresse, und Passkeys brauchen HTTPS.`,
     whyHttps:
-      "Diese Adresse hat kein HTTPS, und nur damit erlauben Browser Passkeys. Wählen Sie, wie Sie es einrichten.",
+      "Diese Adresse verwendet kein HTTPS, daher funktionieren Passkeys auf Ihrem Handy nicht. Wählen Sie, wie Sie HTTPS einrichten.",
     ways: {
-      tailnet: "Tailnet: Parlor von überall erreichen, ohne offene Ports und Zertifikate",
-      proxy: "Ein Proxy mit Zertifikat: Ihre eigene Domain, zum Beispiel mit Caddy",
+      tailnet: "Tailnet: Parlor von überall erreichen, ohne offene Ports und ohne Zertifikatsverwaltung",
+      proxy: "Reverse-Proxy: Ihre eigene Domain mit eigenem Zertifikat, zum Beispiel mit Caddy",
     },
     proxyText:
-      "Lassen Sie einen Proxy wie Caddy mit HTTPS für Ihre Domain antworten und Anfragen an Parlor weiterleiten, und tragen Sie den Proxy in trusted_proxies ein. Geben Sie dann hier die Adresse ein. Läuft der Proxy auf diesem Rechner, öffnet sich Parlor nicht mehr unter localhost: Machen Sie unter der neuen Adresse weiter.",
+      "Richten Sie einen Reverse-Proxy wie Caddy ein, der Ihre Domain über HTTPS bereitstellt und Anfragen an Parlor weiterleitet. Tragen Sie den Proxy in trusted_proxies ein und geben Sie dann hier die Adresse ein. Läuft der Proxy auf diesem Rechner, ist Parlor nicht mehr unter localhost erreichbar. Machen Sie unter der neuen Adresse weiter.",
     proxyAddress: "Adresse",
     proxyWrong: "Geben Sie eine Adresse ein, die mit https:// beginnt und einen Namen hat, keine IP-Adresse",
-    checking: "Prüft, ob diese Adresse zu Parlor führt …",
+    checking: "Es wird geprüft, ob Parlor unter dieser Adresse erreichbar ist …",
     checks: {
-      ok: "Diese Adresse führt zu Parlor, mit allem, was ein Handy braucht.",
-      unresolved: "Dieser Name hat noch keine Adresse",
-      unreachable: "Parlor bekommt von dieser Adresse keine Antwort",
-      certificate: "Dem Zertifikat dieser Adresse wird nicht vertraut",
-      host_not_allowed: "Parlor nimmt diesen Namen noch nicht an",
+      ok: "Diese Adresse ist bereit für Ihr Handy.",
+      unresolved: "Für diesen Namen gibt es noch keinen DNS-Eintrag",
+      unreachable: "Keine Antwort von dieser Adresse",
+      certificate: "Das Zertifikat dieser Adresse ist nicht vertrauenswürdig",
+      host_not_allowed: "Parlor akzeptiert diesen Namen noch nicht",
       other_server: "Unter dieser Adresse antwortet ein anderer Server",
       proxy_headers: "Parlor erkennt nicht, dass die Verbindung verschlüsselt ist",
-      host_changed: "Der Proxy ändert den Namen",
+      host_changed: "Der Proxy ändert den Hostnamen",
     },
     checkHints: {
       unresolved: (host: string) =>
-        `Legen Sie für ${host} einen DNS-Eintrag an, der zum Proxy führt. Neue Einträge brauchen etwas Zeit.`,
+        `Legen Sie für ${host} einen DNS-Eintrag an, der auf den Proxy zeigt. Bis ein neuer Eintrag gilt, kann es etwas dauern.`,
       unreachable: () =>
-        "Prüfen Sie, ob der Proxy läuft und sein Port offen ist. Manche Router leiten das eigene Netz nicht zur eigenen öffentlichen Adresse; dann erreicht das Handy sie trotzdem von außen.",
+        "Prüfen Sie, ob der Proxy läuft und sein Port offen ist. Manche Router erreichen Ihre öffentliche Adresse nicht aus dem eigenen Netz. Von außen kann Ihr Handy sie dann trotzdem erreichen.",
       certificate: () =>
-        "Auch ein Handy würde ihm nicht vertrauen. Caddy holt sich selbst ein Zertifikat, sobald der Name zu ihm führt; andere brauchen eines einer öffentlichen Stelle wie Let’s Encrypt.",
+        "Auch Ihr Handy würde ihm nicht vertrauen. Caddy bezieht automatisch ein Zertifikat, sobald der Name auf den Proxy zeigt. Für andere Proxys brauchen Sie eines von einer öffentlichen Stelle wie Let’s Encrypt.",
       host_not_allowed: (host: string) =>
         `Tragen Sie ${host} in der Konfiguration bei allowed_hosts ein und starten Sie Parlor neu.`,
-      other_server: () => "Prüfen Sie, an welches Programm der Proxy diesen Namen weiterleitet.",
+      other_server: () => "Prüfen Sie, wohin der Proxy Anfragen für diesen Namen weiterleitet.",
       proxy_headers: () =>
         "Der Proxy muss X-Forwarded-Proto und X-Forwarded-For senden, und seine Adresse muss in trusted_proxies stehen.",
-      host_changed: (host: string) => `Der Proxy muss den Header Host unverändert weitergeben: ${host}.`,
+      host_changed: (host: string) => `Der Proxy muss den Host-Header unverändert weiterleiten: ${host}.`,
     },
-    scan: "Mit dem Handy scannen",
+    scan: "Mit Ihrem Handy scannen",
     waitingAddress: "Der Code erscheint hier, sobald die Adresse bereit ist.",
-    scanText: "Richten Sie die Kamera des Handys auf den Code, öffnen Sie den Link und erstellen Sie einen Passkey.",
-    waitingDevice: "Warten auf die Anmeldung des Handys",
+    scanText: "Richten Sie die Kamera Ihres Handys auf den Code, öffnen Sie den Link und erstellen Sie einen Passkey.",
+    waitingDevice: "Warten auf die Anmeldung Ihres Handys",
     arrived: (name: string) => `${name} ist angemeldet`,
     unreachable:
-      "Nichts passiert? Prüfen Sie, ob das Handy im selben Tailnet oder Netzwerk ist und unter dieser Adresse Parlor zeigt.",
+      "Nichts passiert? Prüfen Sie, ob Ihr Handy im selben Tailnet oder Netzwerk ist und Parlor unter dieser Adresse öffnen kann.",
   },
 };

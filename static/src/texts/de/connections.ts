@@ -8,12 +8,12 @@ const count = createCounter("de");
 export const connections: typeof English = {
   connection: {
     none: "Kein Modell verbunden",
-    checking: "Das Modell wird gesucht",
+    checking: "Modell wird geprüft",
     away: "Nicht erreichbar",
     demo: "Demo",
     states: {
       unknown: "Noch nicht getestet",
-      running: "Das Modell wird gesucht",
+      running: "Modell wird geprüft",
       good: "Bereit",
       bad: "Nicht erreichbar",
       refused: "Zugriff verweigert",
@@ -27,7 +27,8 @@ export const connections: typeof English = {
     searchAgain: "Erneut suchen",
     testAll: "Alle testen",
     hasKey: "Schlüssel gespeichert",
-    intro: "Woher Antworten kommen. Chats verwenden die aktive, sofern Sie für sie keine andere wählen.",
+    intro:
+      "Server und Dienste, auf denen Ihre Modelle laufen. Chats verwenden die aktive Verbindung, sofern Sie keine andere wählen.",
     add: "Verbindung hinzufügen",
     discover: "Server suchen",
     searching: "Server werden gesucht",
@@ -61,7 +62,7 @@ export const connections: typeof English = {
   firstRun: {
     title: "Sprachmodell verbinden",
     text:
-      "Derzeit antwortet nur die eingebaute Demo, und sie ist kein Sprachmodell. Parlor kann auf diesem Rechner nach einem suchen.",
+      "Derzeit kommen Antworten von der eingebauten Demo, die kein Sprachmodell ist. Parlor kann auf diesem Rechner nach einem Modell suchen.",
     find: "Modell suchen",
     manual: "URL eingeben",
     later: "Jetzt nicht",

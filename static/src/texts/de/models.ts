@@ -79,8 +79,7 @@ export const models: typeof English = {
     downloadCount: (n: string) => `${n} Downloads pro Monat`,
     updated: (day: string) => `aktualisiert am ${day}`,
     page: "Im Hub ansehen",
-    codeText:
-      "Zu diesem Modell gehört Programmcode. Parlor lädt ihn nicht herunter, das Modell braucht ihn aber vielleicht.",
+    codeText: "Dieses Modell enthält Programmcode, den es möglicherweise braucht. Parlor lädt keinen Code herunter.",
     projectors: "Vision-Projektoren",
     projectorsText: "Laden Sie einen herunter, damit das Modell Bilder versteht.",
     fileStates: { here: "Heruntergeladen", coming: "Wird heruntergeladen" },
@@ -125,7 +124,7 @@ export const models: typeof English = {
     modelHint: "Leer lassen, um das erste Modell des Servers zu verwenden.",
     context: "Kontextgröße",
     contextHint: "In Token. Leer lassen, um den Server zu fragen.",
-    contextBad: "Geben Sie eine ganze Zahl von Token ein, etwa 8192",
+    contextBad: "Geben Sie eine ganze Zahl ein, etwa 8192",
     urlBad: "Geben Sie eine URL ein, die mit http:// oder https:// beginnt",
     save: "Speichern",
     saveAndUse: "Speichern und verwenden",
@@ -133,11 +132,11 @@ export const models: typeof English = {
     more: "Mehr",
     kindHint: "Wie Parlor mit dem Server spricht.",
     urlHintOllama: "Zum Beispiel http://127.0.0.1:11434.",
-    contextOllama: "Größter Kontext",
+    contextOllama: "Maximaler Kontext",
     contextHintOllama:
-      "In Token. Parlor fordert so viel an, wie ein Chat braucht, höchstens so viel. Leer lassen für das Maximum des Modells.",
+      "In Token. Parlor fordert so viel an, wie ein Chat braucht, höchstens diesen Wert. Leer lassen für das Maximum des Modells.",
     server: "Server-Software",
-    serverHint: "Bestimmt, welche Einstellungen unter welchen Namen gesendet werden.",
+    serverHint: "Legt fest, welche Einstellungen unter welchen Namen gesendet werden.",
     serverAuto: (title: string | undefined) => title ? `Automatisch (${title})` : "Automatisch",
     headers: "Zusätzliche Header",
     headersHint: "Werden mit jeder Anfrage gesendet. Werte werden verschlüsselt gespeichert und nie wieder angezeigt.",
@@ -172,12 +171,12 @@ export const models: typeof English = {
 
   connectionCard: {
     suggestOllama:
-      "Dieser Server ist Ollama. Über dessen eigene API legt Parlor die Kontextgröße fest, damit kein Teil eines Chats stillschweigend wegfällt.",
-    switchToOllama: "Zu Ollamas API wechseln",
-    switched: (name: string) => `„${name}“ verwendet jetzt Ollamas API`,
+      "Dieser Server ist Ollama. Mit der Ollama-API kann Parlor die Kontextgröße festlegen, sodass kein Teil eines Chats unbemerkt wegfällt.",
+    switchToOllama: "Zur Ollama-API wechseln",
+    switched: (name: string) => `„${name}“ verwendet jetzt die Ollama-API`,
     refused: (n: number) =>
       count(n, { one: "Einstellung vom Server abgelehnt", other: "Einstellungen vom Server abgelehnt" }),
-    refusedHint: "Werden diesen Modellen vorerst nicht gesendet.",
+    refusedHint: "Werden vorerst nicht an diese Modelle gesendet.",
     refusedUntil: (date: string) => `bis ${date}`,
     tryAgain: "Erneut versuchen",
     forgotten: "Diese Einstellungen werden wieder gesendet",
@@ -186,7 +185,7 @@ export const models: typeof English = {
     headers: (names: string) => `Zusätzliche Header: ${names}`,
     notices: {
       model_spills:
-        "Das Modell passt nicht in den Grafikspeicher. Ein Teil läuft im Hauptspeicher, daher kommen Antworten langsam.",
+        "Das Modell passt nicht in den GPU-Speicher. Ein Teil läuft im Arbeitsspeicher, daher sind Antworten langsam.",
     },
   },
 
@@ -202,7 +201,7 @@ export const models: typeof English = {
       `„${model}“ wird heruntergeladen. Danach wird die Nachricht erneut gesendet.`,
     retryWhenDownloaded: "Danach erneut versuchen",
     downloadFailed: (model: string) => `„${model}“ konnte nicht heruntergeladen werden`,
-    waiting: (connection: string) => `Sobald „${connection}“ antwortet, wird die Antwort erneut angefordert.`,
+    waiting: (connection: string) => `Sobald „${connection}“ antwortet, versucht Parlor es erneut.`,
     stopWaiting: "Nicht mehr warten",
     edit: "Verbindung bearbeiten",
     summary: "Mit einer Zusammenfassung beginnen",
@@ -210,8 +209,9 @@ export const models: typeof English = {
     shorter: (tokens: string) => `Antworten auf ${tokens} Token begrenzen`,
     summarizing: "Ältere Nachrichten werden zusammengefasst",
     dropped: (tokens: string) =>
-      `Dieser Chat sendet jetzt höchstens ${tokens} Token. Die Grenze steht in seinen Optionen.`,
-    nothingToDrop: "Es gibt nichts Älteres zum Weglassen. Kürzen Sie Ihre letzte Nachricht oder den Systemprompt.",
+      `Dieser Chat sendet jetzt höchstens ${tokens} Token. Die Grenze können Sie in den Chat-Optionen ändern.`,
+    nothingToDrop:
+      "Es gibt keine älteren Nachrichten, die sich weglassen lassen. Kürzen Sie Ihre letzte Nachricht oder den Systemprompt.",
     noSummary: "Das Modell hat keine Zusammenfassung geschrieben",
   },
 };

@@ -46,7 +46,7 @@ export const presets: typeof English = {
     },
     use: {
       intro:
-        "Ein Chat verwendet das an ihn angeheftete Preset, sonst das für sein Modell, sonst den Standard, sonst das eingebaute.",
+        "Ein Chat verwendet sein angeheftetes Preset. Ohne eines gilt das Preset für sein Modell, dann der Standard, dann das eingebaute Preset.",
       models: "Für diese Modelle",
       modelsHint: "Eines pro Zeile. * steht für beliebige Zeichen.",
       chat: "Chat",

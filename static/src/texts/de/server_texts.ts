@@ -20,7 +20,7 @@ export const serverTexts: ServerTexts = {
     files_not_in_export: "die Dateien sind im Export nicht enthalten",
     artifact_edits: "spätere Änderungen an Artefakten sind nicht eingearbeitet",
     chatgpt_images: "die Bilder sind im Chat-Export nicht enthalten",
-    changed_here: "schon vorhanden und seit dem letzten Import geändert: nicht angetastet",
+    changed_here: "schon vorhanden und seit dem letzten Import hier geändert: bleibt unverändert",
     image_unreadable: "das Bild lässt sich nicht lesen",
     avatar_unreadable: "ohne Bild importiert: Das Bild lässt sich nicht lesen",
     avatar_not_in_file: "ohne Bild importiert: Die Datei enthält es nicht",
@@ -93,106 +93,109 @@ export const serverTexts: ServerTexts = {
     config_ok: { about: "Die Konfiguration ist lesbar" },
     config_bad: {
       about: "{error}",
-      remedy: "Berichtigen Sie das; parlor --help und docs/configuration.md sagen, was gemeint ist",
+      remedy: "Korrigieren Sie die Konfiguration; siehe parlor --help und docs/configuration.md",
     },
     named_file_missing: {
-      about: "{key} nennt „{path}“: {error}",
-      remedy: "Legen Sie es dorthin oder berichtigen Sie {key}",
+      about: "{key} ist „{path}“: {error}",
+      remedy: "Legen Sie die Datei an, oder korrigieren Sie {key}",
     },
     auth_off: {
-      about: "Niemand muss sich anmelden (require_auth = false)",
-      remedy: "Setzen Sie require_auth = true; false ist für die Entwicklung",
+      about: "Die Anmeldung ist ausgeschaltet (require_auth = false)",
+      remedy: "Setzen Sie require_auth = true; false ist nur für die Entwicklung gedacht",
     },
     open_loopback: {
-      about: "Jeder Benutzer und jedes Programm dieses Rechners hat ohne Anmeldung die ganze API, unter {addresses}",
+      about:
+        "Alle Benutzer und Programme auf diesem Rechner können die API ohne Anmeldung verwenden, unter {addresses}",
       remedy:
-        "Öffnen Sie den Server im Browser als http://localhost und fügen Sie einen Passkey hinzu: Er schließt sie alle",
+        "Öffnen Sie den Server im Browser unter http://localhost und fügen Sie einen Passkey hinzu: Er schützt alle diese Adressen",
     },
     open_names: {
-      about: "{names}: Wer den Server erreicht, hat dort die ganze API, bis der erste Passkey hinzugefügt ist",
+      about: "{names}: Wer den Server erreicht, kann die API verwenden, bis der erste Passkey hinzugefügt ist",
       remedy: 'Fügen Sie dort einen Passkey hinzu, oder setzen Sie pairing = "code"',
     },
     open_patterns: {
       about:
-        "{patterns} lässt sich nicht durch einen Passkey schließen: Ein Client kann darunter einen Namen ohne Passkey erfinden",
-      remedy: 'Nennen Sie jeden Namen einzeln in allowed_hosts, oder setzen Sie pairing = "code"',
+        "Ein Passkey kann {patterns} nicht schützen: Ein Client kann einen passenden Namen wählen, der keinen Passkey hat",
+      remedy: 'Tragen Sie jeden Namen einzeln in allowed_hosts ein, oder setzen Sie pairing = "code"',
     },
     open_addresses: {
-      about: "Wer {addresses} erreicht, braucht nie einen Passkey: Browser machen für eine IP-Adresse keinen",
+      about: "Wer {addresses} erreicht, braucht nie einen Passkey: Browser erstellen für IP-Adressen keine",
       remedy:
-        'Nehmen Sie einen Namen mit HTTPS, oder setzen Sie pairing = "code" und melden Sie sich dort mit Token an',
+        'Verwenden Sie einen Namen mit HTTPS, oder setzen Sie pairing = "code" und melden Sie sich mit einem Token an',
     },
     open_plain_names: {
-      about: "{names} lässt sich nie durch einen Passkey schließen: Browser machen über HTTP keinen",
+      about: "Ein Passkey kann {names} nie schützen: Browser erstellen über unverschlüsseltes HTTP keine",
       remedy:
-        "Setzen Sie tls_cert und tls_key, oder stellen Sie einen HTTPS-Proxy davor und nennen Sie ihn in trusted_proxies",
+        "Setzen Sie tls_cert und tls_key, oder verwenden Sie einen HTTPS-Proxy und tragen Sie ihn in trusted_proxies ein",
     },
     proxy_here_without_credentials: {
       about:
-        "Einem Proxy auf diesem Rechner wird vertraut, während Anfragen von diesem Rechner keine Anmeldung brauchen",
+        "Ein Proxy auf diesem Rechner ist vertrauenswürdig, und Anfragen von diesem Rechner brauchen keine Anmeldung",
       remedy:
-        "Setzen Sie loopback_auth_bypass = false: Ein Proxy, der seinen Header vergisst, gibt jeden Besucher als Sie aus",
+        "Setzen Sie loopback_auth_bypass = false: Lässt der Proxy seinen Header weg, wirkt jeder Besucher wie ein lokaler Benutzer",
     },
     machine_without_credentials: {
-      about: "Jeder Benutzer und jedes Programm dieses Rechners hat die ganze API (loopback_auth_bypass = true)",
-      remedy: "Wo andere diesen Rechner benutzen, setzen Sie loopback_auth_bypass = false",
+      about:
+        "Alle Benutzer und Programme auf diesem Rechner können die API ohne Anmeldung verwenden (loopback_auth_bypass = true)",
+      remedy: "Wenn auch andere diesen Rechner benutzen, setzen Sie loopback_auth_bypass = false",
     },
     no_name_allowed: {
-      about: "Der Server lauscht auf {host}, aber kein Name darf ihn von anderswo erreichen",
-      remedy: "Nennen Sie den Host, unter dem er erreicht wird, in allowed_hosts, oder setzen Sie host = 127.0.0.1",
+      about: "Der Server lauscht auf {host}, aber für andere Rechner ist kein Hostname zugelassen",
+      remedy: "Tragen Sie den Hostnamen in allowed_hosts ein, oder setzen Sie host = 127.0.0.1",
     },
     exposed_plain: {
-      about: "Andere Rechner erreichen {address} womöglich, und zwar unverschlüsselt",
+      about: "Andere Rechner können {address} möglicherweise erreichen, und zwar unverschlüsselt",
       remedy:
-        "Wenn kein Proxy, Container oder keine Firewall dazwischen ist, setzen Sie host = 127.0.0.1 oder tls_cert und tls_key",
+        "Sofern kein Proxy, Container und keine Firewall dazwischen ist, setzen Sie host = 127.0.0.1 oder tls_cert und tls_key",
     },
     guard_allow: {
-      about: "Adressen in Karten und Seiten dürfen zu {addresses} führen (guard_allow)",
-      remedy: "Lassen Sie in guard_allow nur, woher eine Karte oder ein Download geholt werden muss",
+      about: "URLs in Karten und Seiten dürfen {addresses} erreichen (guard_allow)",
+      remedy: "Lassen Sie in guard_allow nur Adressen, die Karten oder Downloads erreichen müssen",
     },
     reach_ok: { about: "Jede Adresse verlangt eine Anmeldung" },
     no_data_folder: { about: "Es gibt noch keinen Datenordner „{path}“; der erste Start legt ihn an" },
     data_folder_unreadable: {
-      about: "„{path}“ kann nicht angesehen werden: {error}",
-      remedy: "Führen Sie dies als der Benutzer aus, unter dem der Server läuft",
+      about: "„{path}“ kann nicht geprüft werden: {error}",
+      remedy: "Führen Sie dies als derselbe Benutzer aus wie den Server",
     },
     open_to_others: {
       about: "Andere können „{path}“ lesen (Modus {mode})",
       remedy:
-        'chmod {wanted} "{path}"; machen Sie einen neuen Schlüssel (parlor key rotate), falls andere es gelesen haben',
+        'chmod {wanted} "{path}"; erstellen Sie einen neuen Schlüssel (parlor key rotate), falls andere die Daten gelesen haben könnten',
     },
     other_owner: {
       about: "„{path}“ gehört einem anderen Benutzer",
-      remedy: "Führen Sie Parlor als dieser Benutzer aus, oder übergeben Sie den Ordner mit chown",
+      remedy: "Führen Sie Parlor als dieser Benutzer aus, oder ändern Sie den Besitzer des Ordners mit chown",
     },
-    modes_ok: { about: "Nur sein Besitzer liest „{path}“" },
+    modes_ok: { about: "Nur der Besitzer kann „{path}“ lesen" },
     interrupted_restore: {
       about: "Eine Wiederherstellung oder ein Schlüsselwechsel wurde unterbrochen",
-      remedy: "Der nächste Start führt das zu Ende oder verwirft es; starten Sie den Server einmal",
+      remedy: "Starten Sie den Server einmal: Er schließt den Vorgang ab oder verwirft ihn",
     },
     database_unusable: {
-      about: "Die Datenbank ist nicht zu gebrauchen: {error}",
-      remedy: "Stellen Sie eine Sicherung wieder her (parlor restore FILE --replace), oder legen Sie die Datei zurück",
+      about: "Die Datenbank ist unbrauchbar: {error}",
+      remedy:
+        "Stellen Sie eine Sicherung wieder her (parlor restore FILE --replace), oder stellen Sie die Datei wieder her",
     },
     no_database: { about: "Es gibt noch keine Datenbank; der erste Start legt sie an" },
     key_unreadable: {
-      about: "Die Datenbank wurde nicht angesehen: {error}",
-      remedy: "Bringen Sie den Speicherschlüssel in Ordnung und sehen Sie dann noch einmal nach",
+      about: "Die Datenbank wurde nicht geprüft: {error}",
+      remedy: "Korrigieren Sie den Speicherschlüssel, und prüfen Sie dann erneut",
     },
     key_missing: {
       about: "Der Speicherschlüssel von „{path}“ fehlt",
-      remedy: "Legen Sie ihn zurück: parlor key import FILE, oder setzen Sie storage_key_file",
+      remedy: "Stellen Sie ihn wieder her (parlor key import FILE), oder setzen Sie storage_key_file",
     },
     key_wrong: {
       about: "Der Speicherschlüssel „{path}“ gehört nicht zu diesen Daten: {error}",
       remedy:
-        "Legen Sie den passenden Schlüssel zurück (parlor key import FILE oder storage_key_file); ersetzen Sie keine Daten",
+        "Stellen Sie den passenden Schlüssel wieder her (parlor key import FILE oder storage_key_file); ersetzen Sie keine Daten",
     },
     schema_newer: {
-      about: "Die Datenbank hat Schema {version}, und dieses Programm kennt Schemata bis {newest}",
-      remedy: "Starten Sie wieder das neuere Programm",
+      about: "Die Datenbank hat Schema {version}, dieses Programm unterstützt aber nur Schemata bis {newest}",
+      remedy: "Verwenden Sie die neuere Version von Parlor",
     },
-    database_ok: { about: "Die Datenbank ist heil und öffnet sich mit dem Speicherschlüssel (Schema {version})" },
+    database_ok: { about: "Die Datenbank ist intakt und passt zum Speicherschlüssel (Schema {version})" },
     credentials_damaged: {
       about: "credentials.json mit den Passkeys ist beschädigt, daher bleibt jede Adresse geschlossen",
       remedy:
@@ -200,11 +203,11 @@ export const serverTexts: ServerTexts = {
     },
     sealed_damaged: {
       about: "{count} verschlüsselte Dateien sind beschädigt oder fehlen: {paths}",
-      remedy: "Holen Sie sie aus einer Sicherung (parlor restore FILE --data-dir ORDNER, dann von dort kopieren)",
+      remedy: "Stellen Sie sie aus einer Sicherung wieder her (parlor restore FILE --data-dir ORDNER, dann kopieren)",
     },
     sealed_unknown: {
       about: "Die verschlüsselten Dateien wurden nicht geprüft: {error}",
-      remedy: "Führen Sie dies als der Benutzer aus, unter dem der Server läuft",
+      remedy: "Führen Sie dies als derselbe Benutzer aus wie den Server",
     },
     sealed_ok: { about: "Alle {count} verschlüsselten Dateien lassen sich öffnen" },
     sealed_ok_partly: {
@@ -215,13 +218,13 @@ export const serverTexts: ServerTexts = {
       remedy:
         "Wählen Sie unter Einstellungen > Daten einen Ordner auf einem anderen Datenträger, oder setzen Sie backup_dir",
     },
-    backup_none_yet: { about: "Es gibt noch keine Sicherung; der laufende Server macht die erste" },
+    backup_none_yet: { about: "Es gibt noch keine Sicherung; der laufende Server erstellt die erste" },
     backups_gone: {
-      about: "Es wurden Sicherungen gemacht, aber „{path}“ enthält keine",
+      about: "Es wurden Sicherungen erstellt, aber „{path}“ enthält keine",
       remedy: "Prüfen Sie, ob der Datenträger von backup_dir eingehängt ist",
     },
     backup_dir_not_mounted: {
-      about: "Der Datenträger von „{path}“ ist nicht eingehängt, daher werden keine Sicherungen gemacht",
+      about: "Der Datenträger von „{path}“ ist nicht eingehängt, daher werden keine Sicherungen erstellt",
       remedy: "Hängen Sie ihn ein, oder entfernen Sie backup_dir_must_be_mount",
     },
     backup_dir_unreadable: {
@@ -230,32 +233,32 @@ export const serverTexts: ServerTexts = {
     },
     backup_failed: {
       about: "Die letzte Sicherung ist um {at} fehlgeschlagen: {error}",
-      remedy: "Beheben Sie die Ursache, und starten Sie dann eine Sicherung unter Einstellungen, Daten",
+      remedy: "Beheben Sie die Ursache, und starten Sie dann eine Sicherung unter Einstellungen > Daten",
     },
     backup_old: {
       about: "Die letzte Sicherung, „{name}“, ist {days} Tage alt",
-      remedy: "Starten Sie den Server: Er macht jeden Tag eine. Wenn er läuft, sehen Sie in sein Protokoll",
+      remedy: "Starten Sie den Server: Er erstellt täglich eine. Läuft er bereits, sehen Sie im Log nach",
     },
     backup_unusable: {
       about: "Die letzte Sicherung, „{name}“, lässt sich nicht wiederherstellen: {error}",
-      remedy: "Starten Sie eine neue unter Einstellungen, Daten, und prüfen Sie den Datenträger von backup_dir",
+      remedy: "Starten Sie unter Einstellungen > Daten eine neue, und prüfen Sie den Datenträger von backup_dir",
     },
     backup_locked: {
-      about: "Die letzte Sicherung, „{name}“, wurde nicht geöffnet: Ihre Passphrase ist hier nicht bekannt",
-      remedy: "Setzen Sie PARLOR_BACKUP_PASSPHRASE, und prüfen Sie noch einmal",
+      about: "Die letzte Sicherung, „{name}“, wurde nicht geöffnet: ihre Passphrase ist hier nicht bekannt",
+      remedy: "Setzen Sie PARLOR_BACKUP_PASSPHRASE, und prüfen Sie erneut",
     },
     backup_ok: { about: "Die letzte Sicherung, „{name}“ (Parlor {version}), lässt sich wiederherstellen" },
     backup_opens: {
       about: "Die letzte Sicherung, „{name}“ (Parlor {version}), lässt sich öffnen; parlor doctor liest sie ganz",
     },
-    clock_ok: { about: "Die Uhr geht dem zuletzt Gespeicherten nicht nach" },
+    clock_ok: { about: "Die Uhr geht nicht nach" },
     clock_behind: {
-      about: "Die Uhr zeigt {now}, und das liegt vor dem zuletzt Gespeicherten",
+      about: "Die Uhr zeigt {now}. Das liegt vor dem Zeitpunkt der letzten Speicherung",
       remedy: "Stellen Sie die Uhr dieses Rechners, am besten über NTP",
     },
     disk_unknown: {
-      about: "Wie viel Platz „{path}“ hat, ist nicht zu sehen: {error}",
-      remedy: "Sehen Sie nach, ob sein Datenträger eingehängt ist",
+      about: "Der freie Platz von „{path}“ ließ sich nicht ermitteln: {error}",
+      remedy: "Prüfen Sie, ob der Datenträger eingehängt ist",
     },
     disk_full: {
       about: "„{path}“ hat {free} GiB frei",
@@ -267,57 +270,57 @@ export const serverTexts: ServerTexts = {
     },
     disk_ok: { about: "„{path}“ hat {free} GiB frei" },
     no_program: {
-      about: "{key} nennt „{path}“, und das ist kein Programm",
-      remedy: "Berichtigen Sie {key}, oder lassen Sie es weg, dann wird in PATH gesucht",
+      about: "{key} ist „{path}“, aber das ist kein Programm",
+      remedy: "Korrigieren Sie {key}, oder entfernen Sie es, damit in PATH gesucht wird",
     },
     program_ok: { about: "{program} ist „{path}“" },
     no_yt_dlp: {
       about: "{program} wurde nicht gefunden",
-      remedy: "Installieren Sie es, oder setzen Sie {key}, um Stimmproben von Seiten zu holen",
+      remedy: "Um Stimmproben von Websites zu holen, installieren Sie es oder setzen Sie {key}",
     },
     no_llama_server: {
       about: "{program} wurde nicht gefunden",
-      remedy: "Installieren Sie es, oder setzen Sie {key}, um ein geladenes Modell laufen zu lassen",
+      remedy: "Um heruntergeladene Modelle auszuführen, installieren Sie es oder setzen Sie {key}",
     },
     no_tailscaled: {
       about: "{program} wurde nicht gefunden",
-      remedy: "Installieren Sie es, oder setzen Sie {key}, um im Tailnet zu sein",
+      remedy: "Um den Tailnet-Knoten zu verwenden, installieren Sie es oder setzen Sie {key}",
     },
     other_server: {
-      about: "Was unter „{url}“ antwortet, ist kein Parlor: Status {status}",
-      remedy: "Richten Sie den Proxy oder --url auf Parlor",
+      about: "„{url}“ ist kein Parlor-Server: Status {status}",
+      remedy: "Lassen Sie den Proxy oder --url auf Parlor zeigen",
     },
-    server_ok: { about: "Unter „{url}“ antwortet ein Server" },
+    server_ok: { about: "Der Server unter „{url}“ antwortet" },
     server_unreachable: {
-      about: "„{url}“ ist nicht zu erreichen: {error}",
-      remedy: "Starten Sie den Server, oder berichtigen Sie Proxy, Namen und Zertifikat",
+      about: "„{url}“ ist nicht erreichbar: {error}",
+      remedy: "Starten Sie den Server, oder korrigieren Sie Proxy, Hostnamen und Zertifikat",
     },
     server_off: {
       about: "Unter „{url}“ läuft kein Server, daher ist der Zustand von Modell, Tailnet-Knoten und Aufgaben unbekannt",
-      remedy: "Starten Sie ihn, und führen Sie parlor doctor noch einmal aus",
+      remedy: "Starten Sie den Server, und führen Sie parlor doctor erneut aus",
     },
     clocks_differ: {
-      about: "Die Uhren hier und dort gehen {seconds} s auseinander",
+      about: "Die Uhren dieses Rechners und des Servers weichen um {seconds} s voneinander ab",
       remedy: "Stellen Sie beide über NTP",
     },
     host_refused: {
-      about: "Der Server lässt sich unter „{url}“ nicht erreichen",
-      remedy: "Nennen Sie diesen Host in allowed_hosts",
+      about: "Der Server lässt den Zugriff unter „{url}“ nicht zu",
+      remedy: "Tragen Sie den Hostnamen in allowed_hosts ein",
     },
     proxy_untrusted: {
-      about: "Vor dem Server steht ein Proxy, dem nicht vertraut wird",
-      remedy: "Nennen Sie seine Adresse in trusted_proxies",
+      about: "Vor dem Server ist ein Proxy, der nicht als vertrauenswürdig eingetragen ist",
+      remedy: "Tragen Sie die Adresse des Proxys in trusted_proxies ein",
     },
     no_passkeys: {
-      about: "Kein Browser macht unter „{url}“ einen Passkey",
-      remedy: "Erreichen Sie ihn unter einem Namen mit HTTPS",
+      about: "Browser können unter „{url}“ keine Passkeys erstellen",
+      remedy: "Verwenden Sie einen Hostnamen mit HTTPS",
     },
-    health_untold: { about: "Der Server sagte nicht, wie es seinem Modell geht: Status {status}" },
-    tailnet_untold: { about: "Der Server sagte nicht, wie es seinem Tailnet-Knoten geht: Status {status}" },
+    health_untold: { about: "Der Server hat den Zustand seines Modells nicht gemeldet: Status {status}" },
+    tailnet_untold: { about: "Der Server hat den Zustand seines Tailnet-Knotens nicht gemeldet: Status {status}" },
     tailnet_ok: { about: "Der Tailnet-Knoten läuft unter {url}" },
     tailnet_down: {
       about: "Der Tailnet-Knoten ist eingeschaltet, läuft aber nicht (Zustand {state}): {error}",
-      remedy: "Sehen Sie unter Einstellungen, Zugriff nach",
+      remedy: "Sehen Sie unter Einstellungen > Zugriff nach",
     },
     sign_ins_refused: {
       about: "Abgelehnte Anmeldungen in den letzten 24 Stunden: {count}. Die Adressen stehen im Log",
@@ -326,30 +329,31 @@ export const serverTexts: ServerTexts = {
       about: "Abgelehnte Anmeldungen in den letzten 24 Stunden: {count}. Vielleicht probiert jemand Zugangsdaten aus",
       remedy: "Sehen Sie die Adressen im Log nach, und sperren Sie sie, zum Beispiel mit fail2ban",
     },
-    calls_untold: { about: "Der Server nannte seine Verbindungen nicht: Status {status}" },
+    calls_untold: { about: "Der Server hat seine Verbindungen nicht gemeldet: Status {status}" },
     call_failed: {
       about: "Der letzte Aufruf der Verbindung „{name}“ ({id}) ist fehlgeschlagen: {error}",
-      remedy: "Starten Sie ihren Server, oder berichtigen Sie die Verbindung unter Einstellungen, Verbindungen",
+      remedy: "Starten Sie den Server der Verbindung, oder korrigieren Sie sie unter Einstellungen > Verbindungen",
     },
-    tool_servers_untold: { about: "Der Server nannte seine Werkzeug-Server nicht: Status {status}" },
-    tool_server_ok: { about: "Der Werkzeug-Server „{name}“ ist bereit, Werkzeuge: {count}" },
+    tool_servers_untold: { about: "Der Server hat seine Tool-Server nicht gemeldet: Status {status}" },
+    tool_server_ok: { about: "Der Tool-Server „{name}“ ist bereit, Tools: {count}" },
     tool_server_failed: {
-      about: "Der Werkzeug-Server „{name}“ ist nicht verfügbar: {error}",
-      remedy: "Testen Sie ihn unter Einstellungen > Werkzeuge oder schalten Sie ihn dort aus",
+      about: "Der Tool-Server „{name}“ ist nicht verfügbar: {error}",
+      remedy: "Testen Sie ihn unter Einstellungen > Tools oder schalten Sie ihn dort aus",
     },
-    jobs_untold: { about: "Der Server nannte seine Aufgaben nicht: Status {status}" },
+    jobs_untold: { about: "Der Server hat seine Aufgaben nicht gemeldet: Status {status}" },
     jobs_failed: {
       about: "Fehlgeschlagene Aufgaben in den letzten 24 Stunden: {count}. Die letzte ist „{title}“: {error}",
       remedy: "Sehen Sie unter Aktivität nach",
     },
     no_connection: {
-      about: "Keine Verbindung zu einem Modell ist in Gebrauch",
-      remedy: "Wählen Sie eine unter Einstellungen, Verbindungen",
+      about: "Keine Verbindung zu einem Modell ist aktiv",
+      remedy: "Wählen Sie eine unter Einstellungen > Verbindungen",
     },
     model_ok: { about: "Das Modell von „{name}“ antwortet in {ms} ms" },
     model_silent: {
       about: "Das Modell von „{name}“ antwortet nicht: {error}",
-      remedy: "Starten Sie seinen Server, oder berichtigen Sie die Verbindung unter Einstellungen, Verbindungen",
+      remedy:
+        "Starten Sie den Server des Modells, oder korrigieren Sie die Verbindung unter Einstellungen > Verbindungen",
     },
   },
 };

@@ -42,7 +42,7 @@ export const shell: typeof English = {
     host: "Adresse nicht zugelassen",
     hostText:
       "Der Server kennt diesen Hostnamen nicht. Tragen Sie ihn in allowed_hosts ein und laden Sie die Seite neu.",
-    localhostText: "Parlor öffnet sich nur über den Proxy in trusted_proxies. Verwenden Sie dessen Adresse.",
+    localhostText: "Parlor ist nur über den Proxy in trusted_proxies erreichbar. Verwenden Sie dessen Adresse.",
   },
 
   unknown: {
@@ -96,7 +96,7 @@ export const shell: typeof English = {
     continue: "Weiter im Chat",
     all: "Alle Figuren",
     addCharacter: "Figur hinzufügen",
-    starters: "Starthilfen",
+    starters: "Vorschläge",
     starterTexts: [
       { label: "Etwas erklären", text: "Erkläre mir das in einfachen Worten, mit einem Beispiel: " },
       {
@@ -125,14 +125,14 @@ export const shell: typeof English = {
     everywhere: "Überall",
     inChat: "In einem Chat",
     inLists: "In Listen und Menüs",
-    escape: "Antwort stoppen, dann Offenes schließen",
+    escape: "Antwort stoppen oder Geöffnetes schließen",
     send: "Nachricht senden",
     line: "Neue Zeile",
     editLast: "Letzte eigene Nachricht bearbeiten (im leeren Eingabefeld)",
     commands: "Befehle anzeigen (im leeren Eingabefeld)",
     variants: "Andere Versionen der letzten Antwort",
     find: "In diesem Chat suchen",
-    step: "Vorige oder nächste Zeile",
+    step: "Vorherige oder nächste Zeile",
     ends: "Erste oder letzte Zeile",
   },
 };

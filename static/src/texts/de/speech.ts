@@ -44,7 +44,7 @@ export const speech: typeof English = {
       bad: "Test fehlgeschlagen",
       firstSound: (ms: string) => `Erster Ton nach ${ms} ms`,
       models: (n: number) => count(n, { one: "Modell", other: "Modelle" }),
-      noModels: "Er listet seine Modelle nicht auf",
+      noModels: "Der Server listet seine Modelle nicht auf",
       voices: {
         upstream: (n: number) => count(n, { one: "Stimme vom Server", other: "Stimmen vom Server" }),
         files: (n: number) => count(n, { one: "Stimme aus Ihrer Bibliothek", other: "Stimmen aus Ihrer Bibliothek" }),
@@ -83,7 +83,7 @@ export const speech: typeof English = {
     library: {
       title: "Stimmenbibliothek",
       intro:
-        "Manche Server können mit der Stimme einer Probe sprechen. Am besten sind fünf bis fünfzehn Sekunden einer einzelnen, klaren Stimme. Verwenden Sie Stimmen nur mit Erlaubnis.",
+        "Manche Server können die Stimme einer Probe nachahmen. Am besten sind fünf bis fünfzehn Sekunden einer einzelnen, klaren Stimme. Verwenden Sie eine Stimme nur mit Erlaubnis der Person.",
       loadFailed: "Die Stimmproben konnten nicht geladen werden",
       record: "Aufnehmen",
       upload: "Hochladen",
@@ -135,7 +135,7 @@ export const speech: typeof English = {
     dictation: "Diktat",
     dictateInto: "Diktieren",
     asking: "Wartet auf das Mikrofon",
-    recording: "Höre zu",
+    recording: "Hört zu",
     transcribing: "Wird transkribiert",
     cancel: "Diktat abbrechen",
     finish: "Diktat beenden",
@@ -143,9 +143,10 @@ export const speech: typeof English = {
     saveRecording: "Aufnahme speichern",
     recordAgain: "Neu aufnehmen",
     setUp: "Einrichten",
-    silent: "Es war nichts zu hören. Prüfen Sie, ob das richtige Mikrofon gewählt und nicht stumm ist.",
-    failed: "Transkription fehlgeschlagen. Die Aufnahme bleibt erhalten, bis Sie dies schließen.",
-    failedKept: "Transkription fehlgeschlagen. Was Sie gesagt haben, bleibt erhalten.",
+    silent: "Kein Ton erkannt. Prüfen Sie, ob das richtige Mikrofon ausgewählt und nicht stummgeschaltet ist.",
+    failed:
+      "Die Aufnahme konnte nicht transkribiert werden. Sie können es erneut versuchen oder sie speichern, bevor Sie dies schließen.",
+    failedKept: "Ihre Aufnahme konnte nicht transkribiert werden. Sie können es erneut versuchen.",
     noServer: "Kein Transkriptionsserver",
     noServerText: "Parlor schickt Aufnahmen an einen Server Ihrer Wahl, zum Beispiel whisper.cpp oder Speaches.",
     problems: {
@@ -154,7 +155,7 @@ export const speech: typeof English = {
       missing: "Kein Mikrofon gefunden. Schließen Sie eines an und versuchen Sie es erneut.",
       insecure: "Browser erlauben das Mikrofon nur über HTTPS oder auf localhost.",
       busy: "Ein anderes Programm verwendet das Mikrofon.",
-      unplugged: "Das Mikrofon wurde getrennt. Die Aufnahme bis dahin bleibt erhalten.",
+      unplugged: "Das Mikrofon wurde getrennt. Die bisherige Aufnahme ist gespeichert.",
     },
 
     recordings: "Aufnahmen zum Senden",
@@ -168,8 +169,8 @@ export const speech: typeof English = {
     stopReading: "Antwort stoppen",
     phases: {
       starting: "Wartet auf das Mikrofon",
-      listening: "Höre zu",
-      hearing: "Höre zu",
+      listening: "Hört zu",
+      hearing: "Hört zu",
       transcribing: "Wird transkribiert",
       thinking: "Denkt nach",
       speaking: "Spricht",
@@ -177,21 +178,21 @@ export const speech: typeof English = {
       stopped: "Angehalten",
     },
     quote: (text) => `„${text}“`,
-    unclear: "Es wurden keine Wörter verstanden",
+    unclear: "Keine Wörter erkannt",
     interrupted: "Sie haben die Antwort unterbrochen",
     replyFailed: "Die Antwort ist fehlgeschlagen",
     noVoice: "Antworten werden nicht vorgelesen, weil kein Sprachserver eingerichtet ist",
     pushToTalk: "Zum Sprechen drücken",
     holdToTalk: "Zum Sprechen halten",
     releaseToSend: "Zum Senden loslassen",
-    interruptible: "Sprechen unterbricht die Antwort",
+    interruptible: "Antworten durch Sprechen unterbrechen",
     times: (firstAudio, transcription) => `Erster Ton nach ${firstAudio} s, Transkription ${transcription} s`,
 
     settings: {
       title: "Transkriptionsserver",
-      intro: "Mit Ihrem eigenen Server wird aus Sprache Text.",
-      loadFailed: "Transkriptionseinstellungen konnten nicht geladen werden",
-      url: "URL der Transkription",
+      intro: "Wandeln Sie Sprache mit Ihrem eigenen Server in Text um.",
+      loadFailed: "Die Transkriptionseinstellungen konnten nicht geladen werden",
+      url: "Transkriptions-URL",
       urlHint:
         "Jeder Server mit der Transkriptions-API von OpenAI oder der Server von whisper.cpp, zum Beispiel http://localhost:8000/v1.",
       model: "Transkriptionsmodell",
@@ -212,10 +213,10 @@ export const speech: typeof English = {
       use: (software, url) => `${software} unter ${url} verwenden`,
       good: "Der Transkriptionsserver funktioniert",
       bad: "Test fehlgeschlagen",
-      latency: (ms) => `Eine Sekunde Stille dauerte ${ms} ms`,
+      latency: (ms) => `Eine Sekunde Stille in ${ms} ms transkribiert`,
       keep: "Aufnahmen bei meinen Nachrichten behalten",
       keepHint:
-        "Diktate und Gespräche hängen die Aufnahme an die Nachricht, wo Sie sie abspielen können. Modelle erhalten nur den Text. Was dieser Browser selbst erkennt, kann nicht behalten werden.",
+        "Hängt Ihre Aufnahme an die Nachricht an, damit Sie sie abspielen können. Modelle erhalten nur den Text. Was der Browser selbst erkennt, wird nicht aufgenommen.",
       browser: "Mit der Spracherkennung dieses Browsers diktieren",
       browserHint:
         "Die meisten Browser schicken das Gesagte an ihren Hersteller: Chrome an Google, Edge an Microsoft, Safari an Apple. Ihr eigener Server wird nicht verwendet.",

@@ -59,11 +59,11 @@ export const auth = {
   push: {
     title: "Notifications when Parlor is closed",
     text:
-      "Your browser’s vendor delivers them: for example Google for Chrome, Apple for Safari, Mozilla for Firefox. It " +
-      "learns that a reply is ready, or waits for you, and when, but not what it says or in which chat.",
+      "Notifications go through your browser’s vendor, such as Google (Chrome), Apple (Safari) or Mozilla (Firefox). " +
+      "It learns when a reply is ready or needs you, but not what the reply says or which chat it’s in.",
     impossible:
-      "This browser allows this only over HTTPS or on localhost. On an iPhone or iPad, add Parlor to the home " +
-      "screen first.",
+      "This browser supports these notifications only over HTTPS or on localhost. On an iPhone or iPad, add Parlor to " +
+      "the Home Screen first.",
     turnOn: "Turn on for this device",
     turnOff: "Turn off for this device",
     devices: "Devices with notifications",
@@ -73,11 +73,11 @@ export const auth = {
     removeOf: (label: string) => `Remove ${label}`,
     server: "ntfy or Gotify",
     serverText:
-      "Instead, or as well, a notification server can tell you: “A reply is ready” or “A reply needs you” is all that " +
-      "it’s sent.",
+      "You can also get notifications through your own server. It receives only “A reply is ready” or “A reply needs " +
+      "you”.",
     kind: "Service",
-    topicUrl: "Address with topic",
-    serverUrl: "Address of the server",
+    topicUrl: "Topic URL",
+    serverUrl: "Server URL",
     token: "Token",
     tokenSaved: "A token is saved. Leave this empty to keep it.",
     save: "Save",
@@ -100,7 +100,7 @@ export const auth = {
     loadFailed: "Couldn’t load the list",
 
     passkeys: "Passkeys",
-    passkeysText: "Sign in without a password on the devices that have the passkey.",
+    passkeysText: "Sign in without a password on devices that have a passkey.",
     passkeysNone: "No passkeys yet",
     addHere: "Add a passkey on this device",
     addDevice: "Add another device",
@@ -127,7 +127,7 @@ export const auth = {
     tokensText: "For scripts, the command line and devices without passkeys. Tokens created here grant full access.",
     tokensNone: "No tokens yet",
     tokensSession: "To create tokens, sign in with a passkey first.",
-    label: "What’s it for?",
+    label: "What’s this token for?",
     labelMissing: "Enter a name first",
     mint: "Create token",
     minted: (label: string) => `Token “${label}”`,
@@ -141,7 +141,7 @@ export const auth = {
 
     programs: "Use from other programs",
     programsText:
-      "Programs that speak OpenAI’s API can use your characters and models. Parlor adds card, persona, lorebooks and preset.",
+      "Programs that use the OpenAI API can chat with your characters and models. Parlor adds the card, persona, lorebooks and preset.",
     baseUrl: "Base URL",
     program: "Program",
     exampleOf: (program: string) => `Settings for ${program}`,
@@ -154,26 +154,26 @@ export const auth = {
     titles: { model: "Choose a model", name: "Your name", passkey: "Protect Parlor with a passkey" },
     modelText: "Parlor needs a language model to chat with. Looking for servers on this machine.",
     modelThere: (name: string) => `Using “${name}”. You can change this in settings at any time.`,
-    nameHint: "What characters and models can call you. Stored on this server and sent only to your models.",
+    nameHint: "What characters and models call you. Stored on this server and sent only to your models.",
     passkeyLocal:
-      "You don’t need a passkey on this machine. From other devices, Parlor asks for one, and each address has its own. You can create one for this address now.",
+      "You don’t need a passkey on this machine, but other devices do. Each address has its own passkeys. You can create one for this address now.",
     passkeyThere: "This address already has a passkey. Add more devices under Settings, Privacy.",
     goOn: "Continue",
     skip: "Skip",
     start: "Start chatting",
     container:
-      "Parlor runs in a container and searches only inside it. To search the host machine as well, set this variable as in compose.yaml and restart the container.",
+      "Parlor runs in a container and searches only inside it. To search the host, too, set this variable as shown in compose.yaml and restart the container.",
     elsewhere: (hosts: string) =>
-      `Parlor searched ${hosts}. It can find a server there only if the server accepts connections from other machines.`,
-    listen: "Start each server like this:",
+      `Parlor searched ${hosts}. It finds only servers that accept connections from other machines.`,
+    listen: "Start it like this:",
     listenNote: "Other machines on your network can then reach it, too.",
   },
   quickModel: {
     title: "Or download a model now",
     text: (memory: string, disk: string) =>
-      `These fit this machine, which has ${memory} of memory and ${disk} of free disk space. Parlor runs the model for you.`,
+      `These models fit this machine, which has ${memory} of memory and ${disk} of free disk space. Parlor runs the model for you.`,
     none: (memory: string, disk: string) =>
-      `This machine has ${memory} of memory and ${disk} of free disk space, too little for the models that Parlor knows. Use a server on another machine.`,
+      `This machine has ${memory} of memory and ${disk} of free disk space. The models that Parlor suggests need more. Use a server on another machine.`,
     failed: "Couldn’t find models for this machine",
     levels: { fast: "Fast", balanced: "Balanced", best: "Best" },
     memory: (size: string) => `needs ${size} of memory`,
@@ -206,7 +206,7 @@ export const auth = {
     turnOn: "Turn on",
     before: "Before you turn it on",
     beforeOpen:
-      "Everyone in your tailnet will be able to reach Parlor, and to use it until the first passkey is created at the new address. Open it first and create one.",
+      "Everyone in your tailnet will be able to reach Parlor, and can use it until the first passkey is created at the new address. Open the address right away and create one.",
     beforeLog: "With HTTPS, the name appears in public certificate logs.",
     beforeClosed:
       "Nothing else on this machine becomes reachable from the tailnet, except UDP services that listen on 127.0.0.1. To block those, too, allow only ports 80 and 443 in the tailnet’s access rules.",
@@ -218,10 +218,10 @@ export const auth = {
     address: "Address",
     addressQr: "QR code with the address",
     copied:
-      "Open it on a device in your tailnet and create a passkey. Until then, everyone in the tailnet can use Parlor.",
+      "Open this address on a device in your tailnet and create a passkey. Until then, everyone in the tailnet can use Parlor.",
     plain: "Plain HTTP",
     plainOpen:
-      "Passkeys don’t work at this address, so everyone in your tailnet can use Parlor there. To prevent that, set pairing = “code” and sign in with a token.",
+      'Passkeys don’t work at this address, so everyone in your tailnet can use Parlor there. To prevent that, set pairing = "code" and sign in with a token.',
     stopped: "The node was stopped on this machine.",
     failed: "The node failed",
     notOn: "Couldn’t turn on the node",
@@ -231,56 +231,58 @@ export const auth = {
     turnOffAsk: "Turn off the tailnet node?",
     turnOffReach: (address: string) => `Parlor won’t be reachable at ${address}.`,
     turnOffHere: "You’re using that address now, so this page will stop working.",
-    turnOffWipe: "The node is signed out, and its keys and certificate are deleted. Your passkeys and chats stay.",
+    turnOffWipe:
+      "The node is signed out, and its keys and certificate are deleted. Your passkeys and chats aren’t affected.",
     turnOffAgain:
-      "To use it again, you’ll have to sign in again. The old machine stays in the tailnet’s list, so the new one may get a number after its name until you delete the old one there.",
+      "To turn it back on, you’ll have to sign in to the tailnet again. The old machine stays in the tailnet’s machine list. Until you delete it there, the new machine may get a number after its name.",
     turnedOff: "Tailnet node turned off",
   },
   phone: {
     title: "Use on your phone",
-    intro: "An address that your phone can reach, a code to scan, and you’re in.",
+    intro: "Choose an address that your phone can reach, then scan a code to sign in.",
     open: "Set up a phone",
-    address: "An address for your phone",
+    address: "Address for your phone",
     whyNotLocalhost: (host: string) =>
-      `${host} means “this device” on every device, so a phone would look for Parlor on itself. It needs an address of its own, with HTTPS, because browsers allow passkeys only there.`,
-    whyHttps: "This address has no HTTPS, and browsers allow passkeys only with it. Choose how to add it.",
+      `On your phone, ${host} is the phone itself, not this machine. Your phone needs another address, and passkeys need HTTPS.`,
+    whyHttps: "This address doesn’t use HTTPS, so passkeys won’t work on your phone. Choose how to add HTTPS.",
     ways: {
-      tailnet: "Tailnet: reach Parlor from anywhere, nothing to open or certify",
-      proxy: "A proxy with a certificate: your own domain, such as with Caddy",
+      tailnet: "Tailnet: reach Parlor from anywhere, with no open ports and no certificate to manage",
+      proxy: "Reverse proxy: use your own domain and certificate, for example with Caddy",
     },
     proxyText:
-      "Let a proxy such as Caddy answer for your domain with HTTPS and pass requests on to Parlor, and add the proxy to trusted_proxies. Then enter the address here. With a proxy on this machine, Parlor no longer opens at localhost: continue at the new address.",
+      "Set up a reverse proxy such as Caddy to serve your domain over HTTPS and forward requests to Parlor. Add the proxy to trusted_proxies, then enter the address here. If the proxy runs on this machine, Parlor no longer opens at localhost. Continue at the new address.",
     proxyAddress: "Address",
     proxyWrong: "Enter an address that starts with https:// and has a name, not an IP address",
-    checking: "Checking whether this address leads to Parlor …",
+    checking: "Checking whether this address reaches Parlor…",
     checks: {
-      ok: "This address leads to Parlor, with all that a phone needs.",
-      unresolved: "This name has no address yet",
-      unreachable: "Parlor gets no response from this address",
-      certificate: "The certificate of this address isn’t trusted",
+      ok: "This address is ready for your phone.",
+      unresolved: "This name has no DNS record yet",
+      unreachable: "No response from this address",
+      certificate: "This address’s certificate isn’t trusted",
       host_not_allowed: "Parlor doesn’t accept this name yet",
-      other_server: "Another server responds at this address",
+      other_server: "A different server responds at this address",
       proxy_headers: "Parlor can’t tell that the connection is encrypted",
-      host_changed: "The proxy changes the name",
+      host_changed: "The proxy changes the host name",
     },
     checkHints: {
-      unresolved: (host: string) => `Add a DNS record for ${host} that leads to the proxy. New records take a while.`,
+      unresolved: (host: string) =>
+        `Add a DNS record that points ${host} to the proxy. A new record can take a while to work.`,
       unreachable: () =>
-        "Check that the proxy runs and that its port is open. Some routers don’t lead your own network to your public address; if yours doesn’t, the phone can still reach it from outside.",
+        "Check that the proxy is running and that its port is open. Some routers can’t reach your public address from inside your own network. In that case, your phone can still reach it from outside.",
       certificate: () =>
-        "A phone wouldn’t trust it either. Caddy gets a certificate by itself once the name leads to it; others need one of a public authority, such as Let’s Encrypt.",
+        "Your phone wouldn’t trust it either. Caddy gets a certificate automatically once the name points to it. For other proxies, get one from a public authority such as Let’s Encrypt.",
       host_not_allowed: (host: string) => `Add ${host} to allowed_hosts in the configuration, and restart Parlor.`,
-      other_server: () => "Check which program the proxy passes this name on to.",
+      other_server: () => "Check where the proxy forwards requests for this name.",
       proxy_headers: () =>
         "The proxy must send X-Forwarded-Proto and X-Forwarded-For, and its address must be in trusted_proxies.",
-      host_changed: (host: string) => `Have the proxy pass the Host header on as it is: ${host}.`,
+      host_changed: (host: string) => `Configure the proxy to forward the Host header unchanged: ${host}.`,
     },
-    scan: "Scan with the phone",
+    scan: "Scan with your phone",
     waitingAddress: "The code appears here as soon as the address is ready.",
-    scanText: "Point the phone’s camera at the code, open the link, and create a passkey.",
-    waitingDevice: "Waiting for the phone to sign in",
+    scanText: "Point your phone’s camera at the code, open the link, and create a passkey.",
+    waitingDevice: "Waiting for your phone to sign in",
     arrived: (name: string) => `${name} is signed in`,
     unreachable:
-      "Nothing happens? Check that the phone is in the same tailnet or network, and that it shows Parlor at this address.",
+      "Nothing happening? Check that your phone is on the same tailnet or network and can open Parlor at this address.",
   },
 };

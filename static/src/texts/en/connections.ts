@@ -7,12 +7,12 @@ const count = createCounter("en");
 export const connections = {
   connection: {
     none: "No model connected",
-    checking: "Looking for the model",
+    checking: "Checking the model",
     away: "Unreachable",
     demo: "Demo",
     states: {
       unknown: "Not tested yet",
-      running: "Looking for the model",
+      running: "Checking the model",
       good: "Ready",
       bad: "Unreachable",
       refused: "Access denied",
@@ -26,7 +26,7 @@ export const connections = {
     searchAgain: "Search again",
     testAll: "Test all",
     hasKey: "key saved",
-    intro: "Where replies come from. Chats use the active one unless you choose another for them.",
+    intro: "Servers and services that run your models. Chats use the active connection unless you choose another.",
     add: "Add connection",
     discover: "Find servers",
     searching: "Searching for servers",
@@ -59,7 +59,7 @@ export const connections = {
   firstRun: {
     title: "Connect a language model",
     text:
-      "Right now, only the built-in demo replies, and it isn’t a language model. Parlor can look for one on this machine.",
+      "Replies currently come from the built-in demo, which isn’t a language model. Parlor can look for a model on this machine.",
     find: "Find a model",
     manual: "Enter a URL",
     later: "Not now",

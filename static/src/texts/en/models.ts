@@ -76,7 +76,7 @@ export const models = {
     downloadCount: (n: string) => `${n} downloads a month`,
     updated: (day: string) => `updated ${day}`,
     page: "View on the hub",
-    codeText: "This model comes with code. Parlor doesn’t download it, but the model may need it.",
+    codeText: "This model includes code that it may need. Parlor doesn’t download code.",
     projectors: "Vision projectors",
     projectorsText: "Download one to let the model understand images.",
     fileStates: { here: "Downloaded", coming: "Downloading" },
@@ -126,11 +126,11 @@ export const models = {
     more: "More",
     kindHint: "How Parlor talks to the server.",
     urlHintOllama: "For example, http://127.0.0.1:11434.",
-    contextOllama: "Largest context",
+    contextOllama: "Maximum context",
     contextHintOllama:
-      "In tokens. Parlor asks for as much as a chat needs, up to this. Leave empty for the model’s maximum.",
+      "In tokens. Parlor requests as much as a chat needs, up to this limit. Leave empty to use the model’s maximum.",
     server: "Server software",
-    serverHint: "Decides which settings are sent, and under which names.",
+    serverHint: "Determines which settings are sent, and under which names.",
     serverAuto: (title: string | undefined) => title ? `Automatic (${title})` : "Automatic",
     headers: "Extra headers",
     headersHint: "Sent with every request. Values are stored encrypted and never shown again.",
@@ -164,7 +164,7 @@ export const models = {
 
   connectionCard: {
     suggestOllama:
-      "This server is Ollama. Through its own API, Parlor sets the context size, so that no part of a chat is dropped silently.",
+      "This server is Ollama. With Ollama’s own API, Parlor can set the context size, so no part of a chat is silently dropped.",
     switchToOllama: "Switch to Ollama’s API",
     switched: (name: string) => `“${name}” now uses Ollama’s API`,
     refused: (n: number) => count(n, { one: "setting refused by the server", other: "settings refused by the server" }),
@@ -176,8 +176,7 @@ export const models = {
     answers: (model: string) => `Server’s first model (${model})`,
     headers: (names: string) => `Extra headers: ${names}`,
     notices: {
-      model_spills:
-        "The model doesn’t fit into the graphics memory, so part of it runs in main memory and replies are slow.",
+      model_spills: "The model doesn’t fit in GPU memory. Part of it runs in system memory, so replies are slow.",
     },
   },
 
@@ -192,15 +191,16 @@ export const models = {
     downloadingThenRetry: (model: string) => `Downloading “${model}”. The message is sent again when it’s done.`,
     retryWhenDownloaded: "Retry when it’s done",
     downloadFailed: (model: string) => `Couldn’t download “${model}”`,
-    waiting: (connection: string) => `The reply is retried as soon as “${connection}” responds.`,
+    waiting: (connection: string) => `Parlor retries as soon as “${connection}” responds.`,
     stopWaiting: "Stop waiting",
     edit: "Edit connection",
     summary: "Start from a summary",
     dropOldest: "Drop oldest messages",
     shorter: (tokens: string) => `Limit replies to ${tokens} tokens`,
     summarizing: "Summarizing older messages",
-    dropped: (tokens: string) => `This chat now sends up to ${tokens} tokens. The limit is in its options.`,
-    nothingToDrop: "Nothing older can be left out. Shorten your last message or the system prompt.",
+    dropped: (tokens: string) =>
+      `This chat now sends up to ${tokens} tokens. You can change the limit in the chat options.`,
+    nothingToDrop: "There are no older messages to drop. Shorten your last message or the system prompt.",
     noSummary: "The model didn’t write a summary",
   },
 };

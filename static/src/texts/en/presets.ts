@@ -45,7 +45,7 @@ export const presets = {
     },
     use: {
       intro:
-        "A chat uses the preset pinned to it, then the one for its model, then the default, then the built-in one.",
+        "A chat uses its pinned preset. Without one, it uses the preset for its model, then the default, then the built-in preset.",
       models: "For these models",
       modelsHint: "One per line. * matches any characters.",
       chat: "Chat",

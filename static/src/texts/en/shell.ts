@@ -38,7 +38,7 @@ export const shell = {
     signInText: "This server is protected. Open it at its localhost address on the machine it runs on.",
     host: "Address not allowed",
     hostText: "The server doesn’t recognize this host name. Add it to allowed_hosts, then reload.",
-    localhostText: "Parlor opens only through the proxy in trusted_proxies. Use the proxy’s address.",
+    localhostText: "Parlor is available only through the proxy in trusted_proxies. Use the proxy’s address.",
   },
 
   unknown: {
@@ -92,7 +92,7 @@ export const shell = {
     continue: "Continue",
     all: "All characters",
     addCharacter: "Add a character",
-    starters: "Start with",
+    starters: "Suggestions",
     starterTexts: [
       { label: "Explain something", text: "Explain this to me in plain words, with an example: " },
       { label: "Improve a text", text: "Improve this text. Keep its meaning and tone, and list what you changed:\n\n" },
@@ -118,7 +118,7 @@ export const shell = {
     everywhere: "Everywhere",
     inChat: "In a chat",
     inLists: "In lists and menus",
-    escape: "Stop the reply, then close what’s open",
+    escape: "Stop the reply or close what’s open",
     send: "Send the message",
     line: "New line",
     editLast: "Edit your last message (in an empty message field)",

@@ -43,7 +43,7 @@ export const speech = {
       bad: "Test failed",
       firstSound: (ms: string) => `First audio after ${ms} ms`,
       models: (n: number) => count(n, { one: "model", other: "models" }),
-      noModels: "It doesn’t list its models",
+      noModels: "The server doesn’t list its models",
       voices: {
         upstream: (n: number) => count(n, { one: "voice from the server", other: "voices from the server" }),
         files: (n: number) => count(n, { one: "voice from your library", other: "voices from your library" }),
@@ -68,7 +68,7 @@ export const speech = {
     quotedHint: "For text in quotation marks, unless the character has a voice.",
     sameAsAbove: "Same as above",
     narration: "Voice for narration",
-    narrationHint: "For text outside of quotation marks.",
+    narrationHint: "For text outside quotation marks.",
     speakerVoice: "Speaker’s voice",
     auto: "Read replies aloud automatically",
     autoHint: "On the device that requested the reply. Reading starts while the rest is still being written.",
@@ -80,7 +80,7 @@ export const speech = {
     library: {
       title: "Voice library",
       intro:
-        "Some servers can speak in the voice of a sample. Five to fifteen seconds of one clear voice work best. Use a voice only with its owner’s permission.",
+        "Some servers can imitate the voice in a sample. Five to fifteen seconds of one clear voice work best. Use a voice only with its owner’s permission.",
       loadFailed: "Couldn’t load voice samples",
       record: "Record",
       upload: "Upload",
@@ -139,9 +139,9 @@ export const speech = {
     saveRecording: "Save recording",
     recordAgain: "Record again",
     setUp: "Set up",
-    silent: "Nothing was heard. Check that the right microphone is selected and not muted.",
-    failed: "Couldn’t transcribe. The recording is kept until you close this.",
-    failedKept: "Couldn’t transcribe. What you said is kept.",
+    silent: "No sound detected. Check that the right microphone is selected and isn’t muted.",
+    failed: "Couldn’t transcribe the recording. You can try again or save it before you close this.",
+    failedKept: "Couldn’t transcribe your recording. You can try again.",
     noServer: "No transcription server",
     noServerText: "Parlor sends recordings to a server that you choose, such as whisper.cpp or Speaches.",
     problems: {
@@ -149,7 +149,7 @@ export const speech = {
       missing: "No microphone found. Connect one and try again.",
       insecure: "Browsers allow the microphone only over HTTPS or on localhost.",
       busy: "Another program is using the microphone.",
-      unplugged: "The microphone was disconnected. What was recorded is kept.",
+      unplugged: "The microphone was disconnected. The recording so far is saved.",
     },
 
     recordings: "Recordings to send",
@@ -172,20 +172,20 @@ export const speech = {
       stopped: "Paused",
     },
     quote: (text: string) => `“${text}”`,
-    unclear: "No words were understood",
+    unclear: "No words recognized",
     interrupted: "You interrupted the reply",
     replyFailed: "The reply failed",
     noVoice: "Replies aren’t read aloud because no speech server is set up",
     pushToTalk: "Push to talk",
     holdToTalk: "Hold to talk",
     releaseToSend: "Release to send",
-    interruptible: "Speaking interrupts the reply",
+    interruptible: "Interrupt replies by speaking",
     times: (firstAudio: string, transcription: string) =>
       `First audio after ${firstAudio} s, transcription ${transcription} s`,
 
     settings: {
       title: "Transcription server",
-      intro: "Use your own server to turn speech into text.",
+      intro: "Turn speech into text with your own server.",
       loadFailed: "Couldn’t load transcription settings",
       url: "Transcription URL",
       urlHint:
@@ -208,10 +208,10 @@ export const speech = {
       use: (software: string, url: string) => `Use ${software} at ${url}`,
       good: "The transcription server works",
       bad: "Test failed",
-      latency: (ms: string) => `One second of silence took ${ms} ms`,
+      latency: (ms: string) => `Transcribed one second of silence in ${ms} ms`,
       keep: "Keep recordings with my messages",
       keepHint:
-        "Dictation and conversations attach what was recorded to the message, where you can play it. Models only get the text. Dictation by this browser can’t be kept.",
+        "Attaches your recording to the message so that you can play it. Models get only the text. Speech that the browser recognizes isn’t recorded.",
       browser: "Dictate with this browser’s speech recognition",
       browserHint:
         "Most browsers send what you say to their vendor: Chrome to Google, Edge to Microsoft, Safari to Apple. Your own server isn’t used.",

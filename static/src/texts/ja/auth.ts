@@ -59,10 +59,10 @@ export const auth: typeof English = {
 
   push: {
     title: "Parlor を閉じているときの通知",
-    text: "通知はブラウザーの提供元（Chrome なら Google、Safari なら Apple、Firefox なら Mozilla など）が届けます。" +
-      "提供元に伝わるのは返信が完了したか判断を待っていることと時刻だけで、内容やどのチャットかは伝わりません。",
+    text: "通知はブラウザーの提供元（Chrome なら Google、Safari なら Apple、Firefox なら Mozilla など）を経由します。" +
+      "提供元に伝わるのは、返信が完了したこと、または確認が必要なことと、その時刻だけです。内容やどのチャットかは伝わりません。",
     impossible:
-      "このブラウザーでは HTTPS か localhost でのみ使えます。iPhone や iPad では、先に Parlor をホーム画面に追加してください。",
+      "このブラウザーでは、この通知は HTTPS または localhost でのみ使えます。iPhone や iPad では、先に Parlor をホーム画面に追加してください。",
     turnOn: "このデバイスでオンにする",
     turnOff: "このデバイスでオフにする",
     devices: "通知を受け取るデバイス",
@@ -72,10 +72,10 @@ export const auth: typeof English = {
     removeOf: (label: string) => `${label} を削除`,
     server: "ntfy または Gotify",
     serverText:
-      "代わりに、または併せて、通知サーバーで知らせることもできます。送られるのは「A reply is ready」か「A reply needs you」という文だけです。",
+      "自分の通知サーバーで受け取ることもできます。送られるのは「A reply is ready」または「A reply needs you」という文だけです。",
     kind: "サービス",
-    topicUrl: "トピックを含むアドレス",
-    serverUrl: "サーバーのアドレス",
+    topicUrl: "トピックの URL",
+    serverUrl: "サーバーの URL",
     token: "トークン",
     tokenSaved: "トークンは保存されています。そのままにするには空欄にしてください。",
     save: "保存",
@@ -127,7 +127,7 @@ export const auth: typeof English = {
       "スクリプト、コマンドライン、パスキーを使えないデバイス向けです。ここで作成したトークンではすべてにアクセスできます。",
     tokensNone: "トークンはまだありません",
     tokensSession: "トークンを作成するには、先にパスキーでサインインしてください。",
-    label: "用途",
+    label: "このトークンの用途",
     labelMissing: "名前を入力してください",
     mint: "トークンを作成",
     minted: (label: string) => `トークン「${label}」`,
@@ -141,7 +141,7 @@ export const auth: typeof English = {
 
     programs: "ほかのプログラムから使う",
     programsText:
-      "OpenAI の API に対応したプログラムから、キャラクターやモデルを使えます。カード、ペルソナ、ロアブック、プリセットは Parlor が加えます。",
+      "OpenAI の API に対応したプログラムから、キャラクターやモデルとチャットできます。カード、ペルソナ、ロアブック、プリセットは Parlor が追加します。",
     baseUrl: "ベース URL",
     program: "プログラム",
     exampleOf: (program: string) => `${program} の設定`,
@@ -156,35 +156,35 @@ export const auth: typeof English = {
     modelThere: (name: string) => `「${name}」を使用しています。設定でいつでも変更できます。`,
     nameHint: "キャラクターやモデルがあなたを呼ぶ名前です。このサーバーに保存され、使用するモデルにのみ送信されます。",
     passkeyLocal:
-      "このマシンではパスキーは不要です。別のデバイスからはパスキーが必要で、アドレスごとに作成します。このアドレスのパスキーを今作成できます。",
+      "このマシンではパスキーは不要ですが、別のデバイスでは必要です。パスキーはアドレスごとに作成します。このアドレスのパスキーを今作成できます。",
     passkeyThere: "このアドレスにはすでにパスキーがあります。別のデバイスは「設定」→「プライバシー」で追加できます。",
     goOn: "続ける",
     skip: "スキップ",
     start: "チャットを始める",
     container:
-      "Parlor はコンテナーの中で動いており、その中だけを探しています。ホストのマシンも探すには、compose.yaml のようにこの変数を設定し、コンテナーを再起動してください。",
+      "Parlor はコンテナーの中で動いており、その中だけを探しています。ホストのマシンも探すには、compose.yaml の例のようにこの変数を設定し、コンテナーを再起動してください。",
     elsewhere: (hosts: string) =>
-      `Parlor は ${hosts} を探しました。そこのサーバーは、ほかのマシンからの接続を受け付ける場合にのみ見つかります。`,
-    listen: "各サーバーを次のように起動してください:",
+      `Parlor は ${hosts} を探しました。見つかるのは、ほかのマシンからの接続を受け付けるサーバーだけです。`,
+    listen: "次のように起動します:",
     listenNote: "ネットワーク上のほかのマシンからも接続できるようになります。",
   },
   quickModel: {
     title: "または、モデルをダウンロード",
     text: (memory: string, disk: string) =>
-      `このマシン（メモリ${memory}、空き容量${disk}）で動くモデルです。実行もParlorが行います。`,
+      `このマシン（メモリ ${memory}、空き容量 ${disk}）で動くモデルです。実行も Parlor が行います。`,
     none: (memory: string, disk: string) =>
-      `このマシン（メモリ${memory}、空き容量${disk}）では、Parlorの推奨モデルを実行できません。別のマシンのサーバーを使ってください。`,
+      `このマシン（メモリ ${memory}、空き容量 ${disk}）では、Parlor の推奨モデルを実行できません。別のマシンのサーバーを使ってください。`,
     failed: "このマシン向けのモデルを確認できませんでした",
     levels: { fast: "高速", balanced: "バランス", best: "高品質" },
-    memory: (size: string) => `メモリ${size}が必要`,
-    speed: (words: string) => `毎秒約${words}語`,
+    memory: (size: string) => `メモリ ${size} が必要`,
+    speed: (words: string) => `毎秒約 ${words} 語`,
     starting: "モデルを起動しています",
     start: "起動",
     download: "ダウンロード",
-    gone: (name: string) => `${name}はハブにありません`,
-    install: "モデルの実行にはllama-serverが必要です。Parlorが動いているマシンにインストールしてください：",
+    gone: (name: string) => `${name} はもうハブにありません`,
+    install: "モデルの実行には llama-server が必要です。Parlor が動いているマシンにインストールしてください:",
     check: "再確認",
-    which: "使っているサーバー",
+    which: "使っているサーバーを選んでください。",
   },
 
   tailnet: {
@@ -206,7 +206,7 @@ export const auth: typeof English = {
     turnOn: "オンにする",
     before: "オンにする前に",
     beforeOpen:
-      "tailnet の全員が Parlor に接続できるようになり、新しいアドレスで最初のパスキーが作成されるまでは誰でも使えます。最初に開いてパスキーを作成してください。",
+      "tailnet の全員が Parlor に接続できるようになり、新しいアドレスで最初のパスキーが作成されるまでは誰でも使えます。すぐにアドレスを開いて、パスキーを作成してください。",
     beforeLog: "HTTPS では、名前が公開の証明書ログに記録されます。",
     beforeClosed:
       "127.0.0.1 で待ち受ける UDP サービスを除き、このマシンのほかのものは tailnet から接続できません。UDP サービスも遮断するには、tailnet のアクセスルールでポート 80 と 443 だけを許可してください。",
@@ -217,10 +217,11 @@ export const auth: typeof English = {
     signInQr: "サインインリンクの QR コード",
     address: "アドレス",
     addressQr: "アドレスの QR コード",
-    copied: "tailnet のデバイスで開き、パスキーを作成してください。それまでは tailnet の全員が Parlor を使えます。",
+    copied:
+      "tailnet のデバイスでこのアドレスを開き、パスキーを作成してください。それまでは tailnet の全員が Parlor を使えます。",
     plain: "暗号化されていない HTTP",
     plainOpen:
-      "このアドレスではパスキーを使えないため、tailnet の全員が Parlor を使えます。これを防ぐには、pairing = “code” を設定し、トークンでサインインしてください。",
+      'このアドレスではパスキーを使えないため、tailnet の全員が Parlor を使えます。これを防ぐには、pairing = "code" を設定し、トークンでサインインしてください。',
     stopped: "ノードはこのマシンで停止されました。",
     failed: "ノードでエラーが発生しました",
     notOn: "ノードをオンにできませんでした",
@@ -230,57 +231,58 @@ export const auth: typeof English = {
     turnOffAsk: "tailnet のノードをオフにしますか？",
     turnOffReach: (address: string) => `${address} では Parlor に接続できなくなります。`,
     turnOffHere: "現在このアドレスを使っているため、このページは動作しなくなります。",
-    turnOffWipe: "ノードはサインアウトされ、鍵と証明書は削除されます。パスキーとチャットは残ります。",
+    turnOffWipe: "ノードはサインアウトされ、鍵と証明書は削除されます。パスキーとチャットに影響はありません。",
     turnOffAgain:
-      "もう一度使うには、再びサインインする必要があります。tailnet の一覧には古いマシンが残るため、そこで削除するまで新しいマシンの名前に番号が付くことがあります。",
+      "再びオンにするには、tailnet にもう一度サインインする必要があります。tailnet のマシン一覧には古いマシンが残るため、そこで削除するまで、新しいマシンの名前に番号が付くことがあります。",
     turnedOff: "tailnet のノードをオフにしました",
   },
   phone: {
     title: "スマートフォンで使う",
-    intro: "スマートフォンから届くアドレスと、読み取るコードを用意します。",
+    intro: "スマートフォンから接続できるアドレスを選び、コードを読み取ってサインインします。",
     open: "スマートフォンを設定",
     address: "スマートフォン用のアドレス",
     whyNotLocalhost: (host: string) =>
-      `${host}はどの端末でも「その端末自身」を指すため、スマートフォンからはParlorに届きません。HTTPSの別のアドレスが必要です。パスキーもHTTPSでのみ使えます。`,
-    whyHttps: "このアドレスはHTTPSではないため、パスキーを使えません。方法を選んでください。",
+      `スマートフォンでは、${host} はこのマシンではなくスマートフォン自身を指します。別のアドレスが必要で、パスキーには HTTPS も必要です。`,
+    whyHttps:
+      "このアドレスは HTTPS ではないため、スマートフォンでパスキーを使えません。HTTPS を追加する方法を選んでください。",
     ways: {
-      tailnet: "テールネット：ポート開放も証明書も不要で、どこからでも接続",
-      proxy: "証明書付きのプロキシ：Caddyなどで自分のドメインを使用",
+      tailnet: "Tailnet：ポートの開放も証明書の管理も不要で、どこからでも接続",
+      proxy: "リバースプロキシ：Caddy などで自分のドメインと証明書を使用",
     },
     proxyText:
-      "CaddyなどのプロキシでドメインのHTTPSを受け、Parlorに転送します。プロキシをtrusted_proxiesに追加し、アドレスをここに入力してください。プロキシがこのマシンで動いている場合、localhostではParlorを開けなくなるので、新しいアドレスで続けてください。",
+      "Caddy などのリバースプロキシで、自分のドメインへの HTTPS リクエストを Parlor に転送します。プロキシを trusted_proxies に追加し、アドレスをここに入力してください。プロキシがこのマシンで動いている場合、localhost では Parlor を開けなくなります。新しいアドレスで続けてください。",
     proxyAddress: "アドレス",
-    proxyWrong: "https://で始まる、IPアドレスではない名前のアドレスを入力してください",
-    checking: "このアドレスがParlorにつながるか確認しています…",
+    proxyWrong: "https:// で始まるアドレスを、IP アドレスではなく名前で入力してください",
+    checking: "このアドレスから Parlor に接続できるか確認しています…",
     checks: {
-      ok: "このアドレスはParlorにつながり、スマートフォンに必要なものがそろっています。",
-      unresolved: "この名前にはまだアドレスがありません",
+      ok: "このアドレスはスマートフォンで使えます。",
+      unresolved: "この名前の DNS レコードがまだありません",
       unreachable: "このアドレスから応答がありません",
       certificate: "このアドレスの証明書は信頼されていません",
-      host_not_allowed: "Parlorはまだこの名前を受け付けません",
+      host_not_allowed: "Parlor はまだこの名前を受け付けていません",
       other_server: "このアドレスでは別のサーバーが応答しています",
-      proxy_headers: "接続が暗号化されていることをParlorが確認できません",
-      host_changed: "プロキシが名前を書き換えています",
+      proxy_headers: "接続が暗号化されていることを Parlor が確認できません",
+      host_changed: "プロキシがホスト名を書き換えています",
     },
     checkHints: {
       unresolved: (host: string) =>
-        `${host}がプロキシを指すようにDNSレコードを追加してください。反映には時間がかかります。`,
+        `${host} がプロキシを指すように DNS レコードを追加してください。反映には時間がかかることがあります。`,
       unreachable: () =>
-        "プロキシが動いていて、ポートが開いているか確認してください。ルーターによっては、家庭内から自分の公開アドレスに接続できません。その場合でも、スマートフォンは外から接続できます。",
+        "プロキシが動いていて、ポートが開いているか確認してください。ルーターによっては、内側のネットワークから自分の公開アドレスに接続できません。その場合でも、スマートフォンは外から接続できます。",
       certificate: () =>
-        "スマートフォンでも信頼されません。名前がCaddyを指していれば、Caddyが証明書を自動で取得します。ほかのプロキシには、Let’s Encryptなどの公的な証明書が必要です。",
-      host_not_allowed: (host: string) => `設定のallowed_hostsに${host}を追加して、Parlorを再起動してください。`,
-      other_server: () => "プロキシがこの名前をどのプログラムに渡しているか確認してください。",
+        "スマートフォンでも信頼されません。名前が Caddy を指していれば、Caddy が証明書を自動で取得します。ほかのプロキシには、Let’s Encrypt などの公的な認証局の証明書が必要です。",
+      host_not_allowed: (host: string) => `設定の allowed_hosts に ${host} を追加して、Parlor を再起動してください。`,
+      other_server: () => "プロキシがこの名前へのリクエストをどこに転送しているか確認してください。",
       proxy_headers: () =>
-        "プロキシはX-Forwarded-ProtoとX-Forwarded-Forを送り、そのアドレスがtrusted_proxiesに含まれている必要があります。",
-      host_changed: (host: string) => `プロキシがHostヘッダーをそのまま渡すようにしてください: ${host}`,
+        "プロキシは X-Forwarded-Proto と X-Forwarded-For を送信する必要があります。また、プロキシのアドレスが trusted_proxies に含まれている必要があります。",
+      host_changed: (host: string) => `プロキシが Host ヘッダーをそのまま転送するように設定してください: ${host}`,
     },
     scan: "スマートフォンで読み取る",
     waitingAddress: "アドレスの準備ができると、ここにコードが表示されます。",
     scanText: "スマートフォンのカメラでコードを読み取り、リンクを開いてパスキーを作成します。",
     waitingDevice: "スマートフォンのサインインを待っています",
-    arrived: (name: string) => `${name}がサインインしました`,
+    arrived: (name: string) => `${name} がサインインしました`,
     unreachable:
-      "反応がない場合は、スマートフォンが同じテールネットまたはネットワークにあり、このアドレスでParlorが表示されるか確認してください。",
+      "反応がない場合は、スマートフォンが同じ tailnet またはネットワークにあり、このアドレスで Parlor を開けるか確認してください。",
   },
 };

@@ -27,7 +27,7 @@ export const connections: typeof English = {
     searchAgain: "もう一度探す",
     testAll: "すべてテスト",
     hasKey: "キー保存済み",
-    intro: "返信の送信元です。チャットごとに別の接続を選ばない限り、使用中の接続が使われます。",
+    intro: "モデルを動かすサーバーやサービスです。別の接続を選ばない限り、チャットでは使用中の接続が使われます。",
     add: "接続を追加",
     discover: "サーバーを探す",
     searching: "サーバーを探しています",
@@ -60,8 +60,7 @@ export const connections: typeof English = {
 
   firstRun: {
     title: "言語モデルを接続する",
-    text:
-      "現在は内蔵のデモだけが返信します。デモは言語モデルではありません。このマシンにある言語モデルを Parlor が探せます。",
+    text: "現在は内蔵のデモが返信しています。デモは言語モデルではありません。Parlor はこのマシンでモデルを探せます。",
     find: "モデルを探す",
     manual: "URL を入力",
     later: "後で",

@@ -26,7 +26,7 @@ export const importExport: typeof English = {
     files: (n: number) => `${count(n, { other: "ファイル" })}`,
     kind: "ファイルの種類",
     kindUnknown: "種類を選択",
-    kindMissing: "ファイルの種類を判別できませんでした。どこのファイルかを選択してください。",
+    kindMissing: "ファイルの種類を判別できませんでした。どのプログラムのファイルかを選択してください。",
     kindNotListed: "Msty のチャットはインポートできません。エクスポートの形式が公開されていないためです。",
     kinds: {
       sillytavern: "SillyTavern：data/default-user フォルダーの ZIP",
@@ -52,11 +52,11 @@ export const importExport: typeof English = {
     leaveHint: "このページを離れても続行します。進行状況は「実行状況」で確認できます。",
     sendFailed: "アップロードに失敗しました",
     importFailed: "インポートに失敗しました",
-    importFailedText: "それまでにインポートされたものは残ります。もう一度試しても重複しません。",
+    importFailedText: "すでにインポートされた項目は残ります。もう一度試しても重複しません。",
     cancelled: "キャンセルしました。ファイルは選択されたままです。",
     previewTitle: "インポートのプレビュー",
     previewNothing: "このファイルに新しいものはありません。",
-    previewAllPresent: "このファイルの内容はすべてすでにあります。",
+    previewAllPresent: "このファイルの内容は、すべてすでに Parlor にあります。",
     reportFailed: "レポートを読み込めませんでした",
     reportTitle: "インポートされたもの",
     reportNothing: "新しくインポートされたものはありません。",
@@ -86,10 +86,10 @@ export const importExport: typeof English = {
       settings: (_n: number) => "設定",
     },
     messages: (n: number) => `メッセージ ${count(n, { other: "件" })}`,
-    updated: (n: number) => `うち ${count(n, { other: "件" })}はここより新しい`,
-    present: (n: number) => `${count(n, { other: "件" })}はすでにあります`,
+    updated: (n: number) => `うち ${count(n, { other: "件" })}は手元のものより新しい`,
+    present: (n: number) => `${count(n, { other: "件" })}はすでに Parlor にあります`,
     refused: (n: number) => `${count(n, { other: "件" })}はインポートされません`,
-    isUpdated: "ここより新しく、前のバージョンも保存されます",
+    isUpdated: "手元のものより新しく、手元のバージョンも保存されます",
     unnamed: "無題",
     more: (n: number) => `ほか ${count(n, { other: "件" })}`,
     lines: {
@@ -107,7 +107,7 @@ export const importExport: typeof English = {
   export: {
     title: "エクスポート",
     text:
-      "ご自身のすべてのデータを 1 つの ZIP にまとめます。ほかの場所で読んだり、別の Parlor にインポートしたりできます。",
+      "すべてのデータを 1 つの ZIP ファイルにまとめます。ほかのツールで読んだり、別の Parlor サーバーにインポートしたりできます。",
     inside: "含まれるもの",
     insideText:
       "すべてのチャットと返信の全バージョン、その画像と録音、キャラクター、ペルソナ、ロアブック、プリセット、音声、画像ワークフロー、設定、キーを除いた接続。通常のファイルとして含まれます。",
@@ -124,7 +124,7 @@ export const importExport: typeof English = {
   backups: {
     folder: "バックアップ先のフォルダー",
     folderHint:
-      "サーバー上のフォルダーです。別のディスクにある、新規または空のフォルダーか、Parlor のバックアップがあるフォルダーを指定してください。",
+      "サーバー上のフォルダーで、別のディスクをおすすめします。新規または空のフォルダーか、Parlor のバックアップがあるフォルダーを指定してください。",
     folderPlaceholder: "/mnt/backup/parlor",
     useFolder: "このフォルダーを使う",
     folderSaved: "バックアップ先を保存しました",
@@ -137,7 +137,8 @@ export const importExport: typeof English = {
     fixed: "サーバーの起動時に指定されているため、ここでは変更できません。",
     sameDisk: "このフォルダーはチャットと同じディスクにあります。ディスクが故障すると両方失われます。",
     off: "バックアップはオフです",
-    offText: "フォルダーを選ぶと毎日バックアップします。ディスクが故障しても、すべてを復元できます。",
+    offText:
+      "毎日のバックアップ用のフォルダーを選択してください。ディスクが故障しても、バックアップからすべてを復元できます。",
     now: "今すぐバックアップ",
     running: "バックアップを作成しています",
     done: "バックアップが完了しました",
@@ -150,7 +151,7 @@ export const importExport: typeof English = {
     remove: (name: string) => `${name} を削除`,
     removeAsk: "このバックアップを削除しますか？",
     removeShort: "削除",
-    removeText: "完全に削除されます。バックアップはごみ箱に入りません。",
+    removeText: "バックアップを完全に削除します。バックアップはごみ箱に入りません。",
     removed: "バックアップを削除しました",
   },
 

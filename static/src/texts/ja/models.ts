@@ -78,7 +78,7 @@ export const models: typeof English = {
     downloadCount: (n: string) => `月間 ${n} ダウンロード`,
     updated: (day: string) => `${day} 更新`,
     page: "ハブで見る",
-    codeText: "このモデルにはコードが付属しています。Parlor はダウンロードしませんが、モデルに必要な場合があります。",
+    codeText: "このモデルには、動作に必要な可能性があるコードが含まれています。Parlor はコードをダウンロードしません。",
     projectors: "ビジョンプロジェクター",
     projectorsText: "モデルに画像を理解させるには、いずれかをダウンロードしてください。",
     fileStates: { here: "ダウンロード済み", coming: "ダウンロード中" },
@@ -130,7 +130,7 @@ export const models: typeof English = {
     urlHintOllama: "例：http://127.0.0.1:11434。",
     contextOllama: "最大コンテキスト",
     contextHintOllama:
-      "トークン数です。チャットに必要な分だけ、この値まで要求します。空欄にするとモデルの最大値まで使います。",
+      "トークン数です。チャットに必要な分だけ、この値を上限に要求します。空欄にするとモデルの最大値を使います。",
     server: "サーバーソフトウェア",
     serverHint: "どの設定をどの名前で送るかを決めます。",
     serverAuto: (title: string | undefined) => title ? `自動（${title}）` : "自動",
@@ -166,7 +166,7 @@ export const models: typeof English = {
 
   connectionCard: {
     suggestOllama:
-      "このサーバーは Ollama です。独自の API を使うと、Parlor がコンテキストサイズを指定でき、チャットの一部が黙って失われることがなくなります。",
+      "このサーバーは Ollama です。Ollama 独自の API を使うと、Parlor がコンテキストサイズを設定できるため、チャットの一部が知らないうちに失われることがなくなります。",
     switchToOllama: "Ollama の API に切り替える",
     switched: (name: string) => `「${name}」は Ollama の API を使うようになりました`,
     refused: (n: number) => count(n, { other: "件の設定をサーバーが拒否" }),
@@ -178,7 +178,7 @@ export const models: typeof English = {
     answers: (model: string) => `サーバーの最初のモデル（${model}）`,
     headers: (names: string) => `追加のヘッダー：${names}`,
     notices: {
-      model_spills: "モデルがグラフィックメモリに収まらず、一部がメインメモリで動くため、返信が遅くなります。",
+      model_spills: "モデルが GPU メモリーに収まりません。一部がシステムメモリーで動くため、返信が遅くなります。",
     },
   },
 
@@ -193,7 +193,7 @@ export const models: typeof English = {
     downloadingThenRetry: (model: string) => `「${model}」をダウンロード中です。完了後、メッセージを再送信します。`,
     retryWhenDownloaded: "完了後に再試行",
     downloadFailed: (model: string) => `「${model}」をダウンロードできませんでした`,
-    waiting: (connection: string) => `「${connection}」が応答し次第、返信を再試行します。`,
+    waiting: (connection: string) => `「${connection}」が応答し次第、再試行します。`,
     stopWaiting: "待つのをやめる",
     edit: "接続を編集",
     summary: "要約から始める",
@@ -201,7 +201,7 @@ export const models: typeof English = {
     shorter: (tokens: string) => `返信を ${tokens} トークンに制限`,
     summarizing: "古いメッセージを要約しています",
     dropped: (tokens: string) =>
-      `このチャットで送信するのは最大 ${tokens} トークンになりました。上限はチャットのオプションにあります。`,
+      `このチャットで送信するのは最大 ${tokens} トークンになりました。上限はチャットの設定で変更できます。`,
     nothingToDrop: "省ける古いメッセージがありません。最後のメッセージかシステムプロンプトを短くしてください。",
     noSummary: "モデルが要約を書きませんでした",
   },

@@ -40,7 +40,7 @@ export const shell: typeof English = {
       "このサーバーは保護されています。サーバーが動いているマシンで、localhost のアドレスから開いてください。",
     host: "許可されていないアドレスです",
     hostText: "サーバーがこのホスト名を認識できません。allowed_hosts に追加してから再読み込みしてください。",
-    localhostText: "Parlor は trusted_proxies のプロキシ経由でのみ開けます。プロキシのアドレスを使ってください。",
+    localhostText: "Parlor は trusted_proxies のプロキシ経由でのみ利用できます。プロキシのアドレスを使ってください。",
   },
 
   unknown: {
@@ -94,7 +94,7 @@ export const shell: typeof English = {
     continue: "チャットを続ける",
     all: "すべてのキャラクター",
     addCharacter: "キャラクターを追加",
-    starters: "書き出し",
+    starters: "はじめ方の例",
     starterTexts: [
       { label: "説明してもらう", text: "次のことを、例を挙げてわかりやすく説明してください：" },
       { label: "文章を直す", text: "次の文章を、意味と調子を変えずに改善し、変更点を挙げてください：\n\n" },
@@ -120,7 +120,7 @@ export const shell: typeof English = {
     everywhere: "どこでも",
     inChat: "チャットで",
     inLists: "一覧とメニューで",
-    escape: "返信を停止し、次に開いているものを閉じる",
+    escape: "返信を停止、または開いているものを閉じる",
     send: "メッセージを送信",
     line: "改行",
     editLast: "自分の最後のメッセージを編集（入力欄が空のとき）",

@@ -41,7 +41,7 @@ export const speech: typeof English = {
       bad: "テストに失敗しました",
       firstSound: (ms: string) => `最初の音声まで ${ms} ミリ秒`,
       models: (n: number) => `${n} 個のモデル`,
-      noModels: "モデルの一覧を提供していません",
+      noModels: "サーバーはモデルの一覧を提供していません",
       voices: {
         upstream: (n: number) => `サーバーの声が ${n} 個`,
         files: (n: number) => `ライブラリの声が ${n} 個`,
@@ -78,7 +78,7 @@ export const speech: typeof English = {
     library: {
       title: "声のライブラリ",
       intro:
-        "一部のサーバーは、サンプルの声で話せます。1 人のはっきりした声を 5～15 秒録音したものが最適です。本人の許可を得た声だけを使ってください。",
+        "一部のサーバーは、サンプルの声をまねて話せます。1 人のはっきりした声を 5～15 秒録音したものが最適です。本人の許可を得た声だけを使ってください。",
       loadFailed: "音声サンプルを読み込めませんでした",
       record: "録音",
       upload: "アップロード",
@@ -136,9 +136,9 @@ export const speech: typeof English = {
     saveRecording: "録音を保存",
     recordAgain: "録音し直す",
     setUp: "設定する",
-    silent: "音が聞こえませんでした。正しいマイクが選ばれ、ミュートされていないか確認してください。",
-    failed: "文字に起こせませんでした。閉じるまで録音は保持されます。",
-    failedKept: "文字に起こせませんでした。話した内容は保持されています。",
+    silent: "音声を検出できませんでした。正しいマイクが選ばれ、ミュートされていないか確認してください。",
+    failed: "録音を文字に起こせませんでした。閉じる前に、もう一度試すか、録音を保存できます。",
+    failedKept: "録音を文字に起こせませんでした。もう一度試せます。",
     noServer: "文字起こしサーバーがありません",
     noServerText: "録音は、whisper.cpp や Speaches など、選んだサーバーに送られます。",
     problems: {
@@ -176,7 +176,7 @@ export const speech: typeof English = {
     pushToTalk: "押している間だけ話す",
     holdToTalk: "押して話す",
     releaseToSend: "離すと送信",
-    interruptible: "話し始めると返信を止める",
+    interruptible: "話しかけて返信をさえぎる",
     times: (firstAudio, transcription) => `最初の音声まで ${firstAudio} 秒（文字起こし ${transcription} 秒）`,
 
     settings: {
@@ -199,14 +199,14 @@ export const speech: typeof English = {
       test: "テスト",
       search: "サーバーを探す",
       found: "見つかったサーバー",
-      noneFound: "このコンピューターに文字起こしサーバーは見つかりませんでした",
+      noneFound: "このマシンに文字起こしサーバーは見つかりませんでした",
       use: (software, url) => `${url} の ${software} を使う`,
       good: "文字起こしサーバーは動作しています",
       bad: "テストに失敗しました",
       latency: (ms) => `無音 1 秒の処理に ${ms} ms かかりました`,
       keep: "録音をメッセージと一緒に残す",
       keepHint:
-        "音声入力と会話の録音がメッセージに添付され、再生できます。モデルに送られるのは文字だけです。このブラウザーの音声認識では録音は残りません。",
+        "音声入力と会話の録音がメッセージに添付され、再生できます。モデルに送られるのは文字だけです。ブラウザーの音声認識では録音されません。",
       browser: "このブラウザーの音声認識で入力する",
       browserHint:
         "ほとんどのブラウザーは、話した内容を提供元に送ります。Chrome は Google、Edge は Microsoft、Safari は Apple です。自分のサーバーは使われません。",

@@ -12,7 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { formatDateTime } from "../../texts/format.ts";
 import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
 import { useVoices, VoicePicker } from "../speech/VoicePicker.tsx";
-import { AlwaysAtHand } from "../documents/AlwaysAtHand.tsx";
+import { AlwaysAttached } from "../documents/AlwaysAttached.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { EMPTY_ENTRY, getEntryTitle } from "../../state/documents/lorebook_entries.ts";
 import { EntryForm } from "../lorebooks/EntryForm.tsx";
@@ -224,9 +224,9 @@ export function DocumentsSection({ editor }: { editor: CardEditor }) {
     saving.current = saving.current.then(() => editor.changeDocuments(change)).catch((thrown) => store.report(thrown));
   };
   return (
-    <AlwaysAtHand
+    <AlwaysAttached
       uses={editor.whole.value?.documents ?? []}
-      hint={texts.documents.atHandCharacter}
+      hint={texts.documents.attachedToCharacter}
       onChange={save}
     />
   );

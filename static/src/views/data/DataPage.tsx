@@ -11,7 +11,7 @@ import { bytes } from "../../texts/quantities.ts";
 import { BackupsSection, DownloadLink } from "../import_export/BackupsSection.tsx";
 import { useResource } from "../hooks.tsx";
 import { useState } from "preact/hooks";
-import { useDocuments } from "../documents/AlwaysAtHand.tsx";
+import { useDocuments } from "../documents/AlwaysAttached.tsx";
 import { describeDocument } from "../documents/DocumentUseMenu.tsx";
 import { DocumentReader } from "../documents/DocumentReader.tsx";
 

@@ -12,7 +12,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
 import { toPersonaPortraitProps } from "../characters/Faces.tsx";
-import { AlwaysAtHand } from "../documents/AlwaysAtHand.tsx";
+import { AlwaysAttached } from "../documents/AlwaysAttached.tsx";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
 const NO_DOCUMENTS: readonly DocumentUse[] = [];
@@ -104,9 +104,9 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         value={description}
         onInput={setDescription}
       />
-      <div role="group" aria-label={texts.documents.atHand}>
-        <p class="label">{texts.documents.atHand}</p>
-        <AlwaysAtHand uses={documents} hint={texts.documents.atHandPersona} onChange={setDocuments} />
+      <div role="group" aria-label={texts.documents.alwaysAttached}>
+        <p class="label">{texts.documents.alwaysAttached}</p>
+        <AlwaysAttached uses={documents} hint={texts.documents.attachedToPersona} onChange={setDocuments} />
       </div>
       {theirs && (
         <Notice tone="warning" title={t.clash}>

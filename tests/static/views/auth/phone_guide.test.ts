@@ -22,23 +22,23 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
       });
       await page.goto(`${app.url}/settings/privacy`);
       await page.getByRole("button", { name: "Set up a phone" }).click();
-      await page.getByText(/means “this device” on every device/).waitFor();
-      await page.getByRole("radio", { name: /proxy with a certificate/ }).check();
+      await page.getByText(/is the phone itself, not this machine/).waitFor();
+      await page.getByRole("radio", { name: /Reverse proxy/ }).check();
       const address = page.getByLabel("Address", { exact: true });
       await address.fill("http://192.168.1.2");
       await page.getByText("Enter an address that starts with https://").waitFor();
       await address.fill("https://parlor.example.org/");
-      await page.getByText("The certificate of this address isn’t trusted").waitFor();
+      await page.getByText("This address’s certificate isn’t trusted").waitFor();
       result = "host_not_allowed";
       await page.getByText("Add parlor.example.org to allowed_hosts").waitFor();
       result = "ok";
-      await page.getByText("This address leads to Parlor, with all that a phone needs.").waitFor();
+      await page.getByText("This address is ready for your phone.").waitFor();
       expect(new Set(checks.map((check) => JSON.stringify(check)))).toEqual(
         new Set([JSON.stringify({ url: "https://parlor.example.org" })]),
       );
       await page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
       await page.getByText("https://parlor.example.org", { exact: true }).waitFor();
-      await page.getByText("Waiting for the phone to sign in").waitFor();
+      await page.getByText("Waiting for your phone to sign in").waitFor();
       expect(await page.getByLabel("Code", { exact: true }).innerText()).toMatch(/^\w{4}-\w{4}$/);
       expect(await findAxeProblems(page)).toEqual([]);
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/phone-${colorScheme}.png`, fullPage: true });

@@ -64,7 +64,7 @@ test("sets a background for one chat and for all chats", async () => {
   await page.locator(".chat-background").waitFor();
   await expect.poll(ofChat).toMatch(/^\/api\/attachments\//);
   expect(await behind(page)).not.toContain(chat_background);
-  await select.selectOption({ label: "As in settings" });
+  await select.selectOption({ label: "Default" });
   await expect.poll(() => behind(page)).toContain(chat_background);
   await expect.poll(ofChat).toBeUndefined();
   expect([errors, foreign]).toEqual([[], []]);

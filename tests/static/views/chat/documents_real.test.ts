@@ -37,7 +37,7 @@ test("a document is attached, read, sent with the message and can be opened", as
   const chips = page.getByRole("list", { name: "Attached documents" });
   await chips.getByText("PDF · 2 pages").waitFor();
   await picker.setInputFiles({ name: "scan.pdf", mimeType: "application/pdf", buffer: Buffer.from(writePdf([" "])) });
-  await chips.getByText("No text found; it may be a scan").waitFor();
+  await chips.getByText("No text found. It may be a scan.").waitFor();
   const folder = Deno.env.get("SCREENSHOTS");
   if (folder) await page.screenshot({ path: `${folder}/composer.png` });
   await chips.getByRole("button", { name: "Remove scan.pdf" }).click();
@@ -89,7 +89,7 @@ test("pages to send are chosen in the reader, by number or by box", async () => 
   const pdf = writePdf(["One is red.", "Two is green.", "Three is blue.", "Four is black."]);
   const picker = page.locator('.composer input[type="file"]');
   await picker.setInputFiles({ name: "colors.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf) });
-  await page.getByRole("button", { name: "What to send of colors.pdf: Automatic" }).click();
+  await page.getByRole("button", { name: "What to send from colors.pdf: Automatic" }).click();
   await takePicture(page, "use-menu");
   await page.getByRole("menuitemradio", { name: /^Choose pages/ }).click();
   const dialog = page.getByRole("dialog", { name: "colors.pdf" });
@@ -105,7 +105,7 @@ test("pages to send are chosen in the reader, by number or by box", async () => 
   await takePicture(page, "choose-pages");
   expect(await findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Send these pages" }).click();
-  await page.getByRole("button", { name: "What to send of colors.pdf: Pages 2, 4" }).waitFor();
+  await page.getByRole("button", { name: "What to send from colors.pdf: Pages 2, 4" }).waitFor();
   await takePicture(page, "pages-chip");
   await sendMessage(page, "Which colors?");
   await expect.poll(() => llm.chats.length).toBeGreaterThan(0);
@@ -192,7 +192,7 @@ test("a shared link opens a new chat with its page and the cursor in the compose
 
   await share("", link);
   await page.goto(`${app.url}/share`);
-  await page.getByRole("button", { name: "Put it into a message" }).click();
+  await page.getByRole("button", { name: "Add to a message" }).click();
   await page.waitForURL(`${app.url}/new`);
   await expect.poll(() => box.inputValue()).toContain(link);
   expect(errors).toEqual([]);
@@ -209,11 +209,11 @@ test("pages of a scan are attached as images, at most four at a time", async () 
   await page.locator(".composer input[type=file]").setInputFiles([
     { name: "scan.pdf", mimeType: "application/pdf", buffer },
   ]);
-  await page.getByText("No text found; it may be a scan").waitFor();
+  await page.getByText("No text found. It may be a scan.").waitFor();
   await takePicture(page, "scan-chip");
-  await page.getByRole("button", { name: "Send the pages as pictures" }).click();
+  await page.getByRole("button", { name: "Send pages as images" }).click();
   const dialog = page.getByRole("dialog");
-  const attach = dialog.getByRole("button", { name: "Attach pictures" });
+  const attach = dialog.getByRole("button", { name: "Attach images" });
   await dialog.getByLabel("Pages to send").fill("1-5");
   expect(await attach.isDisabled()).toBe(true);
   await dialog.getByLabel("Pages to send").fill("2, 6");
@@ -229,7 +229,7 @@ test("pages of a scan are attached as images, at most four at a time", async () 
   await llm.close();
 });
 
-test("documents are at hand of a chat, a character and a persona; Settings lists and deletes them", async () => {
+test("documents are attached to a chat, a character or a persona; Settings lists and deletes them", async () => {
   await using app = await openTestApp({ uiFolder });
   const { id } = await addDocument(app, "almanac.pdf", writePdf(["The lighthouse has 17 windows.", "Second page"]));
   await app.put("/api/conversations/c1", { title: "Chat", messages: [] });
@@ -238,20 +238,20 @@ test("documents are at hand of a chat, a character and a persona; Settings lists
   const usesOf = async (path: string) => (await (await app.get(path)).json()).documents;
   const { page, errors } = await openApp(app, "/c/c1", { colorScheme: "dark", viewport: { width: 1280, height: 800 } });
   const add = page.getByLabel("Add a stored document");
-  const atHand = page.getByRole("list", { name: "Always at hand" });
-  const useMenu = (use: string) => page.getByRole("button", { name: `What to send of almanac.pdf: ${use}` });
+  const alwaysAttached = page.getByRole("list", { name: "Always attached" });
+  const useMenu = (use: string) => page.getByRole("button", { name: `What to send from almanac.pdf: ${use}` });
 
   await page.getByRole("button", { name: "Chat options" }).click();
   await add.selectOption("almanac.pdf");
-  await atHand.getByText("PDF · 2 pages").waitFor();
+  await alwaysAttached.getByText("PDF · 2 pages").waitFor();
   await expect.poll(() => usesOf("/api/conversations/c1")).toEqual([{ id, use: "auto" }]);
   await useMenu("Automatic").click();
   await page.getByRole("menuitemradio", { name: "Send all" }).click();
   await expect.poll(() => usesOf("/api/conversations/c1")).toEqual([{ id, use: "whole" }]);
-  await atHand.scrollIntoViewIfNeeded();
+  await alwaysAttached.scrollIntoViewIfNeeded();
   await takePicture(page, "chat-options");
   expect(await findAxeProblems(page)).toEqual([]);
-  await atHand.getByRole("button", { name: "Remove almanac.pdf" }).click();
+  await alwaysAttached.getByRole("button", { name: "Remove almanac.pdf" }).click();
   await expect.poll(async () => await usesOf("/api/conversations/c1") ?? []).toEqual([]);
 
   await page.goto(`${app.url}/characters/ann/edit#documents`);
@@ -267,9 +267,9 @@ test("documents are at hand of a chat, a character and a persona; Settings lists
   expect(await usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
 
   await page.goto(`${app.url}/settings/personas/me`);
-  const picker = page.locator('.at-hand input[type="file"]');
+  const picker = page.locator('.always-attached input[type="file"]');
   await picker.setInputFiles({ name: "letter.txt", mimeType: "text/plain", buffer: Buffer.from("Dear Ann") });
-  await atHand.getByText("Text · 1 section").waitFor();
+  await alwaysAttached.getByText("Text · 1 section").waitFor();
   await takePicture(page, "persona");
   expect(await findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Save", exact: true }).click();

@@ -136,7 +136,7 @@ test("detects the kind of an image server from its address, and leaves a chosen 
   await page.getByText("neither ComfyUI nor A1111").waitFor();
   await kind.selectOption("a1111");
   await enter(bench.comfy.url);
-  await page.getByText("responds like ComfyUI").waitFor();
+  await page.getByText("looks like ComfyUI").waitFor();
   expect(await kind.inputValue()).toBe("a1111");
 
   // Enter in the field: Save waits for the detection.
@@ -331,7 +331,7 @@ test("generates an image again from its message, with the same settings and a ne
   await page.getByRole("button", { name: "Enlarge image 1" }).click();
   await page.locator("dialog.zoom").getByRole("button", { name: "Generate again" }).click();
   const dialog = page.getByRole("dialog", { name: "Generate again" });
-  await dialog.getByText("This image has the seed 7").waitFor();
+  await dialog.getByText("This image’s seed is 7").waitFor();
   await dialog.getByRole("button", { name: "Generate", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   const [first, again] = bench.a1111.orders;

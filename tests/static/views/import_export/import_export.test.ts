@@ -89,7 +89,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await page.goto(`${app.url}${IMPORT}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByRole("button", { name: "Preview import" }).click();
-    await main.getByText("Everything in this file is already here.").waitFor();
+    await main.getByText("Everything in this file is already in Parlor.").waitFor();
     expect(await main.getByRole("button", { name: "Import", exact: true }).count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();

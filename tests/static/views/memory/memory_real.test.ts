@@ -72,7 +72,7 @@ test(
 
     await page.getByLabel("Message", { exact: true }).fill("/recall");
     await page.getByLabel("Message", { exact: true }).press("Enter");
-    await page.getByLabel("What did we say about …?").fill("What did we say about the boat?");
+    await page.getByLabel("What did we say about…?").fill("What did we say about the boat?");
     await page.getByText("We paint the boat green.").waitFor();
     await page.getByRole("button", { name: "Add to message" }).tap();
     await page.getByRole("button", { name: "Close" }).last().tap();

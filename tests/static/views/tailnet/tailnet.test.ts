@@ -79,7 +79,7 @@ test("turns the node on, signs in by link or QR code, renames and turns it off, 
   await panel.getByRole("button", { name: "Turn off" }).click();
   const dialog = page.getByRole("dialog", { name: "Turn off the tailnet node?" });
   await dialog.getByText("Parlor won’t be reachable at http://den.fox-owl.ts.net.").waitFor();
-  await dialog.getByText("Passkeys and chats stay").waitFor();
+  await dialog.getByText("Your passkeys and chats aren’t affected").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Turn off" }).click();
   await panel.getByRole("button", { name: "Turn on" }).waitFor();

@@ -150,7 +150,7 @@ test("keeps the recording while the network is lost", { timeout: SLOW_MS }, asyn
   await waitForSound(bar);
   await context.setOffline(true);
   await bar.getByRole("button", { name: "Finish dictation" }).click();
-  await bar.getByText("The recording is kept").waitFor();
+  await bar.getByText("Couldn’t transcribe the recording").waitFor();
   await context.setOffline(false);
   await bar.getByRole("button", { name: "Transcribe again" }).click();
   await eventually(() => message(page).inputValue(), (text) => text === "When does the ferry come in?");
@@ -248,7 +248,7 @@ test("what the page itself says is never sent", { timeout: SLOW_MS }, async () =
   isSpeaking = true;
   const calls = transcription.calls.length;
   await eventually(() => transcription.calls.length, (count) => count >= calls + 2);
-  await talk.getByText("No words were understood").waitFor();
+  await talk.getByText("No words recognized").waitFor();
   expect(llm.chats.length).toBe(1);
 });
 

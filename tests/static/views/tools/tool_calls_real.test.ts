@@ -67,7 +67,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await there.getByRole("button", { name: "Edit arguments" }).click();
   const args = there.getByRole("textbox", { name: "Arguments" });
   await args.fill("{");
-  await there.getByText("The arguments have to be a JSON object").waitFor();
+  await there.getByText("The arguments must be a JSON object").waitFor();
   expect(await there.getByRole("button", { name: "Allow once" }).isDisabled()).toBe(true);
   await takePicture(phone.page, "editing");
   await args.fill('{"query":"lighthouse"}');

@@ -24,7 +24,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
   const { page, context, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/tools`);
   await page.getByRole("button", { name: "Add a server" }).click();
-  await page.getByLabel("Kind").selectOption("stdio");
+  await page.getByLabel("Type").selectOption("stdio");
   await page.getByLabel("Name", { exact: true }).fill("Fake files");
   await page.getByRole("textbox", { name: "Command" }).fill(Deno.execPath());
   await page.getByRole("textbox", { name: "Arguments" }).fill(`run\n--no-config\n-A\n${FAKE}`);
@@ -38,7 +38,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
   await card.getByText("Ready").waitFor();
   await card.getByText("12 tools").click();
   await card.getByLabel("echo").selectOption("allow");
-  await card.getByText("The server says: it only reads").waitFor();
+  await card.getByText("According to the server, it only reads data").waitFor();
   const stored = async () => (await (await app.get("/api/tools/servers/fake-files")).json());
   await expect.poll(async () =>
     (await stored()).tools.find((tool: { name: string }) => tool.name === "echo").permission
@@ -58,7 +58,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
   await page.getByText("1 server added").waitFor();
   await page.locator("#main").getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Edit: remote" }).click();
-  await page.getByText("OAuth client of your own").waitFor();
+  await page.getByText("Custom OAuth client").waitFor();
 
   for (const [theme, width] of LOOKS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });

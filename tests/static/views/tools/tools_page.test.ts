@@ -113,13 +113,13 @@ test("sets up web search, tests it and allows a tool", async () => {
   await using app = await openReady();
   const { page, errors } = await openPage(browser, app.url, {});
   await page.goto(`${app.url}/settings/tools`);
-  const address = page.getByLabel("Address of a SearXNG server");
+  const address = page.getByLabel("SearXNG URL");
   await address.fill(searxng.origin);
   await page.getByRole("button", { name: "Test" }).click();
   await page.getByText("add json to search.formats").waitFor();
   searxng.switches.formats = ["html", "json"];
   await page.getByRole("button", { name: "Test" }).click();
-  await page.getByText("It works: 3 results").waitFor();
+  await page.getByText("Web search works: 3 results").waitFor();
   const search = page.getByRole("switch", { name: "Web search" });
   expect(await search.isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Save" }).click();

@@ -167,7 +167,7 @@ function CutOff({ hasText, ...props }: EndingProps & { hasText: boolean }) {
   const higher = limit === undefined ? undefined : Math.min(MAX_LIMIT, limit * 2);
   return (
     <div class="ending">
-      <p>{limit === undefined ? t.eatenPlain : t.eaten(formatNumber(limit))}</p>
+      <p>{limit === undefined ? t.thinkingUsedAllPlain : t.thinkingUsedAll(formatNumber(limit))}</p>
       {isLast && (
         <div class="actions-row">
           {higher !== undefined && (

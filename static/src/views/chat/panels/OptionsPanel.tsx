@@ -7,7 +7,7 @@ import { Select, Switch } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { AlwaysAtHand } from "../../documents/AlwaysAtHand.tsx";
+import { AlwaysAttached } from "../../documents/AlwaysAttached.tsx";
 import { BackgroundField } from "../ChatBackground.tsx";
 import { GroupSection, LorebooksSection } from "./OptionsSections.tsx";
 import { openChatPanel } from "./panels.tsx";
@@ -154,9 +154,9 @@ function DocumentsSection({ chat }: { chat: OpenChat }) {
   return (
     <section aria-labelledby="options-documents">
       <h3 id="options-documents">{t.title}</h3>
-      <AlwaysAtHand
+      <AlwaysAttached
         uses={chat.options.value.documents ?? []}
-        hint={t.atHandChat}
+        hint={t.attachedToChat}
         onChange={(change) => {
           const documents = change(chat.options.peek().documents ?? []);
           chat.change({ documents: documents.length === 0 ? null : documents }).catch((thrown) => store.report(thrown));

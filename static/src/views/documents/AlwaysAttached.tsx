@@ -1,4 +1,4 @@
-/** Documents that go with every message: of a chat, a character or a persona. */
+/** Documents that are sent with every message of a chat, a character or a persona. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentUse, StoredDocument } from "../../api/types.ts";
@@ -15,10 +15,10 @@ import { DocumentReader } from "./DocumentReader.tsx";
 const ACCEPT = ".pdf,.docx,.epub,.html,.htm,.md,.txt,.csv,text/*";
 
 /** Lists them; adds a new or an existing one. */
-export function AlwaysAtHand(
+export function AlwaysAttached(
   { uses, hint, onChange }: {
     uses: readonly DocumentUse[];
-    /** What the documents go with. */
+    /** Which messages the documents are sent with. */
     hint: string;
     /** Gets a function, since another upload may end in the meantime. */
     onChange: (change: (uses: readonly DocumentUse[]) => DocumentUse[]) => void;
@@ -40,11 +40,11 @@ export function AlwaysAtHand(
   };
   const others = documents?.filter(({ id, state }) => state !== "failed" && uses.every((use) => use.id !== id)) ?? [];
   return (
-    <div class="at-hand">
+    <div class="always-attached">
       <p class="hint">{hint}</p>
       {error && <ErrorNote title={t.listFailed} error={error} onRetry={refresh} />}
       {uses.length > 0 && (
-        <ul class="document-row" aria-label={t.atHand}>
+        <ul class="document-row" aria-label={t.alwaysAttached}>
           {uses.map((use) => (
             <UsedDocument
               key={use.id}
