@@ -131,7 +131,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     throw new AppError(
       "invalid_request",
       storageKeyFile === undefined
-        ? "Invalid --new-key-file: the key is in the data folder and stays there. Omit the option"
+        ? "Bad value for --new-key-file: the key is in the data folder and stays there. Omit the option"
         : `Can't rotate the key: it's in "${storageKeyFile}", which Parlor doesn't write to. Use --new-key-file FILE for the new key`,
     );
   }

@@ -1,6 +1,6 @@
 /**
- * Decides which lorebook entries are active in a prompt, and why. Randomness, token counts and key matching are passed
- * in.
+ * Decides which lorebook entries are active in a prompt, and why. Randomness, token counts and key matching are
+ * parameters.
  */
 import {
   type ActivationCandidate,
@@ -55,7 +55,10 @@ export interface ActivationInput {
   matcher: KeyMatcher;
   /** State returned by the previous scan. */
   state?: ActivationState;
-  /** Number of messages in the conversation, including those not in `messages`; by default the length of `messages`. */
+  /**
+   * Number of messages in the conversation, including those that aren't in `messages`; by default the length of
+   * `messages`.
+   */
   messageCount?: number;
   /** Number of character messages in the conversation; by default those in `messages`. */
   assistantMessageCount?: number;
@@ -63,7 +66,7 @@ export interface ActivationInput {
   greetingIndex?: number;
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, `swipe`, `regenerate` or `quiet`. */
   generation?: string;
-  /** Names of the replying character, for entries limited to some characters. */
+  /** Names of the replying character, for entries that are limited to some characters. */
   characterNames?: readonly string[];
   /** Expands macros in keys and content. */
   expand?(text: string, entry: EntryName): string;
@@ -101,7 +104,7 @@ export interface ActivatedEntry extends EntryName {
   reason: ActivationReason;
   /** Percent, if below 100. */
   probability?: number;
-  /** Dropped first if the context is full. */
+  /** True if it should be dropped first when the context is full. */
   isDroppedFirst?: true;
 }
 
@@ -132,15 +135,15 @@ export interface Activation {
   /** In prompt order. */
   entries: ActivatedEntry[];
   dropped: DroppedEntry[];
-  /** To be stored and passed to the next scan. */
+  /** State to store and pass to the next scan. */
   state: ActivationState;
   tokens: number;
-  /** Prompts that a decorator of an active entry disables. */
+  /** Prompts that are disabled by a decorator of an active entry. */
   disabledPrompts: UiPrompt[];
 }
 
 const MAX_RECURSION = 10;
-/** Maximum characters of active entries scanned per recursion. */
+/** Maximum number of characters of active entries scanned per recursion. */
 const MAX_RECURSION_CHARS = 200_000;
 
 /** Finds the active entries. */
@@ -165,7 +168,7 @@ class Scan {
   readonly #assistantMessageCount: number;
   readonly #keys: KeyScan;
   readonly #budget: TokenBudget;
-  /** Entries that may still become active. */
+  /** Entries that may still be activated. */
   readonly #undecided = new Set<ScanEntry>();
   readonly #active: ActiveEntry[] = [];
   readonly #dropped: DroppedEntry[] = [];
@@ -218,7 +221,7 @@ class Scan {
     };
   }
 
-  /** Checks the conditions that hold for the whole scan. */
+  /** Checks the conditions that are the same for the whole scan. */
   #isApplicable({ decorators, triggers, characters }: ScanEntry): boolean {
     const { generation = "normal", characterNames, greetingIndex } = this.#input;
     if (triggers.length > 0 && !triggers.includes(generation)) return false;
@@ -242,7 +245,7 @@ class Scan {
     return recursion === 0 || (!entry.excludeRecursion && entry.isRecursive);
   }
 
-  /** Returns the entry if it matches. Entries that match but are held back are dropped. */
+  /** Returns the entry if it matches. Entries that match but can't be activated are dropped. */
   #isCandidate(entry: ScanEntry, recursion: number): ActivationCandidate[] {
     if (entry.decorators.activate) return [{ entry, reason: { kind: "decorator" }, score: 0 }];
     const effect = getTimedEffect(entry, this.#state, this.#messageCount);
@@ -255,7 +258,7 @@ class Scan {
     else if (finding.isExcluded) this.#drop(entry, "decorator", key);
     else if (entry.isConstant) return [{ entry, reason: { kind: "constant" }, score }];
     else if (finding.isHeldBack) {
-      // Entries activated later may contain the missing key.
+      // Entries that are activated later may contain the missing key.
       this.#keys.markHeldBack(entry);
     } else return [{ entry, reason: { kind: recursion > 0 && finding.isRecursed ? "recursion" : "key", key }, score }];
     return [];
@@ -304,7 +307,7 @@ class Scan {
   }
 }
 
-/** V3: the content of `{{hidden_key: …}}` is scanned but not sent. */
+/** Returns the text of an active entry to scan. V3: the content of `{{hidden_key: …}}` is scanned but not sent. */
 function toRecursionText({ entry, activated }: ActiveEntry): string {
   const hidden = [...entry.text.matchAll(/\{\{hidden_key:([^{}]*)\}\}/gi)].map((match) => match[1]!);
   return [activated.content, ...hidden].join("\n");

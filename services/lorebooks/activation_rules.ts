@@ -12,8 +12,8 @@ export interface ActivationCandidate {
 }
 
 /**
- * Keeps one candidate per inclusion group: a sticky one, else the overriding one with the highest order, else a random
- * one by weight. If an entry uses group scoring, candidates with fewer matched keys lose first.
+ * Chooses one candidate per inclusion group: a sticky one, else the overriding one with the highest order, else a
+ * random one by weight. If an entry uses group scoring, candidates with fewer matched keys lose first.
  *
  * @param active Entries that are already active. Their groups are taken.
  */
@@ -131,14 +131,14 @@ export function getTimedEffect(entry: ScanEntry, state: ActivationState, turn: n
   return turn < entry.delay ? "delay" : undefined;
 }
 
-/** Returns the state after entries became active. A sticky entry keeps its original message count. */
+/** Returns the state after entries became active. The original message count of a sticky entry stays. */
 export function updateState(before: ActivationState, fired: readonly ScanEntry[], turn: number): ActivationState {
   const after: ActivationState = {};
   for (const [key, at] of Object.entries(before)) if (at < turn) after[key] = at;
   for (const entry of fired) {
     if (entry.sticky <= 0 && entry.cooldown <= 0) continue;
     if (getTimedEffect(entry, before, turn) === "sticky") continue;
-    delete after[toStateKey(entry)]; // the newest are last
+    delete after[toStateKey(entry)]; // The newest are last.
     after[toStateKey(entry)] = turn;
   }
   return Object.fromEntries(Object.entries(after).slice(-MAX_REMEMBERED));

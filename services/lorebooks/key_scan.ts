@@ -6,15 +6,15 @@ import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 
-/** What is known about the keys of an entry. */
+/** Results for the keys of an entry. */
 export interface EntryFinding {
   /** The first matched key. */
   key?: string;
-  /** Only matched in the content of active entries. */
+  /** True if it only matched in the content of active entries. */
   isRecursed: boolean;
-  /** Its secondary or additional keys don't allow it. */
+  /** True if its secondary or additional keys don't allow activation. */
   isHeldBack: boolean;
-  /** An excluded key matched. */
+  /** True if an excluded key matched. */
   isExcluded: boolean;
 }
 
@@ -97,7 +97,7 @@ export class KeyScan {
     asked.forEach(({ state, isRecursed }, place) => recordFinding(state, findings[place]!, isRecursed));
   }
 
-  /** Returns what is known about an entry. */
+  /** Returns the results for an entry. */
   getFinding(entry: ScanEntry): EntryFinding {
     const { primary, secondary, additional, exclude } = this.#getState(entry);
     const hit = primary.find(({ isFound }) => isFound);

@@ -1,11 +1,11 @@
 /**
  * The stored form of lorebooks: V3, with SillyTavern's additions in `extensions` under SillyTavern's names. Unknown
- * fields are kept. SillyTavern's World Info is converted to it and back (docs/protocols/cards.md#lorebooks); fields
- * without such a name are stored next to them.
+ * fields are preserved. SillyTavern's World Info is converted to it and back (docs/protocols/cards.md#lorebooks);
+ * fields without such a name are stored next to them.
  */
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 
-/** A lorebook, or the `character_book` of a card. Unknown fields are kept. */
+/** A lorebook, or the `character_book` of a card. Unknown fields are preserved. */
 export interface Lorebook {
   name?: string;
   description?: string;
@@ -135,7 +135,7 @@ export function toSillyTavernLorebook(book: Lorebook): JsonObject {
   }
   return {
     ...pickFields(book, (field) => field !== "entries"),
-    // Not by assignment, which would fail for `__proto__`.
+    // Not an assignment, which would fail for `__proto__`.
     entries: Object.fromEntries(entries),
   };
 }
@@ -178,7 +178,7 @@ function toSillyTavernEntry(uid: number, entry: LorebookEntry): JsonObject {
   const v3 = pickFields(entry, (field) => !MAPPED_V3_FIELDS.includes(field));
   if (entry.use_regex !== true) v3.use_regex = entry.use_regex ?? false;
   if (typeof entry.id === "string") v3.id = entry.id;
-  // Restored when the file is imported here again. Other programs keep or ignore it.
+  // Restored when Parlor imports the file again. Other programs preserve or ignore it.
   if (Object.keys(foreign).length > 0) v3.extensions = foreign;
   const beside = { ...asObject(theirs), ...nestUnder(V3_FIELDS, v3) };
   return {

@@ -44,12 +44,12 @@ interface LorebookHead {
   entryCount: number;
 }
 
-/** A book in a list; without a head if it can't be opened. */
+/** A book in a list; without a head if it can't be decrypted. */
 export type ListedLorebook = ListedDocument<LorebookHead>;
 /** A stored book. Shared: don't modify it. */
 export type StoredLorebook = OpenedDocument<LorebookHead, Lorebook>;
 
-/** Values to store. Omitted fields keep their value; new books are global. */
+/** Values to store. Omitted fields don't change; new books are global. */
 export interface LorebookInput {
   name?: string;
   isEnabled?: boolean;
@@ -60,10 +60,10 @@ export interface LorebookInput {
   book: unknown;
 }
 
-/** Export formats. `character_book` is the form in cards. */
+/** Export formats. `character_book` is the format in cards. */
 export type LorebookFormat = "sillytavern" | "lorebook_v3" | "character_book";
 
-/** Whose books to find. */
+/** The conversation whose books to find. */
 export interface BookRequest {
   /** The participating characters. */
   characters?: readonly {
@@ -82,7 +82,7 @@ export interface BookRequest {
 /** The books of a conversation. */
 export interface ChosenBooks {
   books: ActivationBook[];
-  /** Ids of applicable books that can't be opened. */
+  /** IDs of applicable books that can't be decrypted. */
   unreadable: string[];
 }
 
@@ -101,7 +101,7 @@ export class Lorebooks {
     return this.#store.list();
   }
 
-  /** @throws {AppError} `not_found`; `internal` if it can't be opened */
+  /** @throws {AppError} `not_found`; `internal` if it can't be decrypted */
   get(id: string): Promise<StoredLorebook> {
     return this.#store.get(id);
   }
@@ -186,7 +186,7 @@ export class Lorebooks {
     expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
     if (new TextEncoder().encode(JSON.stringify(book)).length > MAX_BOOK_BYTES) {
-      throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);
+      throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
     }
     return await this.#store.put(id, (before) => ({
       head: {
@@ -262,10 +262,10 @@ const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 export function parseLorebook(json: unknown): ParsedLorebook {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw createUnreadableError(fault);
-  if (!isJsonObject(json)) throw createUnreadableError("it isn't an object");
+  if (!isJsonObject(json)) throw createUnreadableError("it isn't a JSON object");
   if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
   if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
-    if (!isJsonObject(json.data.character_book)) throw createUnreadableError("the card carries none");
+    if (!isJsonObject(json.data.character_book)) throw createUnreadableError("the card has no lorebook");
     const { book, name } = parseBareBook(json.data.character_book);
     return { book, name: name ?? parseName(json.data) };
   }
@@ -278,13 +278,13 @@ export function parseLorebook(json: unknown): ParsedLorebook {
 /** Parses a book file. @throws {AppError} `too_large`, and like `parseLorebook` */
 export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
   if (bytes.length > MAX_BOOK_BYTES) {
-    throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);
+    throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
   }
   let json: unknown;
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the lorebook: the file isn't JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the lorebook: the file isn't valid JSON in UTF-8", { cause });
   }
   return parseLorebook(json);
 }

@@ -309,8 +309,8 @@ const READERS = new Map<string, Reader>(Object.entries<Reader>({
 /**
  * Splits decorators from an entry's content. All decorator lines are removed, including unknown ones.
  *
- * The first of several with the same name wins. `@@@name` is a fallback that applies if the line above it is unknown or
- * invalid.
+ * If several have the same name, the first one applies. `@@@name` is a fallback that applies if the line above it is
+ * unknown or invalid.
  */
 export function parseDecorators(content: string): DecoratedContent {
   let decorators: Decorators = {};

@@ -1,5 +1,5 @@
 /**
- * MCP over HTTP: the SDK's transport, of which each request gets an answer even if its stream breaks.
+ * MCP over HTTP: the SDK's transport, extended so that each request gets a response even if its stream breaks.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
  */
@@ -10,12 +10,12 @@ import { StreamableHTTPClientTransport } from "./sdk.ts";
 import type { JSONRPCMessage, RequestId, Transport } from "./sdk.ts";
 import type { ServerFetch } from "./server_fetch.ts";
 
-/** How long the end of a session may take. */
+/** Time limit for ending a session. */
 const SESSION_END_MS = 1_000;
-/** Until the messages of a stream's last bytes have been passed on. */
+/** Delay until the messages in the last bytes of a stream are passed on. */
 const LAST_MESSAGE_MS = 50;
 
-/** Where the messages go. */
+/** Receivers of the messages. */
 export interface HttpTransportOptions {
   url: URL;
   fetch: ServerFetch;
@@ -26,10 +26,10 @@ export class HttpTransport implements Transport {
   onmessage?: Transport["onmessage"];
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  /** Why the transport closed by itself. */
+  /** Why the transport closed without a call of `close`. */
   failure: AppError | undefined;
   readonly #inner: StreamableHTTPClientTransport;
-  /** Requests without an answer. */
+  /** Requests without a response. */
   readonly #pending = new Set<RequestId>();
 
   constructor({ url, fetch }: HttpTransportOptions) {
@@ -83,7 +83,7 @@ export class HttpTransport implements Transport {
     void this.#inner.close();
   }
 
-  /** Ends the session at the server, where there is one, and closes the connection. */
+  /** Ends the session, if there is one, and closes the connection. */
   async close(): Promise<void> {
     if (this.failure === undefined && this.sessionId !== undefined) {
       await delay(SESSION_END_MS, undefined, this.#inner.terminateSession());
@@ -92,8 +92,8 @@ export class HttpTransport implements Transport {
   }
 
   /**
-   * Passes an event stream on. If it ends without the answers to its requests, and no event had an id to resume after, they
-   * never come: the requests fail then.
+   * Passes an event stream on. Fails its requests if it ends without their responses and can't be resumed, because no
+   * event had an ID.
    */
   #watch(response: Response, ids: RequestId[]): Response {
     if (!response.ok || response.body === null || !isEventStream(response)) return response;
@@ -141,11 +141,11 @@ function readRequestIds(body: BodyInit | null | undefined): RequestId[] {
   return id === undefined || method === undefined ? [] : [id];
 }
 
-/** Finds a text at the start of a line, over the borders of chunks. */
+/** Finds text at the start of a line, even across chunks. */
 class LineStartFinder {
   isFound = false;
   readonly #wanted: Uint8Array;
-  /** Bytes of the current line that match so far; -1 if the line doesn't. */
+  /** Number of bytes of the current line that match so far; -1 if the line doesn't match. */
   #matched = 0;
 
   constructor(text: string) {

@@ -1,4 +1,4 @@
-/** Tools of MCP servers: which servers there are, how they do, and the source of tools for the reply loop. */
+/** MCP servers and their tools: manages the servers, reports their state, and provides their tools to replies. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
@@ -38,17 +38,17 @@ export interface ToolWithPermission extends KnownTool {
   permission: ToolPermission;
 }
 
-/** A server and how it does. */
+/** A server and its state. */
 export interface ServerStatus {
   server: ToolServer;
   state: ServerState;
   /** Why it isn't ready. */
   error?: AppError;
-  /** Page where the owner signs in, while a sign-in waits. */
+  /** Page where the owner signs in, while a sign-in is pending. */
   authUrl?: string;
-  /** There are tokens of a sign-in. */
+  /** Whether there are tokens from a sign-in. */
   isSignedIn: boolean;
-  /** As last listed. */
+  /** The tools in the last list. */
   tools: ToolWithPermission[];
   software?: { name: string; version: string };
   offers: { prompts: boolean; resources: boolean };
@@ -59,7 +59,7 @@ export interface McpDeps extends Omit<ToolServersDeps, "now"> {
   now(): number;
   version: string;
   openGuard(): Promise<Guard>;
-  /** Programs run below it. */
+  /** Folder below which programs run. */
   cacheFolder: string;
   limits?: Partial<RuntimeLimits>;
 }
@@ -68,14 +68,14 @@ export interface McpDeps extends Omit<ToolServersDeps, "now"> {
 const LIST_WAIT_MS = 5_000;
 const MAX_PENDING_SIGN_INS = 20;
 
-/** Opens the servers. They start when they are needed. */
+/** Opens the servers. They start when needed. */
 export async function openMcp(deps: McpDeps): Promise<Mcp> {
   return new Mcp(deps, await openToolServers(deps));
 }
 
 /** All tool servers. */
 export class Mcp implements ToolSource {
-  /** The store. Write through this class, so that running servers learn of it. */
+  /** The store. Write through this class, so that running servers are updated. */
   readonly servers: ToolServers;
   readonly #deps: McpDeps;
   readonly #client: HttpClient = openHttpClient();
@@ -106,7 +106,7 @@ export class Mcp implements ToolSource {
     return this.#toStatus(server);
   }
 
-  /** Creates or replaces a server, and starts it anew. @throws {AppError} as `ToolServers.put` */
+  /** Creates or replaces a server, and restarts it. @throws {AppError} Like `ToolServers.put` */
   async put(
     id: string | undefined,
     input: ToolServerInput,
@@ -118,10 +118,10 @@ export class Mcp implements ToolSource {
   }
 
   /**
-   * Adds the servers of another client's list.
+   * Adds the servers in another client's configuration.
    *
-   * @throws {AppError} `invalid_request` if there is no list; `programs_not_allowed` if it has programs only and they aren't
-   *   allowed
+   * @throws {AppError} `invalid_request` if it contains no list; `programs_not_allowed` if all servers are programs and
+   *   they aren't allowed
    */
   async importServers(json: JsonObject): Promise<{ added: ServerStatus[]; skipped: SkippedServer[] }> {
     const { servers, skipped } = parseServerList(json);
@@ -133,7 +133,7 @@ export class Mcp implements ToolSource {
         one.name === name && (input.transport === "stdio" ? one.command === input.command : one.url === input.url)
       );
       if (isPresent) {
-        skipped.push({ name, code: "present", reason: "It is in the list already" });
+        skipped.push({ name, code: "present", reason: "Already in the list" });
         continue;
       }
       const isTaken = (id: string) =>
@@ -159,9 +159,9 @@ export class Mcp implements ToolSource {
   }
 
   /**
-   * Connects to a server anew and lists its tools; one that isn't enabled is disconnected again.
+   * Reconnects to a server and lists its tools. Disconnects again if the server isn't enabled.
    *
-   * @throws {AppError} `not_found`, `programs_not_allowed`; `conflict` if it is unreadable
+   * @throws {AppError} `not_found`, `programs_not_allowed`; `conflict` if it's unreadable
    */
   async test(id: string, signal: AbortSignal): Promise<ServerStatus> {
     const content = this.servers.getContent(id);
@@ -180,7 +180,7 @@ export class Mcp implements ToolSource {
   }
 
   /**
-   * Sets the permission of a tool as it is now.
+   * Sets the permission of a tool, for its current definition.
    *
    * @throws {AppError} `not_found` if the server has no such tool
    */
@@ -202,13 +202,14 @@ export class Mcp implements ToolSource {
   /**
    * Starts a sign-in.
    *
-   * @param redirectUrl Address of the callback, as the owner's browser reaches it.
+   * @param redirectUrl Address of the callback for the owner's browser.
    * @returns The page to open.
-   * @throws {AppError} `not_found`; `unprocessable` for a program; `upstream_error` if the server offers no sign-in
+   * @throws {AppError} `not_found`; `unprocessable` for a program; `upstream_error` if the server doesn't support
+   *   sign-in
    */
   async startSignIn(id: string, redirectUrl: string): Promise<string> {
     const server = this.servers.getContent(id);
-    if (server.transport !== "http") throw new AppError("unprocessable", "Only servers over HTTP have a sign-in");
+    if (server.transport !== "http") throw new AppError("unprocessable", "Can't sign in: only HTTP servers support it");
     const { startSignIn } = await import("./sign_in.ts");
     const runtime = this.#getRuntime(id);
     const nowMs = this.#deps.now();
@@ -232,10 +233,10 @@ export class Mcp implements ToolSource {
   }
 
   /**
-   * Finishes a sign-in. Its state works once. Why one failed is in the status of its server.
+   * Finishes a sign-in. Its state is valid once. If it fails, the status of its server has the reason.
    *
-   * @returns The id of the server.
-   * @throws {AppError} `forbidden` for a state that no sign-in waits for
+   * @returns The ID of the server.
+   * @throws {AppError} `forbidden` for an unknown state
    */
   async finishSignIn(answer: { state: string; code?: string; issuer?: string; error?: string }): Promise<string> {
     const pending = this.#signIns.get(answer.state);
@@ -243,7 +244,7 @@ export class Mcp implements ToolSource {
     if (pending === undefined || pending.expiresAtMs < this.#deps.now()) {
       throw new AppError(
         "forbidden",
-        "This sign-in was not started here, has expired or was used already. Start it again",
+        "This sign-in is unknown, expired or already used. Start it again",
       );
     }
     const { serverId } = pending;
@@ -366,7 +367,7 @@ export class Mcp implements ToolSource {
     });
   }
 
-  /** Stops a server. The next use starts it as it is stored then. */
+  /** Stops a server. The next use starts it with the stored settings. */
   #forget(id: string): void {
     this.#signInErrors.delete(id);
     const runtime = this.#runtimes.get(id);

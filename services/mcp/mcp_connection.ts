@@ -1,4 +1,4 @@
-/** One connection to a tool server: handshake, tools, calls, prompts and resources, each bounded in size and time. */
+/** One connection to a tool server: handshake, tools, calls, prompts and resources, each with size and time limits. */
 import { AppError } from "../errors.ts";
 import { formatDuration } from "../http/upstream_error.ts";
 import { findJsonFault, type JsonObject } from "../json/type_guards.ts";
@@ -19,17 +19,17 @@ import {
 } from "./sdk.ts";
 import type { StdioTransport } from "./stdio_transport.ts";
 
-/** A tool as its server lists it. */
+/** A tool in a server's list. */
 export interface ListedTool {
   name: string;
-  /** A name for people. */
+  /** Display name. */
   title?: string;
   description: string;
   inputSchema: JsonObject;
   hints: { readOnly?: boolean; destructive?: boolean };
 }
 
-/** A prompt that a server offers. */
+/** A prompt of a server. */
 export interface ServerPrompt {
   name: string;
   title?: string;
@@ -37,7 +37,7 @@ export interface ServerPrompt {
   arguments: { name: string; description?: string; required: boolean }[];
 }
 
-/** A resource that a server offers. */
+/** A resource of a server. */
 export interface ServerResource {
   uri: string;
   name: string;
@@ -49,33 +49,33 @@ export interface ServerResource {
 export interface ResourceContent {
   name: string;
   contentType: string;
-  /** Not set for bytes. */
+  /** Absent for bytes. */
   text?: string;
 }
 
-/** What to connect to. */
+/** Options of a connection. */
 export interface ConnectionOptions {
   /** Name of the server, for errors. */
   name: string;
   transport: StdioTransport | HttpTransport;
   /** Version of Parlor. */
   version: string;
-  /** Lists what is never shown in errors, at the time of an error: tokens are renewed. */
+  /** Returns the secrets that must not be in errors. Called for each error, because tokens are renewed. */
   listSecrets(): readonly string[];
-  /** Called when the connection ends, whoever ended it. */
+  /** Called when the connection ends for any reason. */
   onClose(connection: McpConnection): void;
-  /** Called when the server says that its tools have changed. */
+  /** Called when the server reports that its tools have changed. */
   onToolsChanged(connection: McpConnection): void;
-  /** Called when an HTTP server doesn't know the session any more. */
+  /** Called when an HTTP server no longer knows the session. */
   onSessionLost(): void;
 }
 
-/** Longest handshake. The first start of a program may have to download it. */
+/** Time limit of the handshake. The first start of a program may have to download it. */
 const CONNECT_MS = 120_000;
 const REQUEST_MS = 30_000;
 const MAX_PAGES = 50;
 const MAX_ITEMS = 500;
-/** Names, descriptions and schemas of a server's tools together. */
+/** Maximum total length of names, descriptions and schemas of a server's tools. */
 const MAX_LIST_CHARS = 1024 * 1024;
 const MAX_NAME_CHARS = 200;
 
@@ -103,7 +103,8 @@ export class McpConnection {
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
-    // No capabilities: Parlor neither asks its owner in a server's name (elicitation) nor lends it the model (sampling).
+    // No capabilities: Parlor doesn't ask the owner on behalf of a server (elicitation) or let it use the model
+    // (sampling).
     this.#client = new Client({ name: "parlor", title: "Parlor", version: options.version }, {
       capabilities: {},
       // The SDK would compile the schemas of foreign servers to code. Parlor doesn't use structured results.
@@ -118,24 +119,24 @@ export class McpConnection {
     };
   }
 
-  /** Name and version that the server gave in the handshake. */
+  /** Name and version from the handshake. */
   get software(): { name: string; version: string } | undefined {
     const { name, version } = this.#client.getServerVersion() ?? {};
     return name === undefined ? undefined : { name: name.slice(0, 200), version: String(version ?? "").slice(0, 100) };
   }
 
-  /** What the server offers besides tools. */
+  /** Features of the server besides tools. */
   get offers(): { prompts: boolean; resources: boolean } {
     const { prompts, resources } = this.#client.getServerCapabilities() ?? {};
     return { prompts: prompts !== undefined, resources: resources !== undefined };
   }
 
-  /** Why the connection ended by itself. */
+  /** Why the connection ended without a call of `close`. */
   get failure(): AppError | undefined {
     return this.#options.transport.failure;
   }
 
-  /** Lists the tools, sorted by name. Tools that can't be offered to a model are left out. */
+  /** Lists the tools, sorted by name. Omits tools that can't be offered to a model. */
   async listTools(signal?: AbortSignal): Promise<ListedTool[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const listed = await this.#listAll("list the tools", signal, async (params, limits) => {
@@ -171,7 +172,7 @@ export class McpConnection {
   }
 
   /**
-   * Calls a tool. An error that the server reports is a result, too: the model can correct its arguments.
+   * Calls a tool. An error reported by the server is also a result, so that the model can correct its arguments.
    *
    * @throws {AppError} `upstream_timeout`, `upstream_error`; the reason of `signal`
    */
@@ -213,7 +214,11 @@ export class McpConnection {
     }));
   }
 
-  /** Returns the text of a prompt; parts that aren't text are left out. @throws {AppError} `upstream_error`, `upstream_timeout` */
+  /**
+   * Returns the text of a prompt; omits parts that aren't text.
+   *
+   * @throws {AppError} `upstream_error`, `upstream_timeout`
+   */
   async getPrompt(name: string, args: Record<string, string>, signal?: AbortSignal): Promise<string> {
     const { messages } = await this.#request(
       `get the prompt "${name}"`,
@@ -262,11 +267,11 @@ export class McpConnection {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#client.close().catch(() => {});
-    // A client whose transport has closed doesn't close it again, but its program may still be ending.
+    // A client whose transport has closed doesn't close it again, but its program may still be running.
     await this.#options.transport.close().catch(() => {});
   }
 
-  /** Converts a result. Errors repeat what was sent to the server, keys included. */
+  /** Converts a result. Masks secrets, because errors may contain everything that was sent to the server. */
   #toOutput(result: ResultContent, maxBytes: number): ToolOutput {
     return toToolOutput(result, maxBytes, result.isError ? (text) => this.#mask(text) : undefined);
   }
@@ -311,7 +316,7 @@ export class McpConnection {
     }
   }
 
-  /** Runs one request within its limits. @throws {ReportedError} What the server reported. */
+  /** Runs one request within its limits. @throws {ReportedError} The error that the server reported. */
   async #run<T>(
     what: string,
     { signal, timeoutMs }: { signal?: AbortSignal; timeoutMs: number },
@@ -330,7 +335,7 @@ export class McpConnection {
     const createFailure = (why: string, cause?: unknown) =>
       new AppError("upstream_error", `The tool server "${name}" couldn't ${what}: ${why}`, { cause });
     try {
-      // The SDK has a limit of its own, which must not fire first.
+      // The SDK has its own limit, which must not fire first.
       return await ask({ signal: limit.signal, timeout: timeoutMs + 60_000 });
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
@@ -351,7 +356,7 @@ export class McpConnection {
       }
       if (error instanceof McpError) {
         if (error.data instanceof TransportFault) throw createFailure(error.data.why);
-        // The SDK ends pending requests after it has reported the end. Its code for that is one that servers use, too.
+        // The SDK ends pending requests after it has reported the end. Servers also use its error code for that.
         if (this.#isClosed) throw createFailure("the connection was closed");
         const reported = error.message.replace(/^MCP error -?\d+: /, "");
         throw new ReportedError(this.#mask(reported).slice(0, 10_000));
@@ -364,20 +369,22 @@ export class McpConnection {
   }
 }
 
-/** Passed to the SDK with a request. */
+/** Limits passed to the SDK with a request. */
 interface RequestLimits {
   signal: AbortSignal;
   timeout: number;
 }
 
-/** What a server reported of a request. Never leaves this file. */
+/** An error that a server reported for a request. Never leaves this file. */
 class ReportedError extends Error {
   constructor(readonly reported: string) {
     super(reported);
   }
 }
 
-/** The server has ended the session, so it hasn't run the request. A new connection can send it again. */
+/**
+ * Thrown if the server has ended the session and so hasn't run the request. It can be sent again over a new connection.
+ */
 export class SessionLostError extends AppError {
   constructor(name: string) {
     super("upstream_error", `The tool server "${name}" ended the session`);
@@ -385,7 +392,7 @@ export class SessionLostError extends AppError {
   }
 }
 
-/** Returns the last part of a URI as the name of a file. */
+/** Returns the last part of a URI as a file name. */
 function decodeName(uri: string): string {
   const last = uri.replace(/[?#].*$/, "").replace(/\/+$/, "").split("/").at(-1) || uri;
   try {

@@ -1,10 +1,10 @@
-/** What comes of calling a tool server: parts that the reply loop stores and sends to the model, or an error. */
+/** Converts the result of a tool call: to parts that replies store and send to the model, or to an error. */
 import { Buffer } from "node:buffer";
 import type { ToolOutput, ToolOutputPart } from "../tools/tool_registry.ts";
 import { AppError } from "../errors.ts";
 import type { JSONRPCErrorResponse, RequestId } from "./sdk.ts";
 
-/** One item of a result, as MCP has it. */
+/** One item of a result, in MCP's format. */
 type ContentItem =
   | { type: "text"; text: string }
   | { type: "image"; data: string; mimeType: string }
@@ -22,11 +22,12 @@ export interface ResultContent {
 /**
  * Converts a result.
  *
- * A result that only has structured content becomes its JSON. The bytes of embedded resources that aren't text are left out:
- * their links stay.
+ * A result that only has structured content becomes its JSON. The bytes of embedded resources that aren't text are
+ * omitted, but not their links.
  *
- * @param maxBytes Limit for all parts together. Text beyond it is cut; images and recordings beyond it are dropped.
- * @param mask Removes secrets from each text, before it is cut.
+ * @param maxBytes Limit for all parts together. Text beyond it is truncated; images and recordings beyond it are
+ *   dropped.
+ * @param mask Removes secrets from each text before it's truncated.
  */
 export function toToolOutput(result: ResultContent, maxBytes: number, mask = (text: string) => text): ToolOutput {
   let leftBytes = maxBytes;
@@ -66,7 +67,7 @@ export function toToolOutput(result: ResultContent, maxBytes: number, mask = (te
   return { parts, isError: result.isError === true, truncated };
 }
 
-/** Cuts a text to a number of UTF-8 bytes, between characters. */
+/** Truncates text to a number of UTF-8 bytes, between characters. */
 function cutText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   const bytes = new Uint8Array(Math.max(0, maxBytes));
@@ -77,40 +78,40 @@ function cutText(text: string, maxBytes: number): string {
 /** https://www.jsonrpc.org/specification#error_object */
 const INTERNAL_ERROR = -32_603;
 
-/** What a 401 or 403 of a server said about signing in. */
+/** What a 401 or 403 response says about signing in. */
 export interface SignInChallenge {
-  /** Where the server describes its authorization server (RFC 9728). */
+  /** Address of the server's description of its authorization server (RFC 9728). */
   resourceMetadataUrl?: URL;
-  /** Scopes it asks for, separated by spaces. */
+  /** Requested scopes, separated by spaces. */
   scope?: string;
 }
 
-/** The server wants the owner to sign in. */
+/** Thrown if the server requires a sign-in. */
 export class SignInNeededError extends AppError {
   readonly challenge: SignInChallenge;
 
   constructor(serverName: string, challenge: SignInChallenge) {
-    super("upstream_error", `The tool server "${serverName}" needs you to sign in. Settings → Tools has the button`);
+    super("upstream_error", `The tool server "${serverName}" requires a sign-in. Sign in under Settings > Tools`);
     this.name = "SignInNeededError";
     this.challenge = challenge;
   }
 }
 
 /**
- * The `data` of the JSON-RPC errors that a transport makes itself. A server's own errors may have any code, so codes don't tell
- * the two apart.
+ * The `data` of JSON-RPC errors that a transport creates. A server's own errors may have any code, so codes can't
+ * distinguish the two.
  */
 export class TransportFault {
-  /** @param why What the server did: `"its response isn't valid MCP"`. */
+  /** @param why What the server did wrong: `"its response isn't valid MCP"`. */
   constructor(readonly why: string) {}
 }
 
-/** Creates the response to a request that the server can't answer anymore. */
+/** Creates the response to a request that the server can no longer answer. */
 export function createFaultResponse(id: RequestId, why: string): JSONRPCErrorResponse {
   return { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message: why, data: new TransportFault(why) } };
 }
 
-/** Replaces secrets with `[secret]`. Values shorter than four characters are no secrets, and would garble the text. */
+/** Replaces secrets with `[secret]`. Values shorter than four characters aren't secrets and would garble the text. */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
   let masked = text;
   // A secret may be the start of another.

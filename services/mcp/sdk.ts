@@ -1,8 +1,8 @@
 /**
- * What Parlor uses of the MCP SDK. Importing it loads the SDK, so only code that connects does. Types can be imported
- * anywhere with `import type`, which loads nothing.
+ * The parts of the MCP SDK that Parlor uses. Importing this file loads the SDK, so only code that connects imports it.
+ * Other code uses `import type`.
  *
- * The package names its types without `.js`, hence the directives.
+ * The directives are necessary because the package declares its types without `.js`.
  */
 export { Client } from "@modelcontextprotocol/sdk/client";
 // @ts-types="@modelcontextprotocol/sdk/client/streamableHttp"

@@ -1,6 +1,6 @@
 /**
- * `fetch` for one tool server and the authorization server it names: through the product's outbound clients, with bounded
- * bodies. The owner's headers and the access token go to the origin of the tool server only.
+ * `fetch` for a tool server and its authorization server: through Parlor's HTTP clients, with size limits. The owner's
+ * headers and the access token are only sent to the origin of the tool server.
  */
 import { AppError } from "../errors.ts";
 import {
@@ -15,7 +15,7 @@ import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
 import { formatMebibytes } from "./mcp_result.ts";
 
-/** What the requests go through. */
+/** HTTP clients for the requests. */
 export interface ServerFetchDeps {
   client: HttpClient;
   openGuard(): Promise<Guard>;
@@ -30,24 +30,24 @@ export interface FetchTarget {
   url: URL;
   /** Added to requests to the server's origin. */
   headers: Record<string, string>;
-  /** Limit of one message: a JSON body, or one event of a stream. */
+  /** Maximum size of a message: a JSON body, or one event of a stream. */
   maxMessageBytes: number;
   /** Called when a body exceeds the limit. */
   onTooLarge(error: AppError): void;
 }
 
-/** As `fetch`, with less. */
+/** A subset of `fetch`. */
 export type ServerFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** Longer than any call: the limits of calls are the caller's. */
+/** Longer than any call: callers have their own limits. */
 const RESPONSE_MS = 15 * 60_000;
 const CONNECT_MS = 10_000;
-/** An event stream without requests is silent for hours. */
+/** An event stream without requests can be silent for hours. */
 const SILENCE_MS = 2 ** 31 - 1;
-/** Of requests to an authorization server. */
+/** Time limit of requests to an authorization server. */
 const SIGN_IN_MS = 30_000;
 const MAX_SIGN_IN_BYTES = 1024 * 1024;
-/** Of the body of an error. */
+/** Time limit for the body of an error. */
 const ERROR_MS = 10_000;
 const MAX_ERROR_BYTES = 64 * 1024;
 
@@ -56,7 +56,8 @@ export function createServerFetch(deps: ServerFetchDeps, target: FetchTarget): S
   return async (input, init = {}) => {
     const url = new URL(input);
     if (url.origin === target.url.origin) return await fetchOwn(deps.client, target, url, init, target.headers);
-    // A server on the owner's network may name one there. A public server must not lead into that network.
+    // A server on the owner's network may use an authorization server there. A public server must not lead into that
+    // network.
     if (await isOnOwnNetwork(target.url, deps.resolve)) return await fetchOwn(deps.client, target, url, init, {});
     const guard = await deps.openGuard();
     const { method, headers, body, signal } = init;
@@ -108,7 +109,7 @@ async function fetchOwn(
   });
 }
 
-/** Reads an error at once: the SDK drops some of them unread, which would keep their connections open. */
+/** Reads an error immediately: the SDK doesn't read some of them, which would leave their connections open. */
 async function readError(response: Response, call: HttpCall): Promise<Response> {
   const { status, statusText, headers } = response;
   const limit = setTimeout(() => call.timer.end(), ERROR_MS);
@@ -121,7 +122,7 @@ async function readError(response: Response, call: HttpCall): Promise<Response> 
   }
 }
 
-/** Passes a body on until it exceeds the limit. Of an event stream, each event may be as long as the limit. */
+/** Passes a body on until it exceeds the limit. In an event stream, the limit applies to each event. */
 function limitBody(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   call: HttpCall,
@@ -166,8 +167,8 @@ function limitBody(
 }
 
 /**
- * Finds where the last complete event of a chunk ends: after an empty line. Two line ends in a row make one, and a carriage
- * return before a line feed doesn't count.
+ * Finds the end of the last complete event in a chunk: after an empty line, which is two line ends in a row. CR LF is
+ * one line end.
  *
  * @returns -1 if no event ends in the chunk.
  */
@@ -184,7 +185,7 @@ function findLastEventEnd(chunk: Uint8Array, before: [number, number]): number {
   return -1;
 }
 
-/** Whether a server has an address that isn't public. A name that can't be resolved counts as public. */
+/** Returns whether a server has an address that isn't public. A name that can't be resolved counts as public. */
 async function isOnOwnNetwork(url: URL, resolve: ResolveHost = resolveWithSystem): Promise<boolean> {
   const { host } = toTarget(url);
   const addresses = isAddress(host) ? [host] : await resolve(host).catch(() => []);

@@ -1,6 +1,6 @@
 /**
- * Runs one tool server: connects on first need, again after a failure with growing delays, and disconnects when nobody has
- * used it for a while. What it lists stays known while it is disconnected.
+ * Runs one tool server: connects when it's first needed, reconnects after failures with growing delays, and disconnects
+ * when it's idle. Its tools stay known while it's disconnected.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -19,18 +19,18 @@ import { type HttpContent, listSecrets, type StdioContent, type ToolServerConten
 
 /** Limits of all servers. Tests set their own. */
 export interface RuntimeLimits {
-  /** Longest message of a server, in bytes. */
+  /** Maximum size of a message from a server. */
   maxMessageBytes: number;
-  /** Without a use for this long, a server is disconnected. */
+  /** How long a server may be idle before it's disconnected. */
   idleMs: number;
-  /** First delay before a server that failed is started again; it doubles each time. */
+  /** First delay before a failed server is started again. It doubles each time. */
   firstRetryMs: number;
   maxRetryMs: number;
-  /** For a program, between the steps of stopping it. */
+  /** Time between the steps of stopping a program. */
   graceMs: number;
 }
 
-/** The limits in use. 8 MiB hold a screenshot as base64, and are parsed within a few milliseconds. */
+/** Default limits. 8 MiB are enough for a screenshot as base64, and are parsed within a few milliseconds. */
 export const RUNTIME_LIMITS: RuntimeLimits = {
   maxMessageBytes: 8 * 1024 * 1024,
   idleMs: 10 * 60_000,
@@ -39,19 +39,19 @@ export const RUNTIME_LIMITS: RuntimeLimits = {
   graceMs: 2_000,
 };
 
-/** After a new list of tools, until the next one. */
+/** Minimum time between two lists of tools. */
 const LIST_PAUSE_MS = 1_000;
 
-/** The state of a server, as the owner sees it. */
+/** The state of a server, for the owner. */
 export type ServerState = "off" | "starting" | "ready" | "needs_auth" | "failed";
 
-/** A listed tool, and the state that a permission holds for. */
+/** A listed tool, and the state for which a permission is valid. */
 export interface KnownTool extends ListedTool {
-  /** As in `Tool`. */
+  /** Like in `Tool`. */
   fingerprint: string;
 }
 
-/** What a runtime needs. */
+/** Dependencies of a runtime. */
 export interface RuntimeDeps {
   servers: ToolServers;
   client: HttpClient;
@@ -60,14 +60,14 @@ export interface RuntimeDeps {
   now(): number;
   /** Version of Parlor. */
   version: string;
-  /** Each program runs in a folder of its own below this one. */
+  /** Folder below which each program gets its own working folder. */
   folder: string;
   limits: RuntimeLimits;
   /** Called when the state or the tools have changed. */
   onChange(id: string): void;
 }
 
-/** One server. Create a new one when what the owner entered changes. */
+/** One server. Create a new one when its settings change. */
 export class ServerRuntime {
   readonly id: string;
   readonly content: ToolServerContent;
@@ -97,7 +97,9 @@ export class ServerRuntime {
     this.#deps = deps;
   }
 
-  /** A server that was disconnected because nobody used it is ready: it starts again when it is needed. */
+  /**
+   * State of the server. A server that was disconnected because it was idle is `ready`: it starts again when needed.
+   */
   get state(): ServerState {
     if (this.#connecting !== undefined) return "starting";
     if (this.#error instanceof SignInNeededError) return "needs_auth";
@@ -111,12 +113,12 @@ export class ServerRuntime {
     return this.#connecting === undefined ? this.#error : undefined;
   }
 
-  /** What the server asked for when it wanted a sign-in. */
+  /** What the server requested when it required a sign-in. */
   get challenge(): SignInChallenge {
     return this.#error instanceof SignInNeededError ? this.#error.challenge : {};
   }
 
-  /** The tools as last listed. */
+  /** The tools in the last list. */
   get tools(): readonly KnownTool[] {
     return this.#tools ?? [];
   }
@@ -132,7 +134,7 @@ export class ServerRuntime {
   /**
    * Returns the tools. Connects if they aren't known.
    *
-   * @throws {AppError} Why the server isn't ready. A server that failed a moment ago isn't tried again yet.
+   * @throws {AppError} The reason why the server isn't ready. After a failure, it isn't tried again immediately.
    */
   async listTools(signal: AbortSignal): Promise<readonly KnownTool[]> {
     if (this.#tools === undefined || this.#error !== undefined) await this.#connect({ signal, isPatient: true });
@@ -141,21 +143,21 @@ export class ServerRuntime {
     return this.tools;
   }
 
-  /** Returns a tool as the server lists it now. Connects if needed. @throws {AppError} */
+  /** Returns a tool from the server's current list. Connects if necessary. @throws {AppError} */
   async findTool(name: string, signal: AbortSignal): Promise<KnownTool | undefined> {
     await this.#connect({ signal });
     if (this.#toolsListing !== undefined) await raceAbort(this.#toolsListing, signal);
     return this.tools.find((tool) => tool.name === name);
   }
 
-  /** Calls a tool. @throws {AppError} as `ToolSource.callTool` */
+  /** Calls a tool. @throws {AppError} Like `ToolSource.callTool` */
   async callTool(name: string, args: JsonObject, options: ToolCallOptions): Promise<ToolOutput> {
     const deadline = AbortSignal.any([options.signal, this.#closing.signal]);
     const call = async () => {
       const connection = await this.#connect({ signal: deadline });
       if (this.#toolsListing !== undefined) await raceAbort(this.#toolsListing, deadline);
       if (!this.tools.some((tool) => tool.name === name)) {
-        throw new AppError("not_found", `The tool server "${this.content.name}" has no tool "${name}" any more`);
+        throw new AppError("not_found", `The tool server "${this.content.name}" no longer has a tool "${name}"`);
       }
       return await connection.callTool(name, args, { ...options, signal: deadline });
     };
@@ -167,7 +169,7 @@ export class ServerRuntime {
     return await this.#use(async () => await ask(await this.#connect({ signal })));
   }
 
-  /** Connects anew, even if the server failed a moment ago. @returns Whether it is ready; `error` has the reason if not. */
+  /** Reconnects, even right after a failure. @returns Whether it's ready; if not, `error` has the reason. */
   async test(signal: AbortSignal): Promise<boolean> {
     await this.#disconnect();
     return await this.#connect({ signal }).then(() => true, (error) => {
@@ -176,13 +178,13 @@ export class ServerRuntime {
     });
   }
 
-  /** Starts connecting, and doesn't wait. */
+  /** Starts connecting without waiting. */
   start(): void {
     if (!this.content.isEnabled || this.#tools !== undefined || this.#connecting !== undefined) return;
     this.#connect({ signal: this.#closing.signal, isPatient: true }).catch(() => {});
   }
 
-  /** Makes a `fetch` for the server's sign-in. */
+  /** Creates a `fetch` for the server's sign-in. */
   async openFetch(content: HttpContent): Promise<ServerFetch> {
     const { createServerFetch } = await import("./server_fetch.ts");
     return createServerFetch(this.#deps, {
@@ -194,7 +196,7 @@ export class ServerRuntime {
     });
   }
 
-  /** Disconnects, and waits until a program has ended. The runtime can't be used afterwards. */
+  /** Disconnects, and waits until its program has ended. The runtime can't be used afterwards. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError("not_available", `The tool server "${this.content.name}" was stopped`));
     await this.#disconnect();
@@ -208,7 +210,7 @@ export class ServerRuntime {
       try {
         return await ask();
       } catch (error) {
-        // An HTTP server that was restarted doesn't know the session, and hasn't run the request.
+        // A restarted HTTP server doesn't know the session and hasn't run the request.
         if ((error as AppError)?.name !== "SessionLostError") throw error;
         return await ask();
       }
@@ -219,9 +221,9 @@ export class ServerRuntime {
   }
 
   /**
-   * Returns the connection, and connects first if needed.
+   * Returns the connection. Connects first if necessary.
    *
-   * @param options.isPatient Throws the last error while a server that failed waits for its next start.
+   * @param options.isPatient Throws the last error while a failed server waits for its next start.
    */
   async #connect({ signal, isPatient = false }: { signal: AbortSignal; isPatient?: boolean }): Promise<McpConnection> {
     signal.throwIfAborted();
@@ -235,7 +237,7 @@ export class ServerRuntime {
     return await raceAbort(this.#reopen(), signal);
   }
 
-  /** Connects anew, or joins those who do. */
+  /** Reconnects, or joins a running reconnection. */
   #reopen(): Promise<McpConnection> {
     if (this.#connecting !== undefined) return this.#connecting;
     clearTimeout(this.#retryTimer);
@@ -324,7 +326,7 @@ export class ServerRuntime {
     return transport;
   }
 
-  /** Adds the access token. Refused, it is renewed once; then the owner has to sign in. */
+  /** Adds the access token. If the server rejects it, it's renewed once. After that, the owner must sign in. */
   async #fetchSignedIn(
     content: HttpContent,
     fetch: ServerFetch,
@@ -359,7 +361,7 @@ export class ServerRuntime {
     if (hasOwnHeader) {
       throw new AppError(
         "upstream_error",
-        `The tool server "${content.name}" refuses its Authorization header (HTTP ${response.status})`,
+        `The tool server "${content.name}" rejects its Authorization header (HTTP ${response.status})`,
       );
     }
     const needed = new SignInNeededError(content.name, { resourceMetadataUrl, scope });
@@ -367,7 +369,9 @@ export class ServerRuntime {
     throw needed;
   }
 
-  /** Requests that were refused at the same time share one renewal: a refresh token is often good for one use only. */
+  /**
+   * Renews the access token. Concurrent requests share one renewal, because a refresh token is often valid only once.
+   */
   async #refresh(content: HttpContent, before: StoredSignIn): Promise<StoredSignIn | undefined> {
     const { servers } = this.#deps;
     const current = servers.findSignIn(this.id);
@@ -386,7 +390,7 @@ export class ServerRuntime {
     return listed.map((tool) => ({ ...tool, fingerprint: hashTool(tool) }));
   }
 
-  /** Lists the tools again. A list that can't be read ends the connection: an old one may be wrong. */
+  /** Lists the tools again. If that fails, ends the connection, because the old list may be wrong. */
   #updateTools(connection: McpConnection): void {
     if (this.#connection !== connection) return;
     if (this.#toolsListing !== undefined || this.#listTimer !== undefined) {
@@ -406,7 +410,7 @@ export class ServerRuntime {
     this.#toolsListing = list().finally(() => {
       this.#toolsListing = undefined;
       this.#deps.onChange(this.id);
-      // A server that keeps saying so is asked once per pause.
+      // A server that reports changes continuously is only asked once per pause.
       this.#listTimer = setTimeout(() => {
         this.#listTimer = undefined;
         const isChanged = this.#mustListAgain;
@@ -426,7 +430,7 @@ export class ServerRuntime {
     void this.#end(connection);
   }
 
-  /** Notes a failure. A server in use is started again by itself. */
+  /** Records a failure. A server in use is restarted automatically. */
   #fail(error: AppError, { firstRetryMs, maxRetryMs, idleMs } = this.#deps.limits): void {
     if (this.#closing.signal.aborted) return;
     this.#error = error;
@@ -470,12 +474,12 @@ export class ServerRuntime {
   }
 }
 
-/** SHA-256 of description and schema, hexadecimal. The order of a schema's keys doesn't matter. */
+/** Returns the SHA-256 of description and schema in hex. The order of keys in the schema doesn't matter. */
 function hashTool({ description, inputSchema }: ListedTool): string {
   return createHash("sha256").update(JSON.stringify([description, sortKeys(inputSchema)])).digest("hex");
 }
 
-/** Safe to recurse: the schemas' depth is limited. */
+/** Sorts the keys of a schema. Recursion is safe, because the depth of schemas is limited. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;

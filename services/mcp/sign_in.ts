@@ -1,6 +1,6 @@
 /**
- * Signing in to tool servers: OAuth 2.1 with PKCE, by the SDK's steps. Between the start and the callback a sign-in is in
- * memory only.
+ * Signs in to tool servers: OAuth 2.1 with PKCE, through the SDK. Between start and callback, a sign-in is only in
+ * memory.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
  */
@@ -13,12 +13,12 @@ import type { ServerFetch } from "./server_fetch.ts";
 import { type HttpContent, listSecrets } from "./tool_server.ts";
 import { listSignInSecrets, type StoredSignIn } from "./tool_servers.ts";
 
-/** A sign-in that waits for the owner. */
+/** A pending sign-in. */
 export interface PendingSignIn {
   serverId: string;
   /** Page of the authorization server, for the owner's browser. */
   authUrl: string;
-  /** Comes back in the callback, and belongs to this sign-in alone. */
+  /** State parameter, which the callback returns. Unique to this sign-in. */
   state: string;
   /** In ms since 1970. */
   expiresAtMs: number;
@@ -31,7 +31,7 @@ export interface PendingSignIn {
   finish(code: string, issuer: string | null): Promise<StoredSignIn>;
 }
 
-/** What a sign-in needs. */
+/** Options of a sign-in. */
 export interface SignInOptions {
   serverId: string;
   server: HttpContent;
@@ -42,13 +42,13 @@ export interface SignInOptions {
   nowMs: number;
 }
 
-/** How long the owner has. */
+/** How long a sign-in stays pending. */
 const SIGN_IN_MS = 15 * 60_000;
 
 /**
- * Starts a sign-in: finds the authorization server and registers a client there, unless one was given.
+ * Starts a sign-in: finds the authorization server and registers a client there, unless the owner has entered one.
  *
- * @throws {AppError} `upstream_error` if the server offers no sign-in
+ * @throws {AppError} `upstream_error` if the server doesn't support sign-in
  */
 export async function startSignIn(options: SignInOptions): Promise<PendingSignIn> {
   const { serverId, server, fetch, challenge } = options;
@@ -69,7 +69,9 @@ export async function startSignIn(options: SignInOptions): Promise<PendingSignIn
   };
   await run();
   const { authUrl, state } = provider;
-  if (authUrl === undefined) throw new AppError("upstream_error", `Can't sign in to "${server.name}": no sign-in page`);
+  if (authUrl === undefined) {
+    throw new AppError("upstream_error", `Can't sign in to "${server.name}": it has no sign-in page`);
+  }
   return {
     serverId,
     authUrl: authUrl.href,
@@ -86,7 +88,7 @@ export async function startSignIn(options: SignInOptions): Promise<PendingSignIn
 /**
  * Gets new tokens for stored ones.
  *
- * @returns `undefined` if the owner has to sign in again.
+ * @returns `undefined` if the owner must sign in again.
  * @throws {AppError} `upstream_error`, `upstream_timeout` if the authorization server can't be reached
  */
 export async function refreshSignIn(
@@ -114,7 +116,7 @@ export async function refreshSignIn(
   }
 }
 
-/** The client to present: the one the owner registered by hand, else the one that registered itself. */
+/** Returns the OAuth client: the one that the owner registered, or else the automatically registered one. */
 function toClient(
   { clientId, clientSecret }: HttpContent,
   stored: OAuthClientInformationMixed | undefined,
@@ -124,7 +126,7 @@ function toClient(
   return { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }), ...(issuer && { issuer }) };
 }
 
-/** What the SDK asks during a sign-in. */
+/** Provides what the SDK needs during a sign-in. */
 class SignInProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   authUrl: URL | undefined;
@@ -154,7 +156,7 @@ class SignInProvider implements OAuthClientProvider {
 
   readonly state = () => this.#state;
   readonly clientInformation = () => this.#client;
-  // Signing in means new tokens: those at hand were refused, or are for fewer scopes.
+  // No stored tokens: they were rejected, or are for fewer scopes.
   readonly tokens = () => undefined;
   readonly codeVerifier = () => this.#verifier;
   readonly discoveryState = () => this.#discovery;
@@ -188,13 +190,13 @@ class SignInProvider implements OAuthClientProvider {
     if (scope === "all" || scope === "discovery") this.#discovery = undefined;
   }
 
-  /** RFC 9207, section 2.4. @throws {AppError} `upstream_error` */
+  /** Checks the issuer. @see RFC 9207, section 2.4 @throws {AppError} `upstream_error` */
   assertIssuer(issuer: string | null): void {
     const metadata = this.#discovery?.authorizationServerMetadata as Record<string, unknown> | undefined;
     const isRequired = metadata?.authorization_response_iss_parameter_supported === true;
     const isRight = issuer === null ? !isRequired : metadata === undefined || issuer === metadata.issuer;
     if (!isRight) {
-      throw new AppError("upstream_error", "Can't sign in: the answer comes from another authorization server");
+      throw new AppError("upstream_error", "Can't sign in: the response is from another authorization server");
     }
   }
 
@@ -209,7 +211,7 @@ class SignInProvider implements OAuthClientProvider {
   }
 }
 
-/** Authorization servers repeat in their errors what they were sent. */
+/** Creates the error of a sign-in. Masks secrets, because authorization servers may quote what they were sent. */
 function toSignInError(name: string, error: unknown, secrets: readonly string[]): unknown {
   if (error instanceof AppError || (error instanceof DOMException && error.name === "AbortError")) return error;
   const reason = maskSecrets(getErrorMessage(error), secrets).slice(0, 500);

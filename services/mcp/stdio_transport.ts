@@ -1,5 +1,6 @@
 /**
- * MCP over the standard input and output of a program: one JSON message a line. A line is bounded while it arrives.
+ * MCP over the standard input and output of a program: one JSON message per line. The length of a line is limited while
+ * it's being received.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio
  */
@@ -25,18 +26,18 @@ export interface StdioOptions {
   /** The working folder. */
   folder: string;
   log: Log;
-  /** Limit of one message, in bytes. */
+  /** Maximum size of a message. */
   maxMessageBytes: number;
-  /** Time for each step of stopping it, in milliseconds. */
+  /** Time limit for each step of stopping the program. */
   graceMs: number;
 }
 
-/** Lines of the error output that are remembered for an error message, and their longest length. */
+/** Number of lines of error output to remember for error messages, and their maximum length. */
 const REMEMBERED_LINES = 5;
 const MAX_LINE_CHARS = 500;
-/** Lines of the error output that are logged, per second. */
+/** Maximum number of lines of error output to log per second. */
 const LOGGED_PER_SECOND = 50;
-/** Bytes that may wait for a program that doesn't read its input. */
+/** Maximum number of bytes waiting for a program that doesn't read its input. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 10;
 
@@ -45,7 +46,7 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  /** Why the transport closed by itself. */
+  /** Why the transport closed without a call of `close`. */
   failure: AppError | undefined;
   readonly #options: StdioOptions;
   readonly #errorLines: string[] = [];
@@ -57,13 +58,13 @@ export class StdioTransport implements Transport {
     this.#options = options;
   }
 
-  /** @throws {AppError} `not_available` if the program isn't found */
+  /** Starts the program. @throws {AppError} `not_available` if it isn't found */
   async start(): Promise<void> {
     const { command, args, env, folder } = this.#options;
     const ownPath = Deno.env.get("PATH") ?? "";
     const program = await findCommand(command, env.PATH ?? ownPath);
     if (program === undefined) {
-      throw new AppError("not_available", `Can't start "${command}": there is no such program on this machine`);
+      throw new AppError("not_available", `Can't start "${command}": the program isn't installed on this machine`);
     }
     await Deno.mkdir(folder, { recursive: true });
     if (this.#isClosed) throw new AppError("not_available", `Stopped "${command}" before it started`);
@@ -81,7 +82,7 @@ export class StdioTransport implements Transport {
     stdin.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Pending requests fail at once; the promise resolves when the program and its children have ended. */
+  /** Fails pending requests immediately. Resolves when the program and its children have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#report();
@@ -114,7 +115,9 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** Passes one line on. Text that isn't a message is dropped: programs print notes to the wrong stream. */
+  /**
+   * Passes one line on. Text that isn't a message is dropped, because some programs print notes to the wrong stream.
+   */
   #take(line: Uint8Array): void {
     if (this.#isClosed || line.length === 0) return;
     const text = new TextDecoder().decode(line).trim();
@@ -152,7 +155,7 @@ export class StdioTransport implements Transport {
     take(rest);
   }
 
-  /** @returns The line as it may be shown. */
+  /** Remembers a line of error output. @returns The line with secrets masked. */
   #remember(line: string): string {
     // deno-lint-ignore no-control-regex -- terminal colors and the like
     const plain = line.slice(0, MAX_LINE_CHARS).replace(/\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f]/g, "").trim();
@@ -182,7 +185,7 @@ export class StdioTransport implements Transport {
     return new AppError("upstream_error", `The tool server "${name}" ("${command}") stopped: ${how}${said}`);
   }
 
-  /** Ends the program, because it broke a limit. */
+  /** Stops the program, because it exceeded a limit. */
   #fail(why: string): AppError {
     const failure = this.failure ??= new AppError(
       "upstream_error",
@@ -199,7 +202,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Parses a line. An invalid response becomes an error of its request, so that nobody waits for it. */
+/** Parses a line. An invalid response becomes an error of its request, so that the request doesn't wait. */
 function parseMessage(line: string): JSONRPCMessage | undefined {
   let json: unknown;
   try {
@@ -215,8 +218,8 @@ function parseMessage(line: string): JSONRPCMessage | undefined {
 }
 
 /**
- * The variables that a program gets without being given them: where programs are found, because launchers such as npx start
- * others, and what Windows needs to start any.
+ * The environment variables that every program gets: PATH, because launchers such as npx start other programs, and the
+ * variables that Windows requires.
  */
 function createEnv(path: string): Record<string, string> {
   const names = Deno.build.os === "windows" ? ["SystemRoot", "PATHEXT", "ComSpec"] : [];

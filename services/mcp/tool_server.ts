@@ -1,15 +1,15 @@
 /**
- * A tool server of the owner: one sealed document with its environment and headers, which are write-only. Also the
- * servers in lists of other MCP clients.
+ * A tool server of the owner: an encrypted document, including its environment and headers, which are write-only. Also
+ * parses the configuration of other MCP clients.
  */
 import { AppError } from "../errors.ts";
 import { type BoundHeaders, parseOwnerUrl, updateHeaders } from "../http/base_url.ts";
 import type { ProfileRecord } from "../storage/documents/sealed_profiles.ts";
 import { asArray, asObject, asString, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 
-/** How a server is reached: as a program of this machine, or over HTTP. */
+/** How a server is reached: as a program on this machine, or over HTTP. */
 export const SERVER_TRANSPORTS = ["stdio", "http"] as const;
-/** One way. */
+/** A transport. */
 export type ServerTransport = typeof SERVER_TRANSPORTS[number];
 
 /** A server without its secrets. */
@@ -26,10 +26,10 @@ export interface ToolServer {
   url?: string;
   /** Names of the additional headers. */
   headerNames: string[];
-  /** Id of an OAuth client that was registered by hand. */
+  /** ID of an OAuth client that the owner registered. */
   clientId?: string;
   hasClientSecret: boolean;
-  /** A server that isn't enabled never runs, and offers no tools. */
+  /** A server that isn't enabled never runs and offers no tools. */
   isEnabled: boolean;
   createdAtMs: number;
   updatedAtMs: number;
@@ -39,27 +39,27 @@ export interface ToolServer {
   isUnreadable?: boolean;
 }
 
-/** Input for a server. If a server with this id is stored, undefined fields keep their value and `null` clears it. */
+/** Input for a server. For a stored server, `undefined` fields don't change and `null` clears a field. */
 export interface ToolServerInput {
   name?: string | null;
   transport?: ServerTransport;
   command?: string | null;
   args?: string[] | null;
-  /** Undefined keeps all variables, `null` removes all; a null value removes one. */
+  /** `undefined` preserves all variables, `null` removes all; a `null` value removes one. */
   env?: Record<string, string | null> | null;
   url?: string | null;
-  /** As `updateHeaders`. */
+  /** Like in `updateHeaders`. */
   headers?: Record<string, string | null> | null;
   clientId?: string | null;
-  /** Bound to the origin of the server, as headers are. */
+  /** Bound to the origin of the server, like headers. */
   clientSecret?: string | null;
   isEnabled?: boolean | null;
 }
 
-/** The sealed content. */
+/** The encrypted content. */
 export type ToolServerContent = StdioContent | HttpContent;
 
-/** A program of this machine. */
+/** A program on this machine. */
 export interface StdioContent {
   transport: "stdio";
   name: string;
@@ -80,7 +80,7 @@ export interface HttpContent {
   clientSecret?: string;
 }
 
-/** Id of the built-in web tools, which no server of the owner can have. */
+/** ID of the built-in web tools. The owner's servers can't have it. */
 export const BUILT_IN_ID = "web";
 const MAX_VARIABLES = 100;
 const MAX_VALUE_CHARS = 32_000;
@@ -89,7 +89,7 @@ const MAX_ARGS = 200;
 /**
  * Validates the input for a server and returns its content.
  *
- * @param stored The stored content of the same id. Undefined input fields keep its values.
+ * @param stored The stored content of the same ID. `undefined` input fields preserve its values.
  * @throws {AppError} `invalid_request`, `address_not_allowed`
  */
 export function parseToolServer(
@@ -97,7 +97,7 @@ export function parseToolServer(
   input: ToolServerInput,
   stored: ToolServerContent | undefined,
 ): ToolServerContent {
-  if (id === BUILT_IN_ID) refuse("id", `"${BUILT_IN_ID}" is the id of the built-in tools`);
+  if (id === BUILT_IN_ID) refuse("id", `"${BUILT_IN_ID}" is the ID of the built-in tools`);
   const transport = input.transport ?? stored?.transport ?? (input.command ? "stdio" : "http");
   const before = stored?.transport === transport ? stored : undefined;
   const isEnabled = (input.isEnabled === undefined ? stored?.isEnabled : input.isEnabled) ?? true;
@@ -115,11 +115,11 @@ function parseProgram(
   const command = (input.command === undefined ? stored?.command : input.command)?.trim() ?? "";
   if (command === "") refuse("command", "the command is required");
   const args = (input.args === undefined ? stored?.args : input.args) ?? [];
-  if (args.length > MAX_ARGS) refuse("args", `a program has at most ${MAX_ARGS} arguments`);
+  if (args.length > MAX_ARGS) refuse("args", `a program can have at most ${MAX_ARGS} arguments`);
   if ([command, ...args].some((text) => text.includes("\0"))) {
     refuse("args", "an argument can't contain a NUL character");
   }
-  // What was given to one program is never given to another.
+  // Variables of one program are never passed to another.
   const kept = stored?.command === command ? stored.env : {};
   return { command, args: [...args], env: updateEnv(input.env, kept) };
 }
@@ -128,13 +128,15 @@ function updateEnv(input: ToolServerInput["env"], stored: Record<string, string>
   if (input === null) return {};
   const env = { ...stored };
   for (const [name, value] of Object.entries(input ?? {})) {
-    if (!/^[^=\0\s]{1,200}$/.test(name)) refuse("env", `"${name}" isn't the name of an environment variable`);
+    if (!/^[^=\0\s]{1,200}$/.test(name)) refuse("env", `"${name}" isn't a valid name of an environment variable`);
     if (value === null) delete env[name];
     else if (value.length > MAX_VALUE_CHARS || value.includes("\0")) {
       refuse("env", `the value of "${name}" is too long or contains a NUL character`);
     } else env[name] = value;
   }
-  if (Object.keys(env).length > MAX_VARIABLES) refuse("env", `a program has at most ${MAX_VARIABLES} variables`);
+  if (Object.keys(env).length > MAX_VARIABLES) {
+    refuse("env", `a program can have at most ${MAX_VARIABLES} environment variables`);
+  }
   return env;
 }
 
@@ -188,7 +190,9 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
   };
 }
 
-/** Returns whether permissions and sign-in of one content hold for another: the same program, or the same origin. */
+/**
+ * Returns whether permissions and sign-in of one content are valid for another: the same program, or the same origin.
+ */
 export function isSameServer(a: ToolServerContent, b: ToolServerContent): boolean {
   if (a.transport === "stdio") return b.transport === "stdio" && a.command === b.command;
   return b.transport === "http" && new URL(a.url).origin === new URL(b.url).origin;
@@ -203,12 +207,15 @@ export function listSecrets(content: ToolServerContent): string[] {
 
 /**
  * Reads the server lists of other MCP clients: `mcpServers` (Claude Desktop, Cursor, LM Studio), `servers` (VS Code)
- * and `context_servers` (Zed). Facts and addresses: docs/protocols/mcp.md.
+ * and `context_servers` (Zed). See docs/protocols/mcp.md.
  */
 export interface ListedServer {
   name: string;
   input: ToolServerInput;
-  /** Values that the other client asks for or takes from elsewhere, such as `${input:key}`. The server arrives off. */
+  /**
+   * Values that the other client asks for or reads from elsewhere, such as `${input:key}`. The server is imported
+   * disabled.
+   */
   placeholders: string[];
 }
 
@@ -216,7 +223,7 @@ export interface ListedServer {
 export interface SkippedServer {
   name: string;
   code: "invalid" | "unsupported" | "present" | "programs_not_allowed";
-  /** One sentence for the owner. */
+  /** A sentence for the owner. */
   reason: string;
 }
 
@@ -297,7 +304,7 @@ function parseServer(name: string, server: JsonObject): ListedServer | SkippedSe
   };
 }
 
-/** Makes an id of a name: `"My files"` → `"my-files"`, with a number if it is taken. */
+/** Creates an ID from a name: `"My files"` → `"my-files"`, with a number if it's taken. */
 export function toServerId(name: string, isTaken: (id: string) => boolean): string {
   const base = name.toLowerCase().normalize("NFKD").replace(/[^a-z0-9_]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 50) ||
     "server";

@@ -1,4 +1,6 @@
-/** The store of tool servers: one sealed document with what the owner entered, one with permissions and the sign-in. */
+/**
+ * The store of tool servers: an encrypted document with the owner's settings, and one with permissions and the sign-in.
+ */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -36,14 +38,14 @@ export interface ToolServersDeps {
 /** A permission, and the state of the tool for which it was given. */
 export interface StoredPermission {
   permission: ToolPermission;
-  /** As in `Tool`. */
+  /** Like in `Tool`. */
   fingerprint: string;
 }
 
-/** What a sign-in left: tokens of the server at `url`. */
+/** The result of a sign-in: tokens of the server at `url`. */
 export interface StoredSignIn {
   url: string;
-  /** Where the authorization server sends the browser back to; a registration holds for it only. */
+  /** Address to which the authorization server redirects the browser. A registration is only valid for this address. */
   redirectUrl: string;
   client?: OAuthClientInformationMixed;
   tokens?: OAuthTokens;
@@ -61,10 +63,10 @@ interface State {
   signIn?: StoredSignIn;
 }
 
-/** How a server is stored. */
+/** How to store a server. */
 export interface PutOptions {
   expectedVersion?: ExpectedVersion;
-  /** For imports of exported data: a program that isn't allowed to run is stored, too, since it isn't enabled. */
+  /** For imports of exported data: also stores programs that aren't allowed to run, because they're disabled. */
   isImport?: boolean;
 }
 
@@ -82,7 +84,7 @@ export async function openToolServers(deps: ToolServersDeps): Promise<ToolServer
   return new ToolServers(servers, states, deps.allowsPrograms);
 }
 
-/** The servers, kept in memory. A write is visible once it is on disk. */
+/** The servers. They're in memory, and a change is visible once it's saved. */
 export class ToolServers {
   readonly #servers: SealedProfiles<ToolServerContent>;
   readonly #states: SealedProfiles<State>;
@@ -105,21 +107,21 @@ export class ToolServers {
     return toToolServer(this.#servers.get(id));
   }
 
-  /** Finds what the owner entered, with its secrets. */
+  /** Finds the settings of a server, including its secrets. */
   findContent(id: string): ToolServerContent | undefined {
     return this.#servers.find(id)?.content;
   }
 
-  /** As `findContent`. @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  /** Like `findContent`. @throws {AppError} `not_found`; `conflict` if it's unreadable */
   getContent(id: string): ToolServerContent {
     return this.#servers.getContent(id);
   }
 
   /**
-   * Creates or replaces a server. Permissions and the sign-in hold for the same program or origin only.
+   * Creates or replaces a server. Permissions and the sign-in only stay valid for the same program or origin.
    *
-   * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`; `programs_not_allowed` for a program
-   *   where the configuration forbids them
+   * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`; `programs_not_allowed` for a
+   *   program if the configuration forbids them
    */
   async put(
     id: string | undefined,
@@ -134,7 +136,7 @@ export class ToolServers {
       isOther = stored === undefined || !isSameServer(stored, content);
       return content;
     }, { expectedVersion });
-    // An id that was deleted and created again starts without permissions, too.
+    // An ID that was deleted and created again also starts without permissions.
     if (isOther) await this.#removeState(known);
     return { server: toToolServer(record), isNew };
   }
@@ -150,17 +152,17 @@ export class ToolServers {
     if (this.#allowsPrograms) return;
     throw new AppError(
       "programs_not_allowed",
-      "Tool servers that are programs are off. To allow them, start Parlor with tools_allow_programs = true",
+      "Can't run programs as tool servers: they're disabled. To allow them, start Parlor with tools_allow_programs = true",
     );
   }
 
-  /** Finds the permission of a tool, if one was given. */
+  /** Finds the permission of a tool, if there is one. */
   findPermission(id: string, toolName: string): StoredPermission | undefined {
     const permissions = this.#states.find(id)?.content?.permissions ?? {};
     return Object.hasOwn(permissions, toolName) ? permissions[toolName] : undefined;
   }
 
-  /** Stores the permission of a tool. "ask" is what a tool has without one. */
+  /** Stores the permission of a tool. "ask" is the default. */
   async setPermission(id: string, toolName: string, { permission, fingerprint }: StoredPermission): Promise<void> {
     await this.#changeState(id, (state) => {
       const { [toolName]: _, ...others } = state.permissions;
@@ -169,7 +171,7 @@ export class ToolServers {
     });
   }
 
-  /** Finds the sign-in of a server; none if it was made at another address. */
+  /** Finds the sign-in of a server; `undefined` if it was made at another address. */
   findSignIn(id: string): StoredSignIn | undefined {
     const content = this.findContent(id);
     const signIn = this.#states.find(id)?.content?.signIn;

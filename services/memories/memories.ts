@@ -1,6 +1,6 @@
 /**
- * Stored notes and their earlier versions, opened together with proposals. A note is one sealed document: its fields in
- * the head, its versions in the body.
+ * Stored notes and their earlier versions, opened together with proposals. A note is an encrypted document with its
+ * fields in the head and its versions in the body.
  */
 import { AppError } from "../errors.ts";
 import { DocumentStore, type DocumentStoreOptions, type OpenedDocument } from "../storage/documents/document_store.ts";
@@ -21,7 +21,7 @@ export interface MemoryVersion {
   fields: MemoryFields;
 }
 
-/** What a note has besides its fields. */
+/** The body of a note. */
 interface MemoryBody {
   /** Oldest first. */
   versions: MemoryVersion[];
@@ -29,7 +29,7 @@ interface MemoryBody {
   last: number;
 }
 
-/** Values to store. Omitted ones stay as they are. */
+/** Values to store. Omitted ones don't change. */
 export interface MemoryInput extends Partial<Omit<MemoryFields, "source">> {
   /** `null` clears it. */
   source?: MemoryFields["source"] | null;
@@ -38,13 +38,13 @@ export interface MemoryInput extends Partial<Omit<MemoryFields, "source">> {
 /** Which notes to list. */
 export interface MemoryFilter {
   kind?: MemoryScopeKind;
-  /** Of the character, the persona or the folder. */
+  /** ID of the character or persona, or name of the folder. */
   id?: string;
 }
 
 type Store = DocumentStore<MemoryFields, MemoryBody>;
 
-/** As for other resources, see docs/decisions/0030-earlier-versions.md. */
+/** Like other resources, see docs/decisions/0030-earlier-versions.md. */
 const MAX_VERSIONS = 50;
 const VERSION_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -58,7 +58,7 @@ export class Memories {
     this.#now = now;
   }
 
-  /** Lists notes, newest first. One that can't be read has no fields and is listed without a filter only. */
+  /** Lists notes, newest first. Unreadable notes have no fields and are only listed without a filter. */
   list({ kind, id }: MemoryFilter = {}): Memory[] {
     return this.#store.list().map(({ head, ...frame }) => ({ ...frame, fields: head })).filter(({ fields }) =>
       (kind === undefined || fields?.scope.kind === kind) && (id === undefined || fields?.scope.id === id)
@@ -77,7 +77,7 @@ export class Memories {
   }
 
   /**
-   * Creates or changes a note. What it replaces becomes a version.
+   * Creates or changes a note. The previous state becomes a version.
    *
    * @throws {AppError} `invalid_request` for a new note without text, or a text that is empty or too long;
    *   `revision_mismatch`; `conflict` for an id that differs from another only in case
@@ -108,7 +108,11 @@ export class Memories {
     return body.versions.filter((version) => this.#isCurrent(version)).reverse();
   }
 
-  /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
+  /**
+   * Restores an earlier version. The current state becomes a version.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`
+   */
   async restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<Memory> {
     await this.#store.get(id);
     return toMemory(
@@ -167,7 +171,7 @@ export interface ReadPosition {
   messageId: string;
 }
 
-/** What memory needs. */
+/** Dependencies of memory. */
 interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "log" | "now" | "trash"> {
   sealer: Sealer;
 }
@@ -176,9 +180,9 @@ interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "event
 export interface MemoryServices {
   memories: Memories;
   proposals: MemoryProposals;
-  /** When the reading began, and which notes chats confirmed. */
+  /** When reading started, and which notes were confirmed by chats. */
   use: SealedSetting<MemoryUse>;
-  /** By the id of the chat. */
+  /** By chat ID. */
   readMarks: DocumentStore<ReadPosition, null>;
 }
 

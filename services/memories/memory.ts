@@ -1,4 +1,4 @@
-/** Notes that the owner can read: their fields, whom they are for, and when two texts say the same. */
+/** Notes that the owner can read: their fields, their scopes, and the comparison of two texts. */
 import { AppError } from "../errors.ts";
 import { isId } from "../storage/ids.ts";
 import { isJsonObject } from "../json/type_guards.ts";
@@ -8,12 +8,12 @@ import { estimateTokens } from "../llm/token_count.ts";
 export const SCOPE_KINDS = ["character", "persona", "folder", "everything"] as const;
 export type MemoryScopeKind = (typeof SCOPE_KINDS)[number];
 
-/** The chats that a note is for. */
+/** The chats to which a note applies. */
 export interface MemoryScope {
   kind: MemoryScopeKind;
   /** Id of the character or persona, or name of the folder. Absent for everything. */
   id?: string;
-  /** Of a character's note: only with this persona. So a character remembers what it did with each of them. */
+  /** For a character's note: applies only with this persona, so that a character has separate memories of each. */
   personaId?: string;
 }
 
@@ -23,7 +23,7 @@ export interface MemorySource {
   messageId?: string;
 }
 
-/** What a note says. */
+/** The fields of a note. */
 export interface MemoryFields {
   text: string;
   scope: MemoryScope;
@@ -31,7 +31,7 @@ export interface MemoryFields {
   source?: MemorySource;
 }
 
-/** A stored note. Without fields if it can't be read. */
+/** A stored note. Has no fields if it can't be read. */
 export interface Memory {
   id: string;
   version: number;
@@ -40,16 +40,16 @@ export interface Memory {
   fields: MemoryFields | undefined;
 }
 
-/** What a chat has that notes can be for. */
+/** The parts of a chat that scopes refer to. */
 export interface MemoryChat {
   characterId?: string;
   personaId?: string;
   folder?: string;
 }
 
-/** Longest text of a note, in UTF-16 units. */
+/** Maximum length of a note's text in UTF-16 units. */
 export const MAX_MEMORY_TEXT = 2_000;
-/** Longest name of a folder. */
+/** Maximum length of a folder name. */
 export const MAX_FOLDER = 1_000;
 
 /** The scope of a note for all chats. */
@@ -69,7 +69,7 @@ export function isFor({ kind, id, personaId }: MemoryScope, chat: MemoryChat): b
   }
 }
 
-/** Ranks a scope: a narrower one is lower. */
+/** Returns the rank of a scope: narrower scopes are lower. */
 function rankScope({ kind, personaId }: MemoryScope): number {
   return SCOPE_KINDS.indexOf(kind) + (personaId === undefined ? 0.5 : 0);
 }
@@ -84,11 +84,11 @@ export function parseScope(value: unknown): MemoryScope | undefined {
   return { kind, id, ...(kind === "character" && typeof personaId === "string" && isId(personaId) && { personaId }) };
 }
 
-/** Trims the text of a note. @throws {AppError} `invalid_request` if it is empty or too long. */
+/** Trims the text of a note. @throws {AppError} `invalid_request` if it's empty or too long. */
 export function parseMemoryText(value: string): string {
   const text = value.replaceAll("\r", "").trim().toWellFormed();
   if (text === "") throw invalidText("A note can't be empty");
-  if (text.length > MAX_MEMORY_TEXT) throw invalidText(`A note has at most ${MAX_MEMORY_TEXT} characters`);
+  if (text.length > MAX_MEMORY_TEXT) throw invalidText(`A note can have at most ${MAX_MEMORY_TEXT} characters`);
   return text;
 }
 
@@ -96,7 +96,7 @@ function invalidText(message: string): AppError {
   return new AppError("invalid_request", message, { issues: [{ path: "text", message }] });
 }
 
-/** Words that say nothing by themselves. Those that negate aren't among them. */
+/** Words without a meaning of their own. Negations aren't among them. */
 const FILLERS = new Set(
   ("a an the of to in on at is are was were be been has have had do does did and or that this it its s user users " +
     "their they them his her he she with for as by from " +
@@ -106,19 +106,19 @@ const FILLERS = new Set(
 const NEGATIONS = /^(not?|never|none|cannot|without|\w+n't|nicht|nie|kein\w*|ohne)$/;
 const WORDS = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
 const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
-/** Share of common words from which two texts say the same. */
+/** Share of common words above which two texts state the same. */
 const NEAR = 0.8;
 
-/** Returns a text without what doesn't change its meaning: case, punctuation and spaces. */
+/** Normalizes a text: removes differences of case, punctuation and spaces. */
 function normalizeMemory(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 
-/** The words that carry the meaning of a text, for `isSameStatement`. */
+/** The meaningful words of a text, for `isSameStatement`. */
 interface Meaning {
   normalized: string;
   words: Set<string>;
-  /** Names and numbers among the words: another one is another fact. */
+  /** Names and numbers among the words. If they differ, it's a different fact. */
   exact: Set<string>;
   isNegated: boolean;
 }
@@ -133,7 +133,7 @@ function readMeaning(text: string): Meaning {
     if (NEGATIONS.test(folded)) isNegated = true;
     if (CJK.test(folded)) {
       if (/ない|ません|なかった|[ぬず]$/.test(folded)) isNegated = true;
-      // Japanese and Chinese have no spaces: pairs of characters stand for words.
+      // Japanese and Chinese have no spaces: pairs of characters are used as words.
       for (let at = 0; at < Math.max(1, folded.length - 1); at++) words.add(folded.slice(at, at + 2));
       continue;
     }
@@ -151,8 +151,8 @@ function toStem(word: string): string {
 }
 
 /**
- * Returns whether two texts state the same: the same text apart from case and punctuation, or nearly the same words. Texts
- * that differ by a name, a number or a negation say different things.
+ * Returns whether two texts state the same: the same text except for case and punctuation, or almost the same words.
+ * Texts that differ in a name, a number or a negation state different facts.
  */
 export function isSameStatement(one: string, other: string): boolean {
   const [a, b] = [readMeaning(one), readMeaning(other)];
@@ -167,8 +167,8 @@ export function isSameStatement(one: string, other: string): boolean {
   return !(onlyA.some((word) => a.exact.has(word)) || onlyB.some((word) => b.exact.has(word)));
 }
 
-// Chooses the notes that a prompt has space for. The choice and its order depend on the notes alone, so the prompt starts the
-// same from turn to turn, and the server's cache stays valid.
+// Chooses the notes that a prompt has space for. The choice and its order only depend on the notes, so prompts start
+// with the same text and the server's cache stays valid.
 
 /** A note in a prompt. */
 interface ChosenMemory {
@@ -179,25 +179,25 @@ interface ChosenMemory {
 
 /** The notes of a prompt. */
 export interface MemoryChoice {
-  /** Oldest first: a new note comes last and leaves the text before it as it was. */
+  /** Oldest first, so that a new note doesn't change the text before it. */
   sent: ChosenMemory[];
-  /** Ids of notes that exceed the budget. */
+  /** IDs of notes that exceed the budget. */
   leftOut: string[];
 }
 
 /** A readable note, and when it was last confirmed. */
 export type UsableMemory = Memory & { fields: MemoryFields; usedAtMs: number };
 
-/** For the line break and the dash of a note. */
+/** Number of tokens for the line break and the dash of a note. */
 const LINE_TOKENS = 2;
 
 /**
- * Chooses notes: pinned ones first, then by scope, the narrowest first, then those that were written or confirmed last.
+ * Chooses notes: pinned ones first, then by scope, the narrowest first, then the most recently written or confirmed.
  *
- * Tokens are estimated without the ratio that is learned from a model's replies: that changes during a chat, and a note at
- * the edge of the budget would come and go.
+ * Token estimates don't use the ratio learned from a model's replies: it changes during a chat, and notes at the limit
+ * of the budget would appear and disappear.
  *
- * @param budget Tokens for all notes together.
+ * @param budget Number of tokens for all notes together.
  */
 export function chooseMemories(all: readonly UsableMemory[], chat: MemoryChat, budget: number): MemoryChoice {
   const wanted = all.filter(({ fields }) => isFor(fields.scope, chat)).sort((a, b) =>
@@ -221,7 +221,7 @@ export function chooseMemories(all: readonly UsableMemory[], chat: MemoryChat, b
   return { sent: sent.map(({ note: _, ...chosen }) => chosen), leftOut };
 }
 
-/** Formats notes for a prompt. They are text that the owner accepted, not instructions of the system. */
+/** Formats notes for a prompt. They're text that the owner accepted, not system instructions. */
 export function formatMemories(sent: readonly ChosenMemory[]): string {
   return sent.length === 0 ? "" : `[Notes from earlier chats:\n${sent.map(({ text }) => `- ${text}`).join("\n")}\n]`;
 }
@@ -230,7 +230,7 @@ function compareAge(a: UsableMemory, b: UsableMemory): number {
   return a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
-/** A note is one line: what looks like the next note isn't one. */
+/** Puts a note on one line, so that it can't look like several notes. */
 function toLine(text: string): string {
   return text.replace(/\s*\n\s*/g, " / ");
 }

@@ -1,6 +1,6 @@
 /**
- * Proposals of notes: what a model noticed in a chat, until the owner accepts or dismisses it, and the tool by which it
- * proposes one. Decided ones are remembered, so that the same is not proposed again.
+ * Proposals of notes: facts that a model found in a chat, until the owner accepts or dismisses them, and the tool with
+ * which a model proposes notes. Decisions are remembered, so that the same fact isn't proposed again.
  */
 import { Mutex } from "../async/locks.ts";
 import { randomToken } from "../crypto/random.ts";
@@ -21,49 +21,49 @@ import {
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../json/type_guards.ts";
 
-/** A proposal before it is stored. */
+/** A proposal before it's stored. */
 export interface ProposalInput {
   text: string;
   scope: MemoryScope;
   source?: MemorySource;
-  /** Id of the note that it contradicts. */
+  /** ID of the note that it contradicts. */
   replaces?: string;
 }
 
-/** How a proposal stands. */
+/** State of a proposal. */
 export type ProposalState = "open" | "accepted" | "dismissed";
 
-/** What is stored of a proposal. */
+/** Stored fields of a proposal. */
 export interface ProposalFields extends ProposalInput {
   state: ProposalState;
-  /** The note that it became. */
+  /** ID of the note created from it. */
   memoryId?: string;
 }
 
-/** A proposal that waits. */
+/** An open proposal. */
 export interface Proposal extends ProposalInput {
   id: string;
   createdAtMs: number;
 }
 
-/** How the owner decides. */
+/** The owner's decision. */
 export interface ProposalDecision {
   decision: "accept" | "dismiss";
-  /** Instead of the proposed one. */
+  /** Text to use instead of the proposed one. */
   text?: string;
   scope?: MemoryScope;
 }
 
-/** What became of a proposal that a model made. */
+/** Result of a model's proposal. */
 export type ProposalOutcome = "proposed" | "known" | "decided" | "invalid" | "full";
 
-/** When the reading of chats began, and which notes chats confirmed. */
+/** When reading of chats started, and which notes were confirmed by chats. */
 export interface MemoryUse {
-  /** Chats that changed later are read; in milliseconds since 1970. */
+  /** Only chats that changed after this time are read; in milliseconds since 1970. */
   sinceMs: number | null;
-  /** When a chat last said the same as a note, by its id. */
+  /** When a chat last confirmed a note, by note ID. */
   confirmed: Record<string, number>;
-  /** Whether the model may propose notes by a tool; by default without asking. */
+  /** Permission of the tool with which the model proposes notes; by default it doesn't ask. */
   toolPermission?: ToolPermission;
 }
 
@@ -75,11 +75,11 @@ export interface MemoryProposalsDeps {
   now(): number;
 }
 
-/** Proposals that wait. A model that proposes everything doesn't fill the inbox. */
+/** Maximum number of open proposals, so that a model that proposes everything doesn't flood the list. */
 const MAX_OPEN = 200;
-/** Decided ones that are remembered. */
+/** Maximum number of remembered decisions. */
 const MAX_DECIDED = 2_000;
-/** Bytes of the random id of a note: short, because each reply names the notes that it was written with. */
+/** Length of a note's random ID in bytes. It's short, because each reply lists the IDs of its notes. */
 const ID_BYTES = 9;
 
 /** Stores and decides proposals. */
@@ -91,7 +91,7 @@ export class MemoryProposals {
     this.#deps = deps;
   }
 
-  /** Lists the proposals that wait, newest first. */
+  /** Lists the open proposals, newest first. */
   list(): Proposal[] {
     return this.#listAll("open").map(({ id, createdAtMs, head: { text, scope, source, replaces } }) => ({
       id,
@@ -99,7 +99,7 @@ export class MemoryProposals {
       text,
       scope,
       source,
-      // The note may be gone by now.
+      // The note may no longer exist.
       replaces: replaces !== undefined && this.#deps.memories.find(replaces) !== undefined ? replaces : undefined,
     }));
   }
@@ -114,7 +114,7 @@ export class MemoryProposals {
     });
   }
 
-  /** Adds a proposal, unless a note, another proposal or an earlier decision says the same. Never changes a note. */
+  /** Adds a proposal, unless a note, another proposal or an earlier decision states the same. Never changes a note. */
   add(input: ProposalInput): Promise<ProposalOutcome> {
     return this.#lock.run(async () => {
       let text: string;
@@ -145,10 +145,11 @@ export class MemoryProposals {
   }
 
   /**
-   * Accepts or dismisses a proposal. Accepting one that contradicts a note changes that note.
+   * Accepts or dismisses a proposal. If it contradicts a note, accepting it changes that note.
    *
-   * @returns The note; `undefined` for a dismissed one.
-   * @throws {AppError} `not_found`; `conflict` if it was decided otherwise; `invalid_request` for an empty or long text
+   * @returns The note; `undefined` for a dismissed proposal.
+   * @throws {AppError} `not_found`; `conflict` if another decision was made; `invalid_request` for an empty or long
+   *   text
    */
   decide(id: string, { decision, text, scope }: ProposalDecision): Promise<Memory | undefined> {
     return this.#lock.run(async () => {
@@ -156,7 +157,7 @@ export class MemoryProposals {
       const { head } = await store.get(id);
       const wanted: ProposalState = decision === "accept" ? "accepted" : "dismissed";
       if (head.state !== "open") {
-        if (head.state !== wanted) throw new AppError("conflict", `The proposal "${id}" was ${head.state} already`);
+        if (head.state !== wanted) throw new AppError("conflict", `The proposal "${id}" was already ${head.state}`);
         return head.memoryId === undefined ? undefined : await memories.get(head.memoryId);
       }
       let memory: Memory | undefined;
@@ -175,7 +176,7 @@ export class MemoryProposals {
     });
   }
 
-  /** Forgets the proposals from a chat that is deleted or shall not be learned from. Decisions stay. */
+  /** Withdraws the proposals from a chat that is deleted or excluded. Decisions stay. */
   withdraw(conversationId: string): Promise<void> {
     return this.#lock.run(async () => {
       for (const { id, head } of this.#listAll("open")) {
@@ -184,7 +185,11 @@ export class MemoryProposals {
     });
   }
 
-  /** Returns since when chats are read, and remembers now if they weren't before. @param isWanted Whether the owner wants it. */
+  /**
+   * Returns the time since which chats are read. If reading was off before, that is now.
+   *
+   * @param isWanted Whether the owner has turned reading on.
+   */
   async settleReading(isWanted: boolean): Promise<number | undefined> {
     const { use, now } = this.#deps;
     const { sinceMs } = use.load().content;
@@ -200,7 +205,7 @@ export class MemoryProposals {
     return this.#deps.store.list().flatMap(({ head, ...frame }) => head?.state === state ? [{ ...frame, head }] : []);
   }
 
-  /** A fact that comes up again makes its note the last to fall out of a full budget. */
+  /** Records that a chat confirmed notes. Such notes are the last ones to be dropped from a full budget. */
   async #confirm(ids: readonly string[]): Promise<void> {
     const { use, memories, now } = this.#deps;
     const existing = new Set(memories.list().map(({ id }) => id));
@@ -218,19 +223,19 @@ export class MemoryProposals {
   }
 }
 
-/** Whether a note is sent wherever a proposal would be. */
+/** Returns whether a note applies to all chats that a proposal would apply to. */
 function coversScope(note: MemoryScope, proposal: MemoryScope): boolean {
   if (note.kind === "everything") return true;
   const isSamePersona = note.personaId === undefined || note.personaId === proposal.personaId;
   return note.kind === proposal.kind && note.id === proposal.id && isSamePersona;
 }
 
-/** Id of the tool's server. */
+/** Server ID of the tool. */
 const MEMORY_SERVER_ID = "memory";
 
-/** The chat that a call comes from. */
+/** The chat of a tool call. */
 export interface ToolChat {
-  /** False if nothing shall be learned from it. */
+  /** False if no notes may be proposed from it. */
   learns: boolean;
   characterId?: string;
   personaId?: string;
@@ -240,9 +245,9 @@ export interface ToolChat {
 export interface MemoryToolDeps {
   proposals: MemoryProposals;
   use: SealedSetting<MemoryUse>;
-  /** Whether the owner wants proposals. */
+  /** Returns whether the owner wants proposals. */
   isWanted(): boolean;
-  /** Finds a chat; `undefined` if it's gone. */
+  /** Finds a chat; `undefined` if it no longer exists. */
   findChat(id: string): Promise<ToolChat | undefined>;
 }
 
@@ -274,8 +279,8 @@ const ANSWERS: Record<ProposalOutcome, string> = {
 };
 
 /**
- * A tool by which a model proposes a note in the middle of a chat. It only adds a proposal, which the owner accepts or
- * dismisses, so it is allowed without asking. Offered while proposals are on.
+ * A tool with which a model proposes notes during a chat. It only adds a proposal, which the owner accepts or
+ * dismisses, so it's allowed without asking. Offered while proposals are on.
  */
 export class MemoryTool implements ToolSource {
   readonly #deps: MemoryToolDeps;

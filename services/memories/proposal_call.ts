@@ -1,15 +1,18 @@
-/** Asks a model which lasting facts a part of a chat holds, and reads its answer: JSON by a schema, or JSON in words. */
+/**
+ * Asks a model for the lasting facts in a part of a chat, and reads its reply: JSON according to a schema, or JSON
+ * within text.
+ */
 import { UpstreamError } from "../http/upstream_error.ts";
 import { asArray, isJsonObject } from "../json/type_guards.ts";
 import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
 import type { UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
 
-/** A part of a chat, and what is known already. */
+/** A part of a chat, and the known notes. */
 export interface ProposalQuestion {
   /** Name of the user. */
   user: string;
-  /** Name of the character, if there is one. */
+  /** Name of the character, if any. */
   character?: string;
   hasPersona: boolean;
   notes: { id: string; text: string }[];
@@ -20,21 +23,21 @@ export interface ProposalQuestion {
 export interface ExtractedFact {
   text: string;
   scope: "everything" | "character" | "persona";
-  /** Id of a note of the question. */
+  /** ID of a note in the question. */
   replaces?: string;
-  /** The message that it comes from. */
+  /** The message that contains the fact. */
   messageId: string;
 }
 
 const MAX_FACTS = 8;
-/** Enough for eight notes, and for the reasoning before them. */
+/** Token limit: enough for eight notes and the reasoning before them. */
 const ANSWER_TOKENS = 1_500;
 const MAX_MESSAGE_CHARS = 6_000;
 
 /**
- * Asks the model. A server that refuses the schema is asked again without it.
+ * Asks the model. If the server rejects the schema, asks again without it.
  *
- * @throws {AppError} As `UpstreamClient.completeChat`; `upstream_error` for an answer that isn't what was asked for
+ * @throws {AppError} Like `UpstreamClient.completeChat`; `upstream_error` if the reply contains no notes
  */
 export async function askForProposals(
   client: Pick<UpstreamClient, "completeChat">,
@@ -53,14 +56,13 @@ export async function askForProposals(
   }
   const found = parseFacts(completion.choices[0]?.message.content ?? "", question);
   if (found === undefined) {
-    throw new UpstreamError("failed", `The model "${model}" answered with something else than notes`);
+    throw new UpstreamError("failed", `The model "${model}" didn't reply with notes`);
   }
   return found;
 }
 
 /**
- * Reads facts from an answer: the JSON object, wherever it is in the text. Facts without text are skipped, and unknown notes
- * ignored.
+ * Reads facts from a reply: the JSON object, anywhere in the text. Skips facts without text and ignores unknown notes.
  *
  * @returns `undefined` if there is no such JSON.
  */
@@ -83,7 +85,7 @@ export function parseFacts(answer: string, question: ProposalQuestion): Extracte
 
 function findList(text: string): unknown[] | undefined {
   for (const [open, close] of [["{", "}"], ["[", "]"]] as const) {
-    // Models put words or a code fence around it.
+    // Models add text or a code fence around it.
     for (
       let from = text.indexOf(open), tries = 0;
       from >= 0 && tries < 8;
@@ -96,14 +98,14 @@ function findList(text: string): unknown[] | undefined {
         if (Array.isArray(json)) return json;
         if (isJsonObject(json) && Array.isArray(json.proposals)) return asArray(json.proposals);
       } catch {
-        // Not from here.
+        // Not at this position
       }
     }
   }
   return undefined;
 }
 
-/** The message that shares the most words with a fact; the last of several. */
+/** Returns the message that shares the most words with a fact; the last one if there are several. */
 function findSource<M extends { text: string }>(fact: string, messages: readonly M[]): M {
   const words = fact.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   let best = { score: -1, message: messages.at(-1)! };

@@ -1,4 +1,4 @@
-/** What `GET /metrics` reports about the server. It has no content, no names and no ids. */
+/** Metrics of the server, for `GET /metrics`. They contain no content, names or IDs. */
 import { isEnd, type JobSnapshot } from "../jobs/job_store.ts";
 import { getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -10,9 +10,9 @@ import type { Log } from "../log.ts";
 /** Label names and values. */
 type Labels = Readonly<Record<string, string>>;
 
-/** One line of a family. */
+/** One line of a metric. */
 interface Sample {
-  /** Ending of the family's name, such as `"_bucket"`. */
+  /** Suffix of the metric's name, such as `"_bucket"`. */
   ending?: string;
   labels: Labels;
   value: number;
@@ -30,7 +30,7 @@ interface MetricFamily {
 /** Content type of the text. */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Formats families. A family without samples is left out. */
+/** Formats metrics. Omits metrics without samples. */
 export function formatFamilies(families: Iterable<MetricFamily>): string {
   const lines: string[] = [];
   for (const family of families) {
@@ -79,7 +79,7 @@ export class Counter implements MetricFamily {
   }
 }
 
-/** A number that is read when it is asked for. */
+/** A number that is read on request. */
 export class Gauge implements MetricFamily {
   readonly type = "gauge";
 
@@ -88,17 +88,17 @@ export class Gauge implements MetricFamily {
 
 interface Distribution {
   labels: Labels;
-  /** Per bucket, not cumulative; the last one is beyond all bounds. */
+  /** Per bucket, not cumulative; the last one is above all bounds. */
   counts: number[];
   sum: number;
 }
 
-/** How values are distributed over buckets, by labels. */
+/** Distribution of values over buckets, by labels. */
 export class Histogram implements MetricFamily {
   readonly type = "histogram";
   readonly #distributions = new Map<string, Distribution>();
 
-  /** @param bounds Upper bounds of the buckets, ascending; the bucket of everything beyond is added. */
+  /** @param bounds Upper bounds of the buckets, ascending; a bucket for everything above is added. */
   constructor(readonly name: string, readonly help: string, readonly bounds: readonly number[]) {}
 
   observe(labels: Labels, value: number): void {
@@ -127,19 +127,19 @@ export class Histogram implements MetricFamily {
   }
 }
 
-/** Dependencies. */
+/** Dependencies of `Metrics`. */
 export interface MetricsDeps {
   version: string;
   log: Log;
   jobs: { list(): JobSnapshot[] };
   /** Path of the database. */
   databasePath: string;
-  /** Measures the data folder in bytes by kind; it walks the disk. */
+  /** Measures the data folder in bytes by kind, by walking the disk. */
   measureData(): Promise<Record<string, number>>;
   now(): number;
 }
 
-/** An answered request. */
+/** A completed request. */
 export interface AnsweredRequest {
   method: string;
   /** Pattern of the route, without ids. */
@@ -148,12 +148,12 @@ export interface AnsweredRequest {
   seconds: number;
 }
 
-/** Seconds. A request that streams counts until its head. */
+/** Bounds in seconds. A streaming request counts until its head. */
 const REQUEST_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const DELAY_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
-/** How often the event loop is tried. */
+/** How often the delay of the event loop is measured. */
 const TICK_MS = 500;
-/** How old the sizes of the data may be. Walking a large folder on a slow disk takes seconds. */
+/** Maximum age of the data sizes. Walking a large folder on a slow disk takes seconds. */
 const SIZES_AGE_MS = 10 * 60 * 1000;
 
 /** The metrics of an open server. */

@@ -46,7 +46,7 @@ export interface HubRepo {
 }
 
 const PAGE_SIZE = 30;
-/** Pages of the file tree. Each has about 1,000 files. */
+/** Maximum number of pages of the file tree. Each has about 1,000 files. */
 const MAX_TREE_PAGES = 20;
 const MAX_TAGS = 50;
 const MAX_TOKEN_BYTES = 4096;
@@ -193,7 +193,7 @@ export class Hub {
   #toSearchUrl(cursor: string): URL {
     const parameters = new URLSearchParams(cursor);
     if (cursor.length > 4000 || !parameters.get("cursor")) {
-      throw new AppError("invalid_request", "The cursor is invalid");
+      throw new AppError("invalid_request", "Invalid cursor");
     }
     return new URL(`${this.#base}/api/models?${parameters}`);
   }
@@ -270,9 +270,9 @@ export function isTemporary(status: number): boolean {
 }
 
 /**
- * Returns after how many seconds to retry, if the hub says so.
+ * Returns the number of seconds after which to retry, if the hub reports it.
  *
- * Every response has a `RateLimit` header with the end of the window. It matters only if the limit is reached.
+ * Every response has a `RateLimit` header with the end of the window. It only matters if the limit is reached.
  */
 export function parseHubRetryAfter({ status, getHeader }: HubErrorResponse): number | undefined {
   const reset = status === 429 ? /(?:^|;)\s*t=(\d{1,6})/.exec(getHeader("ratelimit") ?? "")?.[1] : undefined;

@@ -1,6 +1,6 @@
 /**
- * Everything about models that lie here or could: the hub, downloads, what is on disk, running one, and a short list to
- * start with, of which those are offered that fit the memory and the disk of this machine.
+ * Models on this machine: the hub, downloads, files on disk, and running a model. Also recommends models from a short
+ * list that fit this machine's memory and disk.
  */
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -17,7 +17,7 @@ import { type OfferedConnection, Runner } from "./runner/runner.ts";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** What the models need. */
+/** Dependencies of `Models`. */
 export interface ModelsOptions {
   /** `<datadir>/models` */
   folder: string;
@@ -25,34 +25,34 @@ export interface ModelsOptions {
   events: EventHub;
   log: Log;
   guard: Guard;
-  /** As the guard was opened with: downloads connect by themselves, under the same rules. */
+  /** Like for the guard: downloads open their own connections, under the same rules. */
   guardAllow: readonly string[];
   guardExactOrigins: readonly string[];
   hubUrl: string;
   hubTokenFile: string | null;
   llamaServerPath: string | null;
-  /** Makes the running model's connection known. */
+  /** Adds the connection of the running model. */
   offer(connection: OfferedConnection): Promise<void>;
-  /** How patient to be; for tests. */
+  /** Limits of downloads, for tests. */
   limits?: Partial<DownloadLimits>;
   times?: Partial<RunnerTimes>;
   measure?: (folder: string) => Promise<Machine>;
 }
 
-/** The files of a repository that can be chosen. */
+/** The files in a repository that can be chosen. */
 export interface RepoListing {
   repo: string;
   revision: string;
   isGated: boolean;
   license: string | null;
-  /** Its page on the hub, for people. */
+  /** The web page of the repository. */
   page: string;
-  /** True when it holds programs, which are never downloaded: an MLX model may want them. */
+  /** True if it contains code, which is never downloaded. Some MLX models require it. */
   hasCode: boolean;
   files: DownloadCandidate[];
 }
 
-/** The models. */
+/** Searches, downloads, lists and runs models. */
 export class Models {
   readonly downloads: Downloads;
   readonly local: LocalModels;
@@ -62,7 +62,7 @@ export class Models {
   readonly #folder: string;
   readonly #measure: (folder: string) => Promise<Machine>;
 
-  /** Takes up downloads that an earlier process left. */
+  /** Continues downloads of an earlier process. */
   constructor(options: ModelsOptions) {
     const { jobs, events, log, guard } = options;
     const folder = new ModelsFolder(options.folder);
@@ -89,7 +89,7 @@ export class Models {
     });
   }
 
-  /** Searches the hub; as `Hub.search`. */
+  /** Searches the hub; see `Hub.search`. */
   search(
     request: { query: string; format: ModelFormat; cursor?: string },
     signal: AbortSignal,
@@ -103,7 +103,7 @@ export class Models {
     return { machine, items: recommendModels(machine) };
   }
 
-  /** Lists what a repository offers in a format. @throws {AppError} `invalid_request`, and as `Hub.repo` */
+  /** Lists the files of a repository in a format. @throws {AppError} `invalid_request`, and like `Hub.getRepo` */
   async listFiles(repo: string, format: ModelFormat, signal: AbortSignal): Promise<RepoListing> {
     const found = await this.#hub.getRepo(parseRepo(repo), signal);
     const { revision, isGated, license } = found;
@@ -120,13 +120,13 @@ export class Models {
   }
 
   /**
-   * Removes a model from the disk, and failed downloads of it with the parts they keep.
+   * Deletes a model from the disk, and its failed downloads with their partial files.
    *
-   * @throws {AppError} `invalid_request`, `not_found`; `conflict` while it runs or is downloaded
+   * @throws {AppError} `invalid_request`, `not_found`; `conflict` while it's running or being downloaded
    */
   async remove(path: string): Promise<void> {
     if (this.downloads.isWriting(path)) {
-      throw new AppError("conflict", `Can't delete "${path}": it is being downloaded; cancel that first`);
+      throw new AppError("conflict", `Can't delete "${path}": it's being downloaded. Cancel the download first`);
     }
     const hasDropped = await this.downloads.dropFailed(path);
     const model = await this.local.get(path).catch((error) => {
@@ -135,7 +135,7 @@ export class Models {
     });
     if (model !== undefined) {
       if (this.runner.isUsing(model.path)) {
-        throw new AppError("conflict", `Can't delete "${path}": it is running; stop it first`);
+        throw new AppError("conflict", `Can't delete "${path}": it's running. Stop it first`);
       }
       await this.local.remove(model);
     }
@@ -143,17 +143,17 @@ export class Models {
   }
 }
 
-/** What a model is offered as. */
+/** Why a model is recommended. */
 export type RecommendedLevel = "fast" | "balanced" | "best";
 
 /** A model of the list. */
 interface ListedModel {
   id: string;
   name: string;
-  /** On the hub, with GGUF files, and open to everyone. */
+  /** Repository on the hub, with GGUF files and without access restrictions. */
   repo: string;
   quantization: string;
-  /** Of the file; the hub's listing has the exact size. */
+  /** Approximate size of the file; the hub's list has the exact size. */
   sizeBytes: number;
   /** Part of the file that is read for each token: all of it, or the active experts. */
   activeShare: number;
@@ -216,10 +216,10 @@ const MODELS: readonly ListedModel[] = [
   },
 ];
 
-/** What decides which models fit. */
+/** The facts that decide which models fit. */
 export interface Machine {
   memoryBytes: number;
-  /** On the disk of the models folder. */
+  /** Free space on the disk of the models folder. */
   freeDiskBytes: number;
   /** Estimated rate at which the processor reads memory, in bytes per second. */
   memoryRate: number;
@@ -233,24 +233,24 @@ export interface RecommendedModel {
   quantization: string;
   level: RecommendedLevel;
   sizeBytes: number;
-  /** What it needs while it runs. */
+  /** Memory that it needs while it's running. */
   memoryBytes: number;
-  /** A rough estimate without a graphics card. */
+  /** Rough estimate without a graphics card. */
   tokensPerSecond: number;
 }
 
-/** Context, buffers and the program itself, in bytes: about what llama.cpp takes for 8,192 tokens of a small model. */
+/** Context, buffers and the program itself, in bytes: about what llama.cpp uses for 8,192 tokens of a small model. */
 const RUN_BYTES = 700e6;
-/** Context grows with the model. */
+/** Factor for the context, which grows with the model. */
 const RUN_SHARE = 1.1;
-/** Part of the memory that a model may take; the system and the browser need the rest. */
+/** Share of memory that a model can use. The rest is for the system and the browser. */
 const MEMORY_SHARE = 0.75;
 /** Space that a download leaves on the disk. */
 const DISK_RESERVE_BYTES = 1e9;
-/** Slower replies are tedious to read. In tokens per second. */
+/** Minimum speed in tokens per second. Slower replies are tedious to read. */
 const MIN_RATE = 3;
 
-/** Chooses up to three models that fit: the fastest, the best, and one between them. */
+/** Chooses up to three models that fit: the fastest, the best, and one in between. */
 export function recommendModels(machine: Machine): RecommendedModel[] {
   const fitting = MODELS.flatMap((model) => {
     const { sizeBytes, activeShare } = model;
@@ -289,13 +289,17 @@ export async function measureMachine(folder: string): Promise<Machine> {
   };
 }
 
-/** A container may have less memory than its host. @see https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files */
+/**
+ * Returns the memory limit. A container may have less memory than its host.
+ *
+ * @see https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files
+ */
 async function readMemoryLimit(): Promise<number> {
   const text = await Deno.readTextFile("/sys/fs/cgroup/memory.max").catch(() => "max");
   return Number(text.trim()) || Infinity;
 }
 
-/** A missing folder will be created on the disk of its parent. */
+/** Returns the free disk space. A missing folder will be created on the disk of its parent. */
 async function readFreeDisk(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder);

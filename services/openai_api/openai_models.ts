@@ -1,6 +1,6 @@
 /**
- * The models of the OpenAI-compatible API: characters, and the models of all connections. Their names are `default`,
- * `character:<id or slug>` and `connection:<id>/<model>`.
+ * Lists and finds the models of the OpenAI-compatible API: characters, and the models of all connections. Their names
+ * are `default`, `character:<id or slug>` and `connection:<id>/<model>`.
  */
 import type { Characters } from "../characters/characters.ts";
 import { AppError, ignoreErrors } from "../errors.ts";
@@ -9,7 +9,7 @@ import type { ModelRouter } from "../llm/model_router.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import { isId } from "../storage/ids.ts";
 
-/** Dependencies of OpenAiModels. */
+/** Dependencies of `OpenAiModels`. */
 export interface OpenAiModelsDeps {
   characters: Pick<Characters, "list" | "get">;
   connections: Connections;
@@ -21,10 +21,10 @@ export interface OpenAiModelsDeps {
 export interface OpenAiModel {
   id: string;
   object: "model";
-  /** Seconds since 1970: when the character or the connection was last changed. */
+  /** When the character or connection was last changed, in seconds since 1970. */
   created: number;
   owned_by: string;
-  /** For people: the character's name, or model and connection. */
+  /** Display name: the character's name, or model and connection. */
   name: string;
 }
 
@@ -34,15 +34,15 @@ export interface OpenAiModelList {
   unavailable: { connectionId: string; name: string; error: AppError }[];
 }
 
-/** Where a request goes, and who speaks. */
+/** The target of a request, and the character that speaks. */
 export interface ResolvedModel {
   connectionId: string;
-  /** The model's name at its server. */
+  /** The name of the model at its server. */
   model: string;
   characterId?: string;
 }
 
-/** Clients wait for this list before they show anything. */
+/** Time limit. Clients wait for this list before they show anything. */
 const LIST_TIMEOUT_MS = 5_000;
 
 /** Lists and finds models. */
@@ -54,8 +54,8 @@ export class OpenAiModels {
   }
 
   /**
-   * Lists the default, the characters by name, and the models of each connection. If a server doesn't answer, the model that
-   * its connection names is listed.
+   * Lists the default, the characters by name, and the models of each connection. If a server doesn't respond, lists
+   * the model in the settings of its connection.
    */
   async list(signal: AbortSignal): Promise<OpenAiModelList> {
     const connections = this.#deps.connections.list().filter(({ isUnreadable }) => !isUnreadable);
@@ -80,10 +80,10 @@ export class OpenAiModels {
   }
 
   /**
-   * Finds out what a model name means.
+   * Finds the target of a model name.
    *
-   * @throws {AppError} `not_found` with the path `model`; `not_available` without an active connection; `upstream_error` if a
-   *   server has to be asked for its first model and lists none.
+   * @throws {AppError} `not_found` with the path `model`; `not_available` without an active connection;
+   *   `upstream_error` if the server's first model is needed and it lists none.
    */
   async resolve(name: string, signal: AbortSignal): Promise<ResolvedModel> {
     const { connections, modelRouter } = this.#deps;
@@ -91,7 +91,7 @@ export class OpenAiModels {
     if (parsed.kind === "connection") {
       const { connectionId, model } = parsed;
       if (!isId(connectionId) || connections.find(connectionId) === undefined) {
-        throw createModelNotFoundError(name, `there is no connection "${connectionId.slice(0, 64)}"`);
+        throw createModelNotFoundError(name, `connection "${connectionId.slice(0, 64)}" not found`);
       }
       return { connectionId, model };
     }
@@ -123,7 +123,7 @@ export class OpenAiModels {
       if (!(thrown instanceof AppError) && !timeout.aborted) throw thrown;
       error = thrown instanceof AppError ? thrown : new AppError(
         "upstream_timeout",
-        `The server of connection "${connection.name}" listed no models within ${LIST_TIMEOUT_MS / 1000} s`,
+        `The server of connection "${connection.name}" didn't list its models within ${LIST_TIMEOUT_MS / 1000} s`,
       );
     }
     const { id, name, model } = connection;
@@ -148,7 +148,7 @@ export class OpenAiModels {
     const named = slug === "" ? [] : (await this.#readItems()).filter((item) => toSlug(item.name) === slug);
     if (named.length === 1) return named[0]!.id;
     if (named.length === 0) throw createModelNotFoundError(name);
-    throw createModelNotFoundError(name, `${named.length} characters have this name, so use an id`);
+    throw createModelNotFoundError(name, `${named.length} characters have this name. Use an ID instead`);
   }
 
   async #readItems(): Promise<{ id: string; name: string; updated_at: string }[]> {
@@ -188,6 +188,6 @@ export function toSlug(name: string): string {
 
 /** Creates the error for a model that doesn't exist. @param reason Why, if it isn't obvious. */
 function createModelNotFoundError(name: string, reason = "GET /api/v1/models lists the models"): AppError {
-  const message = `The model "${name.slice(0, 200)}" does not exist; ${reason}`;
+  const message = `The model "${name.slice(0, 200)}" doesn't exist; ${reason}`;
   return new AppError("not_found", message, { issues: [{ path: "model", message }] });
 }

@@ -1,10 +1,8 @@
-/**
- * Personas as Tavern V2 cards: name and description in the usual fields, and an extension that marks them as personas.
- */
+/** Parsed model name. */
 import { AppError } from "../errors.ts";
 import { type Card, parseCard } from "../characters/card/card.ts";
 
-/** Our extension, which distinguishes personas from characters. */
+/** Parlor's extension, which distinguishes personas from characters. */
 const EXTENSION = "parlor/persona";
 const EXTENSION_VERSION = 1;
 
@@ -24,7 +22,7 @@ export interface PersonaText {
 /**
  * Creates or updates the card of a persona.
  *
- * @param before The current card. Its other fields are kept.
+ * @param before The current card. Its other fields don't change.
  */
 export function toPersonaCard({ name, description }: PersonaText, before?: Card): Card {
   const card = before ?? parseCard({ spec: "chara_card_v2", spec_version: "2.0", data: { name, creator_notes: NOTE } });
@@ -42,8 +40,8 @@ export function getPersonaText({ data }: Card): PersonaText {
 }
 
 /**
- * Converts any card to a persona card. Persona cards keep all fields; of character cards only name and description are
- * used.
+ * Converts any card to a persona card. All fields of persona cards are preserved; from character cards, only name and
+ * description are used.
  *
  * @param options.swapsNames Swaps `{{user}}` and `{{char}}` in a character's description.
  * @throws {AppError} `too_large` if the description is too long

@@ -123,7 +123,7 @@ export class Personas {
   }
 
   /**
-   * Creates or changes a persona. Its image and the other fields of its card are kept.
+   * Creates or changes a persona. Its image and the other fields of its card don't change.
    *
    * @throws {AppError} `revision_mismatch`; `conflict` for an id that differs from another only in case
    */
@@ -154,7 +154,8 @@ export class Personas {
    */
   async importCard(file: Uint8Array, options: { swapsNames: boolean }): Promise<ReadPersona> {
     if (isZip(file)) {
-      const message = "Can't read the persona: it is a CHARX or another ZIP; import it as a character, or take its PNG";
+      const message =
+        "Can't read the persona: it's a CHARX or another ZIP file. Import it as a character, or export it as PNG first";
       throw new AppError("unprocessable", message);
     }
     const { card: given, avatarPng, avatarImage } = parseCardBytes(file);
@@ -175,7 +176,7 @@ export class Personas {
   /** Returns the image as PNG, which also contains the card. @throws {AppError} `not_found` */
   async getAvatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes } = await this.#get(id);
-    if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no picture`);
+    if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no image`);
     return bytes;
   }
 
@@ -218,7 +219,7 @@ export class Personas {
    */
   async getVersionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
     const { png } = await this.getVersion(id, n);
-    if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no picture`);
+    if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no image`);
     return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
   }
 
@@ -232,7 +233,7 @@ export class Personas {
       const before = await this.#get(id);
       assertExpected(`persona "${id}"`, expected, before.version);
       const { name, bytes } = await this.#readVersion(id, n);
-      parseCardFile(name, bytes); // a damaged version must not replace a good one
+      parseCardFile(name, bytes); // A damaged version must not replace a good one.
       const ending = isPng(bytes) ? "png" : "json";
       return await this.#replace(before, { content: bytes, cause: "restore", ending });
     });
@@ -267,7 +268,7 @@ export class Personas {
       const { db, versions, sealer, folder, events } = this.#deps;
       const path = join(folder, record.fileName);
       if ((await this.#listFiles()).has(record.id) || await isExistingFile(path)) {
-        throw new AppError("conflict", `There is a persona "${record.id}" again`);
+        throw new AppError("conflict", `Can't restore the persona "${record.id}": another one has this ID now`);
       }
       const sealed = this.#getSealedFile(record);
       const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
@@ -298,7 +299,7 @@ export class Personas {
         if (ending!.toLowerCase() === "png" || !files.has(id)) files.set(id, join(folder, name));
       }
     } catch (cause) {
-      throw toFileError(`Can't look through "${folder}"`, cause);
+      throw toFileError(`Can't list the folder "${folder}"`, cause);
     }
     return files;
   }
@@ -310,7 +311,7 @@ export class Personas {
 
   async #get(id: string): Promise<OpenPersona> {
     const found = await this.#findStored(id);
-    if (found === undefined) throw new AppError("not_found", `There is no persona "${id}"`);
+    if (found === undefined) throw new AppError("not_found", `Persona "${id}" not found`);
     return found;
   }
 
@@ -334,12 +335,12 @@ export class Personas {
     const { folder } = this.#deps;
     for (const other of (await this.#listFiles()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
-        throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
+        throw new AppError("conflict", `The ID "${id}" differs from "${other}" only in case`);
       }
     }
     const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
     if (await isExistingFile(path)) {
-      throw new AppError("conflict", `Can't write "${path}": something else has that name`);
+      throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
     }
     return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));
   }
@@ -400,7 +401,7 @@ function toResource(id: string) {
   return { kind: "personas" as const, id };
 }
 
-/** For files whose name isn't a valid id: always the same id for the same name. */
+/** Derives an ID for a file whose name isn't a valid ID. The same name always gets the same ID. */
 function deriveId(stem: string): string {
   return `p-${createHash("sha256").update(stem).digest("hex").slice(0, 24)}`;
 }
@@ -423,7 +424,7 @@ function toJson(card: Card): Uint8Array<ArrayBuffer> {
   return serializeCard(toV2(card), 2);
 }
 
-/** V2 only, so that other programs import it as a character with that name and description. */
+/** Embeds a card in a PNG. Only V2, so that other programs import it as a character with that name and description. */
 function embedPersonaCard(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
   return embedCard(png, card, { versions: "v2" });
 }

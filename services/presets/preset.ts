@@ -25,21 +25,21 @@ export interface Sampler {
   [name: string]: number | undefined;
 }
 
-/** One prompt. Unknown fields are kept. */
+/** One prompt. Unknown fields are preserved. */
 export interface PresetPrompt {
-  /** Name in the prompt order; some names stand for parts of the chat. */
+  /** Name in the prompt order; some names represent parts of the chat. */
   identifier: string;
   name?: string;
   role?: string;
   content?: string;
-  /** Has no text: it stands for a part of the chat. */
+  /** Has no text, because it represents a part of the chat. */
   marker?: boolean;
   /** 1 inserts it into the history at `injection_depth`. */
   injection_position?: number;
   injection_depth?: number;
   /** Order among prompts of the same depth; 100 by default. */
   injection_order?: number;
-  /** Generation types it applies to; empty for all. */
+  /** Generation types that it applies to; empty for all. */
   injection_trigger?: string[];
   /** Cards can't override it. */
   forbid_overrides?: boolean;
@@ -60,7 +60,7 @@ export interface PresetDocument {
   prompt_order: PresetOrder[];
   /** All other fields of the imported file, under their original names. */
   rest: Record<string, unknown>;
-  /** Fields that are added to each chat request, as the server calls them. */
+  /** Fields that are added to each chat request, with the server's names. */
   extra_body?: Record<string, unknown>;
   /** Format of the imported file. */
   dialect: PresetDialect;
@@ -141,7 +141,7 @@ export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
   dialect: "chat_completion",
 });
 
-/** Parts of the chat that a block can stand for. */
+/** Parts of the chat that a block can represent. */
 export type PromptMarker = keyof typeof MARKERS;
 
 /** One block of a prompt. */
@@ -158,7 +158,7 @@ export interface PresetBlock {
   depth?: number;
   /** Order among blocks of the same depth. */
   depthOrder: number;
-  /** SillyTavern generation types it applies to; empty for all. */
+  /** SillyTavern generation types that it applies to; empty for all. */
   triggers: string[];
   /** Cards can't override `main` or `jailbreak`. */
   forbidsOverrides: boolean;
@@ -182,7 +182,7 @@ export interface PresetTexts {
   assistantPrefill: string;
   /** Start of a message written for the user. */
   impersonationPrefill: string;
-  /** Sent in place of an empty user message. */
+  /** Sent instead of an empty user message. */
   sendIfEmpty: string;
   /** Separates a reply from its continuation, if an instruction asks for that. */
   continuePostfix: string;

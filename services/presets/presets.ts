@@ -19,7 +19,7 @@ import {
 } from "./preset.ts";
 import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavernPreset } from "./sillytavern.ts";
 
-/** The part of a preset that is available without opening it. */
+/** The part of a preset that is available without decrypting it. */
 interface PresetHead {
   name: string;
   /** Names of the models it applies to; `*` matches any characters. */
@@ -27,17 +27,17 @@ interface PresetHead {
   promptCount: number;
 }
 
-/** A preset in a list; without a head if it can't be opened. */
+/** A preset in a list; without a head if it can't be decrypted. */
 export type ListedPreset = ListedDocument<PresetHead> & { isBuiltin: boolean };
 /** A stored preset. Shared: don't modify it. */
 export type StoredPreset = OpenedDocument<PresetHead, PresetDocument> & { isBuiltin: boolean };
 
-/** Values to store. Omitted fields keep their value. */
+/** Values to store. Omitted fields don't change. */
 export interface PresetInput extends Partial<Pick<PresetHead, "name" | "models">> {
   preset: Partial<PresetDocument>;
 }
 
-/** What a preset is chosen by. */
+/** Criteria for choosing a preset. */
 export interface PresetChoice {
   /** The preset pinned to the conversation. */
   conversationPresetId?: string | null;
@@ -47,7 +47,7 @@ export interface PresetChoice {
 /** Dependencies of `Presets`. */
 export interface PresetDeps {
   store: DocumentStore<PresetHead, PresetDocument>;
-  /** The preset of the settings, used if no other applies. */
+  /** Returns the preset in the settings, which is used if no other applies. */
   getChosenId(): string | null;
 }
 
@@ -76,7 +76,7 @@ export class Presets {
     return [...this.#deps.store.list().map((one) => ({ ...one, isBuiltin: false })), BUILTIN];
   }
 
-  /** @throws {AppError} `not_found`; `internal` if it can't be opened */
+  /** @throws {AppError} `not_found`; `internal` if it can't be decrypted */
   async get(id: string): Promise<StoredPreset> {
     return id === BUILTIN_PRESET_ID ? BUILTIN : { ...await this.#deps.store.get(id), isBuiltin: false };
   }
@@ -131,8 +131,8 @@ export class Presets {
    * Returns the preset for a chat: the pinned one, else the best match for the model, else the one in the settings,
    * else the built-in one. Deleted presets are skipped.
    *
-   * @throws {AppError} `internal` if the chosen preset can't be opened, since another one would silently change the
-   *   prompt
+   * @throws {AppError} `internal` if the chosen preset can't be decrypted, because another one would silently change
+   *   the prompt
    */
   async resolve({ conversationPresetId, model }: PresetChoice): Promise<Preset> {
     const candidates = [conversationPresetId, model && this.#chooseForModel(model), this.#deps.getChosenId()];
@@ -144,7 +144,7 @@ export class Presets {
     return toPreset(BUILTIN);
   }
 
-  /** The best match has the most literal characters; among equals, the newest wins. */
+  /** Finds the best match for a model: the one with the most literal characters, or the newest of several. */
   #chooseForModel(model: string): string | undefined {
     let best: { id: string; closeness: number } | undefined;
     for (const { id, head } of this.#deps.store.list()) {
@@ -177,7 +177,7 @@ export function matchesModel(pattern: string, name: string): boolean {
 
 function checkSize(preset: PresetDocument): PresetDocument {
   if (new TextEncoder().encode(JSON.stringify(preset)).length > MAX_PRESET_BYTES) {
-    throw new AppError("too_large", `The preset is longer than ${MAX_PRESET_BYTES} bytes`);
+    throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
   }
   return preset;
 }
@@ -195,7 +195,7 @@ function refuseBuiltin(id: string): void {
   if (id.toLowerCase() !== BUILTIN_PRESET_ID) return;
   throw new AppError(
     "conflict",
-    `The preset "${BUILTIN_PRESET_ID}" is built in and cannot be changed; save it under another id`,
+    `The preset "${BUILTIN_PRESET_ID}" is built in and can't be changed. Save it under another ID`,
   );
 }
 

@@ -1,9 +1,9 @@
-/** Converts between SillyTavern's preset files and our presets. */
+/** Converts between SillyTavern's preset files and Parlor's presets. */
 import { AppError } from "../errors.ts";
 import { asNumber, findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset.ts";
 
-/** Sampler names in files, by our names. */
+/** Sampler names in files, by Parlor's names. */
 const NAMES: Record<PresetDialect, Record<string, string>> = {
   chat_completion: {
     temperature: "temperature",
@@ -57,13 +57,13 @@ const MAX_ORDERS = 1_000;
  */
 export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; name?: string } {
   if (bytes.length > MAX_PRESET_BYTES) {
-    throw new AppError("too_large", `The preset is longer than ${MAX_PRESET_BYTES} bytes`);
+    throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
   }
   let json: unknown;
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the preset: the file isn't JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the preset: the file isn't valid JSON in UTF-8", { cause });
   }
   const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
@@ -74,7 +74,7 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
 export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw createUnreadableError(fault);
-  if (!isJsonObject(json)) throw createUnreadableError("it isn't an object");
+  if (!isJsonObject(json)) throw createUnreadableError("it isn't a JSON object");
   const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;
   const dialect = isChat ? "chat_completion" : "text_completion";
   const sampler: Sampler = {};
@@ -113,7 +113,7 @@ export function toSillyTavernPreset(preset: PresetDocument): JsonObject {
   };
 }
 
-/** A list that doesn't consist of prompts stays in `rest`, so that nothing is lost. */
+/** Parses the list of prompts. A list that doesn't consist of prompts stays in `rest`, so that nothing is lost. */
 function parsePrompts(value: unknown): { prompts: PresetPrompt[]; isTaken: boolean } {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isPrompt)) return { prompts: [], isTaken: false };
   if (value.length > MAX_PROMPTS) throw createUnreadableError(`it has more than ${MAX_PROMPTS} prompts`);
@@ -137,7 +137,7 @@ function isOrder(value: unknown): value is PresetOrder {
     );
 }
 
-/** Reports whether a value has no effect. Servers may refuse parameters they don't know. */
+/** Reports whether a value has no effect. Servers may reject unknown parameters. */
 export function isNeutral(name: string, value: number): boolean {
   const neutral = asNumber(NEUTRAL[name]);
   return name === "seed" ? value < 0 : neutral !== undefined && value === neutral;

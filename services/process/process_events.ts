@@ -1,9 +1,9 @@
-/** Events that would end the process: uncaught errors, and the hangup of its terminal. */
+/** Events that would end the process: uncaught errors, and the hangup signal of its terminal. */
 import { getErrorTrace } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 /**
- * Logs uncaught errors and unhandled rejections, which would otherwise end everyone's replies. Call once, at the start.
+ * Logs uncaught errors and unhandled rejections, which would otherwise end everyone's replies. Call it once at startup.
  *
  * @param scope The global scope; tests pass their own.
  */
@@ -17,10 +17,11 @@ export function containDefects(log: Log, scope: Pick<EventTarget, "addEventListe
 }
 
 /**
- * Returns whether this process ignores SIGHUP, as `nohup` starts programs. To be asked before SIGHUP gets a listener, which
+ * Returns whether this process ignores SIGHUP, as if started with `nohup`. Call it before SIGHUP gets a listener, which
  * would replace that.
  *
- * The runtime doesn't tell, but a child inherits what is ignored (POSIX, exec): one that survives its own SIGHUP has.
+ * The runtime doesn't report it, but a child inherits ignored signals (POSIX, exec): if it survives its own SIGHUP, the
+ * signal is ignored.
  */
 export async function isHangupIgnored(): Promise<boolean> {
   const script = "kill -HUP $$; echo ignored";
@@ -29,6 +30,6 @@ export async function isHangupIgnored(): Promise<boolean> {
     const { stdout } = await child.output();
     return new TextDecoder().decode(stdout).trim() === "ignored";
   } catch {
-    return false; // an image without a shell, which has no nohup either
+    return false; // An image without a shell, which doesn't have nohup, either
   }
 }

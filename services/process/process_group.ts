@@ -1,12 +1,12 @@
 /**
- * Runs external programs in process groups of their own and leaves no process behind: one to its end with limits, or
- * one that is spoken to over its standard input and output and ends with Parlor, whatever ends Parlor.
+ * Runs external programs in separate process groups and leaves no processes behind. A program either runs to its end,
+ * with limits, or communicates over standard input and output and ends with Parlor, even if Parlor is killed.
  */
 import { spawn } from "node:child_process";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Readable, Writable } from "node:stream";
 
-/** What to run. */
+/** What to run, and its limits. */
 export interface ChildGroupOptions {
   program: string;
   args: readonly string[];
@@ -36,8 +36,8 @@ const WATCH_INTERVAL_MS = 250;
 /**
  * Runs a program until it ends.
  *
- * @throws {AppError} `not_available` if it can't be started, `unprocessable` if it exceeded a limit; the reason of
- *   `signal`.
+ * @throws {AppError} `not_available` if it can't be started, `unprocessable` if it exceeds a limit; the reason of
+ *   `signal`
  */
 export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGroupResult> {
   const { program, args, folder, env, signal } = options;
@@ -51,7 +51,7 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
   const onBroken = (what: string) => stop(new AppError("unprocessable", `Stopped "${program}": ${what}`));
   const onAbort = () => stop(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(() => onBroken(`not finished after ${options.timeoutMs} ms`), options.timeoutMs);
+  const timer = setTimeout(() => onBroken(`it wasn't finished after ${options.timeoutMs} ms`), options.timeoutMs);
   let isMeasuring = false;
   const watch = setInterval(async () => {
     if (isMeasuring) return;
@@ -87,7 +87,7 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
     clearTimeout(timer);
     clearInterval(watch);
     signal.removeEventListener("abort", onAbort);
-    // Its own child processes may still run.
+    // Its child processes may still be running.
     killGroup(child.pid);
   }
 }
@@ -96,13 +96,13 @@ function getLastLine(text: string): string {
   return text.slice(text.lastIndexOf("\n") + 1);
 }
 
-/** Kills every process of the group. Programs that ignore SIGTERM are the reason for the limits. */
+/** Kills every process of the group, even those that ignore SIGTERM. */
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     Deno.kill(Deno.build.os === "windows" ? pid : -pid, "SIGKILL");
   } catch {
-    // Already ended.
+    // Already ended
   }
 }
 
@@ -131,12 +131,12 @@ export interface PipedOptions {
   folder: string;
 }
 
-/** How a program ended. */
+/** The end of a program. */
 export interface PipedEnd {
   /** `null` if a signal ended it or it never started. */
   code: number | null;
   signal: string | null;
-  /** Why it didn't start. */
+  /** Why it couldn't be started. */
   error?: Error;
 }
 
@@ -145,20 +145,22 @@ export interface PipedProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when it has ended and its output was read or dropped. */
+  /** Resolves when it has ended and its output was read or discarded. */
   readonly ended: Promise<PipedEnd>;
   /**
-   * Closes its standard input and waits; then SIGTERM to the whole group, then SIGKILL. May be called twice.
+   * Stops the program: closes its standard input and waits, then sends SIGTERM to the whole group, then SIGKILL. Can be
+   * called twice.
    *
-   * @param graceMs Time for each of the two steps.
+   * @param graceMs Time before each signal, in milliseconds.
    */
   stop(graceMs: number): Promise<void>;
 }
 
 /**
  * The shell becomes the program (`exec`). Before that it starts a watcher that reads a pipe from Parlor. If the pipe
- * closes without a line, Parlor is gone, even by SIGKILL, and the watcher ends the process group. dash takes no `--`
- * before a negative process id. The runtime names the pipe in a variable of its own, which is none of the program's.
+ * closes without a line, Parlor has ended, perhaps by SIGKILL, and the watcher ends the process group. dash doesn't
+ * support `--` before a negative process ID. The runtime sets a variable with the pipe's number, which the program must
+ * not get.
  */
 const WATCH_SCRIPT = `
 { trap '' TERM INT HUP; read -r word <&3 || { kill -TERM -$$; sleep 2; kill -KILL -$$; }; } </dev/null >/dev/null 2>&1 &
@@ -166,7 +168,10 @@ unset DENO_EXTRA_STDIO_FDS
 exec "$@" 3<&-
 `;
 
-/** Starts a program. A program that can't be started ends at once; Windows has neither groups nor a shell to watch it. */
+/**
+ * Starts a program. A program that can't be started ends immediately. Windows has neither process groups nor a shell to
+ * watch it.
+ */
 export function startPiped({ program, args, env, folder }: PipedOptions): PipedProcess {
   const isWatched = Deno.build.os !== "windows";
   const child = spawn(
@@ -180,7 +185,7 @@ export function startPiped({ program, args, env, folder }: PipedOptions): PipedP
     },
   );
   const lifeline = child.stdio[3] as Writable | undefined;
-  // A program that ends while it is written to must not end Parlor.
+  // If a program ends while data is written to it, Parlor must not end.
   for (const stream of [child.stdin, lifeline]) stream?.on("error", () => {});
   let isOver = false;
   const signal = (name: Deno.Signal) => {
@@ -188,7 +193,7 @@ export function startPiped({ program, args, env, folder }: PipedOptions): PipedP
     try {
       Deno.kill(isWatched ? -child.pid : child.pid, name);
     } catch {
-      // Already ended.
+      // Already ended
     }
   };
   const exited = new Promise<PipedEnd>((resolve) => {
@@ -196,7 +201,7 @@ export function startPiped({ program, args, env, folder }: PipedOptions): PipedP
     child.once("exit", (code, signal) => resolve({ code, signal }));
   }).then((end) => {
     isOver = true;
-    // Its own children may still run, and hold its pipes open. The watcher is in the group as well.
+    // Its children may still be running and have its pipes open. The watcher is in the group, too.
     signal("SIGKILL");
     lifeline?.end();
     child.stdin.destroy();
@@ -227,7 +232,7 @@ export function startPiped({ program, args, env, folder }: PipedOptions): PipedP
         await waitForEnd(graceMs);
       }
       if (!isOver) signal("SIGKILL");
-      // What nobody reads any more must not keep the pipes open.
+      // Output that nobody reads must not leave the pipes open.
       child.stdout.destroy();
       child.stderr.destroy();
       await exited;

@@ -1,5 +1,5 @@
 /**
- * Finds external programs, and runs one that can't outlive Parlor. The last lines of its output are available for error
+ * Finds external programs, and runs programs that can't outlive Parlor, with the last lines of their output for error
  * messages.
  */
 import { AppError, getErrorMessage } from "../errors.ts";
@@ -19,7 +19,7 @@ export interface WatchedProcess {
 /** How to start a program. */
 export interface WatchedOptions {
   args: string[];
-  /** Added to the inherited variables. */
+  /** Environment variables to add to the inherited ones. */
   env: Record<string, string>;
   /** Variables to inherit; by default all except Parlor's own. */
   inherits?: readonly string[];
@@ -47,7 +47,7 @@ exec "$@" 3<&- </dev/null
 `;
 
 /**
- * Starts a program. Windows has no shell to watch it: there it can outlive Parlor if Parlor is killed.
+ * Starts a program. On Windows there is no shell to watch it, so it can outlive Parlor if Parlor is killed.
  *
  * @throws {AppError} `not_available` if it can't be started.
  */
@@ -84,7 +84,7 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
     if (isStopping) signal("SIGKILL"); // children that have closed their output
     isOver = true;
     const pipe = child.stdin.getWriter();
-    await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // no watcher on Windows
+    await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // No watcher on Windows
     await pipe.close().catch(() => {});
     return status;
   })();
@@ -141,7 +141,7 @@ async function readLines(
   if (rest !== "") take(rest);
 }
 
-// Memory figures of the system. Deno doesn't allow reading /proc, so other processes are measured with `ps`.
+// Memory usage. Deno doesn't allow reading /proc, so other processes are measured with `ps`.
 
 /** Returns the resident memory of a process in bytes; `undefined` if it has ended or can't be measured. */
 export async function measureResidentBytes(pid: number): Promise<number | undefined> {
@@ -155,11 +155,11 @@ export async function measureResidentBytes(pid: number): Promise<number | undefi
     const kibibytes = Number(new TextDecoder().decode(stdout).trim());
     return kibibytes > 0 ? kibibytes * 1024 : undefined;
   } catch {
-    return undefined; // a container without ps
+    return undefined; // A container without ps
   }
 }
 
-/** Returns total and available memory in bytes. Systems that don't report it seem to have unlimited memory. */
+/** Returns total and available memory in bytes. For systems that don't report it, memory seems unlimited. */
 export function freeMemory(): { free: number; total: number } {
   const { available, total } = Deno.systemMemoryInfo();
   return { free: Deno.build.os === "linux" ? available : total, total };
@@ -168,8 +168,8 @@ export function freeMemory(): { free: number; total: number } {
 /**
  * Finds a program like a shell: the first file with that name on PATH.
  *
- * @param name Without `.exe`.
- * @param otherFolders Searched after PATH, which is often short for system services.
+ * @param name Name without `.exe`.
+ * @param otherFolders Folders to search after PATH, which is often short for system services.
  */
 export async function findOnPath(name: string, otherFolders: readonly string[] = []): Promise<string | undefined> {
   const isWindows = Deno.build.os === "windows";

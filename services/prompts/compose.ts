@@ -1,6 +1,6 @@
 /**
- * Composes the blocks of a prompt in order (docs/protocols/cards.md#prompt-order). Pure: the same input gives the same
- * blocks.
+ * Composes the blocks of a prompt in order (docs/protocols/cards.md#prompt-order). Without side effects: the same input
+ * produces the same blocks.
  */
 import { byteLength } from "./macros/macro_budget.ts";
 import {
@@ -19,7 +19,7 @@ export interface ComposeInput {
   context: PromptContext;
   /** Active lorebook entries, lowest order first. */
   lore: readonly PromptLore[];
-  /** Prompts that an active entry disables. */
+  /** Prompts that are disabled by an active entry. */
   disabled?: ReadonlySet<string>;
   /** True if the user hasn't written anything since the last reply. */
   needsUserMessage?: boolean;
@@ -70,7 +70,7 @@ class Composer {
 
   compose(): PromptBlocks {
     const { items } = this.#context.layout;
-    // A preset may omit `main`. The system prompt of the conversation is sent anyway.
+    // A preset may omit `main`. The conversation's system prompt is still sent.
     if (!items.some(({ identifier }) => identifier === "main")) this.#addMain({ identifier: "main", role: "system" });
     for (const item of items) this.#add(item);
     if (!items.some(({ identifier }) => identifier === "chatHistory")) this.#beginHistory();
@@ -271,7 +271,7 @@ class Composer {
   }
 
   #put({ role, depth, order }: LayoutItem, part: BlockPart, text: string, title?: string): void {
-    // Preset prompts precede notes of the same depth. Among themselves they keep their order.
+    // Preset prompts precede notes of the same depth. Otherwise their order stays.
     if (depth !== undefined) this.#insert(part, role, text, depth, (order ?? 100) - 1_000_000, title ? { title } : {});
     else this.#push(part, role, text, title);
   }
@@ -316,7 +316,10 @@ class Composer {
       : "";
   }
 
-  /** Text inside or after the history may change freely: the prompt cache ends before it. */
+  /**
+   * Returns the random source and clock for a text. Text inside or after the history may change freely: the prompt
+   * cache ends before it.
+   */
   #formatFreshness(depth: number | undefined): ComposeInput["fresh"] {
     return this.#isAfterHistory || depth !== undefined ? this.#fresh : {};
   }

@@ -52,11 +52,11 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
     chat: { ...findLastTexts(seen.messages), model: seen.model },
   };
   const macros = new Macros(scope, budget);
-  // Random choices stay the same for one user message: in previews, and when a reply is regenerated.
+  // Random choices depend on the user message, so that they're the same in previews and when a reply is regenerated.
   const asked = seen.messages.filter(({ message }) => message.role === "user");
   const turn = [conversationId, asked.length, asked[0] && splitContent(asked[0].message).text].join("\n");
   const fresh = { random: createSeededRandom(turn), clock: { nowMs, timeZone, idleMs } };
-  // The text is the key of its random choices. Entries have no id that survives edits of the book.
+  // The text itself is the key of its random choices, because entries have no ID that survives edits of the book.
   const expand = (text: string, { bookName, entryName }: EntryName) =>
     macros.expand(text, { location: `lore\n${text}`, field: "lorebook", source: formatLoreName(bookName, entryName) });
   const found = stage.lore && await scanLorebooks({ ...stage.lore, context }, seen, fresh.random, expand);
@@ -116,7 +116,7 @@ function toMacroScope(
 
 function findLastTexts(turns: readonly PromptMessage[]): Omit<MacroScope["chat"], "model"> {
   const last = (role?: string) => {
-    // Neither a call of a tool nor its result is something that somebody said.
+    // Tool calls and their results weren't said by anyone.
     const turn = turns.find(({ message }) =>
       message.tool_calls === undefined && (role === undefined ? message.role !== "tool" : message.role === role)
     );
@@ -125,9 +125,9 @@ function findLastTexts(turns: readonly PromptMessage[]): Omit<MacroScope["chat"]
   return { lastMessage: last(), lastUserMessage: last("user"), lastCharMessage: last("assistant") };
 }
 
-/** Servers rarely cache a prompt for longer than this. */
+/** Servers rarely cache a prompt longer than this. */
 const SILENCE_MS = 30 * 60 * 1000;
-/** After this, the time in the prompt would be wrong. */
+/** After this time, the time in the prompt would be wrong. */
 const LONGEST_MS = 3 * 60 * 60 * 1000;
 const CONVERSATIONS = 1_000;
 
@@ -152,7 +152,7 @@ export class PrefixClocks {
 /** Input of a scan besides the messages. */
 export interface LorebookScanInput {
   context: PromptContext;
-  /** The character who replies. */
+  /** The character that replies. */
   speaker?: LoadedParticipant;
   books: readonly ActivationBook[];
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
@@ -177,7 +177,7 @@ interface LorebookScanResult {
   dropped: DroppedLore[];
   /** Stored with the reply, for sticky entries and cooldowns. */
   state: ActivationState;
-  /** Prompts that an active entry disables. */
+  /** Prompts that are disabled by an active entry. */
   disabled: ReadonlySet<string>;
 }
 
@@ -197,7 +197,7 @@ async function scanLorebooks(
     generation,
     messageCount: turn,
     expand,
-    // What tools return is foreign text, which must not choose what else is in the prompt.
+    // Tool results are untrusted text, which must not decide what else is in the prompt.
     messages: seen.messages.filter(({ message }) => message.role !== "tool").map(({ message }) => {
       const name = message.role === "user" ? context.persona.name : context.character?.name;
       return { role: message.role, text: splitContent(message).text, ...(!context.hasNames && { name }) };

@@ -1,6 +1,6 @@
 /**
- * Chooses what is sent of documents: all of it if it fits, else the pages that the user chose and the passages that match
- * the question. The text is foreign: it's marked as data, and it can't end its mark.
+ * Chooses the parts of documents to send: everything if it fits, otherwise the pages that the user chose and the
+ * passages that match the question. The text is untrusted: it's marked as data and can't end its mark.
  */
 import {
   type DocumentUse,
@@ -21,69 +21,69 @@ export interface DocumentReader {
   listPassages(id: string): Promise<readonly Passage[]>;
 }
 
-/** A document that a prompt should have. */
+/** A document for a prompt. */
 export interface DocumentRequest {
   use: DocumentUse;
-  /** Id of its message; absent for one that is always at hand. */
+  /** ID of its message; absent for an attached document of a character, persona or conversation. */
   messageId?: string;
 }
 
-/** What of a document is sent. */
+/** The part of a document that is sent. */
 export interface SentDocument {
   id: string;
   name: string;
-  /** As wanted. */
+  /** The requested use. */
   use: DocumentUse["use"];
   /** Such as `"3-5,12"`; empty if nothing is sent. */
   pages: string;
   pageCount: number;
   unit: StoredDocument["unit"];
   tokens: number;
-  /** Why nothing is sent: `not_found`, `extracting`, or as the document's. */
+  /** Why nothing is sent: `not_found`, `extracting`, or the document's own error. */
   error?: { code: string; message: string };
 }
 
 /** Input of `chooseDocuments`. */
 export interface DocumentChoiceInput {
   wanted: readonly DocumentRequest[];
-  /** Tokens for documents while the history keeps its share. */
+  /** Number of tokens for documents if the history gets its share. */
   budget: number;
-  /** Tokens for documents that the user wants whole, at the cost of the history. */
+  /** Number of tokens for whole documents, at the cost of the history. */
   maxBudget: number;
   query: PassageQuery;
   /** Estimates the tokens of a text. */
   estimate(text: string): number;
-  /** Factor of the model's tokens to `StoredDocument.tokens`. */
+  /** Ratio of the model's tokens to `StoredDocument.tokens`. */
   tokenRatio: number;
 }
 
 /** A text to send. */
 export interface DocumentText {
   text: string;
-  /** Sent before this message; before the history without one. */
+  /** Sent before this message; by default before the history. */
   messageId?: string;
 }
 
-/** What is sent. */
+/** The chosen texts. */
 export interface ChosenDocuments {
-  /** Whole documents and chosen pages; the same in the next prompt. */
+  /** Whole documents and chosen pages. They're the same in the next prompt. */
   fixed: DocumentText[];
   /** Passages for this question, if any. */
   passages?: string;
   sent: SentDocument[];
 }
 
-/** Most tokens of passages: they are read anew for every question. */
+/** Maximum number of tokens of passages, which change with every question. */
 const MAX_PASSAGE_TOKENS = 16_000;
-/** A passage that matches less than this share of the best one is left out. */
+/** Minimum score of a passage, as a share of the best one. */
 const MIN_SCORE_SHARE = 0.1;
-/** The best passages are sent with the ones around them. */
+/** Number of the best passages that are sent together with adjacent ones. */
 const WITH_NEIGHBORS = 5;
-/** Share of the budget that whole documents may take when others are sent as passages. */
+/** Share of the budget for whole documents if others are sent as passages. */
 const WHOLE_SHARE = 0.5;
-/** For the mark of a page. */
+/** Number of tokens for the mark of a page. */
 const MARK_TOKENS = 8;
-/** For the mark of a document and the words around it. */
+/** Number of tokens for the mark of a document and the text around it. */
 const FRAME_TOKENS = 60;
 
 const INTRODUCTION =
@@ -92,7 +92,7 @@ const INTRODUCTION =
 const PASSAGES_INTRODUCTION =
   "These passages may be relevant to the next message; the rest of the documents is left out.";
 
-/** A document with its text being chosen. */
+/** A document whose text is being chosen. */
 interface Candidate {
   wanted: DocumentRequest;
   document: StoredDocument;
@@ -100,10 +100,10 @@ interface Candidate {
 }
 
 /**
- * Chooses. Waits for documents that are still being read.
+ * Chooses the texts to send. Waits for documents that are still being extracted.
  *
  * @param options.waits False for previews.
- * @throws {AppError} `internal` if a text can't be opened. The reason of `signal`.
+ * @throws {AppError} `internal` if a text can't be decrypted; the reason of `signal`
  */
 export async function chooseDocuments(
   reader: DocumentReader,
@@ -126,7 +126,7 @@ export async function chooseDocuments(
     return sent.tokens;
   };
   let used = 0;
-  // What the user chose is sent even if the history becomes shorter.
+  // The user's choice is sent even if the history becomes shorter.
   for (const candidate of candidates.filter(({ wanted }) => wanted.use.use !== "auto")) {
     const { use, pages } = candidate.wanted.use;
     used += await addFixed(candidate, use === "pages" ? parsePages(pages ?? "") : undefined, input.maxBudget - used);
@@ -172,14 +172,15 @@ async function findCandidates(
     };
     sent.push(entry);
     if (document === undefined) entry.error = { code: "not_found", message: "The document was deleted" };
-    else if (document.state === "extracting") entry.error = { code: "extracting", message: "Its text isn't read yet" };
-    else if (document.state === "failed") entry.error = document.error;
+    else if (document.state === "extracting") {
+      entry.error = { code: "extracting", message: "Its text isn't extracted yet" };
+    } else if (document.state === "failed") entry.error = document.error;
     else candidates.push({ wanted: one, document, sent: entry });
   }
   return { candidates, sent };
 }
 
-/** Takes the smallest documents that together stay below a limit. */
+/** Returns the smallest documents that together stay below a limit. */
 function takeSmallest(all: readonly Candidate[], tokensOf: (one: Candidate) => number, limit: number): Candidate[] {
   let used = 0;
   return all.toSorted((a, b) => tokensOf(a) - tokensOf(b)).filter((one) => {
@@ -188,7 +189,7 @@ function takeSmallest(all: readonly Candidate[], tokensOf: (one: Candidate) => n
   });
 }
 
-/** Renders pages in order until the limit is reached. */
+/** Formats pages in order until the limit is reached. */
 async function renderPages(
   reader: DocumentReader,
   document: StoredDocument,
@@ -236,7 +237,7 @@ async function renderPassages(
     add(id, lists.get(id)![passage.n + 1]);
     add(id, lists.get(id)![passage.n - 1]);
   }
-  // Nothing matches "Summarize this": the beginning says most about a document.
+  // No passage matches "Summarize this": the start of a document says the most about it.
   if (ranked.length === 0) { for (const [id, passages] of lists) for (const passage of passages) add(id, passage); }
   const texts: string[] = [];
   for (const { document, sent } of candidates) {
@@ -250,7 +251,7 @@ async function renderPassages(
   return texts.length === 0 ? undefined : `${introduce(isSeveral)} ${PASSAGES_INTRODUCTION}\n\n${texts.join("\n\n")}`;
 }
 
-/** Joins passages in reading order; […] stands for what is left out. */
+/** Joins passages in reading order, with […] for omitted text. */
 function joinPassages(document: StoredDocument, passages: readonly Passage[], isSeveral: boolean): string {
   let text = "";
   let last: Passage | undefined;
@@ -268,7 +269,7 @@ function formatFrame({ name, pages: count }: StoredDocument, pages: string, text
   return `<document name="${toSafeName(name)}" pages="${pages} of ${count}">\n${text}\n</document>`;
 }
 
-/** Returns the mark that a reply repeats. */
+/** Returns the mark that a reply should repeat. */
 function toMark({ name }: StoredDocument, page: number, isSeveral: boolean): string {
   return isSeveral ? `[${toSafeName(name)}, p. ${page}]` : `[p. ${page}]`;
 }
@@ -277,7 +278,7 @@ function introduce(isSeveral: boolean): string {
   return INTRODUCTION.replace("%s", isSeveral ? "[name, p. 3]" : "[p. 3]");
 }
 
-/** Says once what the texts are. */
+/** Adds an introduction to the first text. */
 function withIntroduction(texts: DocumentText[], isSeveral: boolean): DocumentText[] {
   const [first, ...rest] = texts.toSorted((a, b) =>
     Number(a.messageId !== undefined) - Number(b.messageId !== undefined)
@@ -286,7 +287,7 @@ function withIntroduction(texts: DocumentText[], isSeveral: boolean): DocumentTe
   return [{ ...first, text: `${introduce(isSeveral)}\n\n${first.text}` }, ...rest];
 }
 
-/** A document can't end its own mark. */
+/** Escapes text so that it can't end the mark of its document. */
 function toSafeText(text: string): string {
   return text.replace(/<(\/?)(document)\b/gi, "<$1\u200b$2");
 }

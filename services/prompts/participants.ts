@@ -1,6 +1,6 @@
 /**
- * The characters of a conversation: loaded from their cards, their greetings, and reproducible random numbers for what
- * they choose. Assembling a prompt twice gives the same prompt.
+ * The characters of a conversation: loads their cards, expands their greetings, and provides reproducible random
+ * numbers, so that assembling a prompt twice produces the same prompt.
  */
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
@@ -23,7 +23,7 @@ export interface LoadedParticipant {
   name: string;
   /** All names the character goes by. */
   names: string[];
-  /** From 0, never speaks unprompted, to 1, always does. */
+  /** From 0 (never speaks unprompted) to 1 (always does). */
   talkativeness: number;
   isMuted: boolean;
   card: Card;
@@ -42,7 +42,7 @@ const NOTE_DEPTH = 4;
 /**
  * Loads the cards of participants. Participants whose card was deleted are skipped.
  *
- * @throws {AppError} `unprocessable` or `too_large` for an unreadable card, since a reply without it would be out of
+ * @throws {AppError} `unprocessable` or `too_large` for an unreadable card, because a reply without it would be out of
  *   character
  */
 export async function loadParticipants(
@@ -108,8 +108,8 @@ function parseDepthPrompt(value: unknown): PromptNote | undefined {
 }
 
 /**
- * Expands the macros of greetings. They share the macro budget of one prompt; a greeting that exceeds it stays as
- * written.
+ * Expands the macros of greetings. They share the macro budget of one prompt; a greeting that exceeds it isn't
+ * expanded.
  *
  * @param seed Different for each conversation.
  */

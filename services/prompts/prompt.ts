@@ -1,7 +1,4 @@
-/**
- * What a prompt is made of: the history, the other blocks and their order, which is taken from a preset; and what it
- * consists of when it's done.
- */
+/** The input of a prompt (the history, the other blocks and their order, which is from a preset) and its result. */
 import type { DocumentUse } from "../documents/document.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationReason, ActivationState } from "../lorebooks/activation.ts";
@@ -74,15 +71,15 @@ export interface PromptSource {
   history: Iterable<PromptMessage>;
   /** True if the newest message is the start of the reply. */
   continuesLast?: boolean;
-  /** Documents that are always at hand. Those of messages are in the history. */
+  /** Documents of the character, the persona or the conversation. Those of messages are in the history. */
   documents?: readonly DocumentUse[];
   /** Pinned messages, oldest first. Quoted before the history if they don't fit into it. */
   pinned?: readonly PinnedMessage[];
-  /** Messages before those that fit may have documents, and have to be searched for them. */
+  /** True if earlier messages than those that fit may have documents, so that they must be searched. */
   hasEarlierDocuments?: boolean;
 }
 
-/** Messages that a client assembled, and documents. */
+/** Messages assembled by a client, and documents. */
 export interface ClientPromptSource {
   /** Oldest first, each with an id. */
   history: readonly PromptMessage[];
@@ -96,7 +93,7 @@ export interface PromptLimits extends CountedModel {
   answerTokens?: number;
   /** Maximum tokens of prompt and reply, if lower than the model's context. */
   contextTokens?: number;
-  /** Tokens of the definitions of tools, which are sent with the prompt. */
+  /** Number of tokens of tool definitions, which are sent with the prompt. */
   toolTokens?: number;
   /** Counts all messages with the server's tokenizer, even if an estimate shows that they fit. */
   isExact?: boolean;
@@ -125,9 +122,9 @@ export interface Prompt {
   loreState?: ActivationState;
   /** Fields sent as written, because their macros exceed the budget. */
   notExpanded: NotExpanded[];
-  /** What is sent of each document. */
+  /** The sent part of each document. */
   documents: SentDocument[];
-  /** Notes of the owner that are sent, and those that exceed their budget. */
+  /** The owner's notes that are sent, and those that exceed their budget. */
   memories: MemoryChoice;
 }
 
@@ -238,7 +235,7 @@ export interface LayoutFormats {
   exampleBegins: string;
   groupNudge: string;
   impersonation: string;
-  /** Sent in place of an empty user message. */
+  /** Sent instead of an empty user message. */
   emptyUserMessage: string;
 }
 
@@ -262,15 +259,16 @@ export interface PromptLayout {
 
 const DEFAULT_NUDGE = String(BUILTIN_PRESET.rest.continue_nudge_prompt);
 
-/** SillyTavern's numbers. Value 1 (the `name` field) is missing: many servers refuse that field. */
+/** SillyTavern's numbers. Value 1 (the `name` field) is missing: many servers reject that field. */
 const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 2: "always" };
 
 /**
  * Converts a preset for one kind of generation.
  *
  * @param generation SillyTavern's generation type: `normal`, …
- * @param options.continuesPrefill False for a server that doesn't continue a trailing reply: it gets the instruction instead.
- * @param options.refusesPrefill The model refuses a trailing reply.
+ * @param options.continuesPrefill False for a server that doesn't continue a trailing reply: it gets the instruction
+ *   instead.
+ * @param options.refusesPrefill True if the model rejects a trailing reply.
  */
 export function toPromptPreset(
   preset: Preset,

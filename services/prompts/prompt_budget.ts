@@ -1,6 +1,6 @@
 /**
- * The token budget of a prompt, what of its documents fits and where it's sent, and where a trimmed history starts. The
- * trim point moves in large steps; between them the start of the prompt stays byte for byte the same, and the server's
+ * The token budget of a prompt, the position and size of its documents, and the start of a trimmed history. The trim
+ * point moves in large steps; between them the start of the prompt stays byte for byte the same, and the server's
  * prompt cache stays valid.
  */
 import { LRUCache } from "lru-cache";
@@ -12,24 +12,26 @@ import type { DocumentUse } from "../documents/document.ts";
 import { splitContent } from "../llm/token_count.ts";
 import { chooseDocuments, type ChosenDocuments, type DocumentReader, type DocumentRequest } from "./document_choice.ts";
 
-/** Reserved for the tokens of the template around the messages. */
+/** Number of tokens reserved for the template around the messages. */
 export const MARGIN_TOKENS = 16;
 
 /** Share of the budget that is filled when trimming, so that the next messages fit without trimming again. */
 const TRIM_TO = 0.75;
-/** A trim point is kept while the history fills at least this share. A larger context should show more. */
+/**
+ * A trim point stays while the history fills at least this share of the budget. A larger context should contain more.
+ */
 const WORTH_KEEPING = 0.5;
 /** Maximum number of remembered conversations. */
 const MAX_CONVERSATIONS = 1_000;
 
 /** The trim points of conversations. */
 export class TrimPoints {
-  /** The oldest message sent, by conversation, ordered by last use. */
+  /** The oldest message that is sent, by conversation, ordered by last use. */
   readonly #oldest = new LRUCache<string, string>({ max: MAX_CONVERSATIONS });
 
   /**
-   * Returns how many messages, newest first, are sent: up to the last trim point while that fits, else few enough to
-   * leave some space.
+   * Returns the number of messages to send, newest first: those up to the last trim point if they fit, otherwise few
+   * enough to leave some space.
    *
    * @param remembers False for previews, which must not move the trim point.
    */
@@ -56,18 +58,20 @@ export function sumTokens(counted: readonly { tokens: number }[]): number {
   return counted.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** Returns how many messages, newest first, fit: at least one, and if possible ending with a user message. */
+/**
+ * Returns the number of messages that fit, newest first: at least one, and if possible starting with a user message.
+ */
 function countFittingMessages(turns: readonly PromptEntry[], room: number): number {
   let count = 0;
   for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= room;) count++;
-  // Some templates refuse a history that starts with a reply.
+  // Some templates reject a history that starts with a reply.
   const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
   return Math.max(1, fromUser || count);
 }
 
 /**
- * Returns how many messages, newest first, are sent so that no result of a tool is without its call. Results that begin the
- * history are dropped, except the newest, which need their call.
+ * Returns the number of messages to send, newest first, so that every tool result has its call. Results at the start of
+ * the history are dropped, except the newest, which need their call.
  */
 export function keepResultsWithCalls(turns: readonly PromptEntry[], kept: number): number {
   const isResult = (index: number) => turns[index]?.message.role === "tool";
@@ -96,37 +100,37 @@ export function computeBudget(
   return { answerTokens: answer, budget: Math.max(1, tokens - answer - toolTokens - MARGIN_TOKENS) };
 }
 
-/** Messages before the question that the search for passages knows. */
+/** Number of messages before the question that the search for passages uses. */
 const QUERY_CONTEXT = 2;
 /** Documents come before other blocks of the same depth. */
 export const DOCUMENT_ORDER = -2_000_000;
 
-/** The tokens that documents can have, and the messages that they belong to. */
+/** The number of tokens for documents, and the messages to which documents belong. */
 export interface DocumentBudget {
   /** Newest first. */
   read: readonly PromptMessage[];
   model: string;
   /** Tokens for documents. */
   budget: number;
-  /** Tokens for documents if the history has only its newest message. */
+  /** Number of tokens for documents if only the newest message of the history is sent. */
   maxBudget: number;
 }
 
-/** The documents of prompts. */
+/** Chooses and places the documents of prompts. */
 export class PromptDocuments {
   readonly #counter: TokenCounter;
   readonly #open: (() => Promise<DocumentReader>) | undefined;
 
-  /** @param open Opens the documents, for prompts that have some. */
+  /** @param open Opens the documents, for prompts with documents. */
   constructor(counter: TokenCounter, open?: () => Promise<DocumentReader>) {
     this.#counter = counter;
     this.#open = open;
   }
 
   /**
-   * Chooses what is sent of documents.
+   * Chooses the parts of documents to send.
    *
-   * @param options.waits False for previews, which don't wait for documents that are being read.
+   * @param options.waits False for previews, which don't wait for documents that are being extracted.
    * @throws The reason of `signal` if aborted.
    */
   async choose(
@@ -153,8 +157,8 @@ export class PromptDocuments {
   }
 
   /**
-   * Inserts documents where they keep the start of the prompt the same: those always at hand before the history, those of a
-   * message before it, passages before the newest message of the user.
+   * Inserts documents so that the start of the prompt stays the same: attached ones before the history, those of a
+   * message before it, and passages before the newest user message.
    */
   insert(
     { leading, inserted }: Pick<CountedBlocks, "leading" | "inserted">,
@@ -166,7 +170,7 @@ export class PromptDocuments {
       return { ...block, tokens: this.#counter.estimate(toMessage(block), model) };
     };
     const insert = (text: string, index: number) => {
-      // The message that is continued isn't part of the history.
+      // The message to continue isn't part of the history.
       const depth = index < 0 ? Infinity : index + (continuesLast ? 0 : 1);
       inserted.push({ ...count(text), depth, order: DOCUMENT_ORDER });
     };
@@ -180,14 +184,14 @@ export class PromptDocuments {
   }
 }
 
-/** Identifies a message of the history, also one that isn't stored yet. */
+/** Identifies a message of the history, even if it isn't stored yet. */
 export function toMessageKey({ id }: PromptMessage): string {
   return id ?? "";
 }
 
 /**
- * Lists the documents of a prompt, oldest first, each once. The first mention decides where it's sent, the last one how
- * much of it.
+ * Lists the documents of a prompt, oldest first, each once. The first mention determines its position, the last one how
+ * much of it is sent.
  */
 export function findWantedDocuments(
   atHand: readonly DocumentUse[],

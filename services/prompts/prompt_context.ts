@@ -22,7 +22,7 @@ import {
 import { MacroBudget } from "./macros/macro_budget.ts";
 import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
 
-/** The conversation fields used in prompts. Fields of a wrong type are ignored. */
+/** The conversation fields used in prompts. Fields of the wrong type are ignored. */
 export interface PromptFields {
   participants: readonly Participant[];
   persona_id?: unknown;
@@ -44,7 +44,7 @@ export interface PromptPreset {
   contextSize?: number;
   /** Sampler parameters under their API names. */
   params: Record<string, unknown>;
-  /** Fields that are added to each chat request, as the server calls them. */
+  /** Fields that are added to each chat request, with the server's names. */
   extraBody?: Record<string, unknown>;
 }
 
@@ -74,15 +74,15 @@ export interface PromptContextRequest {
   getGreetingIndex?(): number | undefined;
   fields: PromptFields;
   participants: readonly LoadedParticipant[];
-  /** Who replies; by default the first participant. */
+  /** ID of the character that replies; by default the first participant. */
   characterId?: string;
   action: PromptContext["action"];
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
-  /** False for a server that doesn't continue a trailing reply. Default: true. */
+  /** False if the server doesn't continue a trailing reply. Default: true. */
   continuesPrefill?: boolean;
   model: string;
-  /** The model refuses the start of a reply. */
+  /** True if the model rejects the start of a reply. */
   refusesPrefill?: boolean;
   timeZone?: string;
   /** See `PromptContext`. */
@@ -145,7 +145,7 @@ export class PromptContexts {
       lorebookIds: toTexts(fields.lorebook_ids),
     });
     if (unreadable.length > 0) {
-      throw new AppError("internal", `Can't read the lorebook "${unreadable[0]}", which belongs to this conversation`);
+      throw new AppError("internal", `Can't read the lorebook "${unreadable[0]}" of this conversation`);
     }
     const lore = books.length === 0 ? undefined : {
       books,
@@ -193,12 +193,12 @@ export class PromptContexts {
   }
 }
 
-/** Returns the fields by which a character's lorebooks are found. */
+/** Returns the fields for finding a character's lorebooks. */
 function toBookOwner({ id, name, card: { data } }: LoadedParticipant): NonNullable<BookRequest["characters"]>[number] {
   return { id, name, book: data.character_book as Lorebook | undefined, world: toText(data.extensions.world) };
 }
 
-/** Parses the author's note. Clients write it, so every field may be missing or of a wrong type. */
+/** Parses the author's note. Clients write it, so any field may be missing or have the wrong type. */
 function parseNote(value: unknown): PromptNote | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { text, depth, role } = value as Record<string, unknown>;
@@ -258,7 +258,7 @@ export interface PromptSummary {
   upTo?: string;
 }
 
-/** Everything that a prompt is made of besides messages. */
+/** Everything in a prompt besides messages. */
 export interface PromptContext {
   character?: PromptCharacter;
   /** Names of all characters of a group conversation. */

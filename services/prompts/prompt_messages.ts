@@ -1,7 +1,7 @@
 /**
- * Converts blocks to messages. Adjacent blocks of one role become one message, since many templates refuse two in a
- * row.
- * Rewrites prompts for chat templates that require alternating roles: at most one system message, then user and assistant in turn.
+ * Converts blocks to messages. Adjacent blocks of one role become one message, because many templates reject two in a
+ * row. Rewrites prompts for chat templates that require alternating roles: at most one system message, then user and
+ * assistant in turn.
  */
 import type { ChatMessage, ContentPart } from "../llm/chat_event.ts";
 import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt.ts";
@@ -16,7 +16,7 @@ export type CountedBlocks = { [K in "leading" | "trailing"]: Counted[] } & {
   prefill: Counted[];
 };
 
-/** What a message contains: leading system blocks, a stored message, or the part of its first block. */
+/** The content of a message: leading system blocks, a stored message, or the part of its first block. */
 export type PromptPart = "system_prompt" | "history" | BlockPart;
 
 /** One message of a prompt. */
@@ -32,7 +32,7 @@ export interface PromptEntry {
 
 /** Order within one depth: system, user, assistant (docs/protocols/cards.md#prompt-order). */
 const ROLES = ["system", "user", "assistant"];
-/** For the blank line between two blocks. */
+/** Number of tokens for the blank line between two blocks. */
 const JOIN_TOKENS = 1;
 
 /**
@@ -57,7 +57,7 @@ export function toPromptEntries(blocks: readonly Counted[], isLeading = false): 
   return entries;
 }
 
-/** Merges consecutive system messages. Stored messages are kept separate, since each is identified by its id. */
+/** Merges consecutive system messages. Stored messages aren't merged, because each is identified by its ID. */
 export function squashSystemMessages(entries: readonly PromptEntry[]): PromptEntry[] {
   const all: PromptEntry[] = [];
   for (const entry of entries) {
@@ -81,8 +81,8 @@ function isSystemPiece({ message, pieces }: PromptEntry): boolean {
 }
 
 /**
- * Inserts blocks into the history at their depths. Blocks deeper than the history go before it. Between a call of a tool and its
- * result there is no place, so they go before the call.
+ * Inserts blocks into the history at their depths. Blocks deeper than the history are placed before it. Blocks between
+ * a tool call and its result are placed before the call.
  */
 export function insertAtDepths(
   history: readonly PromptEntry[],
@@ -104,10 +104,10 @@ export function insertAtDepths(
   return all;
 }
 
-/** 0 accepts anything, 1 requires alternating roles, 2 also refuses system messages. */
+/** 0 accepts anything, 1 requires alternating roles, 2 also rejects system messages. */
 export type RoleStrictness = 0 | 1 | 2;
 
-/** Stands in for the user's message if the character speaks first. */
+/** Replaces the user's message if the character speaks first. */
 const OPENING = "(The conversation begins.)";
 
 /**
@@ -166,7 +166,7 @@ function toPlainText(content: ChatMessage["content"]): string {
   return toParts(content ?? "").flatMap((part) => typeof part.text === "string" ? [part.text] : []).join("\n");
 }
 
-/** Converts a block to a message of its own. */
+/** Converts a block to a separate message. */
 export function toMessage({ role, text }: PromptBlock): ChatMessage {
   return { role, content: text };
 }

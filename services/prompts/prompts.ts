@@ -1,4 +1,4 @@
-/** Assembles what a model is sent: blocks, and as much of the history as fits the context. */
+/** Assembles the prompt for a model: blocks, and as much of the history as fits in the context. */
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { UpstreamTarget } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes, TokenCounter } from "./token_counter.ts";
@@ -59,18 +59,18 @@ interface Draft {
   budget: number;
 }
 
-/** Estimates are off by at most this factor once a ratio is learned. Closer to the limit, the tokenizer decides. */
+/** Estimates are wrong by at most this factor once a ratio is learned. Closer to the limit, the tokenizer decides. */
 const ESTIMATE_ERROR = 1.35;
 /** How far to read beyond the estimated limit, so that the tokenizer can decide. */
 const READ_AHEAD = 1.5;
-/** Share of the context that the history keeps beside documents. */
+/** Share of the context that is reserved for the history if there are documents. */
 const HISTORY_SHARE = 0.3;
 const MAX_DOCUMENT_TRIES = 2;
-/** Left free when documents are chosen again. */
+/** Share of the budget to use when documents are chosen again. */
 const DOCUMENT_RESERVE = 0.95;
-/** How many messages beyond the ones that are read are searched for documents. */
+/** Number of messages beyond those that are read in which to look for documents. */
 const DOCUMENT_LOOKBACK = 200;
-/** Added to an estimate when the context is chosen by it, because servers cut a prompt that is longer. */
+/** Factor for an estimate that determines the context size, because servers truncate longer prompts. */
 const ESTIMATE_RESERVE = 1.25;
 
 /** Share of the budget for pinned messages that aren't in the history. */
@@ -84,19 +84,22 @@ export class Prompts {
   readonly #documents: PromptDocuments;
   readonly #trimPoints = new TrimPoints();
 
-  /** @param openDocuments Opens the documents, for prompts that have some. */
+  /** @param openDocuments Opens the documents, for prompts with documents. */
   constructor(counter: TokenCounter, sizes: ContextSizes, openDocuments?: () => Promise<DocumentReader>) {
     this.#counter = counter;
     this.#sizes = sizes;
     this.#documents = new PromptDocuments(counter, openDocuments);
   }
 
-  /** Asks again for a context size that was unknown: a server that loads a model with its first call knows it now. */
+  /**
+   * Makes the next prompt request an unknown context size again: a server that loads a model with its first call knows
+   * it now.
+   */
   replyCompleted({ target, call }: { target: UpstreamTarget; call: ChatCall }): void {
     this.#sizes.forgetUnknown(target, call.model);
   }
 
-  /** Describes messages that a client assembled itself. They aren't changed. */
+  /** Describes messages that a client assembled. They aren't changed. */
   async describe(messages: ChatMessage[], limits: PromptLimits, signal: AbortSignal): Promise<Prompt> {
     const most = await this.#sizes.lookUp(limits.target, limits.model);
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
@@ -114,10 +117,10 @@ export class Prompts {
   }
 
   /**
-   * Adds documents to messages that a client assembled. All of its messages are sent, unchanged; documents get the tokens that
-   * are left. Those of the conversation follow the system messages at the start.
+   * Adds documents to messages that a client assembled. All messages are sent unchanged; documents get the remaining
+   * tokens. Those of the conversation follow the system messages at the start.
    *
-   * @param waits False for previews, which don't wait for documents that are being read.
+   * @param waits False for previews, which don't wait for documents that are being extracted.
    * @throws The reason of `signal` if aborted.
    */
   async addDocuments(
@@ -158,7 +161,7 @@ export class Prompts {
 
   /**
    * Assembles a prompt from blocks and the newest part of the history that fits. The newest message is always sent,
-   * even if it's too long by itself: only the server can tell.
+   * even if it's too long by itself: only the server knows.
    *
    * If not everything fits, all examples are dropped first, then the oldest messages
    * (docs/protocols/cards.md#prompt-order). A summary is sent only in place of dropped messages.
@@ -198,9 +201,9 @@ export class Prompts {
   }
 
   /**
-   * Adds documents to the blocks. Estimates can be off: if what was chosen by an estimate turns out too long, less is chosen.
+   * Adds documents to the blocks. Estimates can be wrong: if the choice turns out to be too long, chooses less.
    *
-   * @returns The blocks with documents, whether their tokens are counted by the server, and what is sent of each document.
+   * @returns The blocks with documents, whether the server counted their tokens, and the sent part of each document.
    */
   async #addDocumentsThatFit(
     source: PromptSource,
@@ -270,7 +273,7 @@ export class Prompts {
     };
   }
 
-  /** Quotes pinned messages, the newest of them if they are too long together. */
+  /** Quotes pinned messages; only the newest if they're too long together. */
   #choosePinned(pinned: readonly PinnedMessage[], model: string, budget: number): Counted[] {
     const chosen: Counted[] = [];
     let left = budget * PINNED_SHARE;
@@ -290,7 +293,7 @@ export class Prompts {
     return chosen;
   }
 
-  /** Determines the context that a prompt is sent with: the server's own, or the one that it is asked for. */
+  /** Determines the context size of a prompt: the server's own, or the one to request from it. */
   async #chooseContext(
     { tokens, isExact }: Pick<Prompt, "tokens" | "isExact">,
     most: ContextSize,
@@ -340,7 +343,7 @@ export class Prompts {
     return isExact;
   }
 
-  /** Reads the history from its end until nothing more can fit. */
+  /** Reads the history from its end until nothing more fits. */
   #read({ history, hasEarlierDocuments = false }: PromptSource, model: string, budget: number): ReadHistory {
     const turns: PromptEntry[] = [];
     const read: PromptMessage[] = [];
@@ -350,7 +353,7 @@ export class Prompts {
     for (const turn of history) {
       if (turns.length > 0 && tokensRead > budget * READ_AHEAD) {
         if (!hasEarlierDocuments) return { read, turns, isWhole: false, earlierDocuments };
-        // Its message may be long gone, but a document stays until it's removed.
+        // Its message may be far back, but a document stays until it's removed.
         for (const use of turn.documents ?? []) earlierDocuments.push({ use, messageId: toMessageKey(turn) });
         if (++lookedAt >= DOCUMENT_LOOKBACK) break;
         continue;
@@ -369,12 +372,12 @@ function listBlocks({ leading, inserted, trailing, prefill }: CountedBlocks): Co
   return [...leading, ...inserted, ...trailing, ...prefill];
 }
 
-/** Sums the tokens of blocks that are sent in any case. */
+/** Sums the tokens of blocks that are always sent. */
 function sumRequired(blocks: readonly Counted[]): number {
   return sumTokens(blocks.filter((block) => !isOptional(block) && !replacesHistory(block)));
 }
 
-/** Returns the tokens for documents. The history keeps up to a part of the context; documents can have the rest. */
+/** Returns the tokens for documents. A part of the context is reserved for the history; documents can use the rest. */
 function getDocumentTokens(
   turns: readonly PromptEntry[],
   others: readonly Counted[],

@@ -1,6 +1,6 @@
 /**
- * Counts the tokens of messages with the server's tokenizer, or with an estimate. `TokenRatios` learns from the `usage` of replies
- * how far estimates are off for each model; `ContextSizes` finds how much a model can read.
+ * Counts the tokens of messages with the server's tokenizer, or with an estimate. `TokenRatios` learns from the `usage`
+ * of replies how much estimates differ for each model. `ContextSizes` finds the context sizes of models.
  */
 import { createHash } from "node:crypto";
 import type { ChatMessage, Usage } from "../llm/chat_event.ts";
@@ -28,12 +28,12 @@ export interface TokenCount {
 
 /** Maximum number of cached counts. */
 const MAX_CACHED = 20_000;
-/** Limits of one request. Further texts are estimated, and counted next time. */
+/** Maximum number of texts per request. Others are estimated, and counted next time. */
 const TEXTS_AT_ONCE = 600;
 const CHARS_AT_ONCE = 1024 * 1024;
-/** Longer texts are estimated: tokenizers take about a second per megabyte. */
+/** Maximum length of a text to count. Longer ones are estimated: tokenizers take about a second per megabyte. */
 const MAX_TEXT_CHARS = 256 * 1024;
-/** Maximum delay of a reply. */
+/** Maximum time that counting may delay a reply. */
 const TIMEOUT_MS = 2_000;
 
 /** Counts tokens. */
@@ -54,7 +54,7 @@ export class TokenCounter {
     return Math.ceil(estimateTokens(text) * this.#ratios.get(model)) + MESSAGE_TOKENS + images * IMAGE_TOKENS;
   }
 
-  /** Returns how many tokens of a model one estimated token is. */
+  /** Returns the ratio of a model's tokens to estimated tokens. */
   getRatio(model: string): number {
     return this.#ratios.get(model);
   }
@@ -108,12 +108,12 @@ export class TokenCounter {
   }
 }
 
-/** Hashes the text, which may be long. */
+/** Returns the cache key of a text. Hashes the text, which may be long. */
 function toCacheKey({ target, model }: CountedModel, text: string): string {
   return createHash("sha256").update(`${target.baseUrl}\n${model}\n`).update(text).digest("base64");
 }
 
-/** Assumed if unknown. */
+/** Assumed if the size is unknown. */
 const DEFAULT_CONTEXT_SIZE = 8192;
 
 /** A context size. */
@@ -126,9 +126,9 @@ export interface ContextSize {
 /** How long a result, or a failure, is cached. Another model may be loaded at any time. */
 const CACHE_MS = 5 * 60 * 1000;
 const FAILURE_CACHE_MS = 60 * 1000;
-/** Maximum delay of a reply. */
+/** Maximum time that a request for the context size may delay a reply. */
 const CONTEXT_SIZE_TIMEOUT_MS = 3_000;
-/** Maximum number of models; the most recently used are kept. */
+/** Maximum number of models; the least recently used are dropped. */
 const MODELS = 200;
 
 /** Looks up context sizes. */
@@ -141,8 +141,8 @@ export class ContextSizes {
   }
 
   /**
-   * Returns the context size of a model. Never fails and takes at most about three seconds. Where calls set the size
-   * (Ollama), this is the most it can be.
+   * Returns the context size of a model. Never fails and takes at most about three seconds. If calls set the size
+   * (Ollama), this is the maximum.
    */
   async lookUp(target: UpstreamTarget, model: string): Promise<ContextSize> {
     const said = isSetByCalls(target)
@@ -152,10 +152,10 @@ export class ContextSizes {
   }
 
   /**
-   * Returns the context size that a call is sent with. Never fails and takes at most about three seconds.
+   * Returns the context size of a call. Never fails and takes at most about three seconds.
    *
-   * @param needed Tokens of prompt and answer.
-   * @param most What `lookUp` returned.
+   * @param needed Number of tokens of prompt and reply.
+   * @param most Result of `lookUp`.
    */
   async choose(target: UpstreamTarget, model: string, needed: number, most: ContextSize): Promise<ContextSize> {
     const { chooseContextSize } = this.#provider;
@@ -166,13 +166,13 @@ export class ContextSizes {
     return chosen === undefined ? { ...most, isAssumed: true } : { tokens: chosen, isAssumed: most.isAssumed };
   }
 
-  /** Forgets that a model's size is unknown: servers that load a model with its first call know it from then on. */
+  /** Forgets that a model's size is unknown: servers that load a model with its first call know it afterwards. */
   forgetUnknown(target: UpstreamTarget, model: string): void {
     const key = toKey(target, model);
     if (this.#known.get(key)?.isUnknown) this.#known.delete(key);
   }
 
-  /** Concurrent callers share one request, so none of them can abort it. */
+  /** Requests a size. Concurrent callers share one request, so none of them can abort it. */
   #read(target: UpstreamTarget, model: string): Promise<number | undefined> {
     const key = toKey(target, model);
     const known = this.#known.get(key);
@@ -196,7 +196,10 @@ function isSetByCalls({ kind }: UpstreamTarget): boolean {
   return kind === "ollama";
 }
 
-/** The owner's limit counts only with calls that set the size, so two connections to one server may differ. */
+/**
+ * Returns the cache key of a model. The owner's limit only matters if calls set the size, so two connections to one
+ * server may differ.
+ */
 function toKey(target: UpstreamTarget, model: string): string {
   const limit = isSetByCalls(target) ? target.contextSize ?? "" : "";
   return `${target.kind} ${target.baseUrl} ${model} ${limit}`;
@@ -217,9 +220,9 @@ export interface TokenRatiosDeps {
 /** Key in table `setting`. */
 const KEY = "token_ratios";
 const AAD = { table: "setting", id: KEY, field: "value", version: 1 };
-/** Below this estimate, the count says more about the template than about the text. */
+/** Minimum estimate. Below it, the count depends more on the template than on the text. */
 const MIN_TOKENS = 40;
-/** No tokenizer differs more than this. Servers that report otherwise miscount. */
+/** No tokenizer differs more than this from the estimate. Servers that report otherwise miscount. */
 const [LEAST, MOST] = [0.3, 4];
 /** Weight of one reply. */
 const WEIGHT = 0.3;
@@ -242,7 +245,7 @@ export class TokenRatios {
     return this.#load().get(model) ?? 1;
   }
 
-  /** Learns from reported usage. Prompts with images are ignored, since their tokens can't be estimated. */
+  /** Learns from reported usage. Prompts with images are ignored, because their tokens can't be estimated. */
   learn(model: string, messages: readonly ChatMessage[], usage: Usage | undefined): void {
     const reported = usage?.prompt_tokens;
     if (typeof reported !== "number" || !Number.isFinite(reported)) return;
@@ -257,7 +260,7 @@ export class TokenRatios {
     const ratios = this.#load();
     const known = ratios.get(model);
     const learned = known === undefined ? ratio : known + (ratio - known) * WEIGHT;
-    ratios.delete(model); // moves it to the end: the oldest is dropped first
+    ratios.delete(model); // Moves it to the end: the oldest is dropped first.
     ratios.set(model, learned);
     if (ratios.size > MODELS) ratios.delete(ratios.keys().next().value!);
     const saved = this.#saved.get(model);
@@ -281,8 +284,8 @@ export class TokenRatios {
       this.#saved = new Map(JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed))));
       return new Map(this.#saved);
     } catch (error) {
-      // The ratios are learned again within a few replies.
-      log("warn", "What was learned of token counts cannot be read", { error: getErrorMessage(error) });
+      // They're learned again within a few replies.
+      log("warn", "Can't read the stored token ratios", { error: getErrorMessage(error) });
       return new Map();
     }
   }
@@ -293,7 +296,7 @@ export class TokenRatios {
     const sealed = sealer.sealNow(AAD, JSON.stringify([...this.#saved]));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
     this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
-      log("warn", "What was learned of token counts cannot be saved", { error: getErrorMessage(error) })
+      log("warn", "Can't save the token ratios", { error: getErrorMessage(error) })
     );
   }
 }

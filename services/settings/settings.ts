@@ -1,6 +1,6 @@
 /**
- * What the owner likes, on every device: one sealed document, read from memory. Also the state of the first-run wizard,
- * and flags that are set once.
+ * The owner's settings, which apply on all devices: an encrypted document, cached in memory. Also the state of the
+ * first-run wizard, and flags that are only set once.
  */
 import { replaceReferences } from "../attachments/attachment_rows.ts";
 import { Mutex } from "../async/locks.ts";
@@ -10,70 +10,70 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Database } from "../storage/database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 
-/** A text for the composer, called by a slash and its name. `[[topic]]` in it is a variable. */
+/** A text for the composer, inserted with a slash and its name. `[[topic]]` in it is a variable. */
 export interface PromptTemplate {
   name: string;
   text: string;
 }
 
-/** All settings; each has a value. */
+/** All settings, each with a value. */
 export interface OwnerSettings {
-  /** What the owner is called where no persona says otherwise. */
+  /** Name of the owner, used without a persona. */
   display_name: string;
   default_persona_id: string | null;
   preset_id: string | null;
-  /** Let the model name conversations when it is idle. */
+  /** Whether the model names conversations when it's idle. */
   auto_title: boolean;
-  /** Let the model tell, when it is idle, what happened in messages that no longer fit. */
+  /** Whether the model summarizes messages that no longer fit, when it's idle. */
   auto_summary: boolean;
-  /** Let the model propose notes from finished chats when it is idle. */
+  /** Whether the model proposes notes from finished chats when it's idle. */
   memory_proposals: boolean;
   /** Whether the owner was asked about proposals. */
   memory_asked: boolean;
   /** Share of the context for notes, in percent. */
   memory_budget_percent: number;
-  /** Minutes without a message after which a chat is read for proposals. */
+  /** Minutes after the last message before a chat is read for proposals. */
   memory_idle_minutes: number;
-  /** Read replies aloud as they come. */
+  /** Whether replies are read aloud as they arrive. */
   auto_speak: boolean;
-  /** Keep what was dictated or said in a conversation by voice as an attachment of the message. */
+  /** Whether recordings of dictation and voice conversations are stored as attachments of the message. */
   keep_recordings: boolean;
-  /** Voice that reads what stands outside of quotation marks aloud; `null` is the voice of whoever speaks. */
+  /** Voice for text outside quotation marks; `null` for the voice of the character. */
   narration_voice: string | null;
-  /** Voice for what stands in quotation marks where the character has none of its own; `null` is the configured one. */
+  /** Voice for text in quotation marks if the character has no voice; `null` for the configured one. */
   speech_voice: string | null;
-  /** BCP 47, of the page's own words; `null` is the browser's. */
+  /** BCP 47 language of the page; `null` for the browser's. */
   language: string | null;
   theme: "system" | "light" | "dark";
-  /** Degrees on the color circle; `null` is the look as it comes. */
+  /** Hue of the accent color in degrees; `null` for the default. */
   accent_hue: number | null;
-  /** Percent. */
+  /** Font size in percent. */
   font_size: number;
-  /** Replies in a font with serifs. */
+  /** Whether replies use a serif font. */
   serif: boolean;
-  /** Enter sends, and Shift with Enter begins a line; otherwise the other way about. */
+  /** Whether Enter sends and Shift+Enter inserts a line break; otherwise the other way around. */
   send_on_enter: boolean;
-  /** Shows the user's messages as Markdown. */
+  /** Whether the user's messages are shown as Markdown. */
   user_markdown: boolean;
-  /** Colors quoted speech in messages of characters. */
+  /** Whether quoted speech is colored in messages of characters. */
   color_speech: boolean;
-  /** Dims emphasized text, which is what characters do, in messages of characters. */
+  /** Whether emphasized text, which describes actions, is dimmed in messages of characters. */
   dim_actions: boolean;
-  /** Portraits next to the names in chats. */
+  /** Size of the portraits next to names in chats. */
   portrait_size: "small" | "medium" | "large";
-  /** Whether replies stand free or in bubbles. */
+  /** Whether replies are plain or in bubbles. */
   message_style: "plain" | "bubbles";
-  /** Shows the mood images of a character's card beside the chat. */
+  /** Whether expressions (mood images of a card) are shown next to the chat. */
   show_expressions: boolean;
-  /** URL path of the attachment behind chats that have no background of their own. */
+  /** URL path of the background image for chats without one. */
   chat_background: string | null;
   prompt_templates: PromptTemplate[];
 }
 
-/** What may be changed: `null` puts a setting back to its default. */
+/** Changes of settings; `null` resets a setting to its default. */
 export type SettingsPatch = { [K in keyof OwnerSettings]?: OwnerSettings[K] | null };
 
-/** The settings while nobody has changed any. */
+/** Default values of all settings. */
 export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   display_name: "",
   default_persona_id: null,
@@ -104,34 +104,36 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   prompt_templates: [],
 });
 
-/** Returns whether a value is a setting's default. */
+/** Returns whether a value is the default of a setting. */
 export function isDefault<Key extends keyof OwnerSettings>(key: Key, value: OwnerSettings[Key] | null): boolean {
   return JSON.stringify(value) === JSON.stringify(DEFAULT_SETTINGS[key]);
 }
 
-/** The limits of prompt templates. */
+/** Limits of prompt templates. */
 const TEMPLATE_LIMITS = { count: 50, textChars: 8_000 } as const;
 
 const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
 
-/** Returns what is wrong with a list of prompt templates, or undefined. */
+/** Returns what is wrong with a list of prompt templates; `undefined` if nothing is. */
 export function findTemplateProblem(templates: readonly PromptTemplate[]): string | undefined {
-  if (templates.length > TEMPLATE_LIMITS.count) return `there can be ${TEMPLATE_LIMITS.count} templates`;
-  if (!templates.every(({ name }) => TEMPLATE_NAME.test(name))) return "a name has up to 40 letters, digits, - and _";
+  if (templates.length > TEMPLATE_LIMITS.count) return `at most ${TEMPLATE_LIMITS.count} templates are allowed`;
+  if (!templates.every(({ name }) => TEMPLATE_NAME.test(name))) {
+    return "a name can have up to 40 letters, digits, - and _";
+  }
   if (!templates.every(({ text }) => text !== "" && text.length <= TEMPLATE_LIMITS.textChars)) {
-    return `a text has 1 to ${TEMPLATE_LIMITS.textChars} characters`;
+    return `a text can have 1 to ${TEMPLATE_LIMITS.textChars} characters`;
   }
   const names = new Set(templates.map(({ name }) => name.toLocaleLowerCase()));
   return names.size < templates.length ? "two templates have the same name" : undefined;
 }
 
-/** The settings and their version, which moves with every change; 0 while nobody has made one. */
+/** The settings and their version, which increases with every change; 0 if nothing was changed yet. */
 export interface SettingsState {
   version: number;
   settings: OwnerSettings;
 }
 
-/** Row of `setting`, and the id that change events carry. */
+/** Key in table `setting`, and ID in change events. */
 const KEY = "owner_settings";
 
 /** Reads and changes the settings. */
@@ -139,7 +141,7 @@ export class Settings {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
   readonly #events: EventHub;
-  /** What differs from the defaults; undefined until read. */
+  /** Changes from the defaults; `undefined` until read. */
   #known: { version: number; changed: Partial<OwnerSettings> } | undefined;
   readonly #lock = new Mutex();
 
@@ -150,16 +152,16 @@ export class Settings {
     this.#events = events;
   }
 
-  /** @throws {AppError} `internal` when what is stored cannot be opened; it never counts as no settings. */
+  /** Returns the settings. @throws {AppError} `internal` if the stored settings can't be decrypted */
   get(): SettingsState {
     const { version, changed } = this.#readStored();
     return { version, settings: { ...DEFAULT_SETTINGS, ...changed } };
   }
 
   /**
-   * Changes some settings, in turn with other changes.
+   * Changes some settings. Concurrent changes are serialized.
    *
-   * @param expectedVersion Refuses unless this version stands.
+   * @param expectedVersion The required current version.
    * @throws {AppError} `revision_mismatch`
    */
   patch(patch: SettingsPatch, expectedVersion?: ExpectedVersion): Promise<SettingsState> {
@@ -198,7 +200,10 @@ export class Settings {
   }
 }
 
-/** Only what differs from the defaults is kept, so that a better default reaches whoever never chose. */
+/**
+ * Returns the stored changes after a patch. Only changes from the defaults are stored, so that new defaults apply to
+ * everyone who never changed the setting.
+ */
 function mergeSettings(changed: Partial<OwnerSettings>, patch: SettingsPatch): Partial<OwnerSettings> {
   const all: SettingsPatch = { ...changed, ...patch };
   const entries = Object.keys(DEFAULT_SETTINGS).map((key) => [key, all[key as keyof OwnerSettings] ?? null] as const);
@@ -211,9 +216,9 @@ function placeOf(version: number) {
   return { table: "setting", id: KEY, field: "value", version };
 }
 
-/** Where the search for model servers runs. The page uses it to explain why a search found nothing. */
+/** Environment of the search for model servers. The page uses it to explain why a search found nothing. */
 export interface SetupEnvironment {
-  /** Parlor runs in a container, so 127.0.0.1 is the container and not the machine that hosts it. */
+  /** Whether Parlor runs in a container, where 127.0.0.1 is the container instead of the host. */
   isContainer: boolean;
   /** Hosts that the search probes. */
   discoverHosts: readonly string[];

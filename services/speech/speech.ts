@@ -21,7 +21,7 @@ import { VoiceSamples, type VoiceSamplesDeps } from "./voice_samples.ts";
 
 /** The settings without the key. */
 export interface SpeechConfig {
-  /** As `normalizeBaseUrl` returns it. Empty if no server is configured. */
+  /** From `normalizeBaseUrl`. Empty if no server is configured. */
   baseUrl: string;
   model: string;
   voice: string;
@@ -33,14 +33,14 @@ export interface SpeechConfig {
   version: number;
 }
 
-/** Changes to the settings. Undefined fields keep their value; `null` resets it. */
+/** Changes to the settings. `undefined` fields don't change; `null` resets a field. */
 export interface SpeechConfigInput {
   baseUrl?: string | null;
   model?: string | null;
   voice?: string | null;
   format?: AudioFormat | null;
   speed?: number | null;
-  /** Undefined keeps the stored key if the origin stays the same; `null` clears it. */
+  /** `undefined` preserves the stored key if the origin stays the same; `null` clears it. */
   apiKey?: string | null;
 }
 
@@ -101,7 +101,7 @@ function applyInput(input: SpeechConfigInput, before: Content): Content {
   };
 }
 
-/** A text to speak. Undefined fields come from the settings. */
+/** A text to speak. `undefined` fields come from the settings. */
 export interface SpeakRequest {
   text: string;
   /** A voice of the server, or the id of a voice sample. */
@@ -110,7 +110,7 @@ export interface SpeakRequest {
   format?: AudioFormat;
   /** 0.25 to 4; 1 is the voice's normal speed. */
   speed?: number;
-  /** A server to use instead of the configured one. It gets the stored key only if it has the same origin. */
+  /** A server to use instead of the configured one. The stored key is only sent if the origin is the same. */
   baseUrl?: string;
   /** Id of a voice sample. */
   refAudio?: string;
@@ -129,14 +129,14 @@ interface SampleSource {
   get(id: string): ReferenceSample;
 }
 
-/** Concurrent requests to one server. */
+/** Maximum number of concurrent requests to a server. */
 const MAX_CONCURRENT = 2;
 /** Ids of voice samples are UUIDs of version 7. */
 const SAMPLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Servers whose working prefix is remembered. */
+/** Maximum number of servers whose working prefix is remembered. */
 const MAX_SERVERS = 50;
 
-/** Speaks through the configured server, or one named by a request. */
+/** Speaks through the configured server, or one in the request. */
 class Speech {
   readonly settings: SpeechSettings;
   readonly #client: HttpClient;
@@ -162,7 +162,7 @@ class Speech {
     const config = this.settings.get();
     const server = this.#getServer(config, request.baseUrl);
     const voice = request.voice || config.voice;
-    // `voices` lists samples by id. No server's voice has such a name.
+    // `voices` lists samples by id. Voices of servers never have such names.
     const isSample = SAMPLE_ID.test(voice);
     const sampleId = request.refAudio ?? (isSample ? voice : undefined);
     const sample = sampleId === undefined ? undefined : this.#samples.get(sampleId);
@@ -186,12 +186,15 @@ class Speech {
     }
   }
 
-  /** Lists voices: those of the server, otherwise the samples if it supports them, otherwise the known voices of the model. */
+  /**
+   * Lists voices: those of the server, or else the samples if the server supports them, or else the known voices of the
+   * model.
+   */
   async listVoices(model: string | undefined, signal: AbortSignal): Promise<VoiceChoice> {
     const config = this.settings.get();
     const name = model ?? config.model;
     if (config.baseUrl !== "") {
-      // If the server is unreachable, list what is known anyway.
+      // If the server is unreachable, lists the known voices.
       const listed = await this.#getServer(config).listVoices(name, signal).catch((error) => {
         if (signal.aborted || !(error instanceof AppError)) throw error;
         return undefined;
@@ -211,9 +214,7 @@ class Speech {
     return await this.#getServer(this.settings.get()).listModels(signal);
   }
 
-  /**
-   * Returns the model to use for one that a client names; see `ListedModels`. @throws As `listModels`.
-   */
+  /** Returns the model to use for a client's model name; see `ListedModels`. @throws Like `listModels` */
   async chooseModel(name: string, signal: AbortSignal): Promise<string> {
     return await this.#listed.choose(name, this.settings.get(), signal);
   }
@@ -221,7 +222,7 @@ class Speech {
   #getServer(config: SpeechConfig, override?: string): SpeechServer {
     const baseUrl = override ? normalizeBaseUrl(override) : config.baseUrl;
     if (baseUrl === "") {
-      throw new AppError("not_available", "No speech server is configured. Enter its address under Settings, Voice.");
+      throw new AppError("not_available", "No speech server is configured. Enter its address in Settings > Voice");
     }
     const apiKey = this.settings.findKey(baseUrl);
     const known = this.#servers.get(baseUrl);
@@ -262,7 +263,7 @@ export interface SpeechServices {
   voiceImports: VoiceImports;
 }
 
-/** What speech needs. */
+/** Dependencies of speech. */
 interface SpeechDeps
   extends Pick<VoiceSamplesDeps, "db" | "events" | "versions" | "now">, Pick<VoiceImportsDeps, "jobs"> {
   config: { ytDlpPath: string | null };

@@ -22,12 +22,12 @@ export interface SpeechTarget {
   apiKey?: string;
 }
 
-/** Audio while it arrives. */
+/** Audio that is being received. */
 export interface SpokenAudio {
   /** The format of the bytes, which may differ from the requested one. */
   format: AudioFormat;
   contentType: string;
-  /** Errors if the server breaks off. Raw audio has no other sign of that. */
+  /** Fails if the connection breaks. For raw audio, this is the only sign of that. */
   body: ReadableStream<Uint8Array>;
 }
 
@@ -38,7 +38,7 @@ export interface SpeechInput {
   model: string;
   /** Empty for the server's default. */
   voice: string;
-  /** 1 is the voice's normal speed, which is not sent: some servers refuse unknown fields. */
+  /** 1 is the voice's normal speed, which isn't sent: some servers reject unknown fields. */
   speed: number;
   format: AudioFormat;
 }
@@ -48,11 +48,11 @@ export interface SpeechRequest {
   /** Below the prefix: `/audio/speech`. */
   path: string;
   body: string | FormData;
-  /** The requested format. It is the only way to recognize PCM without a header. */
+  /** The requested format. Only this shows that a response is PCM without a header. */
   format: AudioFormat;
 }
 
-/** Creates a request in OpenAI's form (docs/protocols/tts.md, "Speech request"). Empty fields are omitted. */
+/** Creates a request in OpenAI's format (docs/protocols/tts.md, "Speech request"). Empty fields are omitted. */
 export function createSpeechRequest(input: SpeechInput, extra: Record<string, string> = {}): SpeechRequest {
   const { text, model, voice, format, speed } = input;
   const optional = { ...(model && { model }), ...(voice && { voice }), ...(speed !== 1 && { speed }) };
@@ -60,25 +60,25 @@ export function createSpeechRequest(input: SpeechInput, extra: Record<string, st
   return { path: "/audio/speech", body: JSON.stringify(body), format };
 }
 
-/** The first request may load the model, or download it. */
+/** Time limits. The first request may load the model, or download it. */
 const SPEECH_TIMEOUTS = { connectMs: 5_000, firstByteMs: 300_000, idleMs: 120_000 };
 const LIST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 15_000, idleMs: 15_000 };
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 const MAX_AUDIO_BYTES = 50 * 1024 * 1024;
-/** Above any ID3 tag that speech servers send before the audio. */
+/** Maximum number of bytes before the audio, above any ID3 tag that speech servers send. */
 const MAX_HEAD_BYTES = 1024 * 1024;
 /** Sample rate of PCM from OpenAI and Kokoro. */
 const PCM_RATE = 24_000;
 
-/** What to do about an error, by status. */
+/** How to fix an error, by status. */
 const ADVICE = {
   401: "check its API key",
   403: "check its API key",
-  404: "check the address and the model's name",
+  404: "check the address and the model name",
   503: "its model may still be loading",
 };
 
-/** A speech server. Remembers the prefix that worked. */
+/** A speech server. Remembers the working prefix. */
 export class SpeechServer {
   #prefix: string | undefined;
 
@@ -96,7 +96,7 @@ export class SpeechServer {
     return await this.#toAudio(response, request.format);
   }
 
-  /** Lists the server's voices. Returns undefined if it has no list. @throws as `speak` */
+  /** Lists the server's voices. Returns `undefined` if it has no list. @throws Like `speak` */
   async listVoices(model: string, signal: AbortSignal): Promise<Voice[] | undefined> {
     const query = model === "" ? "" : `?model=${encodeURIComponent(model)}`;
     const root = getServerRoot(this.target.baseUrl);
@@ -115,7 +115,7 @@ export class SpeechServer {
     return undefined;
   }
 
-  /** Lists the server's models. Returns an empty list if it has no list. @throws as `speak` */
+  /** Lists the server's models. Returns an empty list if it has no list. @throws Like `speak` */
   async listModels(signal: AbortSignal): Promise<{ id: string }[]> {
     for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
       const value = await this.findJson(`${prefix}/models`, signal);
@@ -130,8 +130,8 @@ export class SpeechServer {
   /**
    * Requests JSON.
    *
-   * @returns undefined for an error response, a web page or a response that is too long
-   * @throws {AppError} `upstream_error` if the server can't be reached or refuses the key, `upstream_timeout`
+   * @returns `undefined` for an error response, a web page or a response that is too long
+   * @throws {AppError} `upstream_error` if the server can't be reached or rejects the key, `upstream_timeout`
    */
   async findJson(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await this.send(url, undefined, LIST_TIMEOUTS, signal);

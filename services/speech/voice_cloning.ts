@@ -17,7 +17,7 @@ export interface ReferenceSample {
 /** The kinds of server that support samples. */
 export type CloningFamily = "mlx-audio" | "chatterbox-server" | "chatterbox-api" | "localai";
 
-/** How to detect each kind: a path only it has, and the shape of the response. */
+/** How to detect each kind: a path that only it has, and the structure of the response. */
 const DETECTIONS: { family: CloningFamily; path: string; matches(value: unknown): boolean }[] = [
   {
     family: "localai",
@@ -44,7 +44,7 @@ export class VoiceCloning {
   /** The voice names of uploaded samples, by base URL and sample id. */
   readonly #uploaded = new Map<string, string>();
 
-  /** Detects the kind of a server. Returns undefined if it isn't known to support samples. */
+  /** Detects the kind of a server. Returns `undefined` if it isn't known to support samples. */
   async detectFamily(server: SpeechServer, signal: AbortSignal): Promise<CloningFamily | undefined> {
     const { baseUrl } = server.target;
     const known = this.#families.get(baseUrl);
@@ -140,7 +140,7 @@ async function createProfile(sample: ReferenceSample, server: SpeechServer, sign
   if (id !== undefined) return `localai://voice-profiles/${id}`;
   throw new AppError(
     "upstream_error",
-    `The speech server at "${server.target.baseUrl}" created no profile for the sample`,
+    `The speech server at "${server.target.baseUrl}" didn't return a profile for the sample`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Imports voice samples from URLs: audio files through the guard, recordings on web pages with yt-dlp, which runs with
- * strict limits (docs/protocols/tts.md, "yt-dlp").
+ * Imports voice samples from URLs: audio files through the guard, and recordings on web pages with yt-dlp, which runs
+ * with strict limits (docs/protocols/tts.md, "yt-dlp").
  */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
@@ -16,7 +16,7 @@ export interface VoiceImportRequest {
   url: string;
   name: string;
   description: string;
-  /** Start and end of the sample in the recording, in seconds. Default: from the start. */
+  /** Start of the sample in the recording, in seconds. Default: the start of the recording. */
   startS?: number;
   endS?: number;
 }
@@ -36,10 +36,10 @@ const VOICE_IMPORT = "voice_import";
 
 const MAX_URL = 2048;
 const MAX_BYTES = 50 * 1024 * 1024;
-/** Longest sample from a recording. */
+/** Maximum length of a sample from a recording. */
 const MAX_SAMPLE_S = 120;
 const DEFAULT_SAMPLE_S = 60;
-/** One at a time: each may run a converter on a whole recording. */
+/** Number of concurrent imports. Each may convert a whole recording. */
 const PARALLEL = 1;
 
 /** Imports as jobs, which continue when the client disconnects. */
@@ -48,7 +48,7 @@ export class VoiceImports {
   /** Results of jobs that a client waits for. */
   readonly #results = new Map<string, VoiceSample>();
 
-  /** Opens the imports. Deletes what an earlier process left in their folder. */
+  /** Opens the imports. Deletes leftovers of an earlier process in their folder. */
   static async open(options: VoiceImportsDeps): Promise<VoiceImports> {
     for await (const { name } of Deno.readDir(options.folder)) {
       await Deno.remove(join(options.folder, name), { recursive: true });
@@ -104,7 +104,7 @@ export class VoiceImports {
     return await this.#options.samples.add({ name: request.name, description: request.description, audio });
   }
 
-  /** Downloads the URL if it is an audio file. Returns undefined otherwise. */
+  /** Downloads the URL if it's an audio file; otherwise returns `undefined`. */
   async #fetchAudio(
     url: URL,
     signal: AbortSignal,
@@ -174,7 +174,7 @@ export class VoiceImports {
   }
 }
 
-/** Parses the URL once. The fragment is removed, because yt-dlp reads options from it (X01). */
+/** Parses the URL once. The fragment is removed, because yt-dlp reads options from it. */
 function parseAddress(text: string): URL {
   const trimmed = text.trim();
   // deno-lint-ignore no-control-regex -- those are what is looked for
@@ -182,7 +182,10 @@ function parseAddress(text: string): URL {
   const url = isInvalid ? undefined : new URL(trimmed);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
     throw new AppError("invalid_request", "Can't import from this address: it isn't an http or https URL", {
-      issues: [{ path: "url", message: "must be an http or https URL without credentials, at most 2048 characters" }],
+      issues: [{
+        path: "url",
+        message: "must be an http or https URL without credentials, with at most 2048 characters",
+      }],
     });
   }
   url.hash = "";
@@ -199,7 +202,7 @@ function checkRange({ startS = 0, endS }: VoiceImportRequest): void {
 
 /** Options of one download. */
 interface YtDlpOptions {
-  /** Path of the program. Default: found on PATH. */
+  /** Path of the program. Default: the one on PATH. */
   program: string | undefined;
   /** URL of the guard's proxy, the only network access. */
   proxyUrl: string;
@@ -210,20 +213,20 @@ interface YtDlpOptions {
   startS: number;
   lengthS: number;
   signal: AbortSignal;
-  /** @param total Null if unknown. */
+  /** @param total `null` if unknown. */
   onProgress(done: number, total: number | null): void;
 }
 
-/** Older versions let a page choose file extensions (GHSA-79w7-vh3h-8g4j). */
+/** Minimum version. Older ones let a page choose file extensions (GHSA-79w7-vh3h-8g4j). */
 const OLDEST_SAFE = "2024.07.01";
 const VERSION_MS = 20_000;
 const DOWNLOAD_MS = 180_000;
 const MAX_OUTPUT_BYTES = 256 * 1024;
 const MAX_FOLDER_BYTES = 300 * 1024 * 1024;
 const MAX_FILE = "50M";
-/** yt-dlp downloads the whole recording before it cuts out the sample. */
+/** Maximum length of a recording. yt-dlp downloads all of it before it extracts the sample. */
 const MAX_RECORDING_S = 7200;
-/** Progress lines on stdout, between the printed path. Unknown values are `NA`. */
+/** Format of progress lines on stdout. Unknown values are `NA`. */
 const PROGRESS_TEMPLATE =
   "download:progress %(progress.downloaded_bytes)s %(progress.total_bytes)s %(progress.total_bytes_estimate)s";
 const PROGRESS = /^progress (\d{1,15}) (?:(\d{1,15})|NA) (?:([\d.]{1,20})|NA)$/;
@@ -233,8 +236,8 @@ const HOW_TO_GET = "install yt-dlp and ffmpeg, or set yt_dlp_path";
  * Downloads a page's recording as a mono WAV file.
  *
  * @returns Path of the file in `folder`.
- * @throws {AppError} `not_available` if the program is missing or too old; `unprocessable` if it found nothing or exceeded a
- *   limit. The abort reason of `signal`.
+ * @throws {AppError} `not_available` if the program is missing or too old; `unprocessable` if it found nothing or
+ *   exceeded a limit; the abort reason of `signal`
  */
 async function downloadRecording(options: YtDlpOptions): Promise<string> {
   const { folder, signal, onProgress } = options;
@@ -242,7 +245,7 @@ async function downloadRecording(options: YtDlpOptions): Promise<string> {
   if (program === undefined) {
     throw new AppError(
       "not_available",
-      `Can't import from a web page: yt-dlp was not found. To fix this, ${HOW_TO_GET}.`,
+      `Can't import from a web page: yt-dlp wasn't found. To fix this, ${HOW_TO_GET}`,
     );
   }
   const run = (args: readonly string[], timeoutMs: number) =>
@@ -277,7 +280,9 @@ async function downloadRecording(options: YtDlpOptions): Promise<string> {
   return paths[0];
 }
 
-/** docs/protocols/tts.md#yt-dlp explains each option. No shell; the URL comes after `--`. */
+/**
+ * Returns the arguments; docs/protocols/tts.md#yt-dlp explains each. There is no shell, and the URL comes after `--`.
+ */
 function createArguments({ proxyUrl, folder, url, startS, lengthS }: YtDlpOptions): string[] {
   const cut = `ExtractAudio:-ac 1 -ar 24000 -ss ${startS} -t ${lengthS} -map_metadata -1`;
   return [
@@ -293,7 +298,7 @@ function createArguments({ proxyUrl, folder, url, startS, lengthS }: YtDlpOption
   ];
 }
 
-/** Creates the environment: no home folder, no configuration, no network but the guard. */
+/** Creates the environment: no home folder, no configuration, no network except the guard. */
 function createEnvironment({ proxyUrl, folder }: YtDlpOptions): Record<string, string> {
   const path = Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin";
   const proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];

@@ -44,7 +44,7 @@ const ORPHEUS: Record<string, string> = {
   it: "pietro giulia carlo",
 };
 
-/** Lists the known voices of a model by its name. Returns an empty list for other models. */
+/** Lists the known voices of a model by its name. Returns an empty list for unknown models. */
 export function listKnownVoices(model: string): Voice[] {
   const name = model.toLowerCase();
   if (name.includes("kokoro")) {
@@ -68,15 +68,15 @@ function capitalize(name: string): string {
   return name[0]!.toUpperCase() + name.slice(1);
 }
 
-/** Voices read from one response. */
+/** Maximum number of voices read from a response. */
 const MAX_VOICES = 5_000;
 const MAX_NAME = 300;
 
 /**
- * Parses a list of voices: `voices`, `data` or the value itself, as strings, as objects with an id, or as an object keyed by
- * name.
+ * Parses a list of voices: `voices`, `data` or the value itself, as strings, as objects with an id, or as an object
+ * keyed by name.
  *
- * @returns undefined if there are no voices: an error with status 200, an empty list, or something else
+ * @returns `undefined` if there are no voices: an error with status 200, an empty list, or something else
  */
 export function parseVoiceList(value: unknown): Voice[] | undefined {
   if (!isJsonObject(value) && !Array.isArray(value)) return undefined;
@@ -92,7 +92,7 @@ export function parseVoiceList(value: unknown): Voice[] | undefined {
   return voices.size === 0 ? undefined : [...voices.values()];
 }
 
-/** Piper returns an object keyed by voice. */
+/** Reports whether an object is keyed by voice, like Piper's. */
 function isKeyedByVoice(value: Record<string, unknown>): boolean {
   return !("error" in value) && !("detail" in value) && Object.values(value).every(isJsonObject);
 }
@@ -111,15 +111,15 @@ function createVoice(id: unknown, name: unknown): Voice | undefined {
   return { id, name: String(name).trim().slice(0, MAX_NAME) || id };
 }
 
-/** How long a server's list of models is used. */
+/** How long a server's list of models is cached. */
 const TTL_MS = 60_000;
 
-/** Remembers the models of one server. */
+/** Caches the models of one server. */
 export class ListedModels {
   readonly #list: (signal: AbortSignal) => Promise<string[]>;
   #known: { baseUrl: string; ids: string[]; untilMs: number } | undefined;
 
-  /** @param list Asks the configured server. */
+  /** @param list Requests the list from the configured server. */
   constructor(list: (signal: AbortSignal) => Promise<string[]>) {
     this.#list = list;
   }
@@ -128,7 +128,7 @@ export class ListedModels {
    * Returns the named model if the server lists it, otherwise the configured one.
    *
    * @returns Empty for the server's default.
-   * @throws What the list throws.
+   * @throws Errors of `list`
    */
   async choose(name: string, configured: { baseUrl: string; model: string }, signal: AbortSignal): Promise<string> {
     const { baseUrl, model } = configured;
@@ -136,7 +136,7 @@ export class ListedModels {
       this.#known = { baseUrl, ids: await this.#list(signal), untilMs: performance.now() + TTL_MS };
     }
     const { ids } = this.#known;
-    // A server without a list and without a configured model may need to be told one.
+    // A server without a list and without a configured model may need the name.
     return ids.includes(name) || (ids.length === 0 && model === "") ? name : model;
   }
 }

@@ -1,4 +1,4 @@
-/** Voice samples: audio files in `<datadir>/voices/`, their metadata sealed in app.db. */
+/** Voice samples: audio files in `<datadir>/voices/`, with encrypted metadata in app.db. */
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
@@ -37,7 +37,7 @@ export interface NewVoiceSample {
   createdAtMs?: number;
 }
 
-/** The trash, as voice samples use it. */
+/** The operations of the trash that voice samples use. */
 export interface VoiceTrash {
   put(kind: string, title: string, record: unknown, id?: string): Statement;
   publishChange(): void;
@@ -76,7 +76,7 @@ interface TrashRecord {
 }
 
 const KIND = "voice";
-/** Accepted formats. PCM without a header is not, because its rate is unknown. */
+/** Accepted formats. PCM without a header isn't accepted, because its rate is unknown. */
 export const SAMPLE_FORMATS: readonly AudioFormat[] = ["wav", "mp3", "m4a", "ogg", "opus", "flac", "webm"];
 
 /** Manages voice samples. */
@@ -98,7 +98,7 @@ export class VoiceSamples {
   get(id: string): VoiceSample {
     const sql = "SELECT id, created_at, sealed FROM document WHERE kind = ? AND id = ?";
     const row = this.#options.db.get<Row>(sql, KIND, id);
-    if (row === undefined) throw new AppError("not_found", `Voice sample "${id}" doesn't exist`);
+    if (row === undefined) throw new AppError("not_found", `Voice sample "${id}" not found`);
     return this.#toSample(row);
   }
 
@@ -157,7 +157,7 @@ export class VoiceSamples {
     return { id, createdAtMs, contentType: AUDIO_TYPES[format], ...content };
   }
 
-  /** Changes the metadata of a sample. Undefined fields keep their value. @throws {AppError} `not_found` */
+  /** Changes the metadata of a sample. `undefined` fields don't change. @throws {AppError} `not_found` */
   change(id: string, changes: Partial<VoiceMetadata>): Promise<VoiceSample> {
     return this.#locks.run(id, () => this.#change(id, { changes, cause: "patch" }));
   }
@@ -235,7 +235,7 @@ export class VoiceSamples {
     this.#options.trash.publishChange();
   }
 
-  /** Returns how the trash restores and deletes samples. */
+  /** Returns the handler with which the trash restores and deletes samples. */
   createTrashHandler() {
     return {
       restore: async (record: unknown, takeOut: Statement) => {
@@ -255,10 +255,12 @@ export class VoiceSamples {
     };
   }
 
-  /** Refuses an id that is taken, also by a sample in the trash, whose file stays in place. */
+  /** Rejects an ID that is taken, even by a sample in the trash, whose file stays in place. */
   #checkIdIsFree(id: string): void {
     const file = SAMPLE_FORMATS.map((format) => this.#getPath(id, format)).find((path) => exists(path));
-    if (file !== undefined) throw new AppError("conflict", `Voice sample "${id}" already exists`);
+    if (file !== undefined) {
+      throw new AppError("conflict", `Can't add the voice sample: the ID "${id}" is already taken`);
+    }
   }
 
   #insert(id: string, createdAtMs: number, content: Content): Statement {
@@ -277,7 +279,10 @@ export class VoiceSamples {
     return { id, createdAtMs, contentType: AUDIO_TYPES[content.format], ...content };
   }
 
-  /** `format` is from a closed list and ids match a pattern, so this can't leave the folder. */
+  /**
+   * Returns the path of a sample. `format` is from a closed list and IDs match a pattern, so the path can't leave the
+   * folder.
+   */
   #getPath(id: string, format: AudioFormat): string {
     return join(this.#options.folder, basename(`${id}.${format}`));
   }

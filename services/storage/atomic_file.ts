@@ -1,14 +1,17 @@
 /**
- * Whole files: atomic writes (after a crash, a file has either its old or its new content), detection of changes, and
- * large files in pieces.
+ * Reads and writes files: atomic writes (after a crash, a file has either its old or its new content), detection of
+ * changes, and large files in chunks.
  */
 import { basename, dirname, join } from "node:path";
 import { AppError, getErrorMessage } from "../errors.ts";
 
-/** Suffix of a file that is still being written. Leftovers of a crash can be removed once nobody can be writing them. */
+/** Suffix of a file that is still being written. Leftovers of a crash can be deleted once they can't be in use. */
 export const TEMPORARY_ENDING = ".tmp";
 
-/** System error numbers for a full disk, a file size limit and an exceeded quota. Deno names only the first. */
+/**
+ * System error numbers for a full disk, a file size limit and an exceeded quota. Deno only has an error class for the
+ * first.
+ */
 const FULL_ERROR_NUMBERS: Partial<Record<typeof Deno.build.os, number[]>> = {
   linux: [28, 27, 122],
   darwin: [28, 27, 69],
@@ -60,7 +63,7 @@ export async function writeChunksAtomic(
     await Deno.rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
-    // Nothing to remove after the rename; the random name can't match another file.
+    // There is nothing to delete after the rename. The random name can't match another file.
     await Deno.remove(temporary).catch(() => {});
     throw toFileError(`Can't write "${path}"`, cause);
   }
@@ -69,7 +72,7 @@ export async function writeChunksAtomic(
 /**
  * Reads a file that may not exist.
  *
- * @returns `undefined` only if there is no such file.
+ * @returns `undefined` only if the file doesn't exist.
  * @throws {AppError} `internal` for any other failure: an unreadable file is never treated as missing.
  */
 export async function readFileIfExists(path: string): Promise<Uint8Array | undefined> {
@@ -92,18 +95,18 @@ export async function isExistingFile(path: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw toFileError(`Can't look at "${path}"`, cause);
+    throw toFileError(`Can't access "${path}"`, cause);
   }
 }
 
-/** Younger files without a row may be about to get one; older ones are left from a crash. */
+/** Minimum age of leftovers. Younger files without a row may be about to get one; older ones are from a crash. */
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
 /**
- * Removes the files in a folder that nothing refers to and that are older than an hour: a crash left them.
+ * Removes the files in a folder that nothing refers to and that are older than an hour: leftovers of a crash.
  *
- * @param listWanted Returns the names of the files that have a row. Called after the folder was listed: a file that gets
- *   its row in between is wanted or recent.
+ * @param listWanted Returns the names of files with a row. Called after the folder was listed, so that a file that gets
+ *   its row in between is either in this list or recent.
  * @throws The runtime's errors.
  */
 export async function removeLeftovers(
@@ -120,7 +123,7 @@ export async function removeLeftovers(
   }
 }
 
-/** Reports whether a file was last changed before a time, by the clock of the disk. False if there is none anymore. */
+/** Reports whether a file was last changed before a time, by the clock of the disk. False if it no longer exists. */
 async function hasChanged(path: string, timeMs: number): Promise<boolean> {
   try {
     return ((await Deno.lstat(path)).mtime?.getTime() ?? 0) < timeMs;
@@ -131,7 +134,7 @@ async function hasChanged(path: string, timeMs: number): Promise<boolean> {
 }
 
 /**
- * Makes the names in a folder survive a power failure.
+ * Syncs a folder, so that its names survive a power failure.
  *
  * @throws The runtime's errors. Does nothing on Windows, which can't sync folders.
  */
@@ -168,7 +171,7 @@ async function writeWhole(
   await file.sync();
 }
 
-// Detects changes of a file that is checked on every request.
+// Detects changes of a file that is checked for every request.
 
 /** State of a file at one moment. */
 export interface FileState {
@@ -187,7 +190,7 @@ export interface FileState {
 /** Twice the coarsest clock tick of supported kernels; NTFS and ext4 have finer timestamps. */
 const SETTLED_AFTER_MS = 20;
 
-/** Reads the state synchronously, which is faster than a trip to another thread. */
+/** Reads the state synchronously, which is faster than using another thread. */
 export function readFileState(path: string): FileState {
   try {
     const { isFile, ino, size, mode, mtime } = Deno.lstatSync(path);
@@ -218,7 +221,7 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024;
 /**
  * Reads a whole file, consistently.
  *
- * @returns `undefined` if there is no regular file of that name.
+ * @returns `undefined` if there is no regular file with that name.
  * @throws {AppError} `too_large`; `internal` if it can't be read
  */
 export async function readPlainFile(path: string): Promise<PlainFile | undefined> {
@@ -227,7 +230,7 @@ export async function readPlainFile(path: string): Promise<PlainFile | undefined
     if (!named.isFile) return undefined;
     using file = await Deno.open(path);
     const info = await file.stat();
-    // A link created in between could point elsewhere. A newer version renamed into place is fine.
+    // A link created in between could point elsewhere. A newer version that was renamed to this name is fine.
     if (info.ino !== named.ino && !(await Deno.lstat(path)).isFile) return undefined;
     if (info.size > MAX_FILE_BYTES) {
       throw new AppError("too_large", `The card file is larger than ${MAX_FILE_BYTES} bytes`);
@@ -257,7 +260,7 @@ export async function statPlainFile(path: string): Promise<{ mtimeMs: number; si
     return isFile ? { mtimeMs: mtime?.getTime() ?? 0, size } : undefined;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw toFileError(`Can't look at "${path}"`, cause);
+    throw toFileError(`Can't access "${path}"`, cause);
   }
 }
 
@@ -316,7 +319,7 @@ export interface RandomAccessFile {
   read(into: Uint8Array): Promise<number | null>;
 }
 
-/** Reads a number of bytes at a position; `undefined` if the file ends before. */
+/** Reads a number of bytes at a position; `undefined` if the file ends earlier. */
 export async function readBytesAt(
   file: RandomAccessFile,
   at: number,

@@ -1,4 +1,4 @@
-/** The data directory: modes, folders, a lock that allows one process, and whether its key or database is lost. */
+/** The data directory: its modes and folders, the lock for one process, and detection of a lost key or database. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { AppError, getErrorMessage } from "../errors.ts";
@@ -25,8 +25,8 @@ export interface DataDir {
    *
    * @param name One path segment.
    * @returns Its path.
-   * @throws {AppError} `internal` if the name belongs to something else, such as a symbolic link, or the folder can't
-   *   be created.
+   * @throws {AppError} `internal` if something else has the name, such as a symbolic link, or the folder can't be
+   *   created.
    */
   ensureFolder(name: string): Promise<string>;
   /** Releases the lock. */
@@ -36,8 +36,8 @@ export interface DataDir {
 /**
  * Opens a data directory and takes its lock. Creates the directory with mode 0700 if it's missing.
  *
- * If other users can enter the directory, its mode is corrected only if it's empty or already Parlor's. A foreign
- * directory is refused, so that a mistyped path doesn't lock up a home directory or /tmp.
+ * If other users can enter the directory, its mode is corrected only if it's empty or already Parlor's. A directory
+ * with other files is rejected, so that a mistyped path doesn't change the mode of a home directory or /tmp.
  *
  * @throws {AppError} `conflict` if another process holds it; `internal` if it can't be created, entered or written.
  */
@@ -73,7 +73,7 @@ async function lockFolder(root: string): Promise<ProcessLock> {
     file.close();
   } catch (cause) {
     if (!(cause instanceof Deno.errors.AlreadyExists)) throw createWriteError(root, cause);
-    // A read-only mount would otherwise show only at the first write, long after the start.
+    // Otherwise, a read-only mount would only be detected at the first write, long after the start.
     const now = new Date();
     await Deno.utime(lockPath, now, now).catch((reason) => {
       throw createWriteError(root, reason);
@@ -83,20 +83,20 @@ async function lockFolder(root: string): Promise<ProcessLock> {
 }
 
 async function settleRootMode(root: string): Promise<void> {
-  if (Deno.build.os === "windows") return; // Windows uses the access lists of the user profile instead of modes
+  if (Deno.build.os === "windows") return; // Windows uses access control lists of the user profile instead of modes.
   try {
     const { mode } = await Deno.stat(root);
     if (mode === null || (mode & 0o7077) === 0) return;
     const entries = (await Array.fromAsync(Deno.readDir(root))).map((entry) => entry.name);
-    const isFresh = entries.every((name) => name === "lost+found"); // created by the file system itself
+    const isFresh = entries.every((name) => name === "lost+found"); // Created by the file system itself
     const isOurs = entries.some((name) => OWN_FILE_NAMES.includes(name));
-    const isShared = (mode & 0o1000) !== 0; // the sticky bit marks a shared folder such as /tmp
+    const isShared = (mode & 0o1000) !== 0; // The sticky bit marks a shared folder such as /tmp.
     if (isShared || !(isFresh || isOurs)) {
       const found = (mode & 0o7777).toString(8).padStart(4, "0");
       throw createOpenError(
         root,
-        `others may enter it (mode ${found}) and it holds files that are not Parlor's; ` +
-          "choose an empty folder, or set its mode to 0700",
+        `other users can access it (mode ${found}) and it contains files that aren't Parlor's. ` +
+          "Choose an empty folder, or set its mode to 0700",
       );
     }
     await Deno.chmod(root, FOLDER_MODE);
@@ -114,7 +114,7 @@ async function makeFolder(folder: string): Promise<void> {
       if (!(cause instanceof Deno.errors.AlreadyExists)) throw cause;
     }
     const info = await Deno.lstat(folder);
-    if (!info.isDirectory) throw new Error("the name belongs to something that isn't a folder");
+    if (!info.isDirectory) throw new Error("something that isn't a folder has this name");
     if (Deno.build.os !== "windows" && info.mode !== null && (info.mode & 0o777) !== FOLDER_MODE) {
       await Deno.chmod(folder, FOLDER_MODE);
     }
@@ -124,7 +124,7 @@ async function makeFolder(folder: string): Promise<void> {
 }
 
 function createWriteError(root: string, cause: unknown): AppError {
-  return createOpenError(root, `it cannot be written to (${getErrorMessage(cause)})`, cause);
+  return createOpenError(root, `it isn't writable (${getErrorMessage(cause)})`, cause);
 }
 
 function createOpenError(path: string, found: string, cause?: unknown): AppError {
@@ -139,9 +139,9 @@ interface ProcessLock {
 /**
  * Takes a lock file for this process.
  *
- * The operating system holds the lock, so a killed process leaves none. It is taken through SQLite, whose exclusive
- * lock works the same on every platform and never waits. (Deno 2.6.10 has no `FsFile.tryLock`, and `lock` waits forever
- * and can't be canceled.)
+ * The operating system releases the lock if the process is killed. It uses SQLite, whose exclusive lock works the same
+ * on every platform and never waits. (Deno 2.6.10 has no `FsFile.tryLock`, and `lock` waits forever and can't be
+ * canceled.)
  *
  * The file stays empty; an in-memory journal avoids a second file. Nothing else in this process may open and close the
  * file: POSIX drops all locks of a process on the first close. The lock lasts as long as the returned object.
@@ -171,7 +171,7 @@ function takeProcessLock(path: string): ProcessLock {
 
 function describeLockFailure(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
-  return /readonly|unable to open/.test(text) ? `the folder cannot be written to (${text})` : text;
+  return /readonly|unable to open/.test(text) ? `the folder isn't writable (${text})` : text;
 }
 
 /** Files and folders with sealed values, which only exist once there is a key. */
@@ -190,7 +190,7 @@ export async function hasSealedData(dataDir: DataDir): Promise<boolean> {
       for await (const _ of Deno.readDir(path)) return true;
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) continue;
-      throw toFileError(`Can't look for sealed data in "${path}"`, cause);
+      throw toFileError(`Can't look for encrypted data in "${path}"`, cause);
     }
   }
   return false;
@@ -206,10 +206,10 @@ const NAMES_BESIDE_DATABASE = ["credentials.json", "tokens.json", "attachments",
 const USER_VERSION_OFFSET = 60;
 
 /**
- * Refuses to start with an empty database if other data shows that there was one. Call it before the database is
- * opened, which creates it.
+ * Throws if data shows that there was a database, but it's missing or empty. Call it before the database is opened,
+ * which creates it.
  *
- * @throws {AppError} `internal`, listing the data found and the ways out.
+ * @throws {AppError} `internal`, with the data found and how to fix it.
  */
 export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   const path = dataDir.file("app.db");
@@ -219,22 +219,22 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   for (const name of NAMES_BESIDE_DATABASE) {
     if (await isFilled(dataDir.file(name))) others.push(name);
   }
-  // Created before an upgrade of a database that was in use.
+  // Copies from before upgrades show that the database was in use.
   for await (const { name } of Deno.readDir(dataDir.path)) if (name.startsWith("app.db.schema-")) others.push(name);
   if (others.length === 0) return;
   throw new AppError(
     "internal",
-    `The database "${path}" is ${found}, but the data folder holds other data (${
+    `The database "${path}" is ${found}, but the data folder contains other data (${
       others.join(", ")
     }), so Parlor won't ` +
-      'start with an empty one. Put app.db back, or restore a backup with "parlor restore FILE --replace". ' +
+      'start with an empty one. Restore app.db, or restore a backup with "parlor restore FILE --replace". ' +
       "To start over, move the data folder away",
   );
 }
 
 async function getDatabaseState(path: string): Promise<"missing" | "empty" | "used"> {
   try {
-    // The latest writes may only be in the log.
+    // The latest writes may be only in the log.
     if (await isFilled(`${path}-wal`)) return "used";
     using file = await Deno.open(path);
     const header = new Uint8Array(USER_VERSION_OFFSET + 4);

@@ -15,9 +15,9 @@ const FOLDER_MODE = 0o700;
 interface Plan {
   /** Names in the data directory that get a new file or folder. */
   placed: string[];
-  /** Names that are removed. */
+  /** Names that are deleted. */
   removed: string[];
-  /** Name of the folder in the data directory that receives the old files; without it they are deleted. */
+  /** Name of the folder in the data directory that receives the old files; without it, they're deleted. */
   keepOldIn?: string;
 }
 
@@ -26,7 +26,7 @@ export interface Incoming {
   /** Folder for the new files, with the layout of the data directory. */
   readonly folder: string;
   /**
-   * Commits the replacement. If the process is killed before, the old files stay; if it is killed during the commit,
+   * Commits the replacement. If the process is killed before, the old files stay; if it's killed during the commit,
    * `finishIncoming` completes it.
    *
    * @param removed Names in the data directory to remove without a replacement.
@@ -34,10 +34,10 @@ export interface Incoming {
   commit(removed: readonly string[], keepOldIn?: string): Promise<void>;
 }
 
-/** Called at each step; tests stop there. */
+/** Called at each step. Tests use it to interrupt the replacement. */
 export type StepWatch = (step: string) => void;
 
-/** Prepares a replacement. The caller holds the directory's lock. Drops what an earlier attempt left. */
+/** Prepares a replacement. The caller holds the directory's lock. Deletes leftovers of an earlier attempt. */
 export async function openIncoming(dataDir: string, watch: StepWatch = () => {}): Promise<Incoming> {
   await finishIncoming(dataDir, watch);
   const root = join(dataDir, INCOMING_FOLDER);
@@ -45,7 +45,7 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
   try {
     await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   } catch (cause) {
-    throw toFileError(`Can't make the folder "${folder}"`, cause);
+    throw toFileError(`Can't create the folder "${folder}"`, cause);
   }
   return {
     folder,
@@ -64,8 +64,8 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
 }
 
 /**
- * Completes a committed replacement, or drops one that wasn't committed. Call it with the lock held, before anything is
- * read.
+ * Completes a committed replacement, or discards one that wasn't committed. Call it with the lock held, before anything
+ * is read.
  *
  * @throws {AppError} `internal` if it fails. Don't open anything then: files are in mixed states.
  */
@@ -79,13 +79,15 @@ export async function finishIncoming(dataDir: string, watch: StepWatch = () => {
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       "internal",
-      `Can't finish replacing the files of "${dataDir}": ${getErrorMessage(cause)}. The next start tries again`,
+      `Can't finish replacing the files of "${dataDir}": ${getErrorMessage(cause)}. The next start will try again`,
       { cause },
     );
   }
 }
 
-/** Every step may have run before: if the new file isn't in its folder, it is already in place. */
+/**
+ * Completes a replacement. Any step may already have run: if the new file isn't in its folder, it's already in place.
+ */
 async function carryThrough(dataDir: string, root: string, plan: Plan, watch: StepWatch): Promise<void> {
   const old = join(root, "old");
   await Deno.mkdir(old, { recursive: true, mode: FOLDER_MODE });
@@ -106,7 +108,7 @@ async function carryThrough(dataDir: string, root: string, plan: Plan, watch: St
     await moveIfThere(old, join(dataDir, plan.keepOldIn));
     await syncFolder(dataDir);
   }
-  // Remove the marker first: the rest is only cleanup.
+  // Delete the marker first: the rest is only cleanup.
   await Deno.remove(join(root, READY));
   await syncFolder(root);
   watch("done");

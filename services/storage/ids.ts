@@ -1,8 +1,8 @@
 /** Rules for resource ids, shared by the routes and by files that other programs name. */
 
 /**
- * Path segments that appear where an id could be, so they can't be ids. `test` is allowed: no operation on an id ends
- * in `/test`, and it's a common name.
+ * Path segments that are used in place of IDs, so they can't be IDs. `test` is allowed: no operation on an id ends in
+ * `/test`, and it's a common name.
  */
 const PATH_WORDS = new Set(["create", "discover", "from-url", "import", "import-url", "restore-app", "search"]);
 
@@ -34,11 +34,11 @@ export function isId(text: string): boolean {
 
 const MAX_FILE_NAME_LENGTH = 100;
 
-/** Returns a name that every file system takes for a file with this name, which people chose. Its extension stays. */
+/** Converts a name chosen by a user to a valid file name on every file system. Its extension stays. */
 export function toFileName(wanted: string): string {
   const dot = wanted.lastIndexOf(".");
   const [stem, ending] = dot < 0 ? [wanted, ""] : [wanted.slice(0, dot), wanted.slice(dot)];
-  // Some systems read these names as a folder, a drive or nothing.
+  // Some systems interpret these characters as a folder or drive, or reject them.
   const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
   return `${[...clean].slice(0, MAX_FILE_NAME_LENGTH).join("") || "character"}${ending}`;
 }

@@ -46,9 +46,9 @@ export function matchesWeakly(list: TagList, current: number | string | undefine
 }
 
 /**
- * Refuses a write whose precondition doesn't hold. Call it where no other write can happen in between.
+ * Throws if the precondition of a write isn't met. Call it so that no other write can happen before the actual write.
  *
- * @param what What is written, for the message: `character "ada"`.
+ * @param what Name of the resource, for the message: `character "ada"`.
  * @param current The stored version; `undefined` if nothing is stored.
  * @throws {AppError} `revision_mismatch`
  */
@@ -58,8 +58,8 @@ export function assertExpected(
   current: number | string | undefined,
 ): void {
   if (isExpected(expected, current)) return;
-  const found = current === undefined ? "it doesn't exist" : `it is at version ${current}`;
-  throw new AppError("revision_mismatch", `Can't write the ${what}: ${found}`);
+  const found = current === undefined ? "it doesn't exist" : `it's at version ${current}`;
+  throw new AppError("revision_mismatch", `Can't save the ${what}: ${found}`);
 }
 
 function isExpected(expected: ExpectedVersion | undefined, current: number | string | undefined): boolean {

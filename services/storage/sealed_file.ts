@@ -1,18 +1,18 @@
-/** Reads and writes files sealed in pieces; see crypto/sealed_pieces.ts. */
+/** Reads and writes files that are encrypted in chunks; see crypto/sealed_pieces.ts. */
 import { createHash } from "node:crypto";
 import { bytesOfFile, openPieceRange, openPieces, type PieceRange, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { writeChunksAtomic } from "./atomic_file.ts";
 
-/** Path of a sealed file and what it's bound to. */
+/** Path and AAD of a sealed file. */
 export interface SealedFile {
   path: string;
   /** Its `field` applies to all pieces of the file. */
   aad: Aad;
 }
 
-/** Returns path and binding of the file of an attachment version. */
+/** Returns path and AAD of the file of an attachment version. */
 export function getAttachmentFile(folder: string, name: string, version: number): SealedFile {
   return {
     path: `${folder}/${getAttachmentFileName(name, version)}`,
@@ -20,7 +20,10 @@ export function getAttachmentFile(folder: string, name: string, version: number)
   };
 }
 
-/** Hashes the name, for file systems that ignore case or reserve device names. */
+/**
+ * Returns the file name of an attachment version. The name is hashed, because file systems may ignore case or reserve
+ * device names.
+ */
 export function getAttachmentFileName(name: string, version: number): string {
   return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
@@ -64,7 +67,7 @@ export async function* readSealedFile(
 }
 
 /**
- * Reads a part of a sealed file. The file is opened when the first piece is requested.
+ * Reads a range of a sealed file. The file is opened when the first piece is requested.
  *
  * @param range Must be inside the content.
  * @throws {AppError} `internal` if the file is missing, modified or truncated.

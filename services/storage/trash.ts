@@ -1,4 +1,4 @@
-/** The trash: removed resources as sealed records, kept for seven days. Each kind of resource knows its own records. */
+/** The trash: deleted resources as encrypted records, for seven days. Each kind of resource knows its own records. */
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -20,7 +20,7 @@ export interface TrashKind {
   /**
    * Restores a resource, in one write with `takeOut`, which removes the trash item.
    *
-   * @throws {AppError} `conflict` if its place is gone or occupied; the item stays in the trash.
+   * @throws {AppError} `conflict` if its place no longer exists or is taken; the item stays in the trash.
    */
   restore(record: unknown, takeOut: Statement): Promise<void>;
   /** Deletes data outside the record, in one write with `takeOut`. Absent if there is none. */
@@ -34,14 +34,14 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** The part of the trash that a service needs to delete its resources. */
+/** The operations of the trash that services need to delete resources. */
 export interface TrashBin {
   /**
-   * Returns the statement that adds an entry.
+   * Returns the statement that adds an item.
    *
-   * @param title Title of the entry in the list.
-   * @param record What the kind needs to restore it, as JSON.
-   * @param id Id of the entry. Defaults to a new one.
+   * @param title Title of the item in the list.
+   * @param record Data that the kind needs to restore it, as JSON.
+   * @param id ID of the item. Defaults to a new one.
    */
   put(kind: string, title: string, record: unknown, id?: string): Statement;
   /** Publishes that the trash has changed. Call it after the write. */
@@ -62,12 +62,13 @@ export interface TrashOptions {
 /** How long items stay in the trash. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
-/** Items that are purged at the same time, so that their writes share commits. */
+/** Number of items that are purged at the same time, so that their writes share commits. */
 const PURGED_AT_ONCE = 16;
-/** Items without data of their own that one write deletes. */
+/** Number of items without other data that one write deletes. */
 const PURGED_PER_WRITE = 500;
 /**
- * The sealed title comes first, after its length, so that lists don't need to read the record. At most 200 characters.
+ * The sealed title comes first, after its length, so that lists don't have to read the record. It has at most 200
+ * characters.
  */
 const BEGIN_BYTES = 2 + 2048;
 
@@ -95,7 +96,7 @@ export class Trash {
     this.#kinds.set(kind, handler);
   }
 
-  /** Returns the statement that adds an item. @param record What the kind needs to restore the resource; JSON. */
+  /** Returns the statement that adds an item. @param record Data that the kind needs to restore the resource; JSON. */
   put(kind: string, title: string, record: unknown, id = createUuidV7()): Statement {
     const deletedAt = this.#now();
     const sealedTitle = this.#sealer.sealNow(place(id, "title", deletedAt), title.slice(0, MAX_TITLE).toWellFormed());
@@ -131,7 +132,7 @@ export class Trash {
     return items;
   }
 
-  /** An item with an unreadable title is listed too, and can be purged. */
+  /** Returns the title of an item. An item with an unreadable title is listed, too, and can be purged. */
   #openTitle({ id, deleted_at, sealed }: Row): string {
     try {
       return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), shortenTitle(sealed)));
@@ -141,19 +142,20 @@ export class Trash {
   }
 
   /**
-   * Restores a resource and removes its item. @throws {AppError} `not_found`; `conflict` if its place is gone or
-   * occupied.
+   * Restores a resource and removes its item.
+   *
+   * @throws {AppError} `not_found`; `conflict` if its place no longer exists or is taken.
    */
   async restore(id: string): Promise<void> {
     const row = this.#findRow(id);
     if (row === undefined || row.deleted_at < this.#now() - KEPT_MS) {
-      throw new AppError("not_found", `The trash has no item "${id}"`);
+      throw new AppError("not_found", `Trash item "${id}" not found`);
     }
     await (await this.#getKind(row.kind)).restore(this.#record(row), takeOut(row.id));
     this.publishChange();
   }
 
-  /** Deletes every item for good. */
+  /** Permanently deletes all items. */
   async removeAll(): Promise<void> {
     await this.#purge("deleted_at <= ?", this.#now());
   }
@@ -168,7 +170,7 @@ export class Trash {
     const items = this.#db.all<Pick<Row, "id" | "kind">>(`SELECT id, kind FROM trash WHERE ${where}`, time);
     const failures: unknown[] = [];
     const plain: string[] = [];
-    const left = items.values(); // shared by those that purge
+    const left = items.values(); // Shared by all concurrent purges
     const purgeItems = async () => {
       for (const { id, kind: name } of left) {
         try {
@@ -194,7 +196,7 @@ export class Trash {
   async #purgeItem(id: string, kind: TrashKind): Promise<void> {
     await yieldIfTickUsedUp();
     const row = this.#findRow(id);
-    if (row !== undefined) await kind.purge?.(this.#record(row), takeOut(id)); // otherwise restored in the meantime
+    if (row !== undefined) await kind.purge?.(this.#record(row), takeOut(id)); // Otherwise it was restored in the meantime.
   }
 
   #findRow(id: string): Row | undefined {
@@ -205,7 +207,7 @@ export class Trash {
     if (!this.#kinds.has(kind)) await this.#openKind(kind);
     const handler = this.#kinds.get(kind);
     if (handler === undefined) {
-      throw new AppError("internal", `No handler is registered for removed items of kind "${kind}"`);
+      throw new AppError("internal", `No handler is registered for trash items of kind "${kind}"`);
     }
     return handler;
   }

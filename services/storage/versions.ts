@@ -2,9 +2,9 @@
  * Earlier versions of files and small documents: cards, personas, attachments, workflows, voices.
  *
  * A version is a folder, `versions/<kind>/<hash of the id>/<n>.<milliseconds>.<cause>/`, with the replaced files. The
- * folder name has all metadata, so there is no index to disagree with the files. Replaced files are kept as hard links,
- * without copying. The folder is complete before the new file replaces the old, so a crash at any moment leaves the
- * current file in place and never loses a replaced one.
+ * folder name contains all metadata, so there is no index that could disagree with the files. Replaced files are stored
+ * as hard links, without copying. The folder is complete before the new file replaces the old, so a crash at any moment
+ * leaves the current file in place and never loses a replaced one.
  */
 import { basename, dirname, join } from "node:path";
 import { nodeCrypto } from "../crypto/random.ts";
@@ -16,7 +16,7 @@ import { isExistingFile, syncFolder, toFileError, writeFileAtomic } from "./atom
 export const VERSION_CAUSES = ["put", "patch", "avatar", "portrait", "restore"] as const;
 export type VersionCause = (typeof VERSION_CAUSES)[number];
 
-/** Kinds of resources, each the name of a folder. */
+/** Kinds of resources. Each is the name of a folder. */
 export type VersionedKind = "characters" | "personas" | "attachments" | "workflows" | "voices";
 
 /** One resource. */
@@ -34,10 +34,10 @@ export interface Version {
   cause: VersionCause;
 }
 
-/** A part of a version: an existing file, or bytes, which may be sealed for their number. */
+/** A part of a version: an existing file, or bytes, which may be encrypted with the version number in the AAD. */
 export type VersionPart = { name: string } & ({ path: string } | { bytes(n: number): Uint8Array });
 
-/** How long versions are kept, and how many of one resource. */
+/** Maximum age and number of versions per resource. */
 export interface VersionLimits {
   maxAgeMs: number;
   maxCount: number;
@@ -54,16 +54,16 @@ const DEFAULT_LIMITS: VersionLimits = {
 /** Logs failures that can't be handled. */
 type Log = (level: "warn" | "error", message: string, facts: { error: string }) => void;
 
-/** Suffix of a version folder that is still being written; it gets its number when it is complete. */
+/** Suffix of a version folder that is still being written; it gets its number when it's complete. */
 const UNFINISHED = ".new";
 const VERSION_NAME = new RegExp(`^([1-9]\\d{0,14})\\.(\\d{1,15})\\.(${VERSION_CAUSES.join("|")})$`);
-/** Name of the empty file that remembers the highest number after its version expired. */
+/** Name of the empty file that stores the highest number after its version expired. */
 const LAST_NUMBER = /^last\.(\d{1,15})$/;
 const TRASH_PREFIX = "trash-";
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
-/** Keeps, lists and expires versions. Callers serialize the changes of one resource. */
+/** Creates, lists and expires versions. Callers serialize the changes of a resource. */
 export class Versions {
   readonly #folder: string;
   readonly #log: Log;
@@ -93,14 +93,14 @@ export class Versions {
    */
   async listParts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
     const version = (await this.list(resource)).find((one) => one.n === n);
-    if (version === undefined) throw new AppError("not_found", `"${resource.id}" has no version ${n}`);
+    if (version === undefined) throw new AppError("not_found", `Version ${n} of "${resource.id}" not found`);
     const folder = join(this.#getFolder(resource), getFileName(version));
     return new Map((await listNames(folder)).map((name) => [name, join(folder, name)]));
   }
 
   /**
-   * Runs a write that replaces a resource and keeps the replaced files as a version. A failed write leaves all files as
-   * they were.
+   * Runs a write that replaces a resource and stores the replaced files as a version. If the write fails, all files
+   * stay unchanged.
    *
    * @param options.parts The replaced files; without any, no version is created.
    * @param options.touched Every file that `write` creates, replaces or removes.
@@ -128,7 +128,7 @@ export class Versions {
   /**
    * Moves the versions of a removed resource aside, so that a new resource with the same id doesn't get them.
    *
-   * Call it last: an interrupted removal leaves the versions in place, where a restored resource finds them.
+   * Call it last: after an interrupted removal, the versions are still in place for a restored resource.
    *
    * @param entry Id of the trash item; a UUID.
    */
@@ -137,12 +137,12 @@ export class Versions {
     if (await isExistingFile(folder)) await tryRename(folder, this.#openTrashed(resource.kind, entry));
   }
 
-  /** Returns the versions to a resource restored from the trash. */
+  /** Moves versions back to a resource that was restored from the trash. */
   async restoreFromTrash(resource: VersionedResource, entry: string | undefined): Promise<void> {
     if (entry === undefined) return;
     const from = this.#openTrashed(resource.kind, entry);
     const to = this.#getFolder(resource);
-    // Only an interrupted removal leaves the folder in place. Its versions are the current ones.
+    // The folder only exists after an interrupted removal. Its versions are the current ones.
     if (await isExistingFile(from) && !await isExistingFile(to)) await tryRename(from, to);
   }
 
@@ -191,11 +191,11 @@ export class Versions {
       return version;
     } catch (cause) {
       await removeTree(unfinished).catch(() => {});
-      throw toFileError(`Can't keep the earlier version of "${resource.id}"`, cause);
+      throw toFileError(`Can't save the earlier version of "${resource.id}"`, cause);
     }
   }
 
-  /** Undoes a failed write. Needs no disk space, so it works on a full disk. */
+  /** Undoes a failed write. Works on a full disk, because it needs no space. */
   async #putBack(
     version: string | undefined,
     parts: readonly VersionPart[],
@@ -213,8 +213,8 @@ export class Versions {
   }
 
   /**
-   * Deletes versions beyond the limits, starting with the one that was current for the shortest time: an hour of
-   * autosaves doesn't push out last week's version. The newest version stays.
+   * Deletes versions beyond the limits, starting with the one that was current for the shortest time, so that an hour
+   * of autosaves doesn't displace last week's version. The newest version stays.
    */
   async #thinOut(resource: VersionedResource): Promise<void> {
     const { maxCount, maxBytes } = this.#limits;
@@ -254,7 +254,10 @@ export class Versions {
     return { versions, last: Math.max(0, ...names.map((name) => Number(LAST_NUMBER.exec(name)?.[1] ?? 0))) };
   }
 
-  /** Hashed, because ids can differ by case only or be device names, which not every file system supports. */
+  /**
+   * Returns the folder of a resource. Its ID is hashed, because IDs may differ only in case or be device names, which
+   * some file systems don't support.
+   */
   #getFolder({ kind, id }: VersionedResource): string {
     return join(this.#folder, kind, nodeCrypto().createHash("sha256").update(id).digest("hex").slice(0, 40));
   }
@@ -297,7 +300,7 @@ export function parseVersionNumber(name: string): number | undefined {
   return n === undefined ? undefined : Number(n);
 }
 
-/** A file linked by several versions counts once. */
+/** Returns the total size of versions. A file linked by several versions counts once. */
 async function measureFile(folder: string): Promise<number> {
   let sizeBytes = 0;
   for (const name of await listNames(folder)) {

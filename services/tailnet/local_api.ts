@@ -9,20 +9,20 @@ import { asObject, asString } from "../json/type_guards.ts";
 import { delay } from "../async/delay.ts";
 import type { NodeTimes } from "./node_state.ts";
 
-/** The only accepted Host. Requests with an Origin are refused. */
+/** The only accepted Host. Requests with an Origin are rejected. */
 const BASE = "http://local-tailscaled.sock/localapi/v0/";
 /** Initial state and initial health. Without them there is no first message. */
 const WATCH_MASK = 2 + 128;
 const MAX_TEXT = 300;
 
-/** The parts of the node's status that we use. */
+/** The parts of the node's status that Parlor uses. */
 export interface NodeFacts {
   /** `"NeedsLogin"`, `"Running"` and so on. */
   state: string;
   authUrl: string;
   /** Without a trailing dot. */
   fqdn: string | undefined;
-  /** Names the tailnet issues certificates for. */
+  /** Names for which the tailnet issues certificates. */
   certDomains: readonly string[];
   /** DNS suffix of the tailnet. */
   suffix: string | undefined;
@@ -31,7 +31,7 @@ export interface NodeFacts {
 /** All settings of the node. A start replaces all of them. */
 export type NodePrefs = Record<string, unknown>;
 
-/** Client of one node. Methods throw `AppError` `upstream_error` for error responses, and what `fetch` throws. */
+/** Client of one node. Methods throw `AppError` `upstream_error` for error responses, and the errors of `fetch`. */
 export class LocalApi {
   readonly #client: Deno.HttpClient;
   readonly #answerMs: number;
@@ -97,7 +97,7 @@ export class LocalApi {
   ): Promise<string> {
     const limit = new AbortController();
     const timer = setTimeout(
-      () => limit.abort(new AppError("upstream_timeout", "The node does not answer")),
+      () => limit.abort(new AppError("upstream_timeout", "The node doesn't respond")),
       timeoutMs,
     );
     try {
@@ -123,12 +123,12 @@ function createRefusal(what: string, status: number, text: string): AppError {
     const parsed = JSON.parse(text);
     message = String(parsed?.Error ?? parsed?.error ?? text);
   } catch {
-    // plain text
+    // Plain text
   }
-  return new AppError("upstream_error", `The node refuses ${what} (${status}): ${removeSecrets(message)}`);
+  return new AppError("upstream_error", `The node rejects ${what} (${status}): ${removeSecrets(message)}`);
 }
 
-/** Removes keys and URL paths from text of the node, and limits its length. */
+/** Removes keys and URL paths from text from the node, and limits its length. */
 export function removeSecrets(text: string): string {
   return text.trim().slice(0, 2_000)
     .replace(/\b(?:ts|hs)key-[\w-]+/g, "(key)")
@@ -154,31 +154,31 @@ function readErrorText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** One message; what is `undefined` did not change. */
+/** One message. `undefined` fields haven't changed. */
 interface Notice {
-  /** Sign-in address that was asked for. */
+  /** Requested sign-in URL. */
   browseUrl?: string;
-  /** Words meant for a person. */
+  /** Message for users. */
   errorMessage?: string;
-  /** Everything that is wrong now, by its code. */
+  /** All current health warnings, by code. */
   health?: ReadonlyMap<string, string>;
 }
 
-/** Longest line; real ones are far shorter. */
+/** Maximum length of a line; real ones are far shorter. */
 const MAX_LINE = 4 * 1024 * 1024;
 
-/** Reads messages until the stream ends. @throws {Error} for a line without end, and whatever the stream throws. */
+/** Reads messages until the stream ends. @throws {Error} for a line without an end; errors of the stream. */
 export async function* readNotices(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Notice> {
   let rest = "";
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + text).split("\n");
     rest = lines.pop()!;
-    if (rest.length > MAX_LINE) throw new Error("The node sends a message that does not end");
+    if (rest.length > MAX_LINE) throw new Error("The node sent a message without an end");
     for (const line of lines) if (line.trim() !== "") yield parseNotice(line);
   }
 }
 
-/** A line that is no JSON still is a sign that something changed. */
+/** Parses a message. A line that isn't JSON still means that something changed. */
 function parseNotice(line: string): Notice {
   let found: Record<string, unknown>;
   try {
@@ -200,7 +200,7 @@ function parseHealth(health: unknown): Map<string, string> | undefined {
   return new Map(entries.map(([code, warning]) => [code, asString(warning?.Text) ?? ""]));
 }
 
-// Follows the node's messages: keeps the last one of each kind and wakes the controller.
+// Follows the node's messages: stores the last one of each kind and wakes the controller.
 
 /** The node's message to a slow consumer. It isn't shown to the owner. */
 const OUR_OWN_FAULT = /fell behind|too slow/i;
@@ -245,7 +245,7 @@ export class Watch {
             begun.resolve();
             this.#take(notice);
           }
-          begun.reject(new AppError("upstream_error", "The node ends its messages before the first one"));
+          begun.reject(new AppError("upstream_error", "The node ended the stream of messages before the first one"));
         } catch (error) {
           if (signal.aborted) return;
           begun.reject(error);
@@ -255,9 +255,9 @@ export class Watch {
         await delay(this.#times.pollMs, signal);
       }
     };
-    listen().catch((error) => begun.reject(error)); // ended by the signal
+    listen().catch((error) => begun.reject(error)); // Ended by the signal
     const limit = setTimeout(() => {
-      begun.reject(new AppError("upstream_timeout", "The node says nothing"));
+      begun.reject(new AppError("upstream_timeout", "The node sends no messages"));
     }, this.#times.answerMs);
     const onAbort = () => begun.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });

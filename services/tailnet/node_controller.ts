@@ -1,18 +1,18 @@
 /**
- * Brings a running node to its wanted state and reports its state. It polls the status after every message and at intervals,
- * because messages may be late, repeated or missing.
+ * Brings a running node to its desired state and reports its state. Polls the status after every message and at
+ * intervals, because messages may be late, repeated or missing.
  */
 import { yieldToEventLoop } from "../async/delay.ts";
 import { getErrorMessage } from "../errors.ts";
 import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets, Watch } from "./local_api.ts";
 import { createView, type NodeNames, type NodeTimes, type NodeView } from "./node_state.ts";
 
-/** The wanted state of a node, and its listeners. */
+/** The desired state of a node, and its listeners. */
 export interface FollowOptions {
   controlUrl: string;
-  /** The wanted host name. */
+  /** The desired host name. */
   hostname: string;
-  /** URL it forwards requests to. */
+  /** URL to which it forwards requests. */
   target: string;
   times: NodeTimes;
   onView(view: NodeView): void;
@@ -20,7 +20,7 @@ export interface FollowOptions {
   onNames(names: NodeNames): Promise<void>;
 }
 
-/** Failed polls in a row after which the node counts as hung. */
+/** Number of consecutive failed polls after which the node is considered hung. */
 const MAX_FAILED_POLLS = 3;
 
 /** Controls one node from its first response to its end. */
@@ -32,7 +32,7 @@ export class NodeFollower {
   #hostname: string;
   /** The current serve config as text, if known. */
   #served: string | undefined;
-  /** When the current state began. */
+  /** When the current state started. */
   #waitsSinceMs = performance.now();
   #askLoginAtMs = 0;
   #lastState = "";
@@ -48,7 +48,7 @@ export class NodeFollower {
   /**
    * Controls the node until the signal aborts.
    *
-   * @throws {Error} if the node can't be started or stops responding. The abort reason.
+   * @throws {Error} if the node can't be started or stops responding; the abort reason
    */
   async follow(signal: AbortSignal): Promise<never> {
     await this.#watch.begin(signal);
@@ -59,7 +59,7 @@ export class NodeFollower {
         silent = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (++silent === MAX_FAILED_POLLS) throw new Error(`it did not answer any more (${getErrorMessage(error)})`);
+        if (++silent === MAX_FAILED_POLLS) throw new Error(`it no longer responded (${getErrorMessage(error)})`);
       }
       const isSteady = this.#lastState === "Running" && this.#served !== undefined;
       await this.#watch.waitForChange(isSteady ? this.#options.times.watchMs : this.#options.times.pollMs, signal);
@@ -74,8 +74,9 @@ export class NodeFollower {
   }
 
   /**
-   * Starts the node with shields up, so that it accepts no connections until it serves. A start replaces all settings, so the
-   * current ones are sent with our changes. The control URL must be set first, or the node would contact the public server.
+   * Starts the node with shields up, so that it doesn't accept connections until it serves. A start replaces all
+   * settings, so the current ones are sent with the changes. The control URL must be set first, or the node would
+   * contact the public server.
    */
   async #start(signal: AbortSignal): Promise<void> {
     const prefs: NodePrefs = {
@@ -105,12 +106,12 @@ export class NodeFollower {
         return await this.#signIn(facts, signal);
       case "NeedsMachineAuth":
         return this.#show(
-          createView("needs_auth", { error: "The node waits for the approval of the tailnet's admin" }),
+          createView("needs_auth", { error: "The node is waiting for approval by an admin of the tailnet" }),
         );
       case "Stopped":
         return this.#show(createView("stopped"));
       case "InUseOtherUser":
-        return this.#show(createView("error", { error: "Another user of this machine runs the node" }));
+        return this.#show(createView("error", { error: "Another user of this machine is running the node" }));
       default:
         return this.#show(createView("starting", { error: this.#explainDelay() }));
     }
@@ -155,7 +156,8 @@ export class NodeFollower {
 
   async #signIn(facts: NodeFacts, signal: AbortSignal): Promise<void> {
     if (this.#served !== undefined) {
-      // The node may be signed in to another tailnet, where nothing is served yet and every port would be forwarded raw.
+      // The node may be signed in to another tailnet, where nothing is served yet and every port would be forwarded
+      // without a check.
       await this.#api.patchPrefs({ ShieldsUp: true }, signal);
       this.#served = undefined;
     }
@@ -168,10 +170,10 @@ export class NodeFollower {
     this.#show(createView("starting", { error: this.#explainDelay() }));
   }
 
-  /** Returns the reason for a delay, after some time. */
+  /** Returns the reason for a delay after some time. */
   #explainDelay(): string | null {
     if (performance.now() - this.#waitsSinceMs < this.#options.times.loginMs) return null;
-    return this.#watch.health.get("login-state") ?? "The node does not come up; is its control server reachable?";
+    return this.#watch.health.get("login-state") ?? "The node isn't starting. Is its control server reachable?";
   }
 
   #show(view: NodeView): void {
@@ -193,8 +195,8 @@ type CertificateState =
   /** `reason` is a complete sentence for the owner. */
   | { kind: "refused"; reason: string };
 
-/** Consequence of both refusals. */
-const CONSEQUENCE = "so the address is plain HTTP, where browsers make no passkeys";
+/** Consequence of a missing certificate. */
+const CONSEQUENCE = "so the address is plain HTTP, where browsers don't create passkeys";
 
 /** Requests one certificate at a time. */
 class Certificates {
@@ -210,15 +212,15 @@ class Certificates {
   }
 
   /**
-   * Returns the state for a name. Requests the certificate if needed.
+   * Returns the state for a name. Requests the certificate if necessary.
    *
-   * @param domains Names the tailnet issues certificates for.
+   * @param domains Names for which the tailnet issues certificates.
    */
   toNodeState(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
     if (!domains.includes(fqdn)) {
       this.#known = undefined;
-      const how = "its admin console can switch on MagicDNS and HTTPS certificates";
-      return { kind: "refused", reason: `The tailnet gives no HTTPS certificates, ${CONSEQUENCE}; ${how}` };
+      const how = "turn on MagicDNS and HTTPS certificates in its admin console";
+      return { kind: "refused", reason: `The tailnet doesn't issue HTTPS certificates, ${CONSEQUENCE}; ${how}` };
     }
     if (this.#known?.fqdn !== fqdn) this.#ask(fqdn, { kind: "asked" }, signal);
     else if (performance.now() >= this.#known.againAtMs) this.#ask(fqdn, this.#known.state, signal);
@@ -243,24 +245,24 @@ class Certificates {
 }
 
 const LAST_PORT = 65_535;
-/** Ports written at a time: requests are answered in between. */
+/** Number of ports written at a time, so that requests can be handled in between. */
 const PORTS_AT_ONCE = 2_048;
 
-/** How the node is to be reached. */
+/** How the node serves requests. */
 interface Serving {
   fqdn: string;
-  /** Address that requests are handed to. */
+  /** Address to which requests are forwarded. */
   target: string;
   isHttps: boolean;
 }
 
 /**
- * Makes the whole configuration.
+ * Creates the complete configuration.
  *
- * Every port of the node is in it: in userspace mode a port that is not goes raw to the same port of this machine's
- * 127.0.0.1, where Parlor takes the caller for its owner and so do the household's other services. A port without an
- * entry under `Web` answers 404. The type of each port is the same with and without certificates, since a change of type
- * is refused. `AllowFunnel` stays away: it opens a port to the internet.
+ * It contains every port of the node: in userspace mode, any other port is forwarded to the same port of this machine's
+ * 127.0.0.1, where Parlor and other services would consider the caller local. A port without an entry under `Web`
+ * returns 404. The type of each port is the same with and without certificates, because type changes are rejected.
+ * `AllowFunnel` isn't used: it opens a port to the internet.
  */
 export async function serveConfig({ fqdn, target, isHttps }: Serving): Promise<string> {
   let ports = "";
@@ -270,7 +272,7 @@ export async function serveConfig({ fqdn, target, isHttps }: Serving): Promise<s
     if (port % PORTS_AT_ONCE === 0) await yieldToEventLoop();
   }
   const handlers = { Handlers: { "/": { Proxy: target } } };
-  // With HTTPS the listener sends who came without to the right address.
+  // With HTTPS, the listener redirects plain HTTP requests to the HTTPS address.
   const web = isHttps ? { [`${fqdn}:443`]: handlers, [`${fqdn}:80`]: handlers } : { [`${fqdn}:80`]: handlers };
   return `{"TCP":{${ports}},"Web":${JSON.stringify(web)}}`;
 }

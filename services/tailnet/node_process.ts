@@ -1,6 +1,6 @@
 /**
  * Finds tailscaled and keeps it running while the node is turned on. It starts when no other process uses its state,
- * and is restarted if it ends, a limited number of times.
+ * and is restarted a limited number of times if it ends.
  */
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
@@ -13,20 +13,20 @@ import { type FollowOptions, NodeFollower } from "./node_controller.ts";
 
 /** tailscaled ends within milliseconds of SIGTERM, or hangs. */
 const STOP_WITHIN_MS = 2_000;
-/** A process whose server was killed is ended by its watcher within seconds. */
+/** Time limit for the end of a previous process. If its server was killed, its watcher ends it within seconds. */
 const PREDECESSOR_MS = 8_000;
 const PREDECESSOR_POLL_MS = 100;
 const SOCKET_POLL_MS = 50;
 
-/** Options of one run. */
+/** Options of a run. */
 interface NodeLife {
   program: string;
-  /** Created by the caller with mode 0700. */
+  /** Folder for the state, created by the caller with mode 0700. */
   stateFolder: string;
   times: NodeTimes;
-  /** Ends it. */
+  /** Stops the node. */
   signal: AbortSignal;
-  /** Runs while the process is alive. */
+  /** Runs while the process is running. */
   work(api: LocalApi, signal: AbortSignal): Promise<never>;
 }
 
@@ -34,7 +34,7 @@ interface NodeLife {
  * Runs the process once.
  *
  * @returns Why it ended; continues a sentence.
- * @throws {AppError} if it can't be started. The abort reason.
+ * @throws {AppError} if it can't be started; the abort reason
  */
 async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
   const socketPath = await prepareSocketPath(stateFolder);
@@ -74,12 +74,12 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLi
   }
 }
 
-/** Waits until no other process uses the state. Two nodes would both write it. */
+/** Waits until no other process uses the state. Otherwise, two nodes would write it. */
 async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PREDECESSOR_MS;
   while (await isAnswering(socketPath)) {
     if (performance.now() > until) {
-      throw new AppError("not_available", "another process of an earlier start still holds its state");
+      throw new AppError("not_available", "another process from an earlier start is still using its state");
     }
     await delay(PREDECESSOR_POLL_MS, signal);
   }
@@ -89,7 +89,7 @@ async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal
   const until = performance.now() + socketMs;
   while (!await isAnswering(socketPath)) {
     if (performance.now() > until) {
-      throw new AppError("not_available", `it did not answer within ${Math.round(socketMs / 1000)} s of its start`);
+      throw new AppError("not_available", `it didn't respond within ${Math.round(socketMs / 1000)} s of its start`);
     }
     await delay(SOCKET_POLL_MS, signal);
   }
@@ -107,12 +107,12 @@ async function isAnswering(socketPath: string): Promise<boolean> {
 function describeEnd({ code, signal }: Deno.CommandStatus, lines: readonly string[]): string {
   const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
   const last = removeSecrets(lines.findLast((line) => line.trim() !== "") ?? "");
-  return last === "" ? how : `${how}; its last words: ${last}`;
+  return last === "" ? how : `${how}. Its last message: ${last}`;
 }
 
 const PROGRAM = "tailscaled";
 
-/** Where packages put it although PATH may not lead there. */
+/** Folders in which packages install it, which may not be on PATH. */
 export const TAILSCALED_FOLDERS = [
   "/usr/sbin",
   "/usr/local/sbin",
@@ -121,61 +121,61 @@ export const TAILSCALED_FOLDERS = [
   "/opt/homebrew/opt/tailscale/bin",
 ];
 
-/** Where to get it, in one sentence. */
+/** How to install it, in one sentence. */
 const HOW_TO_GET =
   "Install Tailscale (https://tailscale.com/download; on macOS: brew install tailscale), or set tailscaled_path to its " +
-  "tailscaled. Parlor runs a node of its own with it and leaves the machine's alone";
+  "tailscaled. Parlor runs a separate node with it and doesn't touch this machine's own node";
 
-/** What tailscaled gets of this process's environment: any `TS_*` or `PORT` there would change what it does. */
+/** Environment variables that tailscaled inherits: any other `TS_*` or `PORT` would change its behavior. */
 const INHERITED = ["PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /**
- * Finds the program: the configured one, else on PATH, else where packages put it.
+ * Finds the program: the configured one, or else on PATH, or else in the usual folders of packages.
  *
  * @param configured `tailscaled_path`
- * @throws {AppError} `not_available` that says how to get it.
+ * @throws {AppError} `not_available`, with instructions to install it
  */
 export async function findTailscaled(configured: string | null): Promise<string> {
   if (Deno.build.os === "windows") {
-    throw new AppError("not_available", "Can't run a tailnet node: Parlor does not support it on Windows");
+    throw new AppError("not_available", "Can't run a tailnet node: Parlor doesn't support it on Windows");
   }
   if (configured === null) {
     const found = await findOnPath(PROGRAM, TAILSCALED_FOLDERS);
     if (found !== undefined) return found;
   } else if (await isFile(configured)) return configured;
-  const where = configured === null ? `${PROGRAM} was not found` : `there is no file "${configured}"`;
+  const where = configured === null ? `${PROGRAM} wasn't found` : `the file "${configured}" doesn't exist`;
   throw new AppError("not_available", `Can't run a tailnet node: ${where}. ${HOW_TO_GET}`);
 }
 
-/** Returns the arguments: userspace networking needs no root, device or routes. */
+/** Returns the arguments. Userspace networking requires no root rights, device or routes. */
 function createArguments(stateFolder: string, socketPath: string): string[] {
-  // The port is said since the variable PORT would change it; logs stay here.
+  // An explicit port, because the variable PORT would change it. Logs aren't uploaded.
   return [
     ...["--tun=userspace-networking", `--statedir=${stateFolder}`, `--socket=${socketPath}`],
     ...["--port=0", "--no-logs-no-support"],
   ];
 }
 
-/** Returns the variables that are added to the inherited environment. */
+/** Returns the environment variables to add. */
 function createEnvironment(stateFolder: string): Record<string, string> {
   return {
-    // Else it writes an id into the folder of the machine's own node, or into the current one.
+    // Otherwise it writes an ID into the folder of the machine's own node, or into the current folder.
     TS_LOGS_DIR: stateFolder,
-    // It would ask the router to open a port.
+    // Otherwise it asks the router to open a port.
     TS_DISABLE_PORTMAPPER: "1",
   };
 }
 
-/** Longest path that a Unix socket may have on macOS, less one; Linux takes four more. */
+/** Maximum length of a Unix socket path on macOS, minus one; Linux allows four more. */
 const MAX_BYTES = 103;
 const NAME = "ts.sock";
 
 /**
- * Returns the path, the same at every start: the node refuses a socket on which another one still answers, so that no two
- * write one state.
+ * Returns the path of the socket. It's the same for every start: the node rejects a socket on which another node
+ * responds, so that two nodes never write the same state.
  *
- * @param stateFolder Its usual place; where that is too deep, a short folder of its own is made.
- * @throws {AppError} `not_available` when there is no such folder to be had.
+ * @param stateFolder Folder for the socket. If its path is too long, a folder with a short path is created.
+ * @throws {AppError} `not_available` if no folder can be used
  */
 async function prepareSocketPath(stateFolder: string): Promise<string> {
   const usual = join(stateFolder, NAME);
@@ -187,17 +187,17 @@ async function prepareSocketPath(stateFolder: string): Promise<string> {
     await Deno.mkdir(folder, { mode: 0o700, recursive: true });
     const { isDirectory, mode, uid } = await Deno.lstat(folder);
     const isOurs = isDirectory && uid === Deno.uid() && mode !== null && (mode & 0o077) === 0;
-    if (!isOurs) throw new Error("somebody else may enter it");
+    if (!isOurs) throw new Error("other users can access it");
   } catch (cause) {
-    throw createNoSocketPathError(`"${folder}" cannot hold it: ${getErrorMessage(cause)}`, cause);
+    throw createNoSocketPathError(`"${folder}" can't be used: ${getErrorMessage(cause)}`, cause);
   }
   return path;
 }
 
-/** Removes what `prepareSocketPath` made outside of the state's own folder, if it did. */
+/** Deletes the folder that `prepareSocketPath` may have created. */
 export async function removeNodeSocket(stateFolder: string): Promise<void> {
   if (isShort(join(stateFolder, NAME))) return;
-  await Deno.remove(await getShortFolder(stateFolder), { recursive: true }).catch(() => {}); // an empty folder does no harm
+  await Deno.remove(await getShortFolder(stateFolder), { recursive: true }).catch(() => {}); // An empty folder is harmless.
 }
 
 async function getShortFolder(stateFolder: string): Promise<string> {
@@ -209,7 +209,7 @@ function isShort(path: string): boolean {
 }
 
 function createNoSocketPathError(why: string, cause?: unknown): AppError {
-  return new AppError("not_available", `No place for the socket of the tailnet node: ${why}`, { cause });
+  return new AppError("not_available", `Can't find a place for the socket of the tailnet node: ${why}`, { cause });
 }
 
 async function hashShort(text: string): Promise<string> {
@@ -217,7 +217,7 @@ async function hashShort(text: string): Promise<string> {
   return Array.from(new Uint8Array(hash, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Restarts in a row. The count resets after `STEADY_MS`. */
+/** Maximum number of consecutive restarts. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 5;
 const STEADY_MS = 10 * 60_000;
 const MAX_RESTART_DELAY_MS = 60_000;
@@ -226,7 +226,7 @@ const MAX_RESTART_DELAY_MS = 60_000;
 export interface NodeSupervisorOptions extends FollowOptions {
   /** Finds the program. @throws {AppError} with instructions to install it */
   findProgram(): Promise<string>;
-  /** Creates the folder for its state. */
+  /** Creates the folder for the state. */
   ensureStateFolder(): Promise<string>;
   log: Log;
 }
@@ -239,32 +239,32 @@ export class NodeSupervisor {
   #alive: { api: LocalApi; follower: NodeFollower } | undefined;
   #hostname: string;
 
-  /** Starts it. */
+  /** Starts the node. */
   constructor(options: NodeSupervisorOptions) {
     this.#options = options;
     this.#hostname = options.hostname;
     this.#over = this.#keep();
   }
 
-  /** Renames the node. @throws {AppError} if it refuses the name */
+  /** Renames the node. @throws {AppError} if it rejects the name */
   async rename(hostname: string): Promise<void> {
     this.#hostname = hostname;
     await this.#alive?.follower.rename(hostname, this.#abort.signal);
   }
 
-  /** Logs out at the control server, if it is reachable. */
+  /** Logs out at the control server, if it's reachable. */
   async logOut(): Promise<void> {
     await this.#tryCall((api, signal) => api.logOut(signal));
   }
 
-  /** Makes the node refuse connections, also after its next start. */
+  /** Makes the node refuse connections, even after its next start. */
   async setShield(): Promise<void> {
     await this.#tryCall((api, signal) => api.patchPrefs({ ShieldsUp: true }, signal));
   }
 
   /** Stops the node and waits for its end. */
   async stop(): Promise<void> {
-    this.#abort.abort(new DOMException("The node was switched off", "AbortError"));
+    this.#abort.abort(new DOMException("The node was turned off", "AbortError"));
     await this.#over;
   }
 
@@ -281,14 +281,14 @@ export class NodeSupervisor {
       const why = await this.#runOnce();
       if (this.#abort.signal.aborted) return;
       inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
-      const message = `The tailnet node does not run: ${why}`;
+      const message = `The tailnet node isn't running: ${why}`;
       if (inARow > MAX_RESTARTS) {
-        const error = `${message}; given up after ${MAX_RESTARTS} restarts`;
+        const error = `${message}; stopped after ${MAX_RESTARTS} restarts`;
         log("error", error);
         return onView(createView("error", { error }));
       }
-      log("warn", `${message}; it is started again`);
-      onView(createView("error", { error: `${message}; it is started again` }));
+      log("warn", `${message}; restarting it`);
+      onView(createView("error", { error: `${message}; restarting it` }));
       const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), MAX_RESTART_DELAY_MS);
       await delay(waitMs, this.#abort.signal).catch(() => {});
       if (this.#abort.signal.aborted) return;

@@ -1,46 +1,46 @@
-/** The state of the node: what is stored of it, its status and its timeouts. */
+/** The state of the node: stored settings, status and timeouts. */
 import { type Config, saveConfigKey } from "../config/config.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 
-/** The node's names, as the control server gave them. */
+/** The node's names, from the control server. */
 export interface NodeNames {
   fqdn: string;
   /** Domain of the tailnet's machines. */
   suffix: string;
 }
 
-/** What the owner wants of it. */
+/** The owner's settings for the node. */
 export interface NodeSettings {
   enabled: boolean;
   hostname: string;
 }
 
-/** Writes one key of the configuration file. @throws {AppError} `conflict` where a flag or the environment fixes it. */
+/** Writes one key of the configuration file. @throws {AppError} `conflict` if a flag or the environment sets it. */
 export type SaveKey = (key: "tailnet_enabled" | "tailnet_hostname", value: boolean | string) => Promise<void>;
 
-/** What the configuration says at the start. */
+/** Values in the configuration at startup. */
 export interface ConfiguredNode extends NodeSettings {
-  /** A flag or the environment says so: nothing else counts. */
+  /** True if a flag or the environment sets it, so that it can't be changed. */
   isEnabledFixed: boolean;
   isHostnameFixed: boolean;
 }
 
 interface Stored {
-  /** Outlives the node itself: the passkeys of its tailnet go by it. */
+  /** Stays after the node is turned off, because the passkeys of its tailnet depend on it. */
   own?: NodeNames;
-  /** What couldn't be written to the configuration file. */
+  /** Settings that couldn't be written to the configuration file. */
   wanted?: Partial<NodeSettings>;
-  /** It was switched off, and the end of the server may have come before its state was gone. */
+  /** True if the node was turned off, but the server may have stopped before its state was deleted. */
   isWipeDue?: boolean;
 }
 
-/** Row of `setting`. */
+/** Key in table `setting`. */
 const KEY = "tailnet_node";
 
-/** Stores the settings in config.toml where the owner finds them, and in app.db what can't be written there. */
+/** Stores the settings in config.toml, where the owner finds them, and in app.db if they can't be written there. */
 export class NodeMemory {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
@@ -69,12 +69,12 @@ export class NodeMemory {
     return this.#wanted;
   }
 
-  /** Last values known, also of a node that is gone. */
+  /** Last known values, even of a node that was turned off. */
   get own(): NodeNames | undefined {
     return this.#own;
   }
 
-  /** Whether the state of a node that was switched off may still lie there. */
+  /** Whether the state of a node that was turned off may still exist. */
   get isWipeDue(): boolean {
     return this.#stored.isWipeDue ?? false;
   }
@@ -83,7 +83,7 @@ export class NodeMemory {
     await this.#write({ ...this.#stored, isWipeDue: isDue || undefined });
   }
 
-  /** @throws {AppError} `conflict` when a flag or the environment says otherwise; nothing is changed then. */
+  /** Changes settings. @throws {AppError} `conflict` if a flag or the environment sets them; nothing is changed then */
   async changeSettings(change: Partial<NodeSettings>): Promise<void> {
     const keys = { hostname: "tailnet_hostname", enabled: "tailnet_enabled" } as const;
     for (const [name, key] of Object.entries(keys) as [keyof NodeSettings, (typeof keys)[keyof NodeSettings]][]) {
@@ -102,7 +102,7 @@ export class NodeMemory {
     }
   }
 
-  /** The new settings apply even if they can't be written. */
+  /** Remembers the node's names. They apply even if they can't be saved. */
   async saveNames(own: NodeNames): Promise<void> {
     this.#own = own;
     await this.#write({ ...this.#stored, own });
@@ -115,8 +115,8 @@ export class NodeMemory {
     try {
       this.#stored = openRow(row, this.#sealer);
     } catch (error) {
-      // The names come back with the node; until then its address opens nothing.
-      log("error", "Can't read what was remembered of the tailnet node", { error: getErrorMessage(error) });
+      // The names are known again once the node runs. Until then, its address is closed.
+      log("error", "Can't read the stored state of the tailnet node", { error: getErrorMessage(error) });
     }
   }
 
@@ -131,7 +131,7 @@ export class NodeMemory {
   }
 }
 
-/** Reads the node's last known names from a database that only this call uses. @throws when the row can't be opened */
+/** Reads the node's last known names from a database file. @throws If the row can't be decrypted */
 export function readOwnNames(db: Pick<Database, "get">, sealer: PurposeSealer): NodeNames | undefined {
   const row = findRow(db);
   return row === undefined ? undefined : openRow(row, sealer).own;
@@ -183,13 +183,13 @@ export type TailnetState = (typeof TAILNET_STATES)[number];
 /** The observable status of a node. */
 export interface NodeView {
   state: TailnetState;
-  /** `"parlor.fox-owl.ts.net"`; null if it isn't reachable. */
+  /** `"parlor.fox-owl.ts.net"`; `null` if it isn't reachable. */
   fqdn: string | null;
   /** Its URL, without a trailing slash. */
   url: string | null;
   /** URL for signing in the node. Secret: anyone who has it can add the node to their own tailnet. */
   authUrl: string | null;
-  /** A complete sentence. With `running`, why there is no HTTPS. */
+  /** A complete sentence. If the state is `running`, why there is no HTTPS. */
   error: string | null;
 }
 
@@ -197,13 +197,13 @@ export interface NodeView {
 export interface TailnetStatus extends NodeView {
   enabled: boolean;
   mode: "off" | "userspace";
-  /** The wanted name. The tailnet may assign another. */
+  /** The desired name. The tailnet may assign another one. */
   hostname: string;
-  /** Of `url`. */
+  /** Port of `url`. */
   port: number | null;
 }
 
-/** Creates a view. Fields that are not passed are null. */
+/** Creates a view. Omitted fields are `null`. */
 export function createView(state: TailnetState, rest: Partial<NodeView> = {}): NodeView {
   return { state, fqdn: null, url: null, authUrl: null, error: null, ...rest };
 }
@@ -216,19 +216,19 @@ export interface NodeTimes {
   pollMs: number;
   /** Between two polls of a running node, which reports changes itself. */
   watchMs: number;
-  /** For a response of the node. */
+  /** Time limit for a response of the node. */
   answerMs: number;
-  /** After which a sign-in without a URL is requested again and its reason shown. */
+  /** After this time, a sign-in without a URL is requested again and its reason shown. */
   loginMs: number;
-  /** For a certificate, which takes a minute the first time. */
+  /** Time limit for a certificate, which takes a minute the first time. */
   certificateMs: number;
   /** Until a refused certificate is requested again. */
   certificateAgainMs: number;
-  /** First delay before a restart; it doubles. */
+  /** First delay before a restart. It doubles each time. */
   restartMs: number;
-  /** For logging out at the control server. */
+  /** Time limit for logging out at the control server. */
   logoutMs: number;
-  /** For the response to a client that turned the node off over the tailnet. */
+  /** Time to wait for the response to a client that turned the node off over the tailnet. */
   farewellMs: number;
 }
 

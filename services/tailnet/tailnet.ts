@@ -20,7 +20,7 @@ import {
 
 /** The listener for requests from the tailnet. Only the node's proxy connects to it. */
 export interface NodeListener {
-  /** URL the node forwards requests to: `"http://127.0.0.2:40123/secret"`. */
+  /** URL to which the node forwards requests: `"http://127.0.0.2:40123/secret"`. */
   readonly target: string;
   /** Closes the listener after running responses. */
   close(): Promise<void>;
@@ -34,14 +34,14 @@ interface TailnetOptions {
   programPath: string | null;
   /** Creates `<datadir>/tsnet` with mode 0700. */
   ensureStateFolder(): Promise<string>;
-  /** Deletes it with its content. */
+  /** Deletes the folder with its content. */
   wipeState(): Promise<void>;
   events: Pick<EventHub, "publish">;
   log: Log;
   times?: Partial<NodeTimes>;
 }
 
-/** One lock for all changes to the node. */
+/** Key of the lock for all changes to the node. */
 const LOCK = "node";
 
 /** The tailnet node. */
@@ -84,11 +84,11 @@ export class Tailnet {
   }
 
   /**
-   * Turns the node on or renames it. Returns before it is reachable. Restarts a node that has failed.
+   * Turns the node on or renames it. Returns before it's reachable. Restarts a node that has failed.
    *
    * @param hostname One label of a host name.
-   * @throws {AppError} `not_available` if tailscaled isn't found, with instructions to install it; `conflict` if a flag or the
-   *   environment overrides this.
+   * @throws {AppError} `not_available` if tailscaled isn't found, with instructions to install it; `conflict` if a flag
+   *   or the environment overrides this.
    */
   enable(hostname?: string): Promise<TailnetStatus> {
     return this.#locks.run(LOCK, async () => {
@@ -120,7 +120,7 @@ export class Tailnet {
     });
   }
 
-  /** Stops the node but keeps its state: it returns at the next start. */
+  /** Stops the node. Its state stays, so that it returns at the next start. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#locks.run(LOCK, async () => {
@@ -155,7 +155,7 @@ export class Tailnet {
       },
       onNames: (names) =>
         memory.saveNames(names).catch((error) =>
-          log("error", "Can't remember the names of the tailnet node", { error: getErrorMessage(error) })
+          log("error", "Can't save the names of the tailnet node", { error: getErrorMessage(error) })
         ),
     });
     this.#node = node;
@@ -165,7 +165,7 @@ export class Tailnet {
     try {
       await this.#node?.rename(hostname);
     } catch (error) {
-      this.#options.log("warn", "The tailnet node does not take its new name and is started again", {
+      this.#options.log("warn", "The tailnet node doesn't accept its new name and is being restarted", {
         error: getErrorMessage(error),
       });
       await this.#start();
@@ -174,7 +174,7 @@ export class Tailnet {
   }
 
   async #end(): Promise<void> {
-    if (this.#options.memory.wanted.enabled) return; // turned on again
+    if (this.#options.memory.wanted.enabled) return; // Turned on again
     if (this.#node !== undefined) {
       // A client that turned it off over the tailnet still needs its response.
       await delay(this.#times.farewellMs);
@@ -194,7 +194,7 @@ export class Tailnet {
       await memory.noteWipe(false);
       if (!memory.wanted.enabled) this.#set(createView("disabled"));
     } catch (error) {
-      const message = `The node is off, but its state cannot be removed: ${getErrorMessage(error)}`;
+      const message = `The node is off, but its state can't be deleted: ${getErrorMessage(error)}`;
       log("error", message);
       this.#set(createView("error", { error: message }));
     }
@@ -204,10 +204,10 @@ export class Tailnet {
     if (JSON.stringify(view) === JSON.stringify(this.#view)) return;
     if (view.url !== null && view.url !== this.#view.url) {
       const { url, error } = view;
-      if (error === null) this.#options.log("info", `Parlor is reached on the tailnet at ${url}`);
+      if (error === null) this.#options.log("info", `Parlor is reachable on the tailnet at ${url}`);
       else {this.#options.log(
           "warn",
-          `Parlor is reached on the tailnet at ${url}, and no passkey can close it: ${error}`,
+          `Parlor is reachable on the tailnet at ${url}, and a passkey can't protect it: ${error}`,
         );}
     }
     this.#view = view;
@@ -219,10 +219,10 @@ export class Tailnet {
   }
 }
 
-/** Below the data folder; the specification names it. */
+/** Name of the folder below the data folder. */
 const STATE_FOLDER = "tsnet";
 
-/** Creates the service. The node starts with `begin`. */
+/** Creates the service. `begin` starts the node. */
 export function openTailnet(
   { config, dataDir, ...parts }: Pick<TailnetOptions, "memory" | "events" | "log" | "times"> & {
     config: Config;

@@ -1,12 +1,12 @@
-/** The calls of tools that Parlor made or was asked to make, and what is allowed in which chat. All of it is sealed. */
+/** Stores tool calls and the permissions of chats, encrypted. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import type { Tool, ToolPermission } from "./tool_registry.ts";
 
-/** How far a call is. `unknown`: the server was killed while it ran. */
+/** State of a call. `unknown`: the server was killed while it was running. */
 export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
 
-/** One call of a tool. */
+/** A tool call. */
 export interface ToolCallRecord {
   /** Unique in its conversation. */
   id: string;
@@ -15,26 +15,29 @@ export interface ToolCallRecord {
   messageId: string;
   /** The name that the model used. */
   name: string;
-  /** A JSON object as text, as it was or will be called. */
+  /** Arguments as a JSON object in text form, as they were or will be sent. */
   arguments: string;
-  /** What the model wanted, if the owner changed it. */
+  /** The model's arguments, if the owner changed them. */
   proposedArguments?: string;
   state: ToolCallState;
-  /** What the model sees of the result. */
+  /** The result as the model sees it. */
   result?: string;
-  /** The whole text of the result, if the model sees less. */
+  /** The complete text of the result, if the model sees less. */
   fullResult?: string;
-  /** Absent for a name that no tool has. */
+  /** Absent if no tool has this name. */
   tool?: Omit<Tool, "description" | "inputSchema" | "permission">;
   decision?: "allow" | "deny";
-  /** Who decided: a session or token by its label, `"chat"` or `"always"` for a permission, `"system"` if Parlor ended it. */
+  /**
+   * Who decided: a session or token by its label, `"chat"` or `"always"` for a stored permission, `"system"` if Parlor
+   * ended it.
+   */
   decidedBy?: string;
   decidedAtMs?: number;
   startedAtMs?: number;
   endedAtMs?: number;
 }
 
-/** Calls of one page of the list. */
+/** Number of calls per page of the list. */
 const PAGE_CALLS = 50;
 
 interface Row {
@@ -45,7 +48,7 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** What is allowed in one chat, by tool. */
+/** Permissions in one chat, by tool. */
 type ChatPermissions = Record<string, { fingerprint: string; permission: ToolPermission }>;
 
 const decoder = new TextDecoder();
@@ -60,7 +63,7 @@ export class ToolCallStore {
     this.#sealer = sealer;
   }
 
-  /** Statement that stores a call or its next state. */
+  /** Returns the statement that saves a call. */
   save(record: ToolCallRecord): Statement {
     const { conversationId, id, messageId } = record;
     const version = (this.#findRow(conversationId, id)?.version ?? 0) + 1;
@@ -78,12 +81,12 @@ export class ToolCallStore {
     return row && this.#open(row);
   }
 
-  /** Whether a call has this id. */
+  /** Returns whether a call has this ID. */
   has(conversationId: string, callId: string): boolean {
     return this.#findRow(conversationId, callId) !== undefined;
   }
 
-  /** Lists the conversations that have a call with an id: those of different conversations may be the same. */
+  /** Lists the conversations that have a call with an ID. IDs are only unique within a conversation. */
   listConversations(callId: string): string[] {
     return this.#db.all<{ conversation_id: string }>(
       "SELECT conversation_id FROM tool_call WHERE call_id = ? ORDER BY id DESC",
@@ -101,7 +104,7 @@ export class ToolCallStore {
     ).map((row) => this.#open(row));
   }
 
-  /** Lists all calls, newest first. @param before Cursor of the page before. */
+  /** Lists all calls, newest first. @param before Cursor of the previous page. */
   list(before: number = Number.MAX_SAFE_INTEGER): { items: ToolCallRecord[]; nextCursor?: number } {
     const rows = this.#db.all<Row>(
       "SELECT id, conversation_id, call_id, version, sealed FROM tool_call WHERE id < ? ORDER BY id DESC LIMIT ?",
@@ -115,13 +118,13 @@ export class ToolCallStore {
     };
   }
 
-  /** Returns what a chat allows a tool, undefined if nothing was chosen for the tool as it is now. */
+  /** Returns the permission of a tool in a chat; `undefined` if there is none for the tool's current definition. */
   findPermission(conversationId: string, tool: ToolKey): ToolPermission | undefined {
     const found = this.#listPermissions(conversationId)[createKey(tool)];
     return found?.fingerprint === tool.fingerprint ? found.permission : undefined;
   }
 
-  /** Statement that allows or denies a tool in a chat. */
+  /** Returns the statement that saves the permission of a tool in a chat. */
   savePermission(conversationId: string, tool: ToolKey, permission: ToolPermission): Statement {
     const permissions: ChatPermissions = {
       ...this.#listPermissions(conversationId),

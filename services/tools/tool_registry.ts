@@ -1,28 +1,28 @@
-/** The tools of all sources, as a model is offered them: with unique names, in a stable order, and not too many. */
+/** Merges the tools of all sources for models: with unique names, in a stable order, and a limited number. */
 import { Buffer } from "node:buffer";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 
-// What the reply loop knows of tools: which there are, how one is called, and what may be called without asking. MCP
-// servers and the built-in tools are sources of this one shape.
+// The interface between replies and tools: listing tools, calling them, and their permissions. MCP servers and the
+// built-in tools implement it.
 
 /** Whether a call waits for the owner ("ask"), runs ("allow") or is refused ("deny"). */
 export type ToolPermission = "ask" | "allow" | "deny";
 
-/** One tool of one server. */
+/** A tool of a server. */
 export interface Tool {
   serverId: string;
-  /** Name of the server as the owner wrote it. */
+  /** The owner's name for the server. */
   serverName: string;
   /** Name of the tool at its server. */
   name: string;
   description: string;
-  /** JSON schema of the arguments, as the server gave it. */
+  /** JSON schema of the arguments, from the server. */
   inputSchema: JsonObject;
-  /** What the server says of the tool's effects: shown to the owner, never trusted. */
+  /** What the server declares about the tool's effects. Shown to the owner, but never trusted. */
   hints: { readOnly?: boolean; destructive?: boolean };
   permission: ToolPermission;
-  /** SHA-256 of description and schema, hexadecimal: a permission and a waiting call hold for this state of the tool only. */
+  /** SHA-256 of description and schema in hex. A permission and a waiting call are only valid for this definition. */
   fingerprint: string;
 }
 
@@ -30,7 +30,7 @@ export interface Tool {
 export interface UnavailableServer {
   serverId: string;
   serverName: string;
-  /** One sentence for the owner. */
+  /** A sentence for the owner. */
   reason: string;
 }
 
@@ -38,15 +38,15 @@ export interface UnavailableServer {
 export type ToolOutputPart =
   | { type: "text"; text: string }
   | { type: "image" | "audio"; data: Uint8Array<ArrayBuffer>; contentType: string }
-  /** A link to a resource: never fetched by itself. */
+  /** A link to a resource. Never fetched automatically. */
   | { type: "link"; uri: string; name?: string };
 
-/** What a tool answered. */
+/** The output of a tool. */
 export interface ToolOutput {
   parts: ToolOutputPart[];
-  /** The tool ran and says that it failed. */
+  /** True if the tool ran and reported a failure. */
   isError: boolean;
-  /** The result was longer than the limit and was cut. */
+  /** True if the result exceeded the limit and was truncated. */
   truncated: boolean;
 }
 
@@ -54,55 +54,55 @@ export interface ToolOutput {
 export interface ToolCallOptions {
   signal: AbortSignal;
   timeoutMs: number;
-  /** Text beyond this many bytes is cut, images beyond it are dropped. */
+  /** Text beyond this number of bytes is truncated; images beyond it are dropped. */
   maxBytes: number;
-  /** The chat that the call comes from, and the reply in it. For built-in tools; never sent to a server. */
+  /** The chat and the reply that make the call. For built-in tools; never sent to a server. */
   conversationId?: string;
   messageId?: string;
 }
 
-/** Where tools come from. */
+/** A source of tools. */
 export interface ToolSource {
   /**
-   * Lists the tools of every enabled server, in a stable order. A server that isn't ready within a few seconds is named in
-   * `unavailable`; this never throws because of one server.
+   * Lists the tools of every enabled server, in a stable order. Servers that aren't ready within a few seconds are in
+   * `unavailable`; one server's failure is never thrown.
    */
   listTools(signal: AbortSignal): Promise<{ tools: Tool[]; unavailable: UnavailableServer[] }>;
-  /** Returns the tool as its server lists it now, or undefined if it is gone. */
+  /** Returns a tool from its server's current list; `undefined` if it no longer exists. */
   findTool(serverId: string, name: string, signal: AbortSignal): Promise<Tool | undefined>;
   /**
-   * Calls a tool. Never asks for a permission: the caller has checked it.
+   * Calls a tool. Doesn't check the permission: the caller has done that.
    *
-   * @throws {AppError} `upstream_timeout`; `upstream_error` if the server can't be reached, ends or answers nonsense;
-   * `not_found` if the tool is gone. A tool that reports a failure itself is `isError` and no throw.
+   * @throws {AppError} `upstream_timeout`; `upstream_error` if the server can't be reached, ends or sends an invalid
+   *   response; `not_found` if the tool no longer exists. A failure reported by the tool is `isError` instead.
    */
   callTool(tool: Tool, args: JsonObject, options: ToolCallOptions): Promise<ToolOutput>;
-  /** Stores a permission for the tool as it is now. */
+  /** Stores a permission for the current definition of a tool. */
   setPermission(tool: Tool, permission: ToolPermission): Promise<void>;
 }
 
 /** A tool that is offered to a model. */
 export interface OfferedTool {
-  /** Its name toward the model. */
+  /** Its name for the model. */
   name: string;
   tool: Tool;
 }
 
-/** The tools that go with a request. */
+/** The tools that a request offers. */
 export interface ToolOffer {
   tools: OfferedTool[];
-  /** As in OpenAI's `tools`. */
+  /** In the format of OpenAI's `tools`. */
   definitions: JsonObject[];
-  /** What isn't offered, and why: tools beyond the limit, and servers that can't be used. */
+  /** Tools beyond the limit and unavailable servers, with reasons. */
   leftOut: { name: string; reason: string }[];
 }
 
-/** Which tool is meant. */
+/** Identifies a tool. */
 export type ToolName = Pick<Tool, "serverId" | "name">;
 
-/** Most bytes of the definitions of one request: about 16,000 tokens. */
+/** Maximum size of the definitions in a request: about 16,000 tokens. */
 export const MAX_DEFINITION_BYTES = 64 * 1024;
-/** The names that all servers accept. @see https://platform.openai.com/docs/api-reference/chat/create */
+/** Matches names that all servers accept. @see https://platform.openai.com/docs/api-reference/chat/create */
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const MAX_NAME_LENGTH = 64;
 
@@ -110,12 +110,12 @@ const MAX_NAME_LENGTH = 64;
 export class ToolRegistry {
   readonly #sources: readonly (() => Promise<ToolSource>)[];
 
-  /** @param sources Each opens a source. Their order is the order of the tools. */
+  /** @param sources Functions that open the sources, in the order of their tools. */
   constructor(sources: readonly (() => Promise<ToolSource>)[]) {
     this.#sources = sources;
   }
 
-  /** Lists the tools that a model may be offered now. Those that are denied aren't. */
+  /** Lists the tools to offer to a model now, without denied ones. */
   async listOffer(signal: AbortSignal): Promise<ToolOffer> {
     const leftOut: ToolOffer["leftOut"] = [];
     const all: Tool[] = [];
@@ -148,7 +148,7 @@ export class ToolRegistry {
     return { tools, definitions, leftOut };
   }
 
-  /** Returns a tool as its server lists it now, or undefined if it is gone. */
+  /** Returns a tool from its server's current list; `undefined` if it no longer exists. */
   async findTool({ serverId, name }: ToolName, signal: AbortSignal): Promise<Tool | undefined> {
     return (await this.#find({ serverId, name }, signal))?.tool;
   }
@@ -156,14 +156,14 @@ export class ToolRegistry {
   /**
    * Calls a tool. The caller has checked the permission.
    *
-   * @throws {AppError} As `ToolSource.callTool`, and `not_found` if no source has the tool.
+   * @throws {AppError} Like `ToolSource.callTool`, and `not_found` if no source has the tool.
    */
   async callTool(tool: Tool, args: JsonObject, options: ToolCallOptions): Promise<ToolOutput> {
     const { source } = await this.#get(tool, options.signal);
     return await source.callTool(tool, args, options);
   }
 
-  /** Stores a permission for a tool as it is now. @throws {AppError} `not_found` */
+  /** Stores a permission for the current definition of a tool. @throws {AppError} `not_found` */
   async setPermission(tool: Tool, permission: ToolPermission, signal: AbortSignal): Promise<void> {
     const { source } = await this.#get(tool, signal);
     await source.setPermission(tool, permission);
@@ -176,7 +176,7 @@ export class ToolRegistry {
   async #get(tool: Tool, signal: AbortSignal): Promise<{ source: ToolSource; tool: Tool }> {
     const found = await this.#find(tool, signal);
     if (found !== undefined) return found;
-    throw new AppError("not_found", `"${tool.serverName}" has no tool "${tool.name}" anymore`);
+    throw new AppError("not_found", `"${tool.serverName}" no longer has a tool "${tool.name}"`);
   }
 
   async #find({ serverId, name }: ToolName, signal: AbortSignal) {
@@ -189,7 +189,7 @@ export class ToolRegistry {
   }
 }
 
-/** Gives each tool a name that no other has: its own if possible, else with its server's in front. */
+/** Gives each tool a unique name: its own if possible, otherwise with the server's name as prefix. */
 function nameTools(tools: readonly Tool[]): OfferedTool[] {
   const counts = new Map<string, number>();
   for (const { name } of tools) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -3,16 +3,16 @@ import { asNumber, asObject, isNonEmptyString } from "../json/type_guards.ts";
 import { EventStreamParser } from "../llm/streaming/event_stream_parser.ts";
 import type { Transcript } from "./transcription_server.ts";
 
-/** Part of a transcript while it arrives; `done` is always the last one. */
+/** Part of a transcript. `done` is always the last one. */
 export type TranscriptEvent = { kind: "delta"; text: string } | { kind: "done"; transcript: Transcript };
 
-/** What a server sent: an event, or the body of an error. */
+/** Data from a server: an event, or the body of an error. */
 export type ParsedEvent = TranscriptEvent | { kind: "error"; body: string };
 
 /**
  * Parses an event stream as it arrives. Ends after `done`.
  *
- * @throws What reading the body throws.
+ * @throws Errors of reading the body
  */
 export async function* parseTranscriptEvents(response: Response): AsyncGenerator<ParsedEvent> {
   let events: ParsedEvent[] = [];

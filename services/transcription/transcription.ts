@@ -22,7 +22,7 @@ import type { Database } from "../storage/database/database.ts";
 
 /** The settings without the key. */
 export interface TranscriptionConfig {
-  /** As `normalizeBaseUrl` returns it. Empty if no server is configured. */
+  /** From `normalizeBaseUrl`. Empty if no server is configured. */
   baseUrl: string;
   /** Empty for the server's first model that transcribes. */
   model: string;
@@ -33,12 +33,12 @@ export interface TranscriptionConfig {
   version: number;
 }
 
-/** Changes to the settings. Undefined fields keep their value; `null` resets it. */
+/** Changes to the settings. `undefined` fields don't change; `null` resets a field. */
 export interface TranscriptionConfigInput {
   baseUrl?: string | null;
   model?: string | null;
   language?: string | null;
-  /** Undefined keeps the stored key if the origin stays the same; `null` clears it. */
+  /** `undefined` preserves the stored key if the origin stays the same; `null` clears it. */
   apiKey?: string | null;
 }
 
@@ -85,7 +85,7 @@ export class TranscriptionSettings {
   }
 
   /**
-   * Returns what the settings would be after a change, without saving them.
+   * Returns the settings after a change, without saving them.
    *
    * @throws {AppError} `invalid_request`, `address_not_allowed`
    */
@@ -106,23 +106,23 @@ function applyInput(input: TranscriptionConfigInput, before: Content): Content {
   };
 }
 
-/** Longest recording in bytes, as OpenAI limits it. */
+/** Maximum size of a recording, the same as OpenAI's. */
 export const MAX_RECORDING_BYTES = 25 * 1024 * 1024;
 
-/** A recording to transcribe. Undefined fields come from the settings. */
+/** A recording to transcribe. `undefined` fields come from the settings. */
 interface TranscriptionRequest {
   /** Its format is detected by its signature. */
   audio: Uint8Array<ArrayBuffer>;
   model?: string;
   /** ISO 639-1: `"en"`. */
   language?: string;
-  /** Text that spells the names in the recording. */
+  /** Text with the spelling of names in the recording. */
   prompt?: string;
 }
 
 /** The result of a test. */
 export interface TranscriptionTestResult {
-  /** An HTTP server responded. */
+  /** Whether an HTTP server responded. */
   isReachable: boolean;
   /** Why it can't transcribe. */
   error?: string;
@@ -131,7 +131,7 @@ export interface TranscriptionTestResult {
   latencyMs: number;
 }
 
-/** Recordings that are accepted, and the extension that servers know them by. */
+/** Accepted formats, with the extensions that servers expect. */
 const EXTENSIONS: Partial<Record<SniffedFormat, string>> = {
   wav: "wav",
   webm: "webm",
@@ -141,11 +141,11 @@ const EXTENSIONS: Partial<Record<SniffedFormat, string>> = {
   mp3: "mp3",
   flac: "flac",
 };
-/** Concurrent requests to one server: one that runs and one that is sent. */
+/** Maximum number of concurrent requests to a server: one that is processed and one that is being sent. */
 const MAX_CONCURRENT = 2;
-/** Servers that are remembered. */
+/** Maximum number of servers to remember. */
 const MAX_SERVERS = 20;
-/** A person waits for the test, but the first request may load the model. */
+/** Time limits of a test. Someone is waiting, but the first request may load the model. */
 const TEST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 60_000, idleMs: 15_000 };
 
 /** Transcribes through the configured server. */
@@ -178,7 +178,7 @@ class Transcription {
     }
   }
 
-  /** Transcribes a recording and yields its text as it arrives. The last event is `done`. @throws as `transcribe` */
+  /** Transcribes a recording and yields its text as it arrives. The last event is `done`. @throws Like `transcribe` */
   async *stream(request: TranscriptionRequest, signal: AbortSignal): AsyncGenerator<TranscriptEvent> {
     const { server, input } = this.#prepare(request);
     const release = await this.#semaphore.acquire(parseOrigin(server.target.baseUrl), signal);
@@ -194,7 +194,7 @@ class Transcription {
     return await this.#getServer().listModels(signal);
   }
 
-  /** Returns the model to use for one that a client names; see `ListedModels`. @throws As `listModels`. */
+  /** Returns the model to use for a client's model name; see `ListedModels`. @throws Like `listModels` */
   async chooseModel(name: string, signal: AbortSignal): Promise<string> {
     return await this.#listed.choose(name, this.settings.get(), signal);
   }
@@ -202,7 +202,7 @@ class Transcription {
   /**
    * Transcribes a second of silence with changed settings, which aren't saved.
    *
-   * @throws {AppError} `invalid_request`, `address_not_allowed`: errors in the input rather than of the server
+   * @throws {AppError} `invalid_request`, `address_not_allowed`: errors in the input, not of the server
    * @throws The abort reason of `signal`.
    */
   async test(change: TranscriptionConfigInput, signal: AbortSignal): Promise<TranscriptionTestResult> {
@@ -236,7 +236,7 @@ class Transcription {
     if (baseUrl === "") {
       throw new AppError(
         "not_available",
-        "No transcription server is configured. Enter its address under Settings, Voice.",
+        "No transcription server is configured. Enter its address in Settings > Voice",
       );
     }
     const apiKey = this.settings.findKey(baseUrl);
@@ -249,7 +249,7 @@ class Transcription {
   }
 }
 
-/** Returns the models that transcribe by their names; all if none does. */
+/** Returns the models whose names indicate transcription; all if none does. */
 function chooseTranscriptionModels(models: string[]): string[] {
   const matching = models.filter((id) => TRANSCRIPTION_MODEL.test(id));
   return matching.length > 0 ? matching : models;
@@ -281,7 +281,7 @@ function createInput({ audio, model, language, prompt }: TranscriptionRequest): 
 const RATE_HZ = 16_000;
 const HEADER_BYTES = 44;
 
-/** Creates one second of almost silence as WAV: mono, 16 bit, 16 kHz. Some servers refuse a recording of zeros only. */
+/** Creates one second of almost silence as WAV: mono, 16 bit, 16 kHz. Some servers reject a recording of only zeros. */
 function createTestRecording(): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES + RATE_HZ * 2);
   const view = new DataView(bytes.buffer);
@@ -291,7 +291,7 @@ function createTestRecording(): Uint8Array<ArrayBuffer> {
   writeText(8, "WAVEfmt ");
   view.setUint32(16, 16, true);
   view.setUint16(20, 1, true); // PCM
-  view.setUint16(22, 1, true); // channels
+  view.setUint16(22, 1, true); // Channels
   view.setUint32(24, RATE_HZ, true);
   view.setUint32(28, RATE_HZ * 2, true);
   view.setUint16(32, 2, true);
@@ -302,7 +302,7 @@ function createTestRecording(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** What transcription needs. */
+/** Dependencies of transcription. */
 export interface TranscriptionDeps {
   db: Database;
   sealer: Sealer;

@@ -1,4 +1,4 @@
-/** Requests to a transcription server: OpenAI's form, or whisper.cpp's own path (docs/protocols/stt.md). */
+/** Requests to a transcription server: in OpenAI's format, or to whisper.cpp's own path (docs/protocols/stt.md). */
 import { AppError } from "../errors.ts";
 import { getServerRoot, listEndpointPrefixes, maskKey, toBearerHeader } from "../http/base_url.ts";
 import { createResponseError, findErrorMessage, readErrorText, readText } from "../http/read_body.ts";
@@ -16,52 +16,52 @@ export interface TranscriptionTarget {
 /** A recording and what is known about it. */
 export interface TranscriptionInput {
   audio: Uint8Array<ArrayBuffer>;
-  /** With the extension of its format: many servers go by it. */
+  /** With the extension of its format, which many servers rely on. */
   fileName: string;
   contentType: string;
   /** Empty if the server has only one, or lists them. */
   model: string;
-  /** Empty if the server detects it. */
+  /** Empty if the server detects the language. */
   language: string;
-  /** Text that spells the names in the recording. Empty if there is none. */
+  /** Text with the spelling of names in the recording. Empty if there is none. */
   prompt: string;
 }
 
-/** What was said. */
+/** The text of a recording. */
 export interface Transcript {
   /** Empty if nobody spoke. */
   text: string;
-  /** As the server names it: `"en"` or `"english"`. */
+  /** The server's name for it: `"en"` or `"english"`. */
   language?: string;
   durationS?: number;
-  /** As the server sent them, if it did: OpenAI's `segments`. */
+  /** OpenAI's `segments`, if the server sent them. */
   segments?: unknown[];
 }
 
 /** The endpoint of whisper.cpp's server. It ignores `model` and `stream`. */
 const WHISPER_CPP_PATH = "/inference";
-/** The first request may load the model, and an hour of speech takes minutes. */
+/** Time limits. The first request may load the model, and an hour of speech takes minutes. */
 const TIMEOUTS = { connectMs: 5_000, firstByteMs: 300_000, idleMs: 120_000 };
 const LIST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 15_000, idleMs: 15_000 };
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
-/** Names of models that transcribe. Servers list their other models beside them. */
+/** Names of models that transcribe. Servers also list their other models. */
 export const TRANSCRIPTION_MODEL =
   /whisper|transcribe|\bstt\b|\basr\b|parakeet|canary|moonshine|voxtral|^(tiny|base|small|medium|large)\b/i;
 
-/** What to do about an error, by status. */
+/** How to fix an error, by status. */
 const ADVICE = {
   401: "check its API key",
   403: "check its API key",
-  404: "check the address and the model's name",
+  404: "check the address and the model name",
   413: "the recording is too long for it",
   503: "its model may still be loading",
 };
 
-/** A transcription server. Remembers the path that worked, and what the server doesn't support. */
+/** A transcription server. Remembers the working path and what the server doesn't support. */
 export class TranscriptionServer {
   #url: string | undefined;
   #model: string | undefined;
-  /** False once the server took plain JSON after it had refused the form with language and duration. */
+  /** False once the server has rejected the format with language and duration, but accepted plain JSON. */
   #hasVerboseJson = true;
   #canStream = true;
 
@@ -79,14 +79,14 @@ export class TranscriptionServer {
     timeouts: CallTimeouts = TIMEOUTS,
   ): Promise<Transcript> {
     const model = await this.#findModel(input, signal);
-    // OpenAI's newer models have no other form.
+    // OpenAI's newer models only support plain JSON.
     const isVerbose = this.#hasVerboseJson && !/^gpt-4o/i.test(model);
     const createFields = (format: string) => ({ ...toFields(input, model), response_format: format });
     let response = await this.#send(input, createFields(isVerbose ? "verbose_json" : "json"), timeouts, signal);
     if (isVerbose && isRefusal(response)) {
       const refused = await this.#readError(response);
       response = await this.#send(input, createFields("json"), timeouts, signal);
-      // The recording itself is refused in both forms.
+      // The recording itself is rejected in both formats.
       if (isRefusal(response)) throw (await response.body?.cancel(), refused);
       this.#hasVerboseJson = false;
     }
@@ -95,10 +95,10 @@ export class TranscriptionServer {
   }
 
   /**
-   * Transcribes a recording and yields its text as the server sends it: deltas, then the transcript. A server that can't
-   * stream sends it at once.
+   * Transcribes a recording and yields its text as the server sends it: deltas, then the transcript. A server that
+   * can't stream sends everything in one event.
    *
-   * @throws as `transcribe`, before the first event or after any
+   * @throws Like `transcribe`, before the first event or after any
    */
   async *stream(input: TranscriptionInput, signal: AbortSignal): AsyncGenerator<TranscriptEvent> {
     const response = this.#canStream ? await this.#startStream(input, signal) : undefined;
@@ -108,13 +108,13 @@ export class TranscriptionServer {
     const transcript = response === undefined
       ? await this.transcribe(input, signal)
       : this.#parse(await readText(response, MAX_RESPONSE_BYTES));
-    // It refused the stream, but not the recording: the next call doesn't ask for a stream.
+    // It rejected the stream, but not the recording: the next call doesn't request a stream.
     if (response === undefined) this.#canStream = false;
     if (transcript.text !== "") yield { kind: "delta", text: transcript.text };
     yield { kind: "done", transcript };
   }
 
-  /** Lists the server's models. Returns an empty list if it has no list. @throws as `transcribe` */
+  /** Lists the server's models. Returns an empty list if it has no list. @throws Like `transcribe` */
   async listModels(signal: AbortSignal): Promise<string[]> {
     for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
       const response = await this.#request(`${prefix}/models`, undefined, LIST_TIMEOUTS, signal);
@@ -130,7 +130,9 @@ export class TranscriptionServer {
     return [];
   }
 
-  /** Returns the model to name: the chosen one, else the server's only one that transcribes. OpenAI requires a name. */
+  /**
+   * Returns the model to send: the chosen one, or else the server's only transcription model. OpenAI requires a name.
+   */
   async #findModel(input: TranscriptionInput, signal: AbortSignal): Promise<string> {
     if (input.model !== "") return input.model;
     if (this.#model === undefined) {
@@ -140,7 +142,7 @@ export class TranscriptionServer {
     return this.#model;
   }
 
-  /** Asks for a stream. Returns undefined if the server refuses the request and may only refuse the stream. */
+  /** Requests a stream. Returns `undefined` if the server rejects the request, perhaps only because of the stream. */
   async #startStream(input: TranscriptionInput, signal: AbortSignal): Promise<Response | undefined> {
     const fields = {
       ...toFields(input, await this.#findModel(input, signal)),
@@ -165,11 +167,11 @@ export class TranscriptionServer {
           transcript: { ...event.transcript, text: event.transcript.text || text.trim() },
         };}
     }
-    // Servers whose segments are the whole stream don't mark its end; a cut connection throws.
+    // Servers whose segments are the whole stream don't mark its end; a broken connection throws.
     yield { kind: "done", transcript: { text: text.trim() } };
   }
 
-  /** Sends a recording to each possible path. Status 404 or 405 means a wrong path, or at OpenAI an unknown model. */
+  /** Sends a recording to each possible path. Status 404 or 405 means a wrong path, or for OpenAI an unknown model. */
   async #send(
     input: TranscriptionInput,
     fields: Record<string, string>,
@@ -228,13 +230,13 @@ export class TranscriptionServer {
   }
 }
 
-/** Reads a transcript in OpenAI's `json` or `verbose_json` form. Returns undefined for anything else. */
+/** Reads a transcript in OpenAI's `json` or `verbose_json` format. Returns `undefined` for anything else. */
 function parseTranscript(value: unknown): Transcript | undefined {
   const { text, language, duration, segments } = asObject(value);
   if (typeof text !== "string") return undefined;
   const durationS = asNumber(duration);
   return {
-    // whisper.cpp puts each segment on a line of its own.
+    // whisper.cpp puts each segment on a separate line.
     text: text.trim().replace(/\s*\n\s*/g, " "),
     ...(isNonEmptyString(language) && { language }),
     ...(durationS !== undefined && { durationS }),
@@ -246,7 +248,7 @@ function toFields({ language, prompt }: TranscriptionInput, model: string): Reco
   return { ...(model && { model }), ...(language && { language }), ...(prompt && { prompt }) };
 }
 
-/** Text fields come first, because servers that stream the form need them before the file. */
+/** Creates the form. Text fields come first, because servers that stream the form need them before the file. */
 function createForm({ audio, fileName, contentType }: TranscriptionInput, fields: Record<string, string>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
@@ -254,7 +256,7 @@ function createForm({ audio, fileName, contentType }: TranscriptionInput, fields
   return form;
 }
 
-/** Reports whether the server refused the request rather than the address, the key or the load. */
+/** Reports whether the server rejected the request itself, and not the address, the key or the load. */
 function isRefusal({ status }: Response): boolean {
   return status === 400 || status === 415 || status === 422 || status === 501;
 }
@@ -263,14 +265,13 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Some servers send plain text whatever was asked for. Broken JSON and web pages are no transcripts.
+    // Some servers always send plain text. Broken JSON and web pages aren't transcripts.
     return /^\s*[<{[]/.test(text) ? undefined : { text };
   }
 }
 
-// Detects transcription servers on their default ports by the shape of their responses: model servers use these ports, too.
-//
-// See docs/protocols/stt.md, "Discovery"
+// Detects transcription servers on their default ports by the structure of their responses: model servers use these
+// ports, too.  See docs/protocols/stt.md, "Discovery"
 
 /** A detected server. */
 export interface DetectedTranscriptionServer {
@@ -281,7 +282,10 @@ export interface DetectedTranscriptionServer {
   models: string[];
 }
 
-/** The default ports of Speaches and others, LocalAI and whisper.cpp, KoboldCpp, and what guides suggest beside a model server. */
+/**
+ * The default ports of Speaches and others, LocalAI and whisper.cpp, KoboldCpp, and what guides suggest next to a model
+ * server.
+ */
 const PORTS = [8000, 8080, 5001, 8001, 8081, 9000].map((port) => ({ port }));
 const UNKNOWN = "OpenAI-compatible";
 
@@ -303,7 +307,7 @@ async function detectByModels(origin: string, probe: Probe): Promise<DetectedTra
   const response = await probe("/v1/models");
   if (response?.status !== 200) return undefined;
   const listed = asArray(asObject(response.json).data).map(asObject);
-  // Speaches names the task of each model.
+  // Speaches reports the task of each model.
   const isSpeaches = listed.some((model) => isNonEmptyString(model.task));
   const models = listed
     .filter(({ id, task }) =>
@@ -319,7 +323,7 @@ async function detectByModels(origin: string, probe: Probe): Promise<DetectedTra
   return { baseUrl, software: isLocalAi ? "LocalAI" : UNKNOWN, models };
 }
 
-/** It has no list of models. Its header names it; behind a proxy, its page does. */
+/** Detects whisper.cpp, which has no list of models, by its header, or behind a proxy by its page. */
 async function detectWhisperCpp(origin: string, probe: Probe): Promise<DetectedTranscriptionServer | undefined> {
   const page = await probe("/");
   if (page === undefined) return undefined;

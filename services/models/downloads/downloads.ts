@@ -1,6 +1,6 @@
 /**
- * Starts, lists and cancels downloads of models, and lists which files of a repository each consists of. They run as
- * background jobs: see download_job.ts.
+ * Starts, lists and cancels downloads of models, and lists the files that each consists of. Downloads are background
+ * jobs; see download_job.ts.
  */
 import { AppError, getErrorMessage } from "../../errors.ts";
 import type { JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
@@ -31,7 +31,7 @@ import {
 import type { HubFile, HubRepo } from "../hub.ts";
 
 const KIND = "model_download";
-/** Downloads at once; others wait in the order they were requested. */
+/** Number of concurrent downloads. Others wait in the order in which they were requested. */
 const PARALLEL = 2;
 /** States that are final. */
 const ENDED = new Set<string>(["done", "failed", "cancelled"]);
@@ -42,7 +42,7 @@ export interface Download extends JobSnapshot {
   detail?: DownloadDetail;
 }
 
-/** Which model to download. */
+/** The model to download. */
 export interface DownloadRequest {
   repo: string;
   format: ModelFormat;
@@ -50,12 +50,12 @@ export interface DownloadRequest {
   file?: string;
 }
 
-/** All downloads. */
+/** Manages downloads. */
 export class Downloads {
   readonly #jobs: JobRunner;
   readonly #options: DownloadOptions;
 
-  /** Resumes what an earlier process left, and removes parts that belong to no job. */
+  /** Resumes downloads of an earlier process, and deletes partial files that don't belong to a job. */
   constructor(jobs: JobRunner, options: DownloadOptions) {
     this.#jobs = jobs;
     this.#options = options;
@@ -85,7 +85,7 @@ export class Downloads {
     if (same !== undefined) return same;
     const found = await this.#options.hub.getRepo(subject.repo, signal);
     const files = listDownloadFiles(found, format, subject.file);
-    // Without its first shard a model isn't listed, so that one is put in place last.
+    // A model without its first shard isn't listed, so that shard is renamed last.
     const ordered = format === "gguf" ? [...files.slice(1), ...files.slice(0, 1)] : files;
     const params: DownloadParams = { ...subject, revision: found.revision, files: ordered };
     const job = await this.#jobs.start(KIND, {
@@ -105,11 +105,11 @@ export class Downloads {
 
   /** Cancels a download and removes its parts. @throws {AppError} `not_found`; `conflict` if it has ended. */
   async cancel(id: string): Promise<Download> {
-    if (this.#jobs.get(id).kind !== KIND) throw new AppError("not_found", `There is no download "${id}"`);
+    if (this.#jobs.get(id).kind !== KIND) throw new AppError("not_found", `Download "${id}" not found`);
     return toDownload(await this.#jobs.cancel(id));
   }
 
-  /** Returns whether a running download will write to a path of the models folder, or below it. */
+  /** Returns whether a running download will write to a path in the models folder, or below it. */
   isWriting(path: string): boolean {
     return this.list().some(({ state, detail }) =>
       !ENDED.has(state) && detail?.files.some((file) => `${detail.repo}/${file.path}/`.startsWith(`${path}/`)) === true
@@ -141,9 +141,9 @@ function getModelPath({ repo, file }: DownloadSubject): string {
 function getFile(format: ModelFormat, file: string | undefined): string | undefined {
   if (format === "mlx") {
     if (file === undefined) return undefined;
-    throw new AppError("invalid_request", "An MLX model is downloaded whole: leave out the file");
+    throw new AppError("invalid_request", "Can't download a single file of an MLX model: omit the file");
   }
-  if (file === undefined) throw new AppError("invalid_request", "A GGUF download needs the name of its file");
+  if (file === undefined) throw new AppError("invalid_request", "Can't download: the file of a GGUF model is required");
   const path = parseFilePath(file);
   if (!/\.gguf$/i.test(path) || parseRole(path) === "other") {
     throw new AppError("invalid_request", `Can't download "${file}": it isn't a model in GGUF format`);
@@ -155,11 +155,11 @@ function toDownload(job: JobSnapshot): Download {
   return { ...job, detail: job.detail as DownloadDetail | undefined };
 }
 
-/** One choice: a file, or all shards of a model. */
+/** A choice: a file, or all shards of a model. */
 export interface DownloadCandidate {
   /** The file or the first shard. */
   path: string;
-  /** Of all shards. */
+  /** Total size of all shards. */
   sizeBytes: number;
   sha256?: string;
   quantization?: string;
@@ -167,7 +167,7 @@ export interface DownloadCandidate {
   role: FileRole;
 }
 
-/** The hub doesn't serve larger files over plain HTTP. Larger models are split. */
+/** Maximum file size: the hub doesn't serve larger files over plain HTTP. Larger models are split. */
 const MAX_FILE_BYTES = 50e9;
 
 /** Lists the choices in a repository. Incomplete split models are skipped. */
@@ -192,8 +192,8 @@ const ROLE_ORDER: FileRole[] = ["model", "mmproj", "other"];
  * Lists the files of one download: the shards of a GGUF model, or the MLX snapshot.
  *
  * @param file Any shard; not for MLX.
- * @throws {AppError} `invalid_request` if no file is named; `not_found` if it doesn't exist; `unprocessable` if shards or weights
- *   are missing, or a file is too large or has an invalid path
+ * @throws {AppError} `invalid_request` if a file is required; `not_found` if it doesn't exist; `unprocessable` if
+ *   shards or weights are missing, or a file is too large or has an invalid path
  */
 function listDownloadFiles(repo: HubRepo, format: ModelFormat, file: string | undefined): HubFile[] {
   const files = format === "mlx" ? listSnapshotFiles(repo) : listShards(repo, file);
@@ -206,9 +206,11 @@ function listDownloadFiles(repo: HubRepo, format: ModelFormat, file: string | un
 }
 
 function listShards(repo: HubRepo, file: string | undefined): HubFile[] {
-  if (file === undefined) throw new AppError("invalid_request", "The name of the GGUF file is required");
+  if (file === undefined) {
+    throw new AppError("invalid_request", "Can't download: the name of the GGUF file is required");
+  }
   const byPath = new Map(listUsableFiles(repo, "gguf").map((found) => [found.path, found]));
-  if (!byPath.has(file)) throw new AppError("not_found", `File "${file}" doesn't exist in "${repo.repo}"`);
+  if (!byPath.has(file)) throw new AppError("not_found", `File "${file}" not found in "${repo.repo}"`);
   return listShardPaths(file).map((path) => {
     const found = byPath.get(path);
     if (found === undefined) throw createError(repo, `its shard "${path}" is missing`);
@@ -228,7 +230,7 @@ function listSnapshotFiles(repo: HubRepo): HubFile[] {
   if (missing !== undefined) {
     throw createError(repo, `its weights "${missing}" are missing`);
   }
-  // Last, because the folder becomes a model with it.
+  // Last, because it makes the folder a model.
   return [...files.filter(({ path }) => path !== "config.json"), ...files.filter(({ path }) => path === "config.json")];
 }
 

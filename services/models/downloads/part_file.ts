@@ -1,15 +1,15 @@
-/** The part file of a download, hashed while it is written. */
+/** The partial file of a download, hashed while it's written. */
 import { createHash, type Hash } from "node:crypto";
 import type { TransferTarget } from "./file_download.ts";
 
 /** Size of reads, in bytes. */
 const BLOCK_BYTES = 1024 * 1024;
 /**
- * Size of writes, in bytes. Larger ones cost more CPU time: 1 MiB takes three times that of 64 KiB per byte on ext4 of
- * Linux 6.18, because the kernel then looks for larger pages in its cache.
+ * Size of writes, in bytes. Larger ones cost more CPU time: per byte, 1 MiB takes three times as much as 64 KiB on ext4
+ * with Linux 6.18, because the kernel then looks for larger pages in its cache.
  */
 const WRITE_BYTES = 64 * 1024;
-/** Data is synced after this many bytes, so that the last sync is short. */
+/** Number of bytes after which data is synced, so that the last sync is short. */
 const SYNC_EVERY_BYTES = 64 * BLOCK_BYTES;
 
 /** Called with the number of bytes so far. */
@@ -18,7 +18,7 @@ export type OnBytes = (bytes: number) => void;
 /** Creates a hash of the kind that verifies the file. */
 export function createFileHash({ hash, sizeBytes }: TransferTarget): Hash {
   if (hash === "sha256") return createHash("sha256");
-  return createHash("sha1").update(`blob ${sizeBytes}\0`); // as git computes the id of a blob
+  return createHash("sha1").update(`blob ${sizeBytes}\0`); // Like git's ID of a blob
 }
 
 /** Creates a buffer for {@link hashFile}. */
@@ -26,7 +26,12 @@ export function createBlock(): Uint8Array {
   return new Uint8Array(BLOCK_BYTES);
 }
 
-/** Hashes a file from its current position to its end. @returns How many bytes that were. @throws The reason of `signal`. */
+/**
+ * Hashes a file from its current position to its end.
+ *
+ * @returns Number of bytes hashed.
+ * @throws The reason of `signal`.
+ */
 export async function hashFile(
   file: Deno.FsFile,
   hash: Hash,
@@ -43,20 +48,20 @@ export async function hashFile(
   return bytes;
 }
 
-/** An open part file. Writes block the thread, so it is for Workers only. */
+/** An open part file. Writes block the thread, so only use it in Workers. */
 export class PartFile {
   readonly target: TransferTarget;
   readonly #file: Deno.FsFile;
   /** A second handle of the same file, so that writes don't wait for a sync. */
   readonly #syncFile: Deno.FsFile;
-  /** Buffer of all attempts. */
+  /** Buffer for all attempts. */
   readonly #block = createBlock();
   #hash: Hash;
   #unsynced = 0;
   #syncing = Promise.resolve();
   /** Size of the file. */
   bytes = 0;
-  /** Counts the restarts. */
+  /** Number of restarts. */
   generation = 0;
 
   private constructor(target: TransferTarget, file: Deno.FsFile, syncFile: Deno.FsFile) {
@@ -67,8 +72,8 @@ export class PartFile {
   }
 
   /**
-   * Opens or creates a part file and hashes its content, because the state of a hash can't be stored. A file that is longer
-   * than the target is emptied.
+   * Opens or creates a partial file and hashes its content, because the state of a hash can't be stored. Empties a file
+   * that is longer than the target.
    */
   static async open(target: TransferTarget, signal: AbortSignal, onBytes: OnBytes): Promise<PartFile> {
     const file = await Deno.open(target.path, { read: true, write: true, create: true, mode: 0o600 });
@@ -93,7 +98,7 @@ export class PartFile {
     this.generation++;
   }
 
-  /** Returns a writer that appends; one at a time. @param onBytes Called after each write. */
+  /** Returns a writer that appends. Use one at a time. @param onBytes Called after each write. */
   openWriter(onBytes: OnBytes): BlockWriter {
     return new BlockWriter(this.#block, (bytes) => {
       this.#append(bytes);
@@ -106,7 +111,7 @@ export class PartFile {
     await this.#syncing;
   }
 
-  /** Syncs the file and returns its hash in hexadecimal. To be called once. */
+  /** Syncs the file and returns its hash in hex. Call it only once. */
   async finish(): Promise<string> {
     await this.#file.sync();
     return this.#hash.digest("hex");
@@ -120,7 +125,7 @@ export class PartFile {
   #append(bytes: Uint8Array): void {
     for (let written = 0; written < bytes.length;) {
       const count = this.#file.writeSync(bytes.subarray(written, written + WRITE_BYTES));
-      this.#hash.update(bytes.subarray(written, written + count)); // only what was written
+      this.#hash.update(bytes.subarray(written, written + count)); // Only what was written
       this.bytes += count;
       written += count;
     }
@@ -128,15 +133,15 @@ export class PartFile {
     if (this.#unsynced < SYNC_EVERY_BYTES) return;
     this.#unsynced = 0;
     this.#syncing = this.#syncing.then(() => this.#syncFile.syncData());
-    this.#syncing.catch(() => {}); // `settle` reports it
+    this.#syncing.catch(() => {}); // `settle` reports it.
   }
 }
 
-/** Collects bytes in a block and appends them when it is full, or on `flush`. */
+/** Collects bytes in a block and appends them when it's full, or on `flush`. */
 class BlockWriter {
   readonly #block: Uint8Array;
   readonly #append: (bytes: Uint8Array) => void;
-  /** Range of the block that isn't written yet. A read into the space behind it may be pending. */
+  /** Range of the block that isn't written yet. A read into the space after it may be pending. */
   #from = 0;
   #to = 0;
 
@@ -150,7 +155,7 @@ class BlockWriter {
     return this.#block.subarray(this.#to);
   }
 
-  /** Bytes in the block that aren't in the file. */
+  /** Number of bytes in the block that aren't in the file yet. */
   get unwrittenBytes(): number {
     return this.#to - this.#from;
   }

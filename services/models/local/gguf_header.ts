@@ -1,18 +1,18 @@
 /**
- * Parses the header of a GGUF file. Model files come from strangers, so every count and length is checked against the file
- * size, and only a few values are kept in memory.
+ * Parses the header of a GGUF file. Model files are untrusted, so every count and length is checked against the file
+ * size, and only a few values are in memory.
  *
  * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  * @see docs/decisions/0035-gguf-headers.md
  */
 
-/** The values we use. All are undefined if the header is broken, hostile or of an unknown version. */
+/** The values that Parlor uses. All are `undefined` if the header is broken, hostile or of an unknown version. */
 export interface GgufHeader {
   architecture?: string;
   name?: string;
   /** As declared in the file, such as `"8B"`. */
   sizeLabel?: string;
-  /** Number of weights in this file; of a shard only its own. */
+  /** Number of weights in this file; for a shard, only its own. */
   parameters?: number;
   contextSize?: number;
   layers?: number;
@@ -20,7 +20,7 @@ export interface GgufHeader {
   quantization?: string;
 }
 
-/** The largest vocabularies with their merges have about 15 MB. */
+/** Maximum size of a header. The largest vocabularies with their merges have about 15 MB. */
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const MAX_KEYS = 10_000;
@@ -60,7 +60,7 @@ const SIZES: Partial<Record<Type, number>> = {
   [Type.Float64]: 8,
 };
 
-/** `llama_ftype` in llama.h of llama.cpp. */
+/** Values of `llama_ftype` in llama.cpp's llama.h. */
 const FILE_TYPES: Record<number, string> = {
   0: "F32",
   1: "F16",
@@ -100,7 +100,7 @@ const FILE_TYPES: Record<number, string> = {
 /**
  * Reads the header of a file.
  *
- * @returns undefined if it isn't a GGUF file
+ * @returns `undefined` if it isn't a GGUF file
  * @throws The runtime's error if the file can't be read.
  */
 export async function readGgufHeader(path: string): Promise<GgufHeader | undefined> {
@@ -110,7 +110,7 @@ export async function readGgufHeader(path: string): Promise<GgufHeader | undefin
   try {
     if (await reader.readText(4) !== "GGUF") return undefined;
   } catch (error) {
-    if (error instanceof MalformedHeader) return undefined; // shorter than 4 bytes
+    if (error instanceof MalformedHeader) return undefined; // Shorter than 4 bytes
     throw error;
   }
   try {
@@ -125,7 +125,7 @@ class MalformedHeader extends Error {}
 
 async function parse(reader: HeaderReader): Promise<GgufHeader> {
   const version = await reader.readUint32();
-  if (version !== 2 && version !== 3) throw new MalformedHeader(); // version 1 was short-lived; big-endian files read as 50331648
+  if (version !== 2 && version !== 3) throw new MalformedHeader(); // Version 1 was short-lived; big-endian files read as 50331648.
   const tensors = await reader.count(MAX_TENSORS);
   const keys = await reader.count(MAX_KEYS);
   const found = new Map<string, string | number>();
@@ -142,7 +142,7 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
     let elements = 1;
     for (let d = 0; d < dimensions; d++) elements *= await reader.count(Number.MAX_SAFE_INTEGER);
     parameters += elements;
-    await reader.skip(4 + 8); // type and offset
+    await reader.skip(4 + 8); // Type and offset
   }
   const architecture = toText(found.get("general.architecture"));
   const fileType = toNumber(found.get("general.file_type"));

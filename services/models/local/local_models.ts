@@ -22,7 +22,7 @@ import { asObject } from "../../json/type_guards.ts";
 export interface LocalModel {
   /** Relative to the models folder: the file, the first shard, or the folder of an MLX snapshot. */
   path: string;
-  /** From the path; null if it isn't in a repository's folder. */
+  /** From the path; `null` if it isn't in a repository's folder. */
   repo: string | null;
   format: ModelFormat;
   role: FileRole;
@@ -36,7 +36,7 @@ export interface LocalModel {
   architecture?: string;
   /** Trained context size in tokens. */
   contextSize?: number;
-  /** Layers that can be offloaded to a GPU. */
+  /** Number of layers that can be offloaded to a GPU. */
   layers?: number;
   modifiedAtMs: number;
 }
@@ -63,7 +63,7 @@ export class LocalModels {
     this.#log = log;
   }
 
-  /** Lists all complete models, by path. */
+  /** Lists all complete models by path. */
   async list(): Promise<LocalModel[]> {
     const files: FoundFile[] = [];
     await this.#walk("", 0, files);
@@ -79,7 +79,7 @@ export class LocalModels {
   async get(path: string): Promise<LocalModel> {
     this.#folder.resolve(path);
     const found = (await this.list()).find((model) => model.path === path || model.files.includes(path));
-    if (found === undefined) throw new AppError("not_found", `Model "${path}" doesn't exist on this machine`);
+    if (found === undefined) throw new AppError("not_found", `Model "${path}" not found on this machine`);
     return found;
   }
 
@@ -91,16 +91,16 @@ export class LocalModels {
       return names.map((_, n) => names.slice(0, n + 1).join("/"));
     }));
     for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
-      await Deno.remove(this.#folder.resolve(folder)).catch(() => {}); // not empty
+      await Deno.remove(this.#folder.resolve(folder)).catch(() => {}); // Not empty
     }
   }
 
   async #walk(folder: string, depth: number, files: FoundFile[]): Promise<void> {
     for await (const entry of readDirIfExists(join(this.#folder.path, folder))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      if (files.length >= MAX_FILES || !isSafePath(path)) continue; // this also skips `.parts`
+      if (files.length >= MAX_FILES || !isSafePath(path)) continue; // This also skips `.parts`.
       if (entry.isDirectory && depth < MAX_DEPTH) await this.#walk(path, depth + 1, files);
-      if (!entry.isFile) continue; // links are not followed: they may lead out of the folder
+      if (!entry.isFile) continue; // Links aren't followed: they may lead out of the folder.
       const info = await statIfExists(this.#folder.resolve(path));
       if (info?.isFile) files.push({ path, sizeBytes: info.size, modifiedAtMs: info.mtime?.getTime() ?? 0 });
     }
@@ -148,7 +148,7 @@ export class LocalModels {
     return this.#headers.get(key);
   }
 
-  /** Reads a folder as an MLX snapshot: it needs its config and every weight file named in its index. */
+  /** Reads a folder as an MLX snapshot: it must have its config and every weight file in its index. */
   async #readSnapshot(folder: string, files: FoundFile[]): Promise<LocalModel | undefined> {
     if (folder === "") return undefined;
     const inside = files.filter(({ path }) => path.startsWith(`${folder}/`) && !path.endsWith(".gguf"));
@@ -182,7 +182,7 @@ export class LocalModels {
       if ((await Deno.stat(absolute)).size > MAX_JSON_BYTES) return undefined;
       return asObject(JSON.parse(await Deno.readTextFile(absolute)));
     } catch {
-      return undefined; // missing or not JSON: not a model
+      return undefined; // Missing or not JSON: not a model
     }
   }
 }

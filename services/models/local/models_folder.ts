@@ -1,6 +1,6 @@
 /**
  * The models folder: safe paths inside it, never through a symbolic link, and a work folder for downloads. Names of
- * repositories and files come from clients and the hub; they are validated, and say what a file is.
+ * repositories and files come from clients and the hub; they're validated and show what a file is.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -10,11 +10,11 @@ import { syncFolder, toFileError } from "../../storage/atomic_file.ts";
 /** Folder for incomplete downloads. No repository or file can have this name. */
 const WORK_FOLDER = ".parts";
 
-/** What a download is for. The same subject has the same key, whatever the commit. */
+/** What a download is for. The same subject has the same key, regardless of the commit. */
 export interface DownloadSubject {
   repo: string;
   format: ModelFormat;
-  /** For GGUF the file or its first shard; undefined for MLX. */
+  /** For GGUF the file or its first shard; `undefined` for MLX. */
   file?: string;
 }
 
@@ -35,10 +35,10 @@ export class ModelsFolder {
   /**
    * Returns the absolute path of a relative one.
    *
-   * @throws {AppError} `invalid_request` if the path is not valid
+   * @throws {AppError} `invalid_request` if the path is invalid
    */
   resolve(path: string): string {
-    if (!isSafePath(path)) throw new AppError("invalid_request", `"${path}" is not a valid path in the models folder`);
+    if (!isSafePath(path)) throw new AppError("invalid_request", `"${path}" isn't a valid path in the models folder`);
     return join(this.path, ...path.split("/"));
   }
 
@@ -78,7 +78,7 @@ export class ModelsFolder {
     }
   }
 
-  /** Creates folders. Refuses links, which could lead out of the models folder. */
+  /** Creates folders. Rejects links, which could lead out of the models folder. */
   async #makeFolders(names: string[]): Promise<void> {
     let folder = this.path;
     for (const name of ["", ...names]) {
@@ -107,7 +107,7 @@ export async function* readDirIfExists(folder: string): AsyncGenerator<Deno.DirE
   }
 }
 
-/** Returns the metadata of a file, or undefined if it doesn't exist. @throws {AppError} `internal` */
+/** Returns the metadata of a file, or `undefined` if it doesn't exist. @throws {AppError} `internal` */
 export async function statIfExists(path: string): Promise<Deno.FileInfo | undefined> {
   try {
     return await Deno.lstat(path);
@@ -146,7 +146,7 @@ export function parseRepo(text: string): string {
   const parts = text.split("/");
   const isValid = parts.length <= 2 &&
     parts.every((part) => REPO_PART.test(part) && !part.includes("..") && !/[.]$/.test(part));
-  if (!isValid) throw new AppError("invalid_request", `"${text}" is not a repository. Expected owner/name.`);
+  if (!isValid) throw new AppError("invalid_request", `"${text}" isn't a repository: expected owner/name`);
   return text;
 }
 
@@ -163,11 +163,11 @@ export function isSafePath(path: string): boolean {
  * @throws {AppError} `invalid_request`
  */
 export function parseFilePath(text: string): string {
-  if (!isSafePath(text)) throw new AppError("invalid_request", `"${text}" is not a valid file path`);
+  if (!isSafePath(text)) throw new AppError("invalid_request", `"${text}" isn't a valid file path`);
   return text;
 }
 
-// `%`, because a path that is encoded twice must not mean another file; the others are reserved on Windows.
+// `%`, because a path that is encoded twice must not refer to another file. The others are reserved on Windows.
 // deno-lint-ignore no-control-regex
 const UNSAFE_CHARACTER = /[\x00-\x1f\x7f\\%:*?"<>|\ufffd]/;
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
@@ -207,7 +207,7 @@ export function listShardPaths(path: string): string[] {
 /**
  * Finds the split models that are complete.
  *
- * The count in a name is untrusted, so no list of that length is created.
+ * The count in a name is untrusted, so lists of that length are never created.
  *
  * @returns The shards of each model in order.
  */
@@ -261,7 +261,10 @@ export function parseRole(path: string): FileRole {
   return name.includes("imatrix") ? "other" : "model";
 }
 
-/** The files mlx-lm loads, by its own patterns (where `*` matches slashes), without `*.py`: we don't download code. */
+/**
+ * The files that mlx-lm loads, by its own patterns (where `*` matches slashes), without `*.py`: code is never
+ * downloaded.
+ */
 const MLX_PATTERNS = [
   /\.json$/,
   /^model.*\.safetensors$/,

@@ -1,17 +1,18 @@
-/** Finds the folder of the models when the server starts. */
+/** Finds the models folder when the server starts. */
 import { sep } from "node:path";
 import { AppError, getErrorMessage } from "../../errors.ts";
 import type { DataDir } from "../../storage/data_dir.ts";
 
 /**
- * Opens the folder for downloaded models, made when missing.
+ * Opens the folder for downloaded models. Creates it if it's missing.
  *
- * Models are large, so they may lie on another disk: at `models_dir`, or behind a link called `models` in the data folder.
- * What is behind keeps its mode and its owner.
+ * Models are large, so they may be on another disk: in `models_dir`, or behind a link named `models` in the data
+ * folder. Mode and owner of such a folder don't change.
  *
  * @param configured `models_dir`.
- * @returns Its path without links, so that links below it can still be refused.
- * @throws {AppError} `invalid_request` for a bad `models_dir`, `internal` when the folder in the data directory can't be used
+ * @returns Its path without links, so that links below it can still be rejected.
+ * @throws {AppError} `invalid_request` for an invalid `models_dir`, `internal` if the folder in the data directory
+ *   can't be used
  */
 export async function openModelsFolder(dataDir: DataDir, configured: string | null): Promise<string> {
   const own = dataDir.file("models");
@@ -23,7 +24,7 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
     });
   }
   const refuse = (found: string, cause?: unknown) =>
-    new AppError("invalid_request", `Bad value for models_dir: cannot use "${configured}": ${found}`, { cause });
+    new AppError("invalid_request", `Bad value for models_dir: can't use "${configured}": ${found}`, { cause });
   let path: string;
   try {
     await Deno.mkdir(configured, { recursive: true, mode: 0o700 });
@@ -31,9 +32,9 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
   } catch (cause) {
     throw refuse(getErrorMessage(cause), cause);
   }
-  // Everything else in the data folder is backed up, restored and sealed anew.
+  // Everything else in the data folder is backed up, restored and encrypted again.
   if (path === dataDir.path || (path.startsWith(dataDir.path + sep) && path !== own)) {
-    throw refuse("it's in the data folder; choose a folder outside of it, or leave the key out");
+    throw refuse("it's in the data folder. Choose a folder outside of it, or omit the key");
   }
   return path;
 }

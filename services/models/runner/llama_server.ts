@@ -1,6 +1,6 @@
 /**
- * llama.cpp's server: finds the program, builds its command line, and keeps one model running. A server that ends is
- * restarted, an idle one stopped.
+ * llama.cpp's server: finds the program, builds its command line, and keeps one model running. Restarts a server that
+ * ends, and stops an idle one.
  */
 import { basename } from "node:path";
 import { delay } from "../../async/delay.ts";
@@ -26,9 +26,9 @@ export class LlamaServer {
   readonly #healthMs: number;
 
   /**
-   * Starts it; it answers when it has loaded its model.
+   * Starts the server. It responds once it has loaded its model.
    *
-   * @param healthMs Longest wait for an answer.
+   * @param healthMs Maximum time to wait for a response.
    * @throws {AppError} `not_available` if the program can't be started
    */
   constructor(program: string, options: Omit<LlamaOptions, "port">, healthMs: number) {
@@ -52,7 +52,7 @@ export class LlamaServer {
     return false;
   }
 
-  /** Returns whether the server is ready. `/health` needs no key and is 503 while the model loads. */
+  /** Returns whether the server is ready. `/health` requires no key and returns 503 while the model is loading. */
   async isHealthy(signal: AbortSignal): Promise<boolean> {
     return await this.#ask("/health", signal, (answer) => Promise.resolve(answer.ok)) ?? false;
   }
@@ -63,7 +63,7 @@ export class LlamaServer {
     return Array.isArray(slots) && slots.some((slot) => slot?.is_processing === true);
   }
 
-  /** Returns `undefined` if there is no answer. */
+  /** Sends a request. Returns `undefined` if there is no response. */
   async #ask<T>(path: string, signal: AbortSignal, read: (answer: Response) => Promise<T>): Promise<T | undefined> {
     signal.throwIfAborted();
     try {
@@ -86,38 +86,38 @@ function findFreePort(): number {
   return listener.addr.port;
 }
 
-/** How a model is to be run. */
+/** Options for running a model. */
 export interface LlamaOptions {
   modelPath: string;
   /** Vision projector that belongs to the model. */
   projectorPath?: string;
   port: number;
   contextSize: number;
-  /** Layers for the graphics card; llama.cpp decides where it is left out. */
+  /** Number of layers for the graphics card; by default llama.cpp decides. */
   gpuLayers?: number;
 }
 
 const PROGRAM = "llama-server";
 
-/** Where to get the program, in one sentence. */
+/** How to install the program, in one sentence. */
 export const HOW_TO_GET =
   "Install llama.cpp (macOS and Linux: brew install llama.cpp, Windows: winget install llama.cpp, or a build from " +
   "https://github.com/ggml-org/llama.cpp/releases), or set llama_server_path to its llama-server";
 
 /**
- * Finds the program: the configured one, else the first on PATH.
+ * Finds the program: the configured one, or else the first on PATH.
  *
  * @param configured `llama_server_path`
- * @returns Its path; `undefined` when there is none.
+ * @returns Its path; `undefined` if there is none.
  */
 export async function findLlamaServer(configured: string | null): Promise<string | undefined> {
   if (configured !== null) return await isFile(configured) ? configured : undefined;
   return await findOnPath(PROGRAM);
 }
 
-/** The error for a missing program. */
+/** Creates the error for a missing program. */
 export function notFound(configured: string | null): AppError {
-  const where = configured === null ? `${PROGRAM} is not on PATH` : `there is no file "${configured}"`;
+  const where = configured === null ? `${PROGRAM} isn't on PATH` : `the file "${configured}" doesn't exist`;
   return new AppError("not_available", `Can't run the model: ${where}. ${HOW_TO_GET}`);
 }
 
@@ -128,13 +128,13 @@ function createLlamaArguments(options: LlamaOptions): string[] {
     ...["--model", modelPath],
     ...projectorPath === undefined ? [] : ["--mmproj", projectorPath],
     ...["--alias", basename(modelPath), "--host", "127.0.0.1", "--port", String(port)],
-    // One slot has the whole context, and keeps the conversation's prefix between turns.
+    // A single slot has the whole context and retains the conversation's prefix between messages.
     ...["--ctx-size", String(contextSize), "--parallel", "1"],
     ...gpuLayers === undefined ? [] : ["--n-gpu-layers", String(gpuLayers)],
   ];
 }
 
-/** Returns the shell command that runs a model. */
+/** Returns a shell command that runs a model. */
 export function createLlamaCommand(program: string | undefined, options: LlamaOptions): string {
   return [program ?? PROGRAM, ...createLlamaArguments(options)].map(quoteArgument).join(" ");
 }
@@ -146,14 +146,14 @@ function quoteArgument(word: string): string {
 
 /** Timeouts and intervals of the runner. */
 export interface RunnerTimes {
-  /** From the start until it is ready. Loading a large file from a slow disk takes minutes. */
+  /** Maximum time from the start until it's ready. Loading a large file from a slow disk takes minutes. */
   startMs: number;
   startPollMs: number;
   /** Between two health checks. */
   watchMs: number;
-  /** For one health check. */
+  /** Time limit of a health check. */
   healthMs: number;
-  /** First delay before a restart; it doubles. */
+  /** First delay before a restart. It doubles each time. */
   restartMs: number;
 }
 
@@ -169,13 +169,13 @@ export const SUPERVISOR_TIMES: RunnerTimes = {
 export interface SupervisedModel {
   program: string;
   options: Omit<LlamaOptions, "port">;
-  /** Minutes without use after which it is stopped; 0 for never. */
+  /** Minutes without use after which it's stopped; 0 for never. */
   idleMinutes: number;
   /** Last use, by `performance.now()`. Updated by the runner. */
   usage: { atMs: number };
   times: RunnerTimes;
   log: Log;
-  /** Ends it. */
+  /** Stops the model. */
   signal: AbortSignal;
   /** Called at each start, before the server responds. */
   onStart(server: LlamaServer): void;
@@ -188,22 +188,22 @@ export interface SupervisedModel {
 type RunEnd =
   /** Stopped by the user, or idle. */
   | { kind: "stopped" }
-  /** A restart would not help. */
+  /** A restart wouldn't help. */
   | { kind: "failed"; message: string }
   | { kind: "ended"; wasReady: boolean; message: string };
 
-/** Failed health checks in a row after which it counts as hung. */
+/** Number of consecutive failed health checks after which the server is considered hung. */
 const MAX_FAILED_CHECKS = 3;
-/** Restarts in a row. The count resets after `STEADY_MS`. */
+/** Maximum number of consecutive restarts. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 3;
 const STEADY_MS = 10 * 60_000;
 /** Share of memory that must stay free for the system. */
 const MIN_FREE_SHARE = 0.03;
 
 /**
- * Runs the program, with restarts, until it is stopped or idle.
+ * Runs the program, with restarts, until it's stopped or idle.
  *
- * @throws {Error} if it doesn't start, or ends too often. The abort reason.
+ * @throws {Error} if it doesn't start or ends too often; the abort reason
  */
 export async function keepRunning(kept: SupervisedModel): Promise<void> {
   let inARow = 0;
@@ -213,8 +213,8 @@ export async function keepRunning(kept: SupervisedModel): Promise<void> {
     if (end.kind === "stopped") return;
     if (end.kind === "failed" || !end.wasReady) throw new Error(end.message);
     inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
-    if (inARow > MAX_RESTARTS) throw new Error(`${end.message}; given up after ${MAX_RESTARTS} restarts`);
-    kept.log("warn", "The model on this machine ended and is started again", { cause: end.message });
+    if (inARow > MAX_RESTARTS) throw new Error(`${end.message}; stopped after ${MAX_RESTARTS} restarts`);
+    kept.log("warn", "The local model ended and is being restarted", { cause: end.message });
     const gone = { memoryBytes: undefined, startedAtMs: undefined };
     kept.onChange({ state: "starting", error: end.message, restarts, ...gone });
     await delay(kept.times.restartMs * 2 ** (inARow - 1), kept.signal);
@@ -234,7 +234,7 @@ async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
   signal.addEventListener("abort", onAbort);
   const follow = async (): Promise<RunEnd> => {
     if (!await server.waitUntilHealthy(times.startMs, times.startPollMs, watching.signal)) {
-      return { kind: "failed", message: `it was not ready after ${Math.round(times.startMs / 1000)} s` };
+      return { kind: "failed", message: `it wasn't ready after ${Math.round(times.startMs / 1000)} s` };
     }
     await kept.onReady(server);
     wasReady = true;
@@ -252,17 +252,17 @@ async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
   }
 }
 
-/** Checks a running server at intervals. Returns why it must end. */
+/** Checks a running server at intervals. Returns why it must be stopped. */
 async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
   const { idleMinutes, usage, times } = kept;
   let knownMemory: number | undefined;
   for (let silent = 0;;) {
     await delay(times.watchMs, signal);
     silent = await server.isHealthy(signal) ? 0 : silent + 1;
-    if (silent === MAX_FAILED_CHECKS) return { kind: "ended", wasReady: true, message: "it did not answer any more" };
+    if (silent === MAX_FAILED_CHECKS) return { kind: "ended", wasReady: true, message: "it no longer responded" };
     const memory = freeMemory();
     if (memory.free < memory.total * MIN_FREE_SHARE) {
-      return { kind: "failed", message: "it was stopped since the machine ran short of memory" };
+      return { kind: "failed", message: "it was stopped because the machine ran low on memory" };
     }
     const memoryBytes = await measureResidentBytes(server.process.pid);
     signal.throwIfAborted();
@@ -276,6 +276,6 @@ async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSi
 }
 
 function describeExit({ code, signal }: Deno.CommandStatus): string {
-  if (signal === "SIGKILL") return "llama-server was killed, as the system does when memory runs out";
-  return signal === null ? `llama-server ended with code ${code}` : `llama-server ended by ${signal}`;
+  if (signal === "SIGKILL") return "llama-server was killed, probably because the system ran out of memory";
+  return signal === null ? `llama-server ended with code ${code}` : `llama-server was ended by ${signal}`;
 }

@@ -19,60 +19,60 @@ import {
   SUPERVISOR_TIMES,
 } from "./llama_server.ts";
 
-/** Where the runner stands. */
+/** State of the runner. */
 export type RunnerState = "stopped" | "starting" | "running" | "failed";
 
-/** What to run, and how. */
+/** The model to run, and its settings. */
 export interface RunRequest {
-  /** Of the model, as listed. */
+  /** Path of the model, as listed. */
   path: string;
-  /** Tokens; by default what the model was made for, at most 8,192. */
+  /** Number of tokens; by default the model's trained size, at most 8,192. */
   contextSize?: number;
   gpuLayers?: number;
-  /** Minutes without a chat after which it is stopped; 0 for never. */
+  /** Minutes without a chat after which it's stopped; 0 for never. */
   idleMinutes?: number;
 }
 
-/** What else is to happen with a run. */
+/** Additional options of a run. */
 interface RunOptions {
-  /** Makes its connection the active one as soon as it is ready. */
+  /** Activates its connection as soon as it's ready. */
   activate?: boolean;
 }
 
-/** The settings of a run, all of them settled. */
+/** The settings of a run, with defaults filled in. */
 interface RunSettings extends RunRequest {
   contextSize: number;
   idleMinutes: number;
 }
 
-/** How the runner stands. */
+/** Status of the runner. */
 export interface RunnerStatus {
   state: RunnerState;
-  /** `null` when the program was not found. */
+  /** `null` if the program wasn't found. */
   program: string | null;
   /** How to install the program if it's missing. */
   advice?: string;
-  /** What runs, ran last or failed to. */
+  /** Settings of the running model, or of the last one. */
   settings?: RunSettings;
-  /** Of the server, while it runs. */
+  /** Memory of the server while it's running. */
   memoryBytes?: number;
   startedAtMs?: number;
-  /** How often it was restarted after a crash. */
+  /** Number of restarts after crashes. */
   restarts: number;
   /** Why it failed, or was stopped automatically. */
   error?: string;
-  /** The last lines it said, oldest first. */
+  /** The last lines of its output, oldest first. */
   log: readonly string[];
 }
 
-/** The connection under which the model can be chosen. */
+/** The connection for the model. */
 export interface OfferedConnection {
   name: string;
   baseUrl: string;
   apiKey: string;
   model: string;
   contextSize: number;
-  /** Set when it is to become the active one. */
+  /** True if it should become the active connection. */
   activate: boolean;
 }
 
@@ -98,16 +98,16 @@ type ModelPaths = Pick<LlamaOptions, "modelPath" | "projectorPath">;
 interface Run {
   settings: RunSettings;
   model: LocalModel;
-  /** True until the connection was offered once. */
+  /** True until the connection was added once. */
   activate: boolean;
   abort: AbortController;
-  /** Resolves when it is ready; rejects if it fails. */
+  /** Resolves when it's ready; rejects if it fails. */
   ready: Promise<void>;
   /** Resolves when the run has ended. */
   over: Promise<void>;
 }
 
-/** The runner. */
+/** Runs at most one model. */
 export class Runner {
   readonly #options: RunnerDeps;
   readonly #times: RunnerTimes;
@@ -153,9 +153,10 @@ export class Runner {
   }
 
   /**
-   * Starts a model and stops the running one. Returns before it is ready.
+   * Starts a model and stops the running one. Returns before it's ready.
    *
-   * @throws {AppError} `not_available` if llama-server isn't found, with instructions to install it; `not_found`, `invalid_request`
+   * @throws {AppError} `not_available` if llama-server isn't found, with instructions to install it; `not_found`,
+   *   `invalid_request`
    */
   run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
     return this.#lock.run(async () => {
@@ -187,10 +188,10 @@ export class Runner {
   }
 
   /**
-   * Call this before each request to the model. Resets the idle timer, restarts a model that was stopped when idle or at
-   * shutdown, and waits until it is ready.
+   * Call this before each request to the model. Resets the idle timer, restarts a model that was stopped because it was
+   * idle or at shutdown, and waits until it's ready.
    *
-   * @throws {AppError} `not_available` if it was stopped by the user or doesn't start. The abort reason.
+   * @throws {AppError} `not_available` if it was stopped by the user or doesn't start; the abort reason
    */
   async wake(signal: AbortSignal): Promise<void> {
     this.#usage.atMs = performance.now();
@@ -208,16 +209,16 @@ export class Runner {
     const request = await this.#memory.load();
     const stopped = new AppError(
       "not_available",
-      "The model on this machine is stopped; start it under Settings, Models",
+      "The local model is stopped. Start it in Settings > Models",
     );
     if (request === undefined) throw stopped;
     await this.#getModel(request.path).catch(() => {
-      throw stopped; // gone since
+      throw stopped; // Deleted since
     });
     await this.run(request);
   }
 
-  /** Stops the model. After the next start of Parlor it is restarted when needed. */
+  /** Stops the model. After the next start of Parlor, it's restarted when needed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lock.run(() => this.#end());
@@ -225,7 +226,7 @@ export class Runner {
 
   #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
     const ready = Promise.withResolvers<void>();
-    ready.promise.catch(() => {}); // handled by whoever awaits it
+    ready.promise.catch(() => {}); // Handled by the code that awaits it
     const abort = new AbortController();
     const run: Run = { settings, model, activate, abort, ready: ready.promise, over: Promise.resolve() };
     this.#run = run;
@@ -254,12 +255,12 @@ export class Runner {
       () => this.#set({ state: "stopped", ...gone }),
       (error) => {
         if (abort.signal.aborted) return this.#set({ state: "stopped", ...gone });
-        this.#options.log("warn", "The model on this machine failed", { error: getErrorMessage(error) });
+        this.#options.log("warn", "The local model failed", { error: getErrorMessage(error) });
         this.#set({ state: "failed", error: getErrorMessage(error), ...gone });
       },
     ).finally(() => {
       const why = this.#status.error ?? "it was stopped";
-      ready.reject(new AppError("not_available", `The model on this machine does not run: ${why}`));
+      ready.reject(new AppError("not_available", `The local model isn't running: ${why}`));
       if (this.#run === run) this.#run = undefined;
     });
   }
@@ -278,7 +279,7 @@ export class Runner {
   }
 
   async #end(): Promise<void> {
-    this.#run?.abort.abort(new DOMException("The model was stopped", "AbortError"));
+    this.#run?.abort.abort(new DOMException("The local model was stopped", "AbortError"));
     await this.#run?.over;
   }
 
@@ -288,7 +289,7 @@ export class Runner {
     throw new AppError("invalid_request", `Can't run "${path}": llama.cpp runs models in GGUF format`);
   }
 
-  /** Returns the paths of a model. The only projector in its folder belongs to it. */
+  /** Returns the paths of a model. If its folder has exactly one projector, that belongs to the model. */
   async #getPaths(model: LocalModel): Promise<ModelPaths> {
     const { folder, local } = this.#options;
     const getFolder = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
@@ -313,13 +314,13 @@ const DEFAULT_CONTEXT = 8192;
 const DEFAULT_IDLE_MINUTES = 30;
 const MEMORY_FILE = ".runner.json";
 
-/** Settles what a request leaves open. */
+/** Fills in the defaults of a request. */
 function waitForStop(request: RunRequest, model: LocalModel): RunSettings {
   const { contextSize = Math.min(model.contextSize ?? DEFAULT_CONTEXT, DEFAULT_CONTEXT) } = request;
   return { ...request, path: model.path, contextSize, idleMinutes: request.idleMinutes ?? DEFAULT_IDLE_MINUTES };
 }
 
-/** Keeps what is to run beside the models, so that the connection finds it again after the next start. */
+/** Stores the model to run in the models folder, so that the connection works again after the next start. */
 class RunMemory {
   readonly #path: string;
 
@@ -331,7 +332,7 @@ class RunMemory {
     await writeFileAtomic(this.#path, JSON.stringify(settings));
   }
 
-  /** Nothing is to run any more. */
+  /** Removes the stored model. */
   async clear(): Promise<void> {
     await removeIfExists(this.#path);
   }

@@ -15,7 +15,7 @@ export interface NotExpanded {
 
 /** Limits for the macros of one prompt. */
 export interface MacroLimits {
-  /** Macros evaluated; expensive ones count as `COSTLY_STEPS`. */
+  /** Number of evaluated macros; expensive ones count as `COSTLY_STEPS`. */
   steps: number;
   /** UTF-8 bytes that macros insert. */
   bytes: number;
@@ -37,7 +37,9 @@ export const MACRO_LIMITS: Readonly<MacroLimits> = Object.freeze({
 
 /** Random choices hash their location, and dates are formatted: each takes as long as 20 other macros. */
 export const COSTLY_STEPS = 20;
-/** How many budgets of wasted work are refunded. After that, fields over budget use up the budget of the others. */
+/**
+ * How many times the budget is refunded for wasted work. After that, fields over budget use up the budget of others.
+ */
 const MAX_REFUNDS = 3;
 /** Maximum number of reported fields. */
 const MAX_REPORTED = 1_000;
@@ -47,7 +49,7 @@ export class OverBudgetError extends Error {
   readonly reason: BudgetReason;
 
   constructor(reason: BudgetReason) {
-    super(`The macros exceed the budget for ${reason}`);
+    super(`The macros exceed the limit of ${reason}`);
     this.reason = reason;
   }
 }

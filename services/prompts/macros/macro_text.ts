@@ -52,7 +52,7 @@ export function parseMacros(text: string, maxMacros: number): MacroText | undefi
   for (let at = first < 0 ? text.length : first; at < text.length - 1; at++) {
     const code = text.charCodeAt(at);
     if (code !== text.charCodeAt(at + 1)) continue;
-    if (code === OPEN && text.charCodeAt(at + 2) !== OPEN) { // of three braces in a row, the inner two open
+    if (code === OPEN && text.charCodeAt(at + 2) !== OPEN) { // Of three consecutive braces, the inner two open.
       open.push(at++);
     } else if (code === CLOSE) {
       const start = open.pop();
@@ -103,7 +103,7 @@ function parseCall(text: string, start: number, end: number, inner: MacroCall[])
   return { name: match[1]!.toLowerCase(), start, end, rest: start + match[0].length, isDoubled, inner };
 }
 
-/** Stops after `maxValues`. */
+/** Finds the argument separators. Stops after `maxValues`. */
 function findSeparators(text: string, { rest, end, isDoubled, inner }: MacroCall, maxValues: number): number[] {
   const separator = isDoubled ? "::" : ",";
   const found: number[] = [];

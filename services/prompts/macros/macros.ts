@@ -1,6 +1,6 @@
 /**
- * Expands macros in cards, presets, lorebooks, notes and messages. Unknown macros are left as written. Expanded text
- * isn't scanned for macros again, except for card fields, once each.
+ * Expands macros in cards, presets, lorebooks, notes and messages. Unknown macros aren't changed. Expanded text isn't
+ * scanned for macros again, except for card fields, once each.
  *
  * The texts are untrusted: all work counts against a `MacroBudget`.
  */
@@ -195,7 +195,7 @@ export class Macros {
       `{{${this.#expandInner(parsed, { from: call.start, to: call.end, macros: call.inner }, run)}}}`;
   }
 
-  /** Expands macros that stand for one value and ignore their arguments. */
+  /** Expands macros that represent a single value and ignore their arguments. */
   #getValue({ name }: MacroCall, run: ExpansionRun): string | undefined {
     const { char, user, group, chat } = this.#scope;
     switch (name) {
@@ -213,7 +213,7 @@ export class Macros {
         return group ?? char;
       case "original": {
         const { original } = run;
-        if (original !== undefined) run.original = ""; // only once: a second one would double the prompt
+        if (original !== undefined) run.original = ""; // Only once: a second one would double the prompt.
         return original;
       }
       case "newline":
@@ -221,7 +221,7 @@ export class Macros {
       case "trim":
         return TRIM;
       case "lastmessage":
-      case "lastchatmessage": // used by presets in the continuation instruction
+      case "lastchatmessage": // Used by presets in the continuation instruction
         return chat.lastMessage ?? "";
       case "lastusermessage":
       case "input":
@@ -264,7 +264,7 @@ export class Macros {
     if (!this.#parsed.has(field)) this.#parsed.set(field, parseMacros(fields[field] ?? "", this.#budget.limits.steps));
     const parsed = this.#parsed.get(field);
     if (parsed === undefined) throw new OverBudgetError("steps");
-    // Choices in a field are the same wherever it's inserted.
+    // Choices in a field are the same at every position.
     const inner: ExpansionRun = {
       ...run,
       location: field,
@@ -297,7 +297,7 @@ export class Macros {
 
   #rollChance({ text }: MacroText, { start, end }: MacroCall, run: ExpansionRun): number {
     this.#budget.takeSteps(COSTLY_STEPS - 1);
-    const body = this.#countOutput(text.slice(start, end)); // it's hashed
+    const body = this.#countOutput(text.slice(start, end)); // The text is hashed.
     return (run.random ?? this.#scope.random)(run.location, `${run.choices++}\n${body}`);
   }
 

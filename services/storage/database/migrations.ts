@@ -8,7 +8,7 @@ export interface Migration {
   sql: string;
 }
 
-/** The program's schema. `sealed`, `head` and `summary` hold sealed values; times are milliseconds since 1970. */
+/** The program's schema. `sealed`, `head` and `summary` contain encrypted values; times are milliseconds since 1970. */
 export const MIGRATIONS: Migration[] = [
   {
     version: 1,
@@ -155,7 +155,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 2,
-    // Metadata of plain files, so nothing is sealed; no name if the file can't be read.
+    // Metadata of plain files, so nothing is encrypted. No name if the file is unreadable.
     sql: `
       DROP TABLE card_file;
       CREATE TABLE card_file(
@@ -261,7 +261,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 7,
-    // Files and links whose text a model is sent. document_use says what characters and personas always have at hand.
+    // Files and links whose text is sent to models. document_use has the documents attached to characters and personas.
     sql: `
       CREATE TABLE document_file(
         id TEXT PRIMARY KEY,
@@ -290,7 +290,8 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 8,
-    // Calls of tools: each with its arguments and result, what a chat allows, and what a reply needs that waits for a decision.
+    // Tool calls with their arguments and results, permissions per chat, and the state of replies that wait for a
+    // decision.
     sql: `
       CREATE TABLE tool_call(
         id INTEGER PRIMARY KEY,
@@ -319,7 +320,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 9,
-    // Lists show favorites: the next one scans the files again.
+    // Lists show favorites: the next list scans the files again.
     sql: `
       DELETE FROM card_tag;
       DELETE FROM card_file;
@@ -327,7 +328,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 10,
-    // Lists show folders, and can have favorites first: the next one scans the files again.
+    // Lists show folders and can have favorites first: the next list scans the files again.
     sql: `
       DELETE FROM card_tag;
       DELETE FROM card_file;

@@ -1,4 +1,4 @@
-/** Upgrades a database file to the program's schema, or refuses it unchanged. */
+/** Upgrades a database file to the program's schema, or rejects it without changing it. */
 
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -19,7 +19,7 @@ const CANNOT_OPEN = /unable to open database file/;
 export interface SchemaUpgrade {
   from: number;
   to: number;
-  /** Name of the copy that was made before, next to the database. */
+  /** Name of the copy that was made before the upgrade, next to the database. */
   copy: string;
 }
 
@@ -27,11 +27,11 @@ export interface SchemaUpgrade {
  * Creates the database file if it's missing, and upgrades its schema.
  *
  * All pending migrations run in one transaction: a killed upgrade leaves the old schema. An existing database is copied
- * to `<path>.schema-<old version>` first. Refused without changing the file: a schema newer than the program's, a
- * damaged file, a file of another program.
+ * to `<path>.schema-<old version>` first. Rejects a schema newer than the program's, a damaged file, and a file of
+ * another program, without changing them.
  *
- * @returns The upgrade; undefined for a new database and for one of the newest schema.
- * @throws {AppError} `internal` with the reason for the refusal; `conflict` if another program has the file locked;
+ * @returns The upgrade; `undefined` for a new database and for one with the newest schema.
+ * @throws {AppError} `internal` with the reason for the rejection; `conflict` if another program has the file locked;
  *   `storage_full` if there is no space for the copy or the upgrade.
  */
 export async function upgradeSchema(path: string, migrations: Migration[]): Promise<SchemaUpgrade | undefined> {
@@ -41,7 +41,7 @@ export async function upgradeSchema(path: string, migrations: Migration[]): Prom
   if (current > newest) {
     throw createOpenError(
       path,
-      `it has schema ${current} and this program knows schemas up to ${newest}; start the newer program again`,
+      `it has schema version ${current}, and this program supports versions up to ${newest}. Start the newer program again`,
     );
   }
   if (current === newest) return undefined;
@@ -59,7 +59,7 @@ async function settleFile(path: string): Promise<void> {
     const size = await measureFile(path);
     if (!size && await measureFile(`${path}-wal`)) {
       // SQLite would discard the log as a leftover, and the latest writes with it.
-      throw createOpenError(path, `the file is ${size === 0 ? "empty" : "missing"} but its log "${path}-wal" is not`);
+      throw createOpenError(path, `the file is ${size === 0 ? "empty" : "missing"} but its log "${path}-wal" isn't`);
     }
     if (size === undefined) {
       const file = await Deno.open(path, { write: true, createNew: true, mode: FILE_MODE });
@@ -79,8 +79,8 @@ async function settleFile(path: string): Promise<void> {
 }
 
 /**
- * Reads with a read-only connection, so that even closing it doesn't change the file. If a power failure during the
- * very first start left a rollback journal, it is played back first.
+ * Reads with a read-only connection, so that even closing it doesn't change the file. If there is a rollback journal
+ * from a power failure during the very first start, it's applied first.
  */
 async function readVersion(path: string): Promise<number> {
   try {
@@ -97,7 +97,7 @@ function readVersionOver(path: string, options: { readOnly: boolean }): number {
   const version = Number(connection.prepare("PRAGMA user_version").get()?.user_version);
   const { tables } = connection.prepare("SELECT count(*) AS tables FROM sqlite_schema").get() ?? {};
   if (version === 0 && tables !== 0) {
-    throw createOpenError(path, "it is a database of another program");
+    throw createOpenError(path, "it's a database of another program");
   }
   return version;
 }
@@ -110,7 +110,7 @@ function connectForUpgrade(path: string): DatabaseSync {
     if (mode !== "wal") {
       throw createOpenError(
         path,
-        "its file system cannot keep a write-ahead log; put the data directory on a local disk",
+        "its file system doesn't support a write-ahead log. Put the data directory on a local disk",
       );
     }
     connection.exec("PRAGMA synchronous = FULL");
@@ -133,7 +133,7 @@ async function copyBefore(path: string, version: number, connection: DatabaseSyn
     await Deno.remove(temporary).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     });
-    // A manual copy would open and close the file in this process, which drops SQLite's POSIX locks.
+    // A manual copy would open and close the file in this process, which releases SQLite's POSIX locks.
     await copyDatabase(connection, temporary);
     using written = await Deno.open(temporary, { read: true, write: true });
     await written.sync();
@@ -152,7 +152,7 @@ function upgrade(connection: DatabaseSync, pending: Migration[], from: number): 
     let version = from;
     for (const migration of pending) {
       if (migration.version !== version + 1) {
-        throw new Error(`migration ${migration.version} doesn't follow schema ${version}`);
+        throw new Error(`migration ${migration.version} doesn't follow schema version ${version}`);
       }
       connection.exec(migration.sql);
       version = migration.version;
@@ -165,7 +165,7 @@ function upgrade(connection: DatabaseSync, pending: Migration[], from: number): 
   }
 }
 
-/** Converts SQLite's errors to refusals. */
+/** Converts SQLite's errors to AppErrors. */
 async function createSchemaError<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -179,10 +179,10 @@ async function createSchemaError<T>(path: string, work: () => T | Promise<T>): P
     }
     const text = getErrorMessage(cause);
     if (isDamaged(cause)) {
-      throw createOpenError(path, `the file is damaged (${text}); it was left as it is, restore a backup`, cause);
+      throw createOpenError(path, `the file is damaged (${text}) and wasn't changed. Restore a backup`, cause);
     }
     if (isReadOnly(cause) || CANNOT_OPEN.test(text)) {
-      throw createOpenError(path, `the file or its folder cannot be written to (${text})`, cause);
+      throw createOpenError(path, `the file or its folder isn't writable (${text})`, cause);
     }
     throw createOpenError(path, text, cause);
   }

@@ -78,7 +78,7 @@ export function writeError(failure: WriteFailure): AppError {
   }
 }
 
-/** Converts a failed read to an `internal` error that names the file. */
+/** Converts a failed read to an `internal` error with the file's path. */
 export function readError(path: string, thrown: unknown): AppError {
   const found = isDamaged(thrown) ? `the file is damaged (${getErrorMessage(thrown)})` : getErrorMessage(thrown);
   return new AppError("internal", `Can't read the database "${path}": ${found}`, { cause: thrown });
@@ -86,7 +86,7 @@ export function readError(path: string, thrown: unknown): AppError {
 
 function hasPrimaryCode(thrown: unknown, code: number, message: RegExp): boolean {
   const resultCode = getResultCode(thrown);
-  // Some failures to open a file have no code, only a message.
+  // Some failures to open a file have only a message, no code.
   return resultCode === undefined ? message.test(getErrorMessage(thrown)) : (resultCode & 0xff) === code;
 }
 
@@ -116,7 +116,8 @@ export async function snapshotDatabase(from: string, to: string): Promise<void> 
 }
 
 /**
- * Copies what a connection sees. (`VACUUM INTO` would attach the target, which Deno allows only with all permissions.)
+ * Copies the database as a connection sees it. (`VACUUM INTO` would attach the target, which Deno allows only with all
+ * permissions.)
  *
  * @param to A file that doesn't exist yet; created with mode 0600, without a log.
  * @throws SQLite's or the runtime's errors.
@@ -125,7 +126,7 @@ export async function copyDatabase(source: DatabaseSync, to: string): Promise<vo
   Deno.openSync(to, { write: true, createNew: true, mode: 0o600 }).close();
   await backup(source, to, { rate: ALL_PAGES });
   using copy = new DatabaseSync(to);
-  // The copy has the journal mode of the source, in which every reader would create two more files.
+  // The copy has the journal mode of the source, with which every reader would create two more files.
   copy.exec("PRAGMA journal_mode = DELETE");
 }
 
@@ -133,7 +134,7 @@ export async function copyDatabase(source: DatabaseSync, to: string): Promise<vo
  * Verifies a whole database file.
  *
  * @returns Its schema version.
- * @throws {AppError} `internal` if it is damaged.
+ * @throws {AppError} `internal` if it's damaged.
  */
 export function checkDatabase(path: string): number {
   let found: unknown;

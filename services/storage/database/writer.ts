@@ -1,6 +1,6 @@
 /**
- * Group commit: many units of writes, one transaction, one fsync. The serving thread collects writes into groups and
- * resolves each with its outcome; the writer Worker runs the statements of a group.
+ * Group commit: many units of writes in one transaction with one fsync. The serving thread collects writes into groups
+ * and resolves each with its outcome; the writer Worker runs the statements of a group.
  */
 import { LRUCache } from "lru-cache";
 import { AppError, getErrorMessage } from "../../errors.ts";
@@ -20,7 +20,7 @@ export interface Writer {
   write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
   /** Starts the Worker, which the first write would do otherwise. */
   prepare(): void;
-  /** Waits for pending writes, then ends the Worker. Later writes are refused. */
+  /** Waits for pending writes, then ends the Worker. Later writes are rejected. */
   close(): Promise<void>;
 }
 
@@ -60,10 +60,10 @@ export function openWriter(options: WriterOptions): Writer {
       else settleGroup(data);
     };
     started.onerror = (event) => {
-      event.preventDefault(); // an unhandled error event would end the process
+      event.preventDefault(); // An unhandled error event would end the process.
       failGroup(started, event.message);
     };
-    started.onmessageerror = () => failGroup(started, "its answer could not be read");
+    started.onmessageerror = () => failGroup(started, "the database writer sent an unreadable result");
     post(started, { kind: "open", path: options.path });
     return started;
   }
@@ -71,16 +71,17 @@ export function openWriter(options: WriterOptions): Writer {
   function settleGroup({ outcomes }: WriterAnswer & { kind: "group" }): void {
     const settled = underWay;
     underWay = [];
-    sendGroup(); // send the next group while the answers of this one are handled
+    sendGroup(); // Send the next group while the responses of this one are handled.
     settled.forEach((unit, index) => {
       const outcome = outcomes[index];
-      if (outcome === undefined) unit.reject(new AppError("internal", "Can't write to the database: no answer"));
-      else if ("failure" in outcome) unit.reject(writeError(outcome.failure));
+      if (outcome === undefined) {
+        unit.reject(new AppError("internal", "Can't write to the database: no response from the writer"));
+      } else if ("failure" in outcome) unit.reject(writeError(outcome.failure));
       else unit.resolve(outcome.results);
     });
   }
 
-  /** The Worker is gone; whether its group was committed is unknown. */
+  /** Fails a group because the Worker has ended. It's unknown whether the group was committed. */
   function failGroup(failed: Worker, reason: string): void {
     if (failed !== worker) return;
     failed.terminate();
@@ -127,10 +128,10 @@ export function openWriter(options: WriterOptions): Writer {
     },
     write(statements, { isMoved = false } = {}) {
       if (closing !== undefined) {
-        return Promise.reject(new AppError("internal", "Can't write to the database: it is closed"));
+        return Promise.reject(new AppError("internal", "Can't write to the database: it's closed"));
       }
       return new Promise((resolve, reject) => {
-        const own = statements.map(copyStatement); // errors reject the promise
+        const own = statements.map(copyStatement); // Errors reject the promise.
         gathered.push({ statements: own, isMoved, resolve, reject });
         if (isScheduled || underWay.length > 0) return;
         isScheduled = true;
@@ -154,20 +155,20 @@ function listBuffers(statements: Statement[]): ArrayBuffer[] {
   );
 }
 
-/** Copies what the caller could still change, and refuses values that SQLite would alter. */
+/** Copies values that the caller could still change, and rejects values that SQLite would alter. */
 function copyStatement({ sql, params, expectChanges }: Statement): Statement {
   return { sql, params: params?.map((value, index) => copyValue(value, index, sql)), expectChanges };
 }
 
 function copyValue(value: SqlValue, index: number, sql: string): SqlValue {
   if (value instanceof Uint8Array) {
-    // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
+    // postMessage sends the whole buffer of a view, so copy a part of a larger buffer first.
     return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
   }
   if (typeof value === "string") {
     // node:sqlite truncates texts at the first NUL and replaces unpaired surrogates.
     if (!value.includes("\0") && value.isWellFormed()) return value;
-    throw createRefusal(index, sql, "a text with NUL or half a surrogate pair");
+    throw createRefusal(index, sql, "a text with NUL or an unpaired surrogate");
   }
   if (value === null || typeof value === "bigint" || Number.isFinite(value)) return value;
   throw createRefusal(index, sql, typeof value === "number" ? String(value) : typeof value);
@@ -266,7 +267,10 @@ function toFailure(error: unknown): WriteFailure {
   return { message: getErrorMessage(error), resultCode: getResultCode(error) };
 }
 
-/** Limit per connection. The program has fewer statements; the limit bounds SQL text that is built at run time. */
+/**
+ * Maximum number of statements per connection. The program has fewer; the limit is for SQL text that is built at run
+ * time.
+ */
 const MAX_STATEMENTS = 200;
 
 /** Returns the prepared statement for an SQL text. */

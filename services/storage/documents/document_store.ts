@@ -1,4 +1,6 @@
-/** Named documents, sealed in the table `document`: a short head for lists, and a body that is opened on request. */
+/**
+ * Named documents, encrypted in the table `document`: a short head for lists, and a body that is decrypted on request.
+ */
 import { LRUCache } from "lru-cache";
 import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
@@ -10,7 +12,7 @@ import { KeyedMutex } from "../../async/locks.ts";
 import { createPartAad, createTrashRow, joinSealed, measureHead, openBody, openHead } from "./sealed_document.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
-/** A document without its body. `head` is `undefined` if it can't be opened. */
+/** A document without its body. `head` is `undefined` if it can't be decrypted. */
 export interface ListedDocument<Head> {
   id: string;
   /** Starts at 1 and increases with every write. */
@@ -33,7 +35,7 @@ export interface DocumentStoreOptions<Head> {
   /** Name of a document in messages: `"lorebook"`. */
   noun: string;
   db: Database;
-  /** For this store's own purpose. */
+  /** For the store's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
   log: Log;
@@ -51,26 +53,26 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** Record in the trash: where the row is. */
+/** Record in the trash, with the key of the row. */
 interface TrashRecord {
   id: string;
   entry: string;
 }
 
 const decoder = new TextDecoder();
-/** Bytes read of each row for a list; a longer head is read again. */
+/** Number of bytes read from each row for a list. A longer head is read again. */
 const HEAD_BYTES = 4 * 1024;
-/** Opened bodies in memory. */
+/** Maximum size of decrypted bodies in memory. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** The documents of one kind. Heads stay in memory, so lists need no I/O. */
 export class DocumentStore<Head, Body> {
   readonly #options: DocumentStoreOptions<Head>;
   readonly #locks = new KeyedMutex();
-  /** Opened bodies by id, one version each. `bytes` is about the length of its JSON. */
+  /** Decrypted bodies by ID, one version each. `bytes` is about the length of its JSON. */
   readonly #bodies = new LRUCache<string, { version: number; body: Body; bytes: number }>({
     maxSize: MAX_BODY_BYTES,
-    sizeCalculation: ({ bytes }) => bytes + 1, // at least 1
+    sizeCalculation: ({ bytes }) => bytes + 1, // At least 1
   });
   #known: Map<string, ListedDocument<Head>> | undefined;
 
@@ -78,13 +80,15 @@ export class DocumentStore<Head, Body> {
     this.#options = options;
   }
 
-  /** Lists all documents, newest first; one that can't be opened has no head. */
+  /** Lists all documents, newest first. Unreadable ones have no head. */
   list(): ListedDocument<Head>[] {
     return [...this.#listHeads().values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
   }
 
   /**
-   * Finds a whole document. The body is shared: don't modify it. @throws {AppError} `internal` if it can't be opened.
+   * Finds a whole document. The body is shared: don't modify it.
+   *
+   * @throws {AppError} `internal` if it can't be decrypted.
    */
   async find(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     const listed = this.#listHeads().get(id);
@@ -99,7 +103,12 @@ export class DocumentStore<Head, Body> {
   /** Like `find`. @throws {AppError} `not_found` */
   async get(id: string): Promise<OpenedDocument<Head, Body>> {
     const found = await this.find(id);
-    if (found === undefined) throw new AppError("not_found", `There is no ${this.#options.noun} "${id}"`);
+    if (found === undefined) {
+      throw new AppError(
+        "not_found",
+        `Can't find the ${this.#options.noun} "${id}"`,
+      );
+    }
     return found;
   }
 
@@ -107,8 +116,8 @@ export class DocumentStore<Head, Body> {
    * Creates or replaces a document.
    *
    * @param make Receives the stored document if there is a readable one.
-   * @param expectedVersion Refuses the write unless this version is stored.
-   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only by case.
+   * @param expectedVersion The required stored version.
+   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only in case.
    */
   put(
     id: string,
@@ -140,7 +149,9 @@ export class DocumentStore<Head, Body> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun, trash, getTitle } = this.#options;
       const before = this.#listHeads().get(id);
-      if (before === undefined) throw new AppError("not_found", `There is no ${noun} "${id}"`);
+      if (before === undefined) {
+        throw new AppError("not_found", `Can't find the ${noun} "${id}"`);
+      }
       assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       const record: TrashRecord = { id, entry: createUuidV7() };
       const removed = createTrashRow({ kind, id }, record.entry);
@@ -160,7 +171,7 @@ export class DocumentStore<Head, Body> {
     });
   }
 
-  /** Deletes a document for good, without the trash. Does nothing if there is none. */
+  /** Permanently deletes a document, without the trash. Does nothing if it doesn't exist. */
   delete(id: string): Promise<void> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind } = this.#options;
@@ -172,12 +183,14 @@ export class DocumentStore<Head, Body> {
     });
   }
 
-  /** Restores a document from the trash. @throws {AppError} `conflict` if its id is in use. */
+  /** Restores a document from the trash. @throws {AppError} `conflict` if its ID is taken. */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun } = this.#options;
-      if (this.#listHeads().has(id)) throw new AppError("conflict", `A ${noun} "${id}" exists already`);
+      if (this.#listHeads().has(id)) {
+        throw new AppError("conflict", `Can't restore the ${noun}: the ID "${id}" is taken`);
+      }
       this.#refuseOtherCase(id);
       const removed = createTrashRow({ kind, id }, entry);
       await db.write([
@@ -193,7 +206,7 @@ export class DocumentStore<Head, Body> {
     });
   }
 
-  /** Deletes a trashed document for good. */
+  /** Permanently deletes a document in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     const removed = createTrashRow({ kind: this.#options.kind, id }, entry);
@@ -227,7 +240,7 @@ export class DocumentStore<Head, Body> {
     }
   }
 
-  /** An unreadable document can be replaced. */
+  /** Finds a document that can be read. Unreadable ones can be replaced. */
   async #findReadable(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     try {
       return await this.find(id);
@@ -237,7 +250,7 @@ export class DocumentStore<Head, Body> {
     }
   }
 
-  /** Reads the row itself: a write can be committed before the heads in memory know. */
+  /** Reads the row itself: a write may be committed before the heads in memory are updated. */
   async #read(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     const row = this.#options.db.get<Row>(
       "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ? AND id = ?",
@@ -280,7 +293,7 @@ export class DocumentStore<Head, Body> {
       sealer.sealNow(this.#createAad(id, "head", version), JSON.stringify(head)),
       await sealer.seal(this.#createAad(id, "body", version), text),
     );
-    // Parse it again: JSON drops parts of the object in memory.
+    // Parse it again: JSON omits parts of the object in memory.
     this.#bodies.set(id, { version, body: JSON.parse(text), bytes: text.length });
     if (before === undefined) {
       return {
@@ -298,7 +311,7 @@ export class DocumentStore<Head, Body> {
   #refuseOtherCase(id: string): void {
     for (const other of this.#listHeads().keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
-        throw new AppError("conflict", `The id "${id}" differs from "${other}" only by case`);
+        throw new AppError("conflict", `The ID "${id}" differs from "${other}" only in case`);
       }
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Sealed JSON documents: a row of the table `document` with a cache of opened bodies, a row of the table `setting`, and
- * a file that the owner may remove, restore or damage while the server runs.
+ * Encrypted JSON documents: rows of the table `document`, rows of the table `setting`, and files that the owner may
+ * delete, restore or damage while the server runs.
  */
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { Mutex } from "../../async/locks.ts";
@@ -22,14 +22,15 @@ const LENGTH_BYTES = 4;
 const REMOVED = "removed ";
 
 /**
- * Returns the row of a document in the trash. @param entry Id of the trash item: the same id can be removed more than
- * once.
+ * Returns the row of a document in the trash.
+ *
+ * @param entry ID of the trash item, because the same document ID can be deleted more than once.
  */
 export function createTrashRow({ kind, id }: SealedDocumentRow, entry: string): SealedDocumentRow {
   return { kind: REMOVED + kind, id: `${id}/${entry}` };
 }
 
-/** Returns the additional authenticated data of a part. A row in the trash keeps the one it was sealed with. */
+/** Returns the additional authenticated data of a part. That of a row in the trash doesn't change. */
 export function createPartAad({ kind, id }: SealedDocumentRow, field: "head" | "body", version: number): Aad {
   const isRemoved = kind.startsWith(REMOVED);
   const name = isRemoved ? `${kind.slice(REMOVED.length)}/${id.split("/")[0]}` : `${kind}/${id}`;
@@ -45,7 +46,7 @@ export function joinSealed(head: Uint8Array, body: Uint8Array): Uint8Array<Array
   return whole;
 }
 
-/** Returns how many bytes are needed to open the head; infinite if the data isn't a sealed document. */
+/** Returns the number of bytes needed to decrypt the head; `Infinity` if the data isn't a sealed document. */
 export function measureHead(begin: Uint8Array): number {
   return begin.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + readHeadLength(begin);
 }
@@ -65,40 +66,41 @@ function readHeadLength(begin: Uint8Array): number {
 }
 
 /**
- * A sealed JSON file that the owner may remove, restore or damage while the server runs. The file on disk always
- * counts.
+ * A sealed JSON file that the owner may delete, restore or damage while the server runs. The file on disk is always
+ * used.
  */
 export interface SealedDocument<T> {
-  /** Returns the content; `undefined` if there is certainly no file; an `internal` error if it can't be read. */
+  /** Returns the content; `undefined` if the file certainly doesn't exist; an `internal` error if it can't be read. */
   read(): Promise<T | undefined | AppError>;
   /**
    * Replaces the content after pending changes; durable when it resolves.
    *
-   * @param next Returns the new content for the current one, or `undefined` to change nothing. It can be called twice
-   *   if the file changes concurrently; its errors pass through.
+   * @param next Returns the new content for the current one, or `undefined` for no change. It can be called twice if
+   *   the file changes concurrently; its errors pass through.
    * @throws {AppError} `internal` if the file can't be read or written, `storage_full` if the disk is full.
    */
   change(next: (current: T | undefined) => T | undefined): Promise<void>;
 }
 
-/** Internal: the file changed between read and write, so it must be read again. */
+/** Thrown internally if the file changed between read and write, so that it's read again. */
 class ChangedMeanwhile extends Error {}
 
-/** Ends a change that never succeeds; nobody replaces these files that often. */
+/** Maximum number of attempts. Nobody replaces these files that often. */
 const MAX_TRIES = 5;
 
 /**
  * Opens a sealed file.
  *
  * @param options.parse Validates the content; if it throws, the file counts as unreadable.
- * @param options.untilRepaired Consequence while the file is unreadable, for the log: `"every origin stays gated"`.
+ * @param options.untilRepaired Consequence while the file is unreadable, for the log: `"every address requires
+ *   sign-in"`.
  */
 export function openSealedDocument<T>(options: {
   path: string;
   aad: Aad;
   sealer: PurposeSealer;
   parse(value: unknown): T;
-  /** Writes what `parse` reads; plain JSON by default. */
+  /** Formats content that `parse` can read; plain JSON by default. */
   stringify?(content: T): string;
   log: Log;
   untilRepaired: string;
@@ -118,7 +120,7 @@ export function openSealedDocument<T>(options: {
       if (cause instanceof Deno.errors.NotFound && readFileState(path).id === "absent") return undefined;
       content = new AppError(
         "internal",
-        `Can't read "${path}": it is damaged, sealed with another key, or unreadable`,
+        `Can't read "${path}": it's damaged, encrypted with another key, or unreadable`,
         { cause },
       );
       if (known?.state.id !== state.id) {
@@ -139,7 +141,7 @@ export function openSealedDocument<T>(options: {
       try {
         await writeFileAtomic(path, sealer.sealNow(aad, stringify(content)), {
           beforeReplace: () => {
-            // Removed by hand in the meantime: don't bring its content back.
+            // Deleted by hand in the meantime: don't restore its content.
             if (readFileState(path).id !== seen) throw new ChangedMeanwhile();
           },
         });
@@ -162,7 +164,7 @@ function parseJson(plain: Uint8Array): unknown {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(plain));
 }
 
-/** What a sealed setting needs. */
+/** Dependencies of a sealed setting. */
 export interface SealedSettingDeps {
   db: Database;
   sealer: PurposeSealer;
@@ -175,7 +177,7 @@ export interface SettingVersion<Content> {
   content: Content;
 }
 
-/** One row of the table `setting`: a sealed JSON document with a version, read from memory after the first time. */
+/** One row of the table `setting`: a sealed JSON document with a version, cached in memory. */
 export class SealedSetting<Content extends object> {
   readonly #deps: SealedSettingDeps;
   readonly #key: string;
@@ -186,8 +188,8 @@ export class SealedSetting<Content extends object> {
 
   /**
    * @param options.key Key in the table, and kind and id of its change events.
-   * @param options.label How errors name it: `"speech settings"`.
-   * @param options.defaults For fields that aren't stored.
+   * @param options.label Name in errors: `"speech settings"`.
+   * @param options.defaults Values of fields that aren't stored.
    */
   constructor(deps: SealedSettingDeps, options: { key: string; label: string; defaults: Content }) {
     this.#deps = deps;
@@ -204,7 +206,7 @@ export class SealedSetting<Content extends object> {
   /**
    * Replaces the content, one write after another.
    *
-   * @param update Returns the new content. What it throws leaves the setting as it is.
+   * @param update Returns the new content. If it throws, the setting doesn't change.
    * @param expectedVersion The version the stored document must have.
    * @throws {AppError} `revision_mismatch`
    */

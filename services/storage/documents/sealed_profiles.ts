@@ -1,4 +1,4 @@
-/** Profiles of the owner's servers: sealed documents of one kind, cached in memory, one of them active. */
+/** Profiles of the owner's servers: encrypted documents of one kind, cached in memory. One of them can be active. */
 import { Mutex } from "../../async/locks.ts";
 import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
@@ -15,23 +15,23 @@ export interface ProfileRecord<Content> {
   version: number;
   createdAtMs: number;
   updatedAtMs: number;
-  /** `undefined` if it can't be opened. */
+  /** `undefined` if it can't be decrypted. */
   content: Content | undefined;
 }
 
 /** Names and dependencies of one kind of profile. */
 export interface ProfileOptions {
   db: Database;
-  /** For this kind's own purpose. */
+  /** For the kind's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
   log: Log;
   now?: () => number;
   /** Kind of the documents and of change events. */
   kind: string;
-  /** Row of `setting` that names the active profile; without it, none is. */
+  /** Key in `setting` of the active profile's ID; without it, no profile can be active. */
   activeKey?: string;
-  /** False publishes no change events. Default: true. */
+  /** False if changes aren't published as events. Default: true. */
   isPublished?: boolean;
   /** Name of a profile in errors: `"connection"`. */
   what: string;
@@ -47,9 +47,9 @@ interface Row {
 
 /** Options of a write. */
 export interface ProfileWrite {
-  /** Refuses the write unless this version is stored. */
+  /** The required stored version. */
   expectedVersion?: ExpectedVersion;
-  /** Written in the same transaction. */
+  /** Statements for the same transaction. */
   beside?: Statement[];
 }
 
@@ -60,7 +60,7 @@ export class SealedProfiles<Content extends object> {
   #activeId: string | undefined;
   readonly #lock = new Mutex();
 
-  /** Reads the stored profiles. One that can't be opened stays in the list without content. */
+  /** Reads the stored profiles. Unreadable ones stay in the list without content. */
   static async open<Content extends object>(options: ProfileOptions): Promise<SealedProfiles<Content>> {
     const rows = options.db.all<Row>(
       "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ?",
@@ -100,7 +100,12 @@ export class SealedProfiles<Content extends object> {
   /** Returns a profile. @throws {AppError} `not_found` */
   get(id: string): ProfileRecord<Content> {
     const record = this.#records.get(id);
-    if (record === undefined) throw new AppError("not_found", `There is no ${this.#options.what} "${id}"`);
+    if (record === undefined) {
+      throw new AppError(
+        "not_found",
+        `Can't find the ${this.#options.what} "${id}"`,
+      );
+    }
     return record;
   }
 
@@ -109,7 +114,7 @@ export class SealedProfiles<Content extends object> {
     const { content } = this.get(id);
     if (content !== undefined) return content;
     const { what } = this.#options;
-    throw new AppError("conflict", `Can't read the ${what} "${id}": save it again`);
+    throw new AppError("conflict", `Can't read the ${what} "${id}". Save it again`);
   }
 
   /**
@@ -117,7 +122,7 @@ export class SealedProfiles<Content extends object> {
    *
    * @param id Generated if omitted.
    * @param make Returns the new content for the stored one; its errors pass through.
-   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only by case.
+   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only in case.
    */
   put(
     id: string | undefined,
@@ -148,8 +153,9 @@ export class SealedProfiles<Content extends object> {
   }
 
   /**
-   * Removes a profile. If it was active, none is active afterwards: another one might cost money. @throws {AppError}
-   * `not_found`, `revision_mismatch`
+   * Removes a profile. If it was active, none is active afterwards: because using another one might cost money.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`
    */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#lock.run(async () => {
@@ -236,7 +242,7 @@ export class SealedProfiles<Content extends object> {
       if (other.toLowerCase() !== lower) continue;
       throw new AppError(
         "conflict",
-        `Can't use the id "${id}" for a ${this.#options.what}: it differs from "${other}" only by case`,
+        `Can't use the ID "${id}" for a ${this.#options.what}: it differs from "${other}" only in case`,
       );
     }
   }

@@ -19,7 +19,7 @@ export interface ZipEntry {
 /** The directory of a ZIP file. */
 export interface ZipDirectory {
   entries: ZipEntry[];
-  /** Bytes before the ZIP data: it can follow an image or a program. */
+  /** Number of bytes before the ZIP data, which may follow an image or a program. */
   beginsAt: number;
 }
 
@@ -41,7 +41,7 @@ const SATURATED_32 = 0xffffffff;
 const IS_ENCRYPTED = 1;
 
 const PIECE_BYTES = 256 * 1024;
-/** Deflate can expand one byte to a thousand, and a chunk is inflated at once. */
+/** Size of the chunks to decompress. Deflate can expand one byte to a thousand. */
 const PACKED_PIECE_BYTES = 16 * 1024;
 
 /**
@@ -61,7 +61,7 @@ export async function readZipDirectory(file: RandomAccessFile, maxEntries: numbe
   if (isLarge && locator >= 0 && tail.getUint32(locator, true) === LOCATOR64_MARK) {
     endAt = asNumber(tail.getBigUint64(locator + 8, true));
     const end64 = await readAt(file, endAt, END64_BYTES);
-    if (end64.getUint32(0, true) !== END64_MARK) throw createDamagedError("its directory is out of place");
+    if (end64.getUint32(0, true) !== END64_MARK) throw createDamagedError("its directory is in the wrong place");
     count = asNumber(end64.getBigUint64(32, true));
     length = asNumber(end64.getBigUint64(40, true));
     at = asNumber(end64.getBigUint64(48, true));
@@ -72,7 +72,7 @@ export async function readZipDirectory(file: RandomAccessFile, maxEntries: numbe
   // Programs that put an image before a ZIP file may leave its offsets unchanged. The directory ends where its end
   // record starts.
   const shift = endAt - length - at;
-  if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw createDamagedError("its directory is out of place");
+  if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw createDamagedError("its directory is in the wrong place");
   const entries = readEntries(await readAt(file, at + shift, length), count);
   const first = entries.reduce((least, { headerAt }) => Math.min(least, headerAt), at);
   for (const entry of entries) entry.headerAt += shift;
@@ -97,19 +97,20 @@ async function readTail(file: RandomAccessFile): Promise<{ tail: DataView<ArrayB
 /**
  * Yields the packed bytes of an entry.
  *
- * @throws {AppError} `unprocessable` if it is encrypted, compressed with an unknown method, misplaced or incomplete.
+ * @throws {AppError} `unprocessable` if it's encrypted, compressed with an unknown method, in the wrong place or
+ *   incomplete.
  */
 export async function* streamPacked(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { path, method, headerAt, packedBytes, sizeBytes } = entry;
   if (method === -1) throw createDamagedError(`"${path}" is encrypted`);
-  if (method !== 0 && method !== 8) throw createDamagedError(`"${path}" is packed in a way that is not known`);
+  if (method !== 0 && method !== 8) throw createDamagedError(`"${path}" uses an unsupported compression method`);
   if (method === 0 && packedBytes !== sizeBytes) throw createDamagedError(`"${path}" is damaged`);
   const header = await readAt(file, headerAt, HEADER_BYTES);
-  if (header.getUint32(0, true) !== HEADER_MARK) throw createDamagedError(`"${path}" is out of place`);
+  if (header.getUint32(0, true) !== HEADER_MARK) throw createDamagedError(`"${path}" is in the wrong place`);
   const begin = headerAt + HEADER_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
   for (let at = 0; at < packedBytes; at += PIECE_BYTES) {
     const piece = await readBytesAt(file, begin + at, Math.min(PIECE_BYTES, packedBytes - at));
-    if (piece === undefined) throw createDamagedError(`"${path}" is cut off`);
+    if (piece === undefined) throw createDamagedError(`"${path}" is truncated`);
     yield piece;
   }
 }
@@ -117,7 +118,7 @@ export async function* streamPacked(file: RandomAccessFile, entry: ZipEntry): As
 /**
  * Yields the content of an entry. Stops at the declared size: bytes beyond it are never inflated.
  *
- * @throws {AppError} as `streamPacked`; `unprocessable` if it is shorter than declared.
+ * @throws {AppError} Like `streamPacked`; `unprocessable` if it's shorter than declared
  */
 export async function* streamContent(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const packed = streamPacked(file, entry);
@@ -137,14 +138,14 @@ export async function* streamContent(file: RandomAccessFile, entry: ZipEntry): A
   if (made !== entry.sizeBytes) throw createDamagedError(`"${entry.path}" is damaged`);
 }
 
-/** Returns the whole content of an entry and verifies its checksum. @throws {AppError} as `streamContent`. */
+/** Returns the whole content of an entry and verifies its checksum. @throws {AppError} Like `streamContent` */
 export async function readContent(file: RandomAccessFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const content = await readWholeContent(file, entry);
   if (crc32(content) !== entry.crc) throw createDamagedError(`"${entry.path}" is damaged`);
   return content;
 }
 
-/** Returns the whole content of an entry without verifying its checksum. @throws {AppError} as `streamContent`. */
+/** Returns the whole content of an entry without verifying its checksum. @throws {AppError} Like `streamContent` */
 export async function readWholeContent(file: RandomAccessFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const whole = new Uint8Array(entry.sizeBytes);
   let at = 0;
@@ -165,12 +166,12 @@ function readEntries(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
   const entries: ZipEntry[] = [];
   for (let at = 0; entries.length < count;) {
     if (at + ENTRY_BYTES > view.byteLength || view.getUint32(at, true) !== ENTRY_MARK) {
-      throw createDamagedError("its directory is cut off");
+      throw createDamagedError("its directory is truncated");
     }
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
     const nameAt = at + ENTRY_BYTES;
     const next = nameAt + nameBytes! + extraBytes! + commentBytes!;
-    if (next > view.byteLength) throw createDamagedError("its directory is cut off");
+    if (next > view.byteLength) throw createDamagedError("its directory is truncated");
     const name = new Uint8Array(view.buffer, view.byteOffset + nameAt, nameBytes!);
     const entry: ZipEntry = {
       path: new TextDecoder().decode(name),
@@ -187,7 +188,7 @@ function readEntries(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
   return entries;
 }
 
-/** ZIP64: numbers that don't fit are in an extra field, in this order, and only if they don't fit. */
+/** Reads ZIP64 numbers. Numbers that don't fit in the record are in an extra field, in this order. */
 function takeLargeNumbers(entry: ZipEntry, extra: DataView): void {
   for (let at = 0; at + 4 <= extra.byteLength;) {
     const [id, length] = [extra.getUint16(at, true), extra.getUint16(at + 2, true)];
@@ -205,12 +206,12 @@ function takeLargeNumbers(entry: ZipEntry, extra: DataView): void {
 
 async function readAt(file: RandomAccessFile, at: number, length: number): Promise<DataView<ArrayBuffer>> {
   const bytes = await readBytesAt(file, at, length);
-  if (bytes === undefined) throw createDamagedError("it is cut off");
+  if (bytes === undefined) throw createDamagedError("it's truncated");
   return new DataView(bytes.buffer);
 }
 
 function asNumber(value: bigint): number {
-  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw createDamagedError("it states impossible sizes");
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw createDamagedError("it declares impossible sizes");
   return Number(value);
 }
 

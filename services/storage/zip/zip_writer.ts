@@ -1,4 +1,4 @@
-/** Writes a ZIP file as a stream. Holds only the current chunk and the directory in memory. */
+/** Writes a ZIP file as a stream. Only the current chunk and the directory are in memory. */
 import { crc32 } from "node:zlib";
 
 /** A file of a ZIP file, already packed. */
@@ -10,7 +10,7 @@ export interface PackedEntry {
   crc: number;
   packedBytes: number;
   sizeBytes: number;
-  /** Its packed bytes; read once. */
+  /** Its packed bytes. Read only once. */
   content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
@@ -68,7 +68,7 @@ export async function* writeZip(
   yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
 }
 
-/** Returns how long `writeZip` makes a zip of these files that isn't large. */
+/** Returns the size of the ZIP file that `writeZip` creates from these files, if it isn't large. */
 export function zipBytes(files: Iterable<Pick<PackedEntry, "path" | "packedBytes">>): number {
   let sizeBytes = END_BYTES;
   for (const { path, packedBytes } of files) {
@@ -97,7 +97,7 @@ function createHeader(entry: Entry): Uint8Array {
   return bytes;
 }
 
-/** ZIP64 entries always have the extra field, so there is only one layout. */
+/** Creates the directory entry. ZIP64 entries always have the extra field, so there is only one layout. */
 function toEntry(entry: Entry): Uint8Array {
   const { isLarge } = entry;
   const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + (isLarge ? LARGE_EXTRA_BYTES : 0));
@@ -116,7 +116,7 @@ function toEntry(entry: Entry): Uint8Array {
   return bytes;
 }
 
-/** Writes the fields that a local header and its directory entry share, starting with the version needed. */
+/** Writes the fields that a local header and its directory entry have in common, starting with the required version. */
 function writeFacts(view: DataView, at: number, entry: Entry): void {
   const { name, crc, method, packedBytes, sizeBytes, isLarge } = entry;
   view.setUint16(at, isLarge ? VERSION_LARGE : VERSION, true);

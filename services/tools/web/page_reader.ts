@@ -1,4 +1,4 @@
-/** Reads web pages for models: public addresses only, their main text, piece by piece. */
+/** Reads the main text of web pages for models, from public addresses only and in parts. */
 import { Semaphore } from "../../async/locks.ts";
 import { DOCUMENT_HEAD_BYTES, ExtractionFault, sniffDocument } from "../../documents/extraction/extraction.ts";
 import { extractDocument, WORKER_LIMITS, type WorkerLimits } from "../../documents/extraction/extractor.ts";
@@ -7,7 +7,7 @@ import type { Guard } from "../../http/guard/guarded_fetch.ts";
 
 /** The text of a page. */
 export interface PageText {
-  /** Empty if it has none. */
+  /** Empty if there is none. */
   title: string;
   /** Address after redirects. */
   url: string;
@@ -16,25 +16,25 @@ export interface PageText {
 
 /** Limits of reading. */
 export interface PageLimits {
-  /** Size of a page after decompression. */
+  /** Maximum size of a page after decompression. */
   maxBytes: number;
-  /** Until the last byte, including redirects. */
+  /** Time limit until the last byte, including redirects. */
   fetchMs: number;
   worker: WorkerLimits;
 }
 
 const MIB = 1024 * 1024;
 
-/** The limits of every page. A page of text takes 1 MiB at most; a PDF may take more. */
+/** The limits of every page. A page of text has at most 1 MiB; a PDF may have more. */
 export const PAGE_LIMITS: PageLimits = {
   maxBytes: 16 * MIB,
   fetchMs: 30_000,
   worker: { ...WORKER_LIMITS, chars: 4 * MIB, pages: 2_000, timeMs: 30_000, memoryBytes: 256 * MIB },
 };
 
-/** Pages that are read at the same time: each may take its size and the memory of a Worker. */
+/** Number of pages read at the same time. Each may take its size and the memory of a Worker. */
 const PARALLEL = 2;
-/** A model reads long pages piece by piece: those of the last minutes aren't fetched again. */
+/** Number of cached pages. A model reads long pages in parts, so recent ones aren't fetched again. */
 const MAX_CACHED = 4;
 const CACHE_MS = 10 * 60_000;
 const MAX_CACHED_CHARS = MIB;
@@ -47,7 +47,7 @@ export interface PageReaderDeps {
   limits?: Partial<PageLimits>;
 }
 
-/** Reads pages, and remembers the last ones. */
+/** Reads pages and caches the most recent ones. */
 export class PageReader {
   readonly #deps: PageReaderDeps;
   readonly #limits: PageLimits;
@@ -63,7 +63,7 @@ export class PageReader {
    * Fetches a page and reads its text: the main text of a web page; all text of a PDF, DOCX, EPUB or text file.
    *
    * @throws {AppError} `invalid_request` if it isn't a web address; `address_not_allowed`; `upstream_error`,
-   *   `upstream_timeout`, `too_large`; `unprocessable` if it has no text that can be read
+   *   `upstream_timeout`, `too_large`; `unprocessable` if it has no readable text
    * @throws The abort reason of `signal`.
    */
   async read(address: string, signal: AbortSignal): Promise<PageText> {
@@ -90,7 +90,7 @@ export class PageReader {
       await response.body?.cancel();
       throw new AppError(
         "upstream_error",
-        `Can't read "${url.host}": the server answered with status ${response.status}`,
+        `Can't read "${url.host}": it responded with status ${response.status}`,
       );
     }
     const pieces = await Array.fromAsync(response.body);
@@ -102,7 +102,7 @@ export class PageReader {
       response.headers.get("content-type") ?? "",
     );
     if (contentType === undefined) {
-      throw new AppError("unprocessable", `Can't read "${url.host}": it isn't a page, a document or a text`);
+      throw new AppError("unprocessable", `Can't read "${url.host}": it isn't a web page, a document or text`);
     }
     let title = "";
     const texts: string[] = [];
@@ -147,7 +147,7 @@ function parseAddress(address: string): URL {
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new AppError(
       "invalid_request",
-      `The address has to be an http or https URL of at most ${MAX_ADDRESS} characters`,
+      `Can't read the page: the address must be an http or https URL of at most ${MAX_ADDRESS} characters`,
     );
   }
   url.hash = "";
@@ -166,7 +166,7 @@ function joinHead(pieces: readonly Uint8Array[]): Uint8Array {
   return head.subarray(0, length);
 }
 
-/** Yields pieces and lets go of each. */
+/** Yields chunks and releases each. */
 async function* streamPieces(pieces: Uint8Array<ArrayBuffer>[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }

@@ -1,5 +1,5 @@
 /**
- * The settings of the built-in web tools, one sealed document, and requests to the SearXNG server that they name
+ * The settings of the built-in web tools, an encrypted document, and requests to their SearXNG server
  * (docs/protocols/searxng.md).
  */
 import { AppError } from "../../errors.ts";
@@ -14,17 +14,17 @@ import { asArray, asObject, asText, type JsonObject, parseJsonBytes } from "../.
 
 /** The settings as they are in effect. */
 export interface WebConfig {
-  /** Address of the SearXNG server, without a trailing slash. Undefined if there is none. */
+  /** Address of the SearXNG server, without a trailing slash. `undefined` if there is none. */
   searchUrl?: string;
-  /** `web_search` is offered to models. */
+  /** Whether `web_search` is offered to models. */
   canSearch: boolean;
-  /** `read_page` is offered to models. */
+  /** Whether `read_page` is offered to models. */
   canReadPages: boolean;
   /** Increases with every write; 0 before the first one. */
   version: number;
 }
 
-/** Changes to the settings. Undefined fields keep their value. */
+/** Changes to the settings. `undefined` fields don't change. */
 export interface WebConfigInput {
   /** `null` or an empty text removes the address. */
   searchUrl?: string | null;
@@ -32,7 +32,7 @@ export interface WebConfigInput {
   readPage?: boolean;
 }
 
-/** A permission and the state of the tool that it holds for. */
+/** A permission, and the definition of the tool for which it's valid. */
 interface StoredPermission {
   permission: ToolPermission;
   fingerprint: string;
@@ -40,7 +40,7 @@ interface StoredPermission {
 
 interface Content {
   searchUrl: string;
-  /** Undefined until the owner decides: then both tools follow the address. */
+  /** Absent until the owner decides. Until then, both tools are on if there is an address. */
   search?: boolean;
   readPage?: boolean;
   permissions: Record<string, StoredPermission>;
@@ -86,7 +86,7 @@ export class WebSettings {
     return this.get();
   }
 
-  /** Finds the permission of a tool; "ask" if none is stored for the tool as it is now. */
+  /** Finds the permission of a tool; "ask" if none is stored for its current definition. */
   findPermission(name: string, fingerprint: string): ToolPermission {
     const stored = this.#setting.load().content.permissions[name];
     return stored !== undefined && stored.fingerprint === fingerprint ? stored.permission : "ask";
@@ -102,15 +102,15 @@ export class WebSettings {
 }
 
 /**
- * Normalizes the address of a SearXNG server as people paste it: also the address of its search page, with a query.
+ * Normalizes the address of a SearXNG server pasted by a user, which may be that of its search page with a query.
  *
- * @returns An empty text for an empty one.
+ * @returns An empty string for an empty one.
  * @throws {AppError} `invalid_request`, `address_not_allowed`
  */
 export function normalizeSearchUrl(text: string): string {
   if (text.trim() === "") return "";
   if (/^\s*(https?:\/\/)?[^/?#\s]*@/i.test(text)) {
-    const message = "The address contains credentials. Parlor can't sign in to a SearXNG server.";
+    const message = "Can't use the address: it contains credentials, and Parlor can't sign in to a SearXNG server";
     throw new AppError("invalid_request", message, { issues: [{ path: "search_url", message }] });
   }
   return normalizeBaseUrl(text).replace(/\/search$/, "");
@@ -119,7 +119,7 @@ export function normalizeSearchUrl(text: string): string {
 /** What to search for. */
 export interface WebQuery {
   text: string;
-  /** From 1. */
+  /** Page number, from 1. */
   page?: number;
   timeRange?: "day" | "month" | "year";
 }
@@ -130,20 +130,20 @@ export interface WebResult {
   url: string;
   /** A few sentences; may be empty. */
   snippet: string;
-  /** As the server writes it; most results have none. */
+  /** In the server's format. Most results have none. */
   publishedAt?: string;
 }
 
-/** What a search found. */
+/** Results of a search. */
 export interface WebResults {
   results: WebResult[];
   /** Short answers of engines: a conversion, a definition. */
   answers: string[];
-  /** Engines that didn't respond, with the reason: `"google (timeout)"`. Often some, while others found results. */
+  /** Engines that didn't respond, with the reason: `"google (timeout)"`. Often some fail while others find results. */
   failedEngines: string[];
 }
 
-/** Results of one search: a page of SearXNG has about 20 to 30. */
+/** Maximum number of results per search. A page of SearXNG has about 20 to 30. */
 const MAX_RESULTS = 10;
 const MAX_ANSWERS = 3;
 const MAX_ENGINES = 10;
@@ -155,18 +155,17 @@ const MAX_RESPONSE_BYTES = 1024 * 1024;
 /** SearXNG waits for its engines up to `outgoing.max_request_timeout`, usually 3 to 10 s. */
 const TIMEOUTS = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 15_000 };
 
-/** What to do about an error, by status. */
+/** How to fix an error, by status. */
 const ADVICE = {
-  401: "Parlor can't sign in to it: use an address without a sign-in",
+  401: "Parlor can't sign in to it. Use an address without a sign-in",
   403: "it doesn't allow JSON: add json to search.formats in its settings.yml and restart it",
   404: "check the address",
-  429:
-    "its limiter allows few searches: turn off server.limiter in its settings.yml, or let this machine's address pass",
+  429: "its limiter allows few searches: turn off server.limiter in its settings.yml, or allow this machine's address",
 };
 
 /** Searches with one server. */
 export class SearxngServer {
-  /** @param baseUrl As `normalizeSearchUrl` returns it. */
+  /** @param baseUrl From `normalizeSearchUrl`. */
   constructor(readonly client: HttpClient, readonly baseUrl: string) {}
 
   /**
@@ -182,7 +181,7 @@ export class SearxngServer {
     const target = { baseUrl: this.baseUrl, timeouts: TIMEOUTS };
     const response = await this.client.fetch("the SearXNG server", target, {
       url: `${this.baseUrl}/search?${query}`,
-      // Its limiter takes requests that don't accept HTML for bots.
+      // Its limiter considers requests that don't accept HTML bots.
       headers: { accept: "application/json, text/html;q=0.1", "accept-language": "en;q=0.5, *;q=0.1" },
     }, signal);
     if (!response.ok) {
@@ -193,11 +192,9 @@ export class SearxngServer {
     const bytes = isPage ? (await response.body?.cancel(), undefined) : await readBytes(response, MAX_RESPONSE_BYTES);
     if (isPage) {
       const hint = "Is it the address of a SearXNG server?";
-      throw this.#createUnreadableError("web_page", `it answered with a web page instead of JSON. ${hint}`);
+      throw this.#createUnreadableError("web_page", `it's a web page instead of JSON. ${hint}`);
     }
-    if (bytes === undefined) {
-      throw this.#createUnreadableError("bad_answer", `it is larger than ${MAX_RESPONSE_BYTES} bytes`);
-    }
+    if (bytes === undefined) throw this.#createUnreadableError("bad_answer", `it's larger than ${MAX_RESPONSE_BYTES} bytes`);
     return this.#parse(bytes);
   }
 
@@ -221,11 +218,11 @@ export class SearxngServer {
   }
 
   #createUnreadableError(kind: "web_page" | "bad_answer", reason: string): UpstreamError {
-    return new UpstreamError(kind, `Can't read the answer of the SearXNG server at "${this.baseUrl}": ${reason}`);
+    return new UpstreamError(kind, `Can't read the response of the SearXNG server at "${this.baseUrl}": ${reason}`);
   }
 }
 
-/** Returns a result; undefined if it's no web page. */
+/** Returns a result; `undefined` if it isn't a web page. */
 function toResult({ title, url, content, publishedDate }: JsonObject): WebResult | undefined {
   const address = asText(url);
   if (address.length > MAX_URL || !URL.canParse(address) || !/^https?:/i.test(address)) return undefined;
@@ -239,13 +236,13 @@ function toResult({ title, url, content, publishedDate }: JsonObject): WebResult
   };
 }
 
-/** Engines are pairs of name and reason. */
+/** Formats a failed engine, which is a pair of name and reason. */
 function toFailedEngine(engine: unknown): string {
   const [name, reason] = asArray(engine).map((text) => clean(asText(text), 100));
   return !name ? "" : reason ? `${name} (${reason})` : name;
 }
 
-/** Returns one line without control characters, cut at a whole character. */
+/** Returns one line without control characters, truncated between characters. */
 function clean(text: string, maxLength: number): string {
   const line = text.slice(0, 10 * maxLength).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim().toWellFormed();
   return line.length <= maxLength ? line : `${line.slice(0, maxLength).replace(/[\ud800-\udbff]$/, "").trimEnd()}…`;

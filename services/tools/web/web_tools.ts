@@ -15,7 +15,7 @@ import type {
 import type { PageReader, PageText } from "./page_reader.ts";
 import { normalizeSearchUrl, SearxngServer, type WebQuery, type WebResults, type WebSettings } from "./web_settings.ts";
 
-/** Id of the built-in tools among the servers. */
+/** Server ID of the built-in tools. */
 const WEB_SERVER_ID = "web";
 
 /** Dependencies of `WebTools`. */
@@ -35,11 +35,11 @@ export interface WebTestResult {
   latencyMs: number;
 }
 
-/** Most characters of a page in one result: about 5,000 tokens. */
+/** Maximum number of characters of a page per result: about 5,000 tokens. */
 const PAGE_CHARS = 20_000;
 const MAX_QUERY = 500;
 const MAX_PAGE = 20;
-/** Anything that every engine finds. */
+/** A query for which every engine finds results. */
 const TEST_QUERY = "weather";
 
 const DEFINITIONS = {
@@ -91,7 +91,7 @@ export class WebTools implements ToolSource {
     return Promise.resolve({ tools: this.list().filter(({ isOn }) => isOn).map(({ tool }) => tool), unavailable: [] });
   }
 
-  /** Lists all tools, and whether each is on. */
+  /** Lists all tools and whether each is on. */
   list(): { tool: Tool; isOn: boolean }[] {
     const { canSearch, canReadPages } = this.settings.get();
     return [
@@ -119,7 +119,7 @@ export class WebTools implements ToolSource {
         const seconds = Math.round(options.timeoutMs / 1000);
         throw new AppError("upstream_timeout", `"${tool.name}" took longer than ${seconds} s`, { cause: error });
       }
-      // The model can go on: with other arguments, another page, or without.
+      // The model can continue: with other arguments, another page, or without the tool.
       if (error instanceof AppError && FAILURES_OF_TOOL.has(error.code) && !(error instanceof UpstreamError)) {
         return { ...toOutput(error.message, options.maxBytes), isError: true };
       }
@@ -131,9 +131,9 @@ export class WebTools implements ToolSource {
     await this.settings.setPermission(name, { permission, fingerprint });
   }
 
-  /** Changes the permission of a tool, also while it's off. @throws {AppError} `not_found` */
+  /** Changes the permission of a tool, even if it's off. @throws {AppError} `not_found` */
   async changePermission(name: string, permission: ToolPermission): Promise<Tool> {
-    if (!isWebToolName(name)) throw new AppError("not_found", `There is no built-in tool "${name}"`);
+    if (!isWebToolName(name)) throw new AppError("not_found", `Built-in tool "${name}" not found`);
     await this.setPermission(this.#createTool(name), permission);
     return this.#createTool(name);
   }
@@ -142,7 +142,7 @@ export class WebTools implements ToolSource {
    * Searches for a common word.
    *
    * @param searchUrl Address to test; by default the stored one.
-   * @throws {AppError} `invalid_request`, `address_not_allowed`: errors in the input rather than of the server
+   * @throws {AppError} `invalid_request`, `address_not_allowed`: errors in the input, not of the server
    * @throws The abort reason of `signal`.
    */
   async test(searchUrl: string | undefined, signal: AbortSignal): Promise<WebTestResult> {
@@ -166,16 +166,16 @@ export class WebTools implements ToolSource {
     const { searchUrl } = this.settings.get();
     const found = await new SearxngServer(this.#client, searchUrl!).search(parseQuery(args), signal);
     if (found.results.length > 0 || found.answers.length > 0) return formatResults(found);
-    // Nothing found isn't the same as nothing searched.
+    // Without results, failed engines mean that nothing was searched.
     if (found.failedEngines.length > 0) throw new AppError("unprocessable", describeNothing(found));
     return describeNothing(found);
   }
 
   async #readPage(args: JsonObject, signal: AbortSignal): Promise<string> {
     const { url, start = 0 } = args;
-    if (typeof url !== "string") throw invalidArgument("url has to be an http or https address");
+    if (typeof url !== "string") throw invalidArgument("url must be an http or https address");
     if (!isWholeNumber(start, 0, Number.MAX_SAFE_INTEGER)) {
-      throw invalidArgument("start has to be a whole number from 0");
+      throw invalidArgument("start must be a whole number from 0");
     }
     return formatPage(await this.#pages.read(url, signal), start);
   }
@@ -196,7 +196,7 @@ export class WebTools implements ToolSource {
   }
 }
 
-/** Failures that the model is told of as the result of its call. */
+/** Failures that the model gets as the result of its call. */
 const FAILURES_OF_TOOL: ReadonlySet<string> = new Set([
   "invalid_request",
   "address_not_allowed",
@@ -212,11 +212,11 @@ function isWebToolName(name: string): name is WebToolName {
 
 function parseQuery({ query, page = 1, time_range: timeRange }: JsonObject): WebQuery {
   if (typeof query !== "string" || query.trim() === "" || query.length > MAX_QUERY) {
-    throw invalidArgument(`query has to be a text of 1 to ${MAX_QUERY} characters`);
+    throw invalidArgument(`query must be a text of 1 to ${MAX_QUERY} characters`);
   }
-  if (!isWholeNumber(page, 1, MAX_PAGE)) throw invalidArgument(`page has to be a whole number from 1 to ${MAX_PAGE}`);
+  if (!isWholeNumber(page, 1, MAX_PAGE)) throw invalidArgument(`page must be a whole number from 1 to ${MAX_PAGE}`);
   if (timeRange !== undefined && timeRange !== "day" && timeRange !== "month" && timeRange !== "year") {
-    throw invalidArgument("time_range has to be day, month or year");
+    throw invalidArgument("time_range must be day, month or year");
   }
   return { text: query.trim(), page, timeRange };
 }
@@ -255,7 +255,7 @@ function formatPage({ title, url, text }: PageText, start: number): string {
 function toOutput(text: string, maxBytes: number): ToolOutput {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= maxBytes) return { parts: [{ type: "text", text }], isError: false, truncated: false };
-  // A character that is cut in the middle is dropped: `stream` holds it back.
+  // A split character is dropped, because `stream` holds it back.
   const cut = new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
   return { parts: [{ type: "text", text: cut }], isError: false, truncated: true };
 }
