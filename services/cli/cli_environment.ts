@@ -132,7 +132,7 @@ export function parseOptions(args: readonly string[], table: OptionTable): Map<s
     const [, name = "", inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(args[i]!) ?? [];
     const takesValue = table[name];
     if (takesValue === undefined) {
-      const found = args[i]!.startsWith("-") ? `Unknown option ${args[i]}` : `"${args[i]}" belongs to no option`;
+      const found = args[i]!.startsWith("-") ? `Unknown option ${args[i]}` : `Unexpected argument "${args[i]}"`;
       throw new AppError("invalid_request", `${found}. See parlor auth --help`);
     }
     const value = takesValue ? inline ?? args[++i] : inline ?? "true";

@@ -19,14 +19,14 @@ export const BACKUP_HELP =
            and verifies it; --storage-key-only encrypts it with the storage key instead of a passphrase, without including the key
   restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside
 
-The passphrase is the first line of the file named by --passphrase-file, PARLOR_BACKUP_PASSPHRASE, or typed.`;
+The passphrase is read from the first line of --passphrase-file, from PARLOR_BACKUP_PASSPHRASE, or from the terminal.`;
 
 /** Creates a backup. The file isn't overwritten without `--replace`. @throws {AppError} with a message for the terminal. */
 export async function runBackup(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true, "storage-key-only": false, "replace": false },
-    { wordCount: 1, usage: "parlor backup FILE; parlor backup --help says more" },
+    { wordCount: 1, usage: "parlor backup FILE. See parlor backup --help" },
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   if (!options.has("replace") && await isExistingFile(path)) {
@@ -65,7 +65,7 @@ export async function runRestore(args: readonly string[], context: DataCommandCo
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true, "replace": false },
-    { wordCount: 1, usage: "parlor restore FILE; parlor restore --help says more" },
+    { wordCount: 1, usage: "parlor restore FILE. See parlor restore --help" },
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   const file = options.get("passphrase-file");
@@ -175,24 +175,24 @@ async function rotate(args: readonly string[], context: DataCommandContext): Pro
 
 /** Description of each kind, in the order of the help text. */
 const KINDS: Record<ImportKind, string> = {
-  sillytavern: "the folder of a SillyTavern user",
-  tavern: "chats in Tavern's JSONL",
-  risuai: "a local backup or the data folder of RisuAI, or its cards, chats, personas and lorebooks",
-  agnai: "the folder of an Agnai server, or its characters, chats and memory books",
-  chatgpt: "the export of ChatGPT",
-  claude: "the data export of Claude",
-  openwebui: "the export of Open WebUI's chats",
-  librechat: "conversations that LibreChat exported as JSON",
-  lobechat: "the export of LobeChat",
-  chatbox: "the data export of Chatbox",
-  parlor: "an export of another Parlor server",
+  sillytavern: "a SillyTavern user's data folder",
+  tavern: "Tavern chats (JSONL)",
+  risuai: "a local RisuAI backup or data folder, or cards, chats, personas and lorebooks from RisuAI",
+  agnai: "an Agnai server's data folder, or characters, chats and memory books from Agnai",
+  chatgpt: "a ChatGPT data export",
+  claude: "a Claude data export",
+  openwebui: "an Open WebUI chat export",
+  librechat: "LibreChat conversations (JSON)",
+  lobechat: "a LobeChat export",
+  chatbox: "a Chatbox data export",
+  parlor: "an export from another Parlor server",
 };
 
 /** Text of `parlor import --help`. */
 export const IMPORT_HELP = `Usage: parlor import KIND PATH [--dry-run] [options of parlor serve]
 
-Imports data of another program and reports what was imported. PATH is a folder, a ZIP file or another file.
-The server must be stopped. While it runs, import in the browser under Settings, Data.
+Imports data from another program and reports what was imported. PATH is a folder, a ZIP file or another file.
+The server must be stopped. While it runs, import in the browser in Settings > Data.
 
   KIND       what PATH is:
 ${listKinds()}
@@ -237,7 +237,7 @@ function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: Impor
   yield dry_run ? "Dry run: nothing was changed. An import would add:" : "Imported:";
   for (const [thing, { added, updated, present, refused }] of Object.entries(counts)) {
     if (added + updated + present + refused === 0) continue;
-    const more = [[updated, "updated"], [present, "here already"], [refused, "refused"]] as const;
+    const more = [[updated, "updated"], [present, "already in Parlor"], [refused, "refused"]] as const;
     const words = more.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
     yield `  ${thing.padEnd(14)}${added} new${words.join("")}`;
   }
@@ -245,7 +245,7 @@ function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: Impor
   for (const { level, source, reason, count } of lines) {
     yield `${level.replace("_", " ").padEnd(10)}${source}${count === undefined ? "" : ` (${count})`}: ${reason}`;
   }
-  if (lines_dropped > 0) yield `and ${lines_dropped} more such lines`;
+  if (lines_dropped > 0) yield `and ${lines_dropped} more lines`;
 }
 
 function listKinds(): string {

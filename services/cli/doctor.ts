@@ -49,7 +49,7 @@ export async function runDoctor(args: readonly string[], context: DoctorContext)
 /** Text of `parlor health --help`. */
 export const HEALTH_HELP = `Usage: parlor health [options of parlor serve]
 
-Asks the server of this configuration on this machine whether it responds, also over TLS. Exits with code 1 if it doesn't.`;
+Checks whether the server with this configuration responds on this machine, also over TLS. Exits with code 1 if it doesn't.`;
 
 const ANSWER_WITHIN_MS = 5_000;
 

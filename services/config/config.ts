@@ -117,12 +117,12 @@ function parseFlags(args: readonly string[]): Map<ConfigKeyName, ConfigValue> {
     const known = byFlag.get(flag);
     if (known === undefined) {
       if (flag.startsWith("-")) {
-        throw new AppError("invalid_request", `Unknown option ${flag}; parlor --help lists them all`);
+        throw new AppError("invalid_request", `Unknown option ${flag}. See parlor --help`);
       }
       const list = byFlag.get(args[i - 2] ?? "")?.row.type === "list"
-        ? `. Separate several values of ${args[i - 2]} by commas: ${args[i - 2]} ${args[i - 1]},${args[i]}`
-        : "; parlor --help lists them all";
-      throw new AppError("invalid_request", `"${args[i]}" belongs to no option${list}`);
+        ? `. Separate multiple values of ${args[i - 2]} with commas: ${args[i - 2]} ${args[i - 1]},${args[i]}`
+        : ". See parlor --help";
+      throw new AppError("invalid_request", `Unexpected argument "${args[i]}"${list}`);
     }
     let text = inline;
     if (text === undefined) {

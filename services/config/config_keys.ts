@@ -119,7 +119,7 @@ export const CONFIG_KEYS = {
   metrics: {
     type: "boolean",
     default: false,
-    about: "serve numbers for Prometheus at /metrics; from other machines only with a token",
+    about: "serve Prometheus metrics at /metrics; other machines need a token",
   },
   discover_hosts: {
     type: "list",
@@ -188,13 +188,13 @@ export const CONFIG_KEYS = {
   guard_allow: {
     type: "list",
     default: [],
-    about: "non-public CIDRs that URLs from users, cards and web pages can lead to",
+    about: "non-public CIDRs that URLs from users, cards and web pages may reach",
     check: cidrs,
   },
   tools_allow_programs: {
     type: "boolean",
     default: false,
-    about: "let tool servers run programs on this machine, with the rights of Parlor; the API can't change this",
+    about: "let tool servers run programs on this machine, with Parlor's permissions; the API can't change this",
   },
   tailnet_enabled: { type: "boolean", default: false, about: "start the tailnet node with the server" },
   tailnet_hostname: { type: "string", default: "parlor", about: "machine name in the tailnet", check: hostLabel },

@@ -41,8 +41,8 @@ test.each([
   [["dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
   [["key"], {}, "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
   [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
-  [["backup", "one", "two"], {}, 'parlor: "two" belongs to no option; parlor --help lists them all\n'],
-  [["auth", "logout", "now"], {}, 'parlor: "now" belongs to no option. See parlor auth --help\n'],
+  [["backup", "one", "two"], {}, 'parlor: Unexpected argument "two". See parlor --help\n'],
+  [["auth", "logout", "now"], {}, 'parlor: Unexpected argument "now". See parlor auth --help\n'],
   [["--port", "x"], {}, "parlor: Bad value for port (--port): expected a whole number\n"],
   [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT. See parlor --help\n"],
   [

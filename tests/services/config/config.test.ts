@@ -66,7 +66,7 @@ test.each([
   [{ file: "port = 1\nport = 2" }, /, line 2, column 1: /],
   [
     { args: ["--allowed-hosts", "a.test", "b.test"] },
-    '"b.test" belongs to no option. Separate several values of --allowed-hosts by commas: --allowed-hosts a.test,b.test',
+    'Unexpected argument "b.test". Separate multiple values of --allowed-hosts with commas: --allowed-hosts a.test,b.test',
   ],
   [{ args: ["--log-requests", "no"] }, "Bad value for log_requests (--log-requests): expected true or false"],
   [
