@@ -40,7 +40,7 @@ export const auth: typeof English = {
     wayProxy: "Betreiben Sie einen HTTPS-Proxy wie Caddy vor Parlor und tragen Sie ihn in trusted_proxies ein.",
     wayCert: "Richten Sie auf dem Server ein TLS-Zertifikat ein: tls_cert und tls_key.",
     token: "Token",
-    tokenHint: "Auf einem angemeldeten Gerät unter Einstellungen, Privatsphäre erstellen.",
+    tokenHint: "Auf einem angemeldeten Gerät unter Einstellungen > Zugriff erstellen.",
     tokenWarning: "Über unverschlüsseltes HTTP kann jeder in diesem Netz das Token und Ihre Daten mitlesen.",
     useToken: "Mit Token anmelden",
     tokenWrong: "Ungültiges Token",
@@ -166,7 +166,7 @@ export const auth: typeof English = {
     passkeyLocal:
       "Auf diesem Rechner brauchen Sie keinen Passkey, auf anderen Geräten schon. Jede Adresse hat ihre eigenen Passkeys. Sie können jetzt einen für diese Adresse erstellen.",
     passkeyThere:
-      "Diese Adresse hat schon einen Passkey. Weitere Geräte fügen Sie unter Einstellungen, Privatsphäre hinzu.",
+      "Diese Adresse hat schon einen Passkey. Weitere Geräte fügen Sie unter Einstellungen > Zugriff hinzu.",
     goOn: "Weiter",
     skip: "Überspringen",
     start: "Chat beginnen",

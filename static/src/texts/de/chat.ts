@@ -119,7 +119,7 @@ export const chat: typeof English = {
     branches: "Zweige",
     branchOf: (title: string) => `Zweig von „${title}“`,
     branchTo: (title: string) => `Zweigt ab in „${title}“`,
-    hide: "Vor dem Modell ausblenden",
+    hide: "Für das Modell ausblenden",
     unhide: "Für das Modell einblenden",
     pinPrompt: "Im Prompt anheften",
     unpinPrompt: "Nicht mehr im Prompt anheften",

@@ -39,7 +39,7 @@ export const auth = {
     wayProxy: "Run an HTTPS proxy such as Caddy in front of Parlor, and add it to trusted_proxies.",
     wayCert: "Give the server a TLS certificate: set tls_cert and tls_key.",
     token: "Token",
-    tokenHint: "Create one on a signed-in device under Settings, Privacy.",
+    tokenHint: "Create one on a signed-in device in Settings > Access.",
     tokenWarning: "Over plain HTTP, anyone on this network can read the token and all your traffic.",
     useToken: "Sign in with a token",
     tokenWrong: "Invalid token",
@@ -157,7 +157,7 @@ export const auth = {
     nameHint: "What characters and models call you. Stored on this server and sent only to your models.",
     passkeyLocal:
       "You don’t need a passkey on this machine, but other devices do. Each address has its own passkeys. You can create one for this address now.",
-    passkeyThere: "This address already has a passkey. Add more devices under Settings, Privacy.",
+    passkeyThere: "This address already has a passkey. Add more devices in Settings > Access.",
     goOn: "Continue",
     skip: "Skip",
     start: "Start chatting",

@@ -40,7 +40,7 @@ export const auth: typeof English = {
     wayProxy: "Caddy などの HTTPS プロキシを Parlor の前段に置き、trusted_proxies に追加します。",
     wayCert: "サーバーに TLS 証明書を設定します（tls_cert と tls_key）。",
     token: "トークン",
-    tokenHint: "サインイン済みのデバイスの「設定」→「プライバシー」で作成します。",
+    tokenHint: "サインイン済みのデバイスの「設定」>「アクセス」で作成します。",
     tokenWarning: "暗号化されていない HTTP では、このネットワークの誰もがトークンと通信内容を読み取れます。",
     useToken: "トークンでサインイン",
     tokenWrong: "無効なトークンです",
@@ -157,7 +157,7 @@ export const auth: typeof English = {
     nameHint: "キャラクターやモデルがあなたを呼ぶ名前です。このサーバーに保存され、使用するモデルにのみ送信されます。",
     passkeyLocal:
       "このマシンではパスキーは不要ですが、別のデバイスでは必要です。パスキーはアドレスごとに作成します。このアドレスのパスキーを今作成できます。",
-    passkeyThere: "このアドレスにはすでにパスキーがあります。別のデバイスは「設定」→「プライバシー」で追加できます。",
+    passkeyThere: "このアドレスにはすでにパスキーがあります。別のデバイスは「設定」>「アクセス」で追加できます。",
     goOn: "続ける",
     skip: "スキップ",
     start: "チャットを始める",
