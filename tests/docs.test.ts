@@ -159,7 +159,7 @@ test("settings screens named on a page exist", async () => {
   for (const [path, text] of texts) {
     if (!isWritten(path)) continue;
     // "Server Settings" and "… there" are menus of other programs.
-    const screens = /\b(?<!Server )Settings,\s+([A-Z]\w+)\b(?:,\s+([A-Z]\w+)\b)?(?! there)/g;
+    const screens = /\b(?<!Server )Settings(?:,| >)\s+([A-Z]\w+)\b(?:(?:,| >)\s+([A-Z]\w+)\b)?(?! there)/g;
     for (const [whole, first, second] of prose(text).matchAll(screens)) {
       named.add(first!);
       for (const name of [first, second]) {
