@@ -18,7 +18,7 @@ export const serverTexts: ServerTexts = {
     broken_lines: "übersprungene Zeilen, die keine JSON-Objekte sind: {count}",
     image_missing: "das Bild „{image}“ fehlt",
     files_not_in_export: "die Dateien sind im Export nicht enthalten",
-    artifact_edits: "spätere Änderungen an Artefakten sind nicht eingearbeitet",
+    artifact_edits: "spätere Änderungen an Artefakten werden nicht übernommen",
     chatgpt_images: "die Bilder sind im Chat-Export nicht enthalten",
     changed_here: "schon vorhanden und seit dem letzten Import hier geändert: bleibt unverändert",
     image_unreadable: "das Bild lässt sich nicht lesen",
