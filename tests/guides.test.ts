@@ -243,6 +243,16 @@ test("there are lines for a download on Linux and on macOS", () => {
   expect(DOWNLOADS.map(({ file }) => file)).toEqual(["parlor-linux-x64", "parlor-macos-arm64"]);
 });
 
+test("the service may call what the JavaScript engine calls, and its programs find their settings", async () => {
+  const unit = (await readTexts("docs/guide/install.md", "ini")).join("");
+  // V8 calls pkey_alloc(2), which isn't in @system-service. Without an error number, such a call ends the process.
+  expect(unit).toMatch(/^SystemCallFilter=@system-service @pkey$/m);
+  expect(unit).toMatch(/^SystemCallErrorNumber=EPERM$/m);
+  // systemd sets no HOME for a dynamic user.
+  const [, folder] = /^StateDirectory=(.*)$/m.exec(unit)!;
+  expect(unit).toContain(`Environment=HOME=/var/lib/${folder}\n`);
+});
+
 const SYSTEMD = await findOnPath("systemd-analyze");
 
 test.skipIf(SYSTEMD === undefined)(
