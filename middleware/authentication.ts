@@ -81,7 +81,7 @@ export function readCredentials(request: Request, facts: Pick<RequestFacts, "sch
   };
 }
 
-/** If there is a header, it wins: another scheme in it disables `api_token`. */
+/** Finds the token of a request. A header takes precedence: another scheme in it disables `api_token`. */
 function findToken(request: Request): string | null | undefined {
   const header = request.headers.get("authorization");
   if (header !== null) return /^Bearer +([^\s,]+)$/i.exec(header)?.[1] ?? null;
@@ -99,7 +99,7 @@ export function findCookie(header: string | null, name: string): string | undefi
 }
 
 /**
- * Passes a body on until the signal fires; then the body ends and its source is cancelled.
+ * Passes a body on until the signal fires; then the body ends and its source is canceled.
  *
  * @param watched.release Called once, however the body ends.
  */
@@ -148,12 +148,12 @@ export function canHoldSession({ scheme, host }: Pick<RequestFacts, "scheme" | "
   return scheme === "https" || isLoopbackName(host);
 }
 
-/** Sends the cookie; the caller has asked `canHoldSession`. */
+/** Sets the session cookie. Call only if `canHoldSession`. */
 export function sendSessionCookie(c: AppContext, value: string): void {
   send(c, value, SESSION_IDLE_MS / 1000);
 }
 
-/** Makes the browser forget the cookie. */
+/** Makes the browser delete the cookie. */
 export function clearSessionCookie(c: AppContext): void {
   send(c, "", 0);
 }

@@ -1,4 +1,7 @@
-/** Eighth middleware, of the OpenAI-compatible API alone: limits how many calls a limited token makes, at once and per minute. */
+/**
+ * Eighth middleware, only for the OpenAI-compatible API: limits how many calls a limited token makes, at once and per
+ * minute.
+ */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
 import { endBodyOnRevocation } from "./authentication.ts";
@@ -6,7 +9,7 @@ import type { Env } from "./env.ts";
 
 /** Calls of one token at the same time. */
 const MAX_CALLS = 8;
-/** Calls of one token per minute. Indexing notes sends some hundreds; a client in a loop sends thousands. */
+/** Calls of one token per minute. Indexing notes takes a few hundred; a client in a loop sends thousands. */
 const MAX_CALLS_PER_MINUTE = 600;
 const MINUTE_MS = 60_000;
 /** It's unknown when a running call ends, so the client can ask again soon. */

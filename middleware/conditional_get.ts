@@ -8,10 +8,10 @@ import type { Env } from "./env.ts";
 const UNMEASURED = /^(text\/event-stream|application\/zip)\b/;
 
 /**
- * Answers GET and HEAD by `If-Match` and `If-None-Match` wherever a route gives an ETag (RFC 9110, section 13.2.2), and gives
- * HEAD the Content-Length that GET has.
+ * Handles `If-Match` and `If-None-Match` of GET and HEAD requests if the response has an ETag (RFC 9110, section
+ * 13.2.2), and sets the Content-Length of HEAD responses to that of GET.
  *
- * @throws {AppError} `revision_mismatch` for an `If-Match` that names another version
+ * @throws {AppError} `revision_mismatch` if `If-Match` doesn't match the version
  */
 export function conditionalGet(): MiddlewareHandler<Env> {
   return async (c, next) => {

@@ -1,4 +1,4 @@
-/** Sixth middleware: refuses requests from other sites, reads and writes alike, and answers preflights. */
+/** Sixth middleware: rejects requests from other sites, both reads and writes, and answers preflights. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
 import { isOpenAiPath, isPreflight } from "./authentication.ts";
@@ -19,7 +19,7 @@ const FORM_TYPES = new Set(["text/plain", "application/x-www-form-urlencoded", "
 /**
  * Returns the CORS headers of a response: all for a listed origin, otherwise only `Vary`.
  *
- * Also for failures before the CORS link: a page on a listed origin must be able to read its 401.
+ * Also used for errors before the CORS middleware: a page on a listed origin must be able to read its 401.
  */
 export function createCorsHeaders(requestOrigin: string | null, corsOrigins: readonly string[]): [string, string][] {
   if (requestOrigin === null || !corsOrigins.includes(requestOrigin)) return [["Vary", "Origin"]];
@@ -77,15 +77,18 @@ function withAskedHeaders(c: AppContext): string {
 }
 
 /**
- * An authorization server sends the browser back to this address. The request needs the owner's session as any other, and
- * the secret of a sign-in that the owner has started.
+ * Returns whether a request is the callback of a sign-in, to which an authorization server sends the browser. It still
+ * needs the owner's session, and the secret of a sign-in that the owner has started.
  */
 function isSignInCallback(request: AppContext["req"]): boolean {
   const { method, path } = request;
   return method === "GET" && path === "/api/tools/callback" && request.header("sec-fetch-dest") === "document";
 }
 
-/** Fetch metadata decides where a browser sends it, then Origin. Neither: no browser, or a very old one's read. */
+/**
+ * Returns whether a page on another site sent a request. Fetch metadata decides, then Origin. Without both, the request
+ * comes from a program, or is a read by a very old browser.
+ */
 function isCrossSite(facts: RequestFacts, site: string | undefined, corsOrigins: readonly string[]): boolean {
   const { requestOrigin, origin } = facts;
   const isListed = requestOrigin !== null && corsOrigins.includes(requestOrigin);
@@ -103,7 +106,7 @@ function assertNoFormType(request: Request, takesMultipart: boolean): void {
   if (type === "") {
     throw new AppError("unsupported_media_type", "The request has a body but no Content-Type");
   }
-  // Two headers joined, or a list: browsers read such a value in their own ways, so it is none we trust.
+  // Two joined headers, or a list: browsers parse such values differently, so they aren't trusted.
   if (type.includes(",") || (FORM_TYPES.has(type) && !(takesMultipart && type === "multipart/form-data"))) {
     throw new AppError(
       "unsupported_media_type",
@@ -115,6 +118,6 @@ function assertNoFormType(request: Request, takesMultipart: boolean): void {
 function hasBody(request: Request): boolean {
   const length = request.headers.get("content-length");
   if (length !== null) return length !== "0";
-  // HTTP/2 may send a body without saying its length; the runtime then still shows one, empty or not.
+  // HTTP/2 may send a body without its length; the runtime then shows a body even if it is empty.
   return request.headers.has("transfer-encoding") || (!request.headers.has("host") && request.body !== null);
 }

@@ -6,14 +6,17 @@ export type { Identity } from "../services/auth/access_policy.ts";
 
 /** What the listener knows about the connection of a request. */
 export interface ClientConnection {
-  /** Address of the socket's other end as the runtime gives it. */
+  /** Address of the socket's other end, as returned by the runtime. */
   peerAddress: string;
   listener: "main" | "tailnet";
   /** Fires when the listener starts to close: endless streams end then. */
   closing: AbortSignal;
-  /** How long an answer waits for a client that takes nothing of it; the default of the answer if absent. */
+  /**
+   * How long a response waits for a client that doesn't read it, in milliseconds. If absent, the default of the
+   * response applies.
+   */
   stalledMs?: number;
-  /** Ends the connection at once, also in the middle of an answer. */
+  /** Ends the connection immediately, even during a response. */
   abort?(): void;
 }
 
@@ -21,28 +24,31 @@ export interface ClientConnection {
 export interface RequestFacts {
   /** Canonical address of the socket's other end; IPv4-mapped IPv6 as IPv4. */
   peerAddress: string;
-  /** Canonical address of the client: the peer, or what a trusted proxy said; `"unknown"` where it said so. */
+  /**
+   * Canonical address of the client: the peer, or the address that a trusted proxy sent; `"unknown"` if the proxy sent
+   * that.
+   */
   clientAddress: string;
   scheme: "http" | "https";
-  /** Lower case, no port, no trailing dot; IPv6 in brackets. */
+  /** Lowercase, without port and trailing dot; IPv6 in brackets. */
   host: string;
-  /** The default port of the scheme where none was written. */
+  /** Port, by default that of the scheme. */
   port: number;
-  /** `scheme://host[:port]`, as a browser would write it. */
+  /** `scheme://host[:port]`, as browsers write it. */
   origin: string;
-  /** The Host header as it came. */
+  /** The unchanged Host header. */
   hostHeader: string;
-  /** The other end is this machine; never behind the tailnet's listener, where it is but the node. */
+  /** Whether the peer is on this machine. Always false on the tailnet's listener, where the peer is the node. */
   isPeerLoopback: boolean;
-  /** The request was made on this machine (docs/protocols/auth.md#origin). */
+  /** Whether the request was made on this machine (docs/protocols/auth.md#origin). */
   isLocal: boolean;
-  /** As `isLocal`, whatever the Origin header says. */
+  /** Like `isLocal`, but ignores the Origin header. */
   isSameMachine: boolean;
   hasForwardingHeader: boolean;
   /** True if a peer that isn't in `trusted_proxies` sent forwarding headers, which were ignored. */
   untrustedProxy: boolean;
   listener: "main" | "tailnet";
-  /** The `Origin` header; `null` when there is none. */
+  /** The `Origin` header; `null` if there is none. */
   requestOrigin: string | null;
 }
 

@@ -6,8 +6,8 @@ import { isCeremonyPath } from "./authentication.ts";
 import type { Env } from "./env.ts";
 
 /**
- * @param options.corsOrigins Their pages call from this machine without being local: they get no bypass, but loopback names
- *   hold for them, too; else no listed origin could ever reach a server on this machine.
+ * @param options.corsOrigins Origins whose pages may call this server. On this machine such calls don't count as local
+ *   and get no bypass, but they may use loopback names; otherwise they couldn't reach a server on this machine.
  * @throws {AppError} `host_not_allowed`, with a message that names the setting.
  */
 export function hostAllowlist(options: {
@@ -22,7 +22,7 @@ export function hostAllowlist(options: {
     const isOpen = isCeremonyPath(c.req.path) ? hosts.allowsCeremonies(facts) : hosts.isAllowed(facts);
     if (!isOpen) {
       const advice = isLoopbackName(host)
-        ? "It is for requests that come directly from this machine; open the address of the proxy in trusted_proxies"
+        ? "Only requests that come directly from this machine can use it. Open the address of the proxy in trusted_proxies"
         : "To allow it, add it to allowed_hosts";
       throw new AppError("host_not_allowed", `The host "${host}" isn't allowed here. ${advice}`);
     }

@@ -1,4 +1,7 @@
-/** Second middleware: logs one line per request, and counts it. Logs the route's pattern, and no ids, query strings, content or tokens. */
+/**
+ * Second middleware: logs one line per request, and counts requests. Logs the route's pattern, but no IDs, query
+ * strings, content or tokens.
+ */
 import type { MiddlewareHandler } from "hono";
 import type { Log } from "../services/log.ts";
 import type { Metrics } from "../services/metrics/metrics.ts";
@@ -7,24 +10,24 @@ import type { RouteTable } from "./route_table.ts";
 
 /** Methods to log as they are. Other words are text from the client. */
 const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
-/** Statuses of requests that are refused because of who asks, or how often. */
+/** Statuses of requests that are rejected because of who sends them or how often. */
 const REFUSALS = new Set([401, 403, 429]);
-/** Asked by a health check every few seconds, for as long as the server runs. */
+/** Health checks request this path every few seconds, for as long as the server runs. */
 const HEALTH_CHECK = "/healthz";
 
 /**
- * Logs method, route pattern, status, milliseconds until the answer's head, and request id; of refused requests also the client's
- * address, so that a firewall can act on it; a health check that found all
- * well at level debug, since it would be most of the log.
+ * Logs method, route pattern, status, milliseconds until the response headers, and request ID. For rejected requests,
+ * also logs the client's address, so that a firewall can act on it. Successful health checks are logged at level debug,
+ * because they would be most of the log.
  *
- * @param options.routes `undefined` until the router is complete.
+ * @param options.routes `undefined` until the router is complete
  */
 export function requestLog(options: {
   log: Log;
   isEnabled: boolean;
-  /** Adds to each line who asks. */
+  /** Whether to add the caller to each line. */
   isDebug: boolean;
-  /** Counts the requests, also those that aren't logged. */
+  /** Counts all requests, including those that aren't logged. */
   metrics?: Pick<Metrics, "countRequest">;
   routes: () => RouteTable;
   now: () => number;
@@ -41,7 +44,7 @@ export function requestLog(options: {
     metrics?.countRequest({ method, route, status, seconds: ms / 1000 });
     if (!isEnabled) return;
     log(route === HEALTH_CHECK && c.res.ok ? "debug" : "info", `${method} ${route}`, {
-      // The address comes before everything that a client can choose.
+      // The address comes before all values that a client can choose.
       ...(isDebug || REFUSALS.has(status) ? { client: c.var.facts.clientAddress } : {}),
       status,
       ms: Math.round(ms),

@@ -2,21 +2,21 @@
 
 /** One route of the API document. */
 export interface RouteFacts {
-  /** Upper case. */
+  /** In upper case. */
   method: string;
   /** As declared: `"/api/connections/{id}"`. */
   pattern: string;
-  /** Content types its body may have; empty for a route that takes none. */
+  /** Content types that its body may have; empty if it accepts no body. */
   bodyTypes: readonly string[];
   isBodyRequired: boolean;
   bodyLimitBytes: number;
-  /** The handler reads the body as it comes; otherwise the chain reads it whole before. */
+  /** Whether the handler reads the body as a stream; otherwise the middleware reads the whole body first. */
   isBodyStreamed: boolean;
 }
 
 /** All routes, by path. */
 export interface RouteTable {
-  /** Returns the route of a request; HEAD has that of GET. */
+  /** Returns the route of a request. HEAD uses the route of GET. */
   find(method: string, path: string): RouteFacts | undefined;
   /** Returns the methods of a path, with HEAD if it has GET; empty for an unknown path. */
   listMethods(path: string): string[];
@@ -24,7 +24,7 @@ export interface RouteTable {
   findPattern(path: string): string | undefined;
 }
 
-/** Makes the table. Fixed segments win over `{parameters}`, as in the router. */
+/** Creates the table. Fixed segments take precedence over `{parameters}`, as in the router. */
 export function createRouteTable(routes: readonly RouteFacts[]): RouteTable {
   const byLength = new Map<number, { segments: string[]; route: RouteFacts }[]>();
   for (const route of routes) {

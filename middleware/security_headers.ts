@@ -1,4 +1,4 @@
-/** Outermost middleware: request ids and security headers on every response, including errors. */
+/** Outermost middleware: request IDs and security headers on every response, including errors. */
 import type { MiddlewareHandler } from "hono";
 import { createUuidV7 } from "../services/crypto/random.ts";
 import { createCorsHeaders } from "./cors.ts";
@@ -10,13 +10,17 @@ const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'
 /** One year, as the API promises. */
 const HSTS = "max-age=31536000; includeSubDomains";
 
-/** Adds an id to each request, and security and CORS headers to each response. @param corsOrigins Origins of `cors_origins`. */
+/**
+ * Adds an ID to each request, and security and CORS headers to each response.
+ *
+ * @param corsOrigins Origins of `cors_origins`
+ */
 export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set("requestId", createUuidV7());
     await next();
     if (c.req.method === "HEAD" && c.res.body !== null) {
-      // Hono answers HEAD by the GET handler and drops its body; a stream left unread would never end.
+      // Hono answers HEAD with the GET handler and drops the body; an unread stream would never end.
       await c.res.body.cancel();
       c.res = new Response(null, c.res);
     }

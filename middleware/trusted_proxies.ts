@@ -1,4 +1,7 @@
-/** First middleware: peer, client, scheme, host and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
+/**
+ * First middleware: determines peer, client, scheme, host and origin of the request. X-Forwarded-* headers are used
+ * only from trusted proxies.
+ */
 import type { MiddlewareHandler } from "hono";
 import {
   createAddressMatcher,
@@ -24,7 +27,7 @@ export function trustedProxies(trustedProxies: readonly string[]): MiddlewareHan
   };
 }
 
-/** Headers that proxies and CDNs add to a request they forward. No browser sends any of them. */
+/** Headers that proxies and CDNs add to requests they forward. Browsers send none of them. */
 const FORWARDING_HEADERS = new Set([
   "forwarded", // RFC 7239
   "forwarded-for",
@@ -61,7 +64,7 @@ const FORWARDING_HEADERS = new Set([
 ]);
 const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
 
-/** Makes the function that turns a request into its facts. @param trustedProxies IPs and CIDRs. */
+/** Creates the function that returns the facts of a request. @param trustedProxies IPs and CIDRs */
 export function requestFactsFor(
   trustedProxies: readonly string[],
 ): (request: Request, connection: ClientConnection) => RequestFacts {
@@ -70,7 +73,8 @@ export function requestFactsFor(
   return (request, connection) => {
     const { headers } = request;
     const peerAddress = toCanonicalAddress(connection.peerAddress);
-    // Behind the tailnet's listener is the own node alone: it connects from this machine and says for whom.
+    // The tailnet's listener is reached only by the own node, which connects from this machine and sends the address of
+    // its client.
     const isOwnNode = connection.listener === "tailnet";
     const isPeerLoopback = !isOwnNode && isLoopbackAddress(peerAddress);
     const isPeerTrusted = isOwnNode || isTrusted(peerAddress);
@@ -119,8 +123,8 @@ export function requestFactsFor(
 function readHostHeader(request: Request, isTls: boolean): string {
   const authority = /^https?:\/\/([^/?#]*)/.exec(request.url)?.[1] ?? "";
   const header = request.headers.get("host");
-  // For a missing Host the runtime makes up an authority of its own, so the URL cannot stand in for the header. HTTP/2 with
-  // prior knowledge ends here too: its requests name the host in ":authority" (docs/decisions/0004).
+  // If Host is missing, the runtime invents an authority, so the URL can't replace the header. This also rejects HTTP/2
+  // with prior knowledge, whose requests have the host in ":authority" (docs/decisions/0004).
   if (header === null || header === "") {
     throw new AppError(
       "invalid_request",
@@ -128,7 +132,7 @@ function readHostHeader(request: Request, isTls: boolean): string {
     );
   }
   if (authority.toLowerCase() !== header.toLowerCase()) {
-    // An absolute target may spell out the port that the header leaves out, or the reverse; nothing else may differ.
+    // An absolute target may include the port that the header omits, or vice versa; nothing else may differ.
     const target = parseHost(authority);
     const named = parseHost(header);
     const defaultPort = isTls ? 443 : 80;
@@ -170,7 +174,7 @@ function parseHopAddress(hop: string): string {
   return address.toString();
 }
 
-/** The value that the nearest proxy gave: later ones come first in the list and may be the client's own. */
+/** Returns the value that the nearest proxy added. It is the last one, and earlier ones may come from the client. */
 function getLastItem(header: string | null): string | undefined {
   return header?.split(",").map((item) => item.trim()).filter((item) => item !== "").pop();
 }

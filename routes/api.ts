@@ -1,4 +1,4 @@
-/** The API: one line per resource, and the OpenAPI document made from the schemas that check the requests. */
+/** The API: mounts each resource and creates the OpenAPI document from the schemas that validate requests. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Services } from "../services/services.ts";
 import { attachmentRoutes } from "./attachments.ts";

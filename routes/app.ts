@@ -1,8 +1,9 @@
 /**
- * Answers HTTP requests: the middleware in its order, then the page (ui.ts) or the API (api.ts has one line per resource).
+ * Answers HTTP requests: runs the middleware in order, then serves the page (ui.ts) or the API (api.ts lists all
+ * resources).
  *
- * The API is loaded with its first request or shortly after the start, whichever comes first, so that a start doesn't wait for
- * its schemas.
+ * The API is loaded with its first request or shortly after startup, whichever comes first, so that startup doesn't
+ * wait for its schemas.
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import { getPath } from "hono/utils/url";
@@ -28,18 +29,18 @@ import type { Router } from "./http/router.ts";
 import { METRICS_PATH, metricsFacts, metricsRoutes } from "./server/metrics.ts";
 import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
 
-/** Answers a request; never rejects. */
+/** Answers a request. Never rejects. */
 type Handler = (request: Request, connection: ClientConnection) => Promise<Response>;
 
-/** What a listener hands requests to. */
+/** Handles the requests of a listener. */
 export interface App {
-  /** Answers a request; never rejects. */
+  /** Answers a request. Never rejects. */
   fetch: Handler;
-  /** Loads the API, so that its first request doesn't wait. */
+  /** Loads the API, so that its first request doesn't have to wait. */
   loadApi(): Promise<Router>;
 }
 
-/** Creates the HTTP side of open services. @param options.uiFolder Folder of the built page. */
+/** Creates the HTTP application for the opened services. @param options.uiFolder Folder that contains the built page */
 export function createApp(services: Services, { uiFolder }: { uiFolder: string }): App {
   const { config, log } = services;
   const limits = getBodyLimits(config);
@@ -59,7 +60,7 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
     await response;
     setTimeout(() => {
       Promise.all([openApi(), services.warmUp()]).catch((error) => {
-        // A server that is stopping isn't a defect. Each request tries again to open what couldn't be opened now.
+        // Stopping the server isn't a defect. Later requests retry opening what failed now.
         if (isDefect(error)) log("error", "Can't load what the page needs", { error: getErrorTrace(error) });
       });
     });
@@ -79,9 +80,9 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
 }
 
 /**
- * Puts the middleware in front of routes.
+ * Adds the middleware to routes.
  *
- * @param facts What the middleware needs to know about the routes; a path without facts is answered with 404.
+ * @param facts Facts about the routes for the middleware; a path without facts gets a 404 response
  */
 export function withMiddleware(services: Services, router: Hono<Env>, facts: RouteFacts[]): Handler {
   const { auth, budget, config, log, metrics } = services;
@@ -108,8 +109,8 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
     const allow = table.listMethods(c.req.path);
     return createErrorResponse(
       allow.length > 0
-        ? new AppError("method_not_allowed", "This path doesn't support the method of the request", { allow })
-        : new AppError("not_found", "There is nothing at this path"),
+        ? new AppError("method_not_allowed", "This path doesn't support the request's method", { allow })
+        : new AppError("not_found", "Nothing exists at this path"),
       c,
     );
   });
@@ -121,19 +122,20 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
   return async (request, connection) => {
     try {
       const response = await app.fetch(request, connection);
-      // Without a body the runtime adds "Content-Length: 0", which isn't what GET would say of a stream or an error.
+      // Without a body the runtime adds "Content-Length: 0", which differs from what GET would send for a stream or an
+      // error.
       const needsNoLength = request.method === "HEAD" && ![204, 304].includes(response.status) &&
         !response.headers.has("content-length");
       return needsNoLength ? new Response(ReadableStream.from([]), response) : response;
     } catch (error) {
-      // Hono's error handler lets through thrown values that aren't an Error.
+      // Hono's error handler doesn't catch thrown values that aren't an Error.
       log("error", "A request failed because of a defect", { error: getErrorTrace(error) });
       return Response.json(createErrorBody(error, "none"), { status: 500 });
     }
   };
 }
 
-/** Logs why a request failed, where its own line doesn't say it. */
+/** Logs why a request failed if its own log line doesn't say so. */
 function logFailure(error: unknown, c: AppContext, log: Log): void {
   const { requestId, facts } = c.var;
   const { code, upstream } = toAppError(error);
@@ -142,13 +144,13 @@ function logFailure(error: unknown, c: AppContext, log: Log): void {
   } else if (isDefect(error)) {
     log("error", "A request failed because of a defect", { request_id: requestId, error: getErrorTrace(error) });
   } else if (facts === undefined) {
-    // Refused before the request log: its host or its proxy's headers can't be read.
+    // Rejected before the request is logged: its host or its proxy headers can't be read.
     log("warn", "Refused a request", { client: c.env.peerAddress, status: getStatus(code), request_id: requestId });
   } else if (code === "host_not_allowed") {
     const { clientAddress: client, host } = facts;
     log("warn", "Refused a host", { client, host: host.slice(0, 253), request_id: requestId });
   } else if ((code === "upstream_error" || code === "upstream_timeout") && upstream === undefined) {
-    // Calls of a connection have a line of their own.
+    // Calls to a model connection have their own log line.
     log("warn", "A server that a request needs failed", { request_id: requestId, ...getErrorFields(error) });
   }
 }

@@ -1,4 +1,4 @@
-/** `/api/attachments`: the images and recordings of messages. */
+/** `/api/attachments`: images and recordings in messages. */
 import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { toRangedAnswer } from "./http/file_response.ts";
@@ -24,7 +24,7 @@ export function attachmentRoutes(services: Services) {
       const attachments = await services.attachments();
       const { attachment, read } = attachments.open(c.req.valid("param").name);
       const { name, type, sizeBytes, version } = attachment;
-      // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
+      // Every response has a sandbox policy, nosniff and CORP; see middleware/security_headers.ts.
       const { status, headers, part } = toRangedAnswer({
         sizeBytes,
         version: String(version),

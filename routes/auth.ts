@@ -1,4 +1,6 @@
-/** `/api/auth`: who is calling, passkey ceremonies, and access for other devices, programs and the command line. */
+/**
+ * `/api/auth`: the caller's identity, passkey ceremonies, and access for other devices, programs and the command line.
+ */
 import type { Services } from "../services/services.ts";
 import {
   canHoldSession,
@@ -45,7 +47,7 @@ export function authRoutes({ auth }: Services) {
   return createRouter().route("/", statusRoutes(auth)).route("/", ceremonyRoutes(auth)).route("/", accessRoutes(auth));
 }
 
-/** Open to everyone: a stranger learns only about their own origin. */
+/** Routes that need no authentication. Strangers learn only about their own origin. */
 function statusRoutes({ access, pageOrigins }: Auth) {
   return createRouter().openapi(statusRoute, async (c) => {
     const { facts, identity } = c.var;
@@ -65,7 +67,10 @@ function statusRoutes({ access, pageOrigins }: Auth) {
   });
 }
 
-/** Browsers make passkeys in secure contexts only (https, or http on a loopback name), and never for an IP address. */
+/**
+ * Returns whether browsers support passkeys at an origin: only in secure contexts (https, or http on a loopback name)
+ * and never for IP addresses.
+ */
 function canUsePasskeys({ scheme, host }: RequestFacts): boolean {
   if (parseAddress(host) !== undefined) return false;
   return scheme === "https" || isLoopbackName(host);
@@ -91,7 +96,7 @@ function ceremonyRoutes(auth: Auth) {
       const { name, ...answer } = c.req.valid("json");
       const credential = await passkeys.finishRegistration(getCaller(c, false), answer, name);
       await auth.announceEnrolment();
-      // So that whoever ends open access isn't locked out.
+      // So that the person who ends open access isn't locked out.
       const authenticated = canHoldSession(c.var.facts);
       if (authenticated) await openSession(c, credential);
       const { id, rp_id, created_at } = credential;
@@ -117,7 +122,7 @@ function ceremonyRoutes(auth: Auth) {
     });
 }
 
-/** Time the command line has to mint its token with the session it got. */
+/** Time that the command line has to create its token with its session, in milliseconds. */
 const CLI_SESSION_MS = 5 * 60 * 1000;
 
 /** Label of a token without one. */
@@ -184,7 +189,10 @@ function accessRoutes(auth: Auth) {
     });
 }
 
-/** A session, a token, or the owner at this machine; grace is anybody. */
+/**
+ * Returns whether the caller is the owner: a session, a token, or a caller on this machine. Callers in grace can be
+ * anyone.
+ */
 function isOwner(identity: Identity): boolean {
   return identity.method !== null || identity.bypass === "loopback" || identity.bypass === "auth_disabled";
 }
@@ -199,13 +207,17 @@ function requireSession(c: AppContext, message: string): { rpId: string; credent
   return { rpId: identity.rpId, credentialId: identity.credentialId };
 }
 
-/** The code is in the fragment, which browsers don't send. */
+/** Returns the URL of the pairing page. The code is in the fragment, which browsers don't send to servers. */
 function createPairUrl({ host, origin }: RequestFacts, auth: Auth, rpId: string | undefined, code: string): string {
   const isHere = rpId === undefined || auth.access.getRpId(host) === rpId;
   return `${isHere ? origin : `https://${rpId}`}/pair#code=${code}`;
 }
 
-/** Returns the caller. @param isBeginning Marks the browser, so that only it can finish what it begins. */
+/**
+ * Returns the caller of a ceremony.
+ *
+ * @param isBeginning Whether to set the cookie that lets only this browser finish the ceremony
+ */
 function createCaller(
   c: AppContext,
   rpId: string,
@@ -225,7 +237,7 @@ function createCaller(
 
 /**
  * Identifies a browser by a cookie that lasts as long as a ceremony. A client without fetch metadata isn't a browser
- * and may keep no cookies: it is known by its address and what it calls itself.
+ * and may not store cookies, so it is identified by its address and user agent.
  */
 function identifyBrowser(c: AppContext, isBeginning: boolean): string {
   const { facts } = c.var;
@@ -235,7 +247,7 @@ function identifyBrowser(c: AppContext, isBeginning: boolean): string {
   const name = getSessionCookieName(facts.scheme).replace("sess", "ceremony");
   const known = findCookie(c.req.header("cookie") ?? null, name);
   if (!isBeginning) return `cookie ${known ?? ""}`;
-  // One mark for all ceremonies of a browser: two tabs may begin one each.
+  // All ceremonies of a browser share one mark, because two tabs may each start one.
   const mark = known !== undefined && /^[A-Za-z0-9_-]{22}$/.test(known) ? known : randomToken(16);
   const secure = facts.scheme === "https" ? "; Secure" : "";
   const attributes = `Path=/; Max-Age=${CHALLENGE_MS / 1000}; HttpOnly; SameSite=Strict${secure}`;

@@ -1,4 +1,4 @@
-/** `/api/characters`: characters, the card site, and characters written by a model. */
+/** `/api/characters`: characters, the search of card sites, and characters written by a model. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_file.ts";
@@ -71,7 +71,7 @@ function generationRoutes(services: Services) {
   });
 }
 
-/** What came before a failure is sent before it. */
+/** Streams the events of writing a character. Events before a failure are sent before the error. */
 function streamWriting(writing: CharacterStream, requestId: string): FrameSource {
   const steps = writing.streamUpdates();
   let state: "begin" | "body" | "over" = "begin";
@@ -102,7 +102,7 @@ function streamWriting(writing: CharacterStream, requestId: string): FrameSource
 
 function cardRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
-  // A card and its documents change together.
+  // A card and its documents change together, under one lock.
   const locks = new KeyedMutex();
   return createRouter()
     .openapi(schema.listRoute, async (c) => {
@@ -145,7 +145,7 @@ function cardRoutes(services: Services) {
     .openapi(schema.avatarRoute, async (c) => {
       const { avatars } = await services.characters();
       if ((c.req.queries("w")?.length ?? 0) > 1) {
-        throw new AppError("invalid_request", "The query has more than one width (w)");
+        throw new AppError("invalid_request", "The query has more than one width (w). Send one");
       }
       const { w } = c.req.valid("query");
       const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
@@ -192,7 +192,7 @@ function cardRoutes(services: Services) {
     })
     .openapi(schema.importRoute, async (c) => {
       const { characters } = await services.characters();
-      // The API document names no part.
+      // The API document doesn't name the part of the form.
       const read = await readStreamedUpload(c, (file) => characters.importStream(file, maxCardBytes));
       return await sendCharacter(services, c, read, 201);
     })
@@ -211,7 +211,7 @@ function cardRoutes(services: Services) {
         "Content-Disposition": formatAttachmentHeader(file.fileName),
       };
       if (c.req.raw.method === "HEAD") {
-        file[Symbol.dispose](); // no body would close it
+        file[Symbol.dispose](); // without a body, nothing else would close it
         return passRawResponse(c.body(null, 200, headers));
       }
       return passRawResponse(c.body(await openStream(c, createBody(file)), 200, headers));
@@ -226,7 +226,7 @@ function cardRoutes(services: Services) {
     });
 }
 
-/** Answers with a character and the version of its card. */
+/** Responds with a character and the version of its card. */
 async function sendCharacter(
   services: Services,
   c: AppContext,
@@ -238,7 +238,7 @@ async function sendCharacter(
   return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }
 
-/** Converts what a write demands of the character's ETag to what it demands of its card file. */
+/** Converts preconditions on the character's ETag to preconditions on its card file. */
 async function toExpected(
   services: Services,
   id: string,
@@ -247,7 +247,9 @@ async function toExpected(
   return given && toVersionPrecondition(given, (await services.documentUses()).get("character", id));
 }
 
-/** Returns the card of a body that may hold it under `card`, alone or among the fields of a character as GET gives it. */
+/**
+ * Returns the card in a body that may contain it as `card`, alone or among a character's fields as GET returns them.
+ */
 function unwrapCard(body: unknown): unknown {
   const { card, spec, data } = body as Record<string, unknown>;
   const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;

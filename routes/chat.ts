@@ -1,4 +1,4 @@
-/** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
+/** `/api/chat`: sending messages to a model, and following, listing and stopping the replies that the server stores. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal, type Identity } from "../middleware/env.ts";
 import {
@@ -36,7 +36,10 @@ import {
   toReplyError,
 } from "./schemas/chat/chat_frames.ts";
 
-/** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
+/**
+ * How long a response waits for the model's first output, in milliseconds. Then it starts as a stream that is kept
+ * alive.
+ */
 const PATIENCE_MS = 10_000;
 
 /** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
@@ -107,13 +110,13 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
     });
 }
 
-/** Names the one who decides, for the list of calls: a token by its label. */
+/** Returns a name for the caller who decides about a call, for the list of calls: for a token, its label. */
 function describeCaller(identity: Identity): string {
   if (identity.method === "token") return `token ${identity.label}`;
   return identity.method ?? "local";
 }
 
-/** Names the stored items in the response headers. */
+/** Adds the IDs of stored items to the response headers. */
 export function nameMessages(
   c: AppContext,
   { reply, userMessageId }: Pick<StartedReply, "reply" | "userMessageId">,
@@ -123,7 +126,10 @@ export function nameMessages(
   if (userMessageId !== undefined) c.header("X-Parlor-User-Message-Id", userMessageId);
 }
 
-/** Waits until the model answers, so that a refusal is an ordinary error. Limited, because proxies close silent connections. */
+/**
+ * Waits until the model responds, so that an error gets an ordinary error response. Limited, because proxies close
+ * silent connections.
+ */
 export async function waitForStart(
   started: StartedReply,
   client: AbortSignal,
@@ -139,7 +145,7 @@ export async function waitForStart(
   }
 }
 
-/** Follows a reply from a place to its end. The client's leaving ends the following, not the reply. */
+/** Streams a reply from a position to its end. If the client disconnects, the reply continues. */
 function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
   const frames = new ReplyFrames(reply);
   let cursor: ReplyCursor | undefined;
@@ -172,7 +178,7 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
   return passRawResponse(c.body(createEventStream({ next }), 200, EVENT_STREAM_HEADERS));
 }
 
-/** Passes a model's stream on. The client's leaving aborts the upstream call at once. */
+/** Streams a model's response. If the client disconnects, the upstream call is aborted immediately. */
 async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRequest) {
   const { model, batches, cancel } = await chat.stream(request, getClientSignal(c));
   const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
@@ -201,7 +207,7 @@ async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRe
   return passRawResponse(c.body(createEventStream({ next, close: cancel }), 200, EVENT_STREAM_HEADERS));
 }
 
-/** Waits for a reply's end and gives it as one object; a reply that failed is an ordinary error. */
+/** Waits for the end of a reply and returns it as one object. A failed reply is an ordinary error. */
 export async function collectReply({ reply, from, started }: StartedReply) {
   await started;
   let [text, reasoning, cursor] = ["", "", from];
@@ -219,7 +225,7 @@ export async function collectReply({ reply, from, started }: StartedReply) {
       continue;
     }
     if ("calls" in step) {
-      // What came before belongs to the message with the calls.
+      // The text so far belongs to the message with the calls.
       [text, reasoning, cursor] = ["", "", step.after];
       continue;
     }

@@ -1,4 +1,4 @@
-/** `/api/connections`: profiles of model servers, their test, and the search for running ones. */
+/** `/api/connections`: profiles of model servers, connection tests, and the search for running servers. */
 import type { Services } from "../services/services.ts";
 import { getClientSignal } from "../middleware/env.ts";
 import { detectServers } from "../services/llm/connections/server_detection.ts";
@@ -8,7 +8,7 @@ import { createRouter } from "./http/router.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import * as schema from "./schemas/connections.ts";
 
-/** Routes of connection profiles. The hosts that `discover` probes are configured, never a client's choice. */
+/** Routes of connection profiles. `discover` probes hosts from the configuration, never hosts that a client chooses. */
 export function connectionRoutes(services: Services) {
   return createRouter()
     .openapi(schema.listRoute, async (c) => {
@@ -19,7 +19,8 @@ export function connectionRoutes(services: Services) {
       const { connections, inspector } = await services.llm();
       const expected = parsePrecondition(c.req.valid("header"));
       const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), expected);
-      // Whether a model of Ollama thinks is shown before the first call. The inspector reports what it finds as an event.
+      // So that the page knows before the first call whether an Ollama model thinks. The inspector publishes its result
+      // as an event.
       if (connection.kind === "ollama") void inspector.inspect(connection.id).catch(() => {});
       c.header("ETag", formatEtag(connection.version));
       return isNew

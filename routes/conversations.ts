@@ -18,7 +18,7 @@ export function conversationRoutes(services: Services) {
     .route("/", forkRoutes(services));
 }
 
-/** Whole conversations, their fields and their drafts. */
+/** Routes of whole conversations, their fields and their drafts. */
 function conversationResourceRoutes(services: Services) {
   return createRouter()
     .openapi(schema.listRoute, async (c) => {
@@ -77,7 +77,7 @@ function conversationResourceRoutes(services: Services) {
     });
 }
 
-/** Answers with a conversation as JSON, which is a stream if it is large. */
+/** Responds with a conversation as JSON, which is streamed if it is large. */
 async function sendConversation(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> },
@@ -88,7 +88,7 @@ async function sendConversation(
   return passRawResponse(c.body(await openStream(c, json), status, headers));
 }
 
-/** Answers with a conversation as JSON. */
+/** Responds with a conversation as JSON. */
 function sendWholeConversation(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array },
@@ -100,7 +100,7 @@ function sendWholeConversation(
 }
 
 function messageRoutes(services: Services) {
-  /** Messages bear the revision of their conversation, which is what their If-Match demands. */
+  /** The ETag of a message is the revision of its conversation, which its If-Match is compared to. */
   const setEtag = (c: AppContext, revision: number) => c.header("ETag", formatEtag(revision));
   return createRouter()
     .openapi(messageSchema.pageRoute, async (c) => {
@@ -205,7 +205,7 @@ export function searchRoutes(services: Services) {
     try {
       return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
     } catch (error) {
-      // Typing on cancels the search before, so nobody reads this response.
+      // Further typing canceled this search, so nobody reads the response.
       if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
       throw error;
     }

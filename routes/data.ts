@@ -1,6 +1,6 @@
 /**
- * `/api/data`, `/api/findings`, `/api/licences` and `/api/trash`: disk usage, backups, diagnostics, licenses, and what
- * was removed and can come back.
+ * `/api/data`, `/api/findings`, `/api/licences` and `/api/trash`: disk usage, backups, diagnostics, licenses, and
+ * deleted items that can be restored.
  */
 import type { Services } from "../services/services.ts";
 import { loadLicenseNotices } from "../services/diagnostics/license_notices.ts";
@@ -23,7 +23,7 @@ import {
 import { toJobJson } from "./schemas/jobs.ts";
 import { passRawResponse } from "./server/raw_response.ts";
 
-/** Routes of the data folder and its health. */
+/** Routes of the data folder and diagnostics. */
 export function dataRoutes(services: Services) {
   return createRouter()
     .openapi(dataRoute, async (c) => {

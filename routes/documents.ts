@@ -1,4 +1,4 @@
-/** `/api/documents`: files and links whose text a model can be sent. */
+/** `/api/documents`: files and links whose text can be sent to models. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
@@ -10,7 +10,7 @@ import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
 import { openStream, passRawResponse } from "./server/raw_response.ts";
 
-/** What a browser may do with the original: save it. */
+/** Policy for the original file: browsers may only save it. */
 const SAVE_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff" };
 
 /** Routes of documents. */
@@ -56,7 +56,7 @@ export function documentRoutes(services: Services) {
       const document = documents.get(c.req.valid("param").id);
       const { id, name, sizeBytes, createdAtMs } = document;
       if (sizeBytes === 0 && document.url !== undefined) {
-        throw new AppError("not_found", `The link "${name}" isn't fetched, so there is no file`);
+        throw new AppError("not_found", `Can't download "${name}": it is a link, and links have no file`);
       }
       const { status, headers, part } = toRangedAnswer({
         sizeBytes,
@@ -78,12 +78,12 @@ export function documentRoutes(services: Services) {
     });
 }
 
-/** HTML is never served as HTML, because strangers wrote it. */
+/** Returns the content type to serve. HTML is never served as HTML, because strangers wrote it. */
 function toSafeType({ contentType }: StoredDocument): string {
   return contentType.startsWith("text/") ? "text/plain" : contentType;
 }
 
-/** @throws {AppError} `invalid_json`, `invalid_request`, `unsupported_media_type` */
+/** Reads the link in a request body. @throws {AppError} `invalid_json`, `invalid_request`, `unsupported_media_type` */
 async function readLink(c: AppContext): Promise<string> {
   if (!/^application\/json\b/i.test(c.req.header("content-type") ?? "")) {
     throw new AppError("unsupported_media_type", "The body of the request must be multipart/form-data or JSON");

@@ -1,6 +1,6 @@
 /**
- * Turns any thrown value into a status and the error body: ours, or OpenAI's in its API (docs/api.md#openai-compatible-api). Has the
- * only table from code to status.
+ * Converts thrown values to a status and an error body, in Parlor's or OpenAI's format
+ * (docs/api.md#openai-compatible-api). Has the only table from codes to statuses.
  */
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -9,7 +9,7 @@ import type { AppContext } from "../middleware/env.ts";
 import { AppError, type ErrorCode, type ErrorIssue, type UpstreamFailure } from "../services/errors.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../services/http/upstream_error.ts";
 
-/** See docs/api.md#errors. `interrupted` occurs in stream events only, after the status was sent. */
+/** See docs/api.md#errors. `interrupted` occurs only in stream events, after the status was sent. */
 const STATUS_OF_CODE = {
   invalid_json: 400,
   invalid_request: 400,
@@ -42,7 +42,7 @@ const STATUS_OF_CODE = {
   storage_full: 507,
 } as const satisfies Record<ErrorCode, ContentfulStatusCode>;
 
-/** The one error body, of JSON answers and of stream events. */
+/** Error body of JSON responses and of stream events. */
 export interface ErrorBody {
   error: {
     code: ErrorCode;
@@ -54,14 +54,14 @@ export interface ErrorBody {
   };
 }
 
-/** Returns the status of a code. */
+/** Returns the HTTP status of an error code. */
 export function getStatus(code: ErrorCode): ContentfulStatusCode {
   return STATUS_OF_CODE[code];
 }
 
 /**
- * Turns any thrown value into an AppError: what the framework throws is translated, a defect becomes `internal` with
- * the value as its cause and nothing of it in its message.
+ * Converts any thrown value to an AppError. Errors of the framework are translated. A defect becomes `internal`, with
+ * the value as its cause and none of it in its message.
  */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
@@ -71,14 +71,18 @@ export function toAppError(thrown: unknown): AppError {
     if (thrown.status === 415) {
       return new AppError(
         "unsupported_media_type",
-        "This path doesn't accept the Content-Type of the request",
+        "This path doesn't accept the request's Content-Type",
       );
     }
   }
-  return new AppError("internal", "Internal error. See the server's log for details", { cause: thrown });
+  return new AppError(
+    "internal",
+    "Can't complete the request because of an internal error. See the server's log for details",
+    { cause: thrown },
+  );
 }
 
-/** Makes the error body; also what a stream sends as its last event. */
+/** Creates the error body, which is also the last event of a failed stream. */
 export function createErrorBody(thrown: unknown, requestId: string): ErrorBody {
   const { code, message, issues, trashId, upstream } = toAppError(thrown);
   return {
@@ -93,19 +97,22 @@ export function createErrorBody(thrown: unknown, requestId: string): ErrorBody {
   };
 }
 
-/** Makes the status and the body of an error in the OpenAI-compatible API; the body is also what a stream sends as its last event. */
+/**
+ * Creates the status and the error body for the OpenAI-compatible API. The body is also the last event of a failed
+ * stream.
+ */
 export function createOpenAiError(thrown: unknown): OpenAiError {
   const error = toAppError(thrown);
   const { status, body } = toOpenAiError(error, getStatus(error.code));
   return { status, body: { error: { ...body.error, message: withoutFolders(error.message) } } };
 }
 
-/** Shortens quoted paths to their last part: where our files lie is for the log, not for a client. */
+/** Shortens quoted paths to their last part: the location of files belongs in the log, not in a response. */
 function withoutFolders(message: string): string {
   return message.replace(/"(?:\/|[A-Za-z]:\\)[^"]*?([^"/\\]+)"/g, '"$1"');
 }
 
-/** Makes the whole answer to a request that failed before its first byte was sent. */
+/** Creates the complete response to a request that failed before its first byte was sent. */
 export function createErrorResponse(thrown: unknown, c: AppContext): Response {
   const error = toAppError(thrown);
   if (error.code === "unauthenticated") c.header("WWW-Authenticate", "Bearer");
@@ -124,28 +131,28 @@ export function isDefect(thrown: unknown): boolean {
   return toAppError(thrown).code === "internal";
 }
 
-/** The error body of OpenAI's API. */
+/** Error body of OpenAI's API. */
 export interface OpenAiErrorBody {
   error: { message: string; type: string; param: string | null; code: string };
 }
 
-/** An error as this API answers it. */
+/** An error in the format of the OpenAI-compatible API. */
 export interface OpenAiError {
-  /** What the model server said if the client can act on it, otherwise as everywhere. */
+  /** The model server's status if the client can act on it, otherwise the status of the error's code. */
   status: ContentfulStatusCode;
   body: OpenAiErrorBody;
 }
 
-/** Statuses of a model server that are the client's business. */
+/** Statuses of a model server that clients can act on. */
 const PASSED_ON = [400, 404, 413, 422, 429] as const;
 
-/** Codes that clients of OpenAI's API look for. All others are ours. */
+/** Codes that clients of OpenAI's API look for. For other errors, the code is Parlor's. */
 const UPSTREAM_CODE_NAMES: Partial<Record<UpstreamErrorKind, string>> = {
   overflow: "context_length_exceeded",
   not_found: "model_not_found",
 };
 
-/** Makes the status and the body. @param status That of the error's code outside this API. */
+/** Creates the status and the body. @param status Status of the error's code in the rest of the API */
 function toOpenAiError(error: AppError, status: ContentfulStatusCode): OpenAiError {
   const passedOn = error instanceof UpstreamError ? PASSED_ON.find((status) => status === error.status) : undefined;
   const statusSent = passedOn ?? status;

@@ -1,4 +1,4 @@
-/** `GET /api/events`: each client has its own queue, so a slow one doesn't delay the others. */
+/** `GET /api/events`: each client has its own queue, so that a slow client doesn't delay the others. */
 import type { Services } from "../services/services.ts";
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
 import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
@@ -6,10 +6,14 @@ import { passRawResponse } from "./server/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import { changeFrames, eventsRoute } from "./schemas/events.ts";
 
-/** Changes a client may be behind; beyond it the stream ends, and the client connects again and reads afresh. */
+/** Maximum number of queued changes per client. Beyond it the stream ends, and the client reconnects and reloads. */
 const MAX_WAITING = 1_000;
 
-/** The event stream; it ends when the client leaves or the listener closes. @param keepAliveMs Longest silence. */
+/**
+ * Route of the event stream, which ends when the client disconnects or the listener closes.
+ *
+ * @param keepAliveMs Maximum silence in milliseconds
+ */
 export function eventRoutes({ events }: Pick<Services, "events">, keepAliveMs?: number) {
   return createRouter().openapi(eventsRoute, (c) => {
     const body = createEventStream(followChanges(events, c.env.closing), keepAliveMs);
@@ -17,9 +21,9 @@ export function eventRoutes({ events }: Pick<Services, "events">, keepAliveMs?: 
   });
 }
 
-/** Subscribes now, so that no change is missed between the answer's head and its first frame. */
+/** Subscribes immediately, so that no change is missed between the response headers and the first frame. */
 function followChanges(events: EventHub, closing: AbortSignal): FrameSource {
-  // The same thing changed twice while a client was away is one frame: the later one.
+  // Two changes of the same item while a client was away become one frame: the later one.
   const waiting = new Map<string, ChangeEvent>();
   let wake = () => {};
   let hasEnded = false;
@@ -47,7 +51,7 @@ function followChanges(events: EventHub, closing: AbortSignal): FrameSource {
     async next() {
       if (!hasBegun) {
         hasBegun = true;
-        return new TextEncoder().encode(": open\n\n"); // so that the client sees the stream stand
+        return new TextEncoder().encode(": open\n\n"); // so that the client knows that the stream is open
       }
       while (!hasEnded && waiting.size === 0) await new Promise<void>((resolve) => wake = resolve);
       if (hasEnded) return undefined;

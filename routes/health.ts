@@ -1,4 +1,4 @@
-/** `GET /api/health` and `GET /api/models`: what the active connection says of itself. */
+/** `GET /api/health` and `GET /api/models`: status and models of the active connection. */
 import type { Services } from "../services/services.ts";
 import { getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
@@ -6,7 +6,10 @@ import { checkReachable } from "../services/llm/connections/connection_test.ts";
 import { createRouter } from "./http/router.ts";
 import { healthRoute, modelsRoute } from "./schemas/health.ts";
 
-/** A page waits for this answer; a model server that needs longer is as good as away. */
+/**
+ * Maximum duration of a check in milliseconds. The page waits for this response, so a slower model server counts as
+ * unreachable.
+ */
 const CHECK_WITHIN_MS = 3_000;
 
 /** Routes of health and models. */

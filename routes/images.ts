@@ -1,4 +1,4 @@
-/** `/api/image`: image backends, the images they draw, and ComfyUI's workflows. */
+/** `/api/image`: image backends, generated images, and ComfyUI workflows. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
@@ -13,7 +13,7 @@ import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/images.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
-/** Routes of images. The hosts that `discover` probes are configured, never a client's choice. */
+/** Routes of images. `discover` probes hosts from the configuration, never hosts that a client chooses. */
 export function imageRoutes(services: Services) {
   return createRouter()
     .openapi(schema.listBackendsRoute, async (c) => {
@@ -121,13 +121,13 @@ export function imageRoutes(services: Services) {
     });
 }
 
-/** Rejects when the server shuts down: the job continues at the next start. */
+/** Rejects when the server shuts down, while the job continues after the next start. */
 async function rejectOnStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
   const { closing } = c.env;
   const stop = Promise.withResolvers<never>();
   const onStop = () =>
     stop.reject(
-      new AppError("not_available", "Parlor is shutting down. The image will be generated after the next start."),
+      new AppError("not_available", "Parlor is shutting down. The image will be generated after the next start"),
     );
   closing.addEventListener("abort", onStop, { once: true });
   if (closing.aborted) onStop();
@@ -139,7 +139,7 @@ async function rejectOnStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Streams a job: its id, its progress and its result. The job continues when the client disconnects. */
+/** Streams a job: its ID, its progress and its result. The job continues if the client disconnects. */
 function streamProgress(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSource {
   const { requestId } = c.var;
   const steps = imageJobs.follow(jobId);

@@ -28,7 +28,7 @@ function importRoutes(services: Services) {
     const request = { kind, isDryRun: dry_run === "true", name };
     const { body } = c.req.raw;
     if (upload_id === undefined && body === null) {
-      throw new AppError("invalid_request", "The body of the request has to be the file to import");
+      throw new AppError("invalid_request", "The body of the request must be the file to import");
     }
     const job = upload_id === undefined
       ? await imports.upload(request, body!)

@@ -1,4 +1,4 @@
-/** `/api/jobs`: seeing and cancelling what runs in the background, whatever its kind. */
+/** `/api/jobs`: listing and canceling background jobs of all kinds. */
 import type { Services } from "../services/services.ts";
 import { createRouter } from "./http/router.ts";
 import { cancelRoute, getRoute, listRoute, toJobJson, toListedJobJson } from "./schemas/jobs.ts";

@@ -1,4 +1,4 @@
-/** `/api/lorebooks`: what goes into prompts when it is spoken of. */
+/** `/api/lorebooks`: lorebooks, whose entries are added to prompts when their keys are mentioned. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";

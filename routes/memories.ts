@@ -1,4 +1,4 @@
-/** `/api/memories` and `/api/recall`: notes that go with chats, proposals of notes, and passages of other chats. */
+/** `/api/memories` and `/api/recall`: notes for chats, proposed notes, and passages of other chats. */
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import type { Memory } from "../services/memories/memory.ts";
 import type { Services } from "../services/services.ts";
@@ -59,7 +59,7 @@ export function memoryRoutes(services: Services) {
         const found = await recall(search, { query, conversationId }, client);
         return c.json({ ...found, next_cursor: null }, 200);
       } catch (error) {
-        // While the owner types, only the last search is awaited.
+        // While the owner types, only the last search matters.
         if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
         throw error;
       }

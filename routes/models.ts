@@ -9,7 +9,7 @@ export function modelRoutes(services: Services) {
   return createRouter().route("/", libraryRoutes(services)).route("/", runnerRoutes(services));
 }
 
-/** The hub, downloads, and models on disk. */
+/** Routes of the hub, downloads, and models on disk. */
 function libraryRoutes(services: Services) {
   return createRouter()
     .openapi(schema.browseRoute, async (c) => {
@@ -52,7 +52,7 @@ function libraryRoutes(services: Services) {
     });
 }
 
-/** The model that Parlor itself runs. */
+/** Routes of the model server that Parlor runs. */
 function runnerRoutes(services: Services) {
   return createRouter()
     .openapi(schema.runRoute, async (c) => {

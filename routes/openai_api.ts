@@ -39,7 +39,7 @@ export function openAiRoutes(services: Services) {
       const body = c.req.valid("json");
       const { connectionId, model, characterId } = await models.resolve(body.model, getClientSignal(c));
       if (characterId !== undefined) {
-        const message = "a character has no embeddings; use default or a model of a connection";
+        const message = `a character has no embeddings; use "default" or a model of a connection`;
         throw new AppError("invalid_request", message, { issues: [{ path: "model", message }] });
       }
       const { target } = await modelRouter.route({ requestConnectionId: connectionId, model }, getClientSignal(c));
@@ -66,7 +66,7 @@ export function openAiRoutes(services: Services) {
       };
       if (form.text("stream") === "true") {
         const events = transcription.stream(request, getClientSignal(c));
-        // What fails before the first event is an ordinary error.
+        // An error before the first event gets an ordinary error response.
         const first = await events.next();
         return streamFrames(c, formatTranscript(first, events), () => void events.return(undefined));
       }
@@ -76,7 +76,7 @@ export function openAiRoutes(services: Services) {
     });
 }
 
-/** Passes a model's stream on. The client's leaving ends the upstream call. */
+/** Streams a model's response. If the client disconnects, the upstream call is aborted. */
 async function answerStream(c: AppContext, chat: ChatService, body: schema.OpenAiChatJson, request: AnyChatRequest) {
   const { batches, cancel } = await chat.stream(request, getClientSignal(c));
   const created = Math.floor(Date.now() / 1000);
@@ -84,7 +84,7 @@ async function answerStream(c: AppContext, chat: ChatService, body: schema.OpenA
   return streamFrames(c, frames.format(batches), cancel);
 }
 
-/** Answers with a reply that the server keeps. It continues when the client leaves. */
+/** Responds with a reply that the server stores and that continues if the client disconnects. */
 async function answerStored(
   c: AppContext,
   chat: ChatService,
@@ -109,18 +109,18 @@ function streamFrames(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?:
   return passRawResponse(c.body(createEventStream({ next, close }), 200, EVENT_STREAM_HEADERS));
 }
 
-/** Makes the frames of one streamed response. */
+/** Creates the frames of one streamed response. */
 class OpenAiFrames {
   readonly #chunks: ChunkFrames;
   readonly #hasUsage: boolean;
 
   constructor({ model, stream_options: options }: schema.OpenAiChatJson, id: string, created: number) {
     this.#chunks = new ChunkFrames({ id, created, model });
-    // A chunk without choices is a surprise to clients that didn't ask for it.
+    // Clients that didn't ask for a chunk without choices may not expect it.
     this.#hasUsage = options?.include_usage === true;
   }
 
-  /** Yields the frames of a whole reply; a failure is the last one. */
+  /** Yields the frames of a whole reply. A failure is the last frame. */
   async *format(batches: AsyncIterable<ChatEvent[]>): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     yield encoder.encode(this.#chunks.role());
@@ -137,7 +137,7 @@ class OpenAiFrames {
   }
 }
 
-/** Yields the frames of a transcript; a failure is the last one. */
+/** Yields the frames of a transcript. A failure is the last frame. */
 async function* formatTranscript(
   first: IteratorResult<TranscriptEvent>,
   events: AsyncGenerator<TranscriptEvent>,
@@ -156,7 +156,7 @@ function formatErrorFrame(thrown: unknown): string {
   return `data: ${JSON.stringify(createOpenAiError(thrown).body)}\n\n`;
 }
 
-/** Reads a reply as the events of a model. @throws {AppError} as the reply ended */
+/** Reads a reply as events of a model. @throws {AppError} if the reply failed */
 async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEvent[]> {
   let cursor: ReplyCursor = from;
   for (;;) {
@@ -181,7 +181,7 @@ async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEve
 }
 
 async function waitForEnd({ reply }: StartedReply): Promise<void> {
-  // Nothing of it is kept: only the end counts.
+  // Nothing is stored: only the final position counts.
   let cursor: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
   for (;;) {
     const step = await reply.next(cursor);

@@ -1,4 +1,4 @@
-/** `/api/personas`: who the owner is in a chat. */
+/** `/api/personas`: the owner's identities in chats. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { ReadPersona } from "../services/personas/personas.ts";
@@ -17,7 +17,7 @@ import { toVersionJson } from "./schemas/versions.ts";
 /** Routes of personas. */
 export function personaRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
-  // Name, description and documents change together.
+  // Name, description and documents change together, under one lock.
   const locks = new KeyedMutex();
   return createRouter()
     .openapi(schema.listRoute, async (c) => {
@@ -71,7 +71,7 @@ export function personaRoutes(services: Services) {
     .openapi(schema.importRoute, async (c) => {
       const personas = await services.personas();
       const { file } = await readUpload(c, "file");
-      // The file counts, not the form around it: what was exported without a warning can be imported.
+      // The file is measured, not the form around it, so that everything exported without a warning can be imported.
       if (file.length > maxCardBytes) {
         throw new AppError("too_large", `The card file is larger than the limit of ${maxCardBytes} bytes`);
       }
@@ -109,7 +109,7 @@ async function putDocuments(
   }
 }
 
-/** Converts what a write demands of the persona's ETag to what it demands of its file. */
+/** Converts preconditions on the persona's ETag to preconditions on its file. */
 async function toExpected(
   services: Services,
   id: string,

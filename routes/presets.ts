@@ -1,4 +1,4 @@
-/** `/api/presets`: samplers, and the prompts around a chat with their order. */
+/** `/api/presets`: samplers, and the prompts around a chat in their order. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";

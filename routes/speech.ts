@@ -50,7 +50,7 @@ function ttsRoutes(services: Services) {
     });
 }
 
-/** What a browser may do with a file of a stranger's: play it. */
+/** Policy for files from strangers: browsers may only play them. */
 const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
 
 /** Routes of voice samples. */
@@ -120,7 +120,7 @@ function voiceRoutes(services: Services) {
     });
 }
 
-/** Checks a part of a form as the router checks a body. */
+/** Validates a part of a form as the router validates bodies. */
 function checked(
   field: typeof schema.SampleName | typeof schema.SampleDescription,
   name: string,
@@ -174,13 +174,13 @@ export function transcriptionRoutes(services: Services) {
         );
       }
       const events = transcription.stream(request, getClientSignal(c));
-      // What fails before the first event is an ordinary error.
+      // An error before the first event gets an ordinary error response.
       const first = await events.next();
       return passRawResponse(c.body(createEventStream(createFrames(c, events, first)), 200, EVENT_STREAM_HEADERS));
     });
 }
 
-/** Creates the frames of a transcript. When the client leaves, its signal ends the request to the server. */
+/** Creates the frames of a transcript. If the client disconnects, its signal aborts the request to the server. */
 function createFrames(c: AppContext, events: AsyncGenerator<TranscriptEvent>, first: IteratorResult<TranscriptEvent>) {
   let next: IteratorResult<TranscriptEvent> | undefined = first;
   let isOver = false;

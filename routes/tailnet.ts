@@ -1,4 +1,4 @@
-/** `/api/tailnet`: the optional node in the owner's private network. */
+/** `/api/tailnet`: the optional node in the owner's private network (tailnet). */
 import type { Services } from "../services/services.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/tailnet.ts";

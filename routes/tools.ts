@@ -8,9 +8,9 @@ import * as servers from "./schemas/tool_servers.ts";
 import * as schema from "./schemas/tools.ts";
 import { passRawResponse } from "./server/raw_response.ts";
 
-/** Where an authorization server sends the browser back to, as the browser reaches this server. */
+/** Returns the URL to which an authorization server sends the browser back, as the browser reaches this server. */
 const getCallbackUrl = (c: AppContext) => `${c.var.facts.origin}/api/tools/callback`;
-/** The screen of the page that lists the servers. */
+/** Screen of the page that lists the servers. */
 const SCREEN = "/settings/tools";
 
 /**

@@ -1,20 +1,20 @@
-/** Everything outside /api: the page from its current build, and the health check. */
+/** Everything outside /api: the page, from its current build, and the health check. */
 import { Hono } from "hono";
 import type { AppContext, Env } from "../middleware/env.ts";
 import type { RouteFacts } from "../middleware/route_table.ts";
 import { AppError } from "../services/errors.ts";
 import type { BodyLimits } from "./http/route_facts.ts";
 
-/** Path of the health check for containers and proxies. It needs no authentication and answers 204. */
+/** Path of the health check for containers and proxies. It needs no authentication and responds with 204. */
 export const HEALTHZ_PATH = "/healthz";
 
-/** The health check in the OpenAPI document. It has no schema, so that it answers before the API is loaded. */
+/** The health check in the OpenAPI document. It has no schema, so that it works before the API is loaded. */
 export const healthzRoute = {
   method: "get" as const,
   path: HEALTHZ_PATH,
   tags: ["health"],
-  summary: "Whether the process answers; open to everyone",
-  responses: { 204: { description: "It does" } },
+  summary: "Check whether the process responds; needs no authentication",
+  responses: { 204: { description: "The process responds" } },
 };
 
 /** Returns what the middleware needs to know about the health check. */
@@ -29,7 +29,7 @@ export function healthzFacts(limits: BodyLimits): RouteFacts {
   };
 }
 
-/** Nothing inline, nothing from other origins, no plug-ins. */
+/** Content Security Policy of the page: nothing inline, nothing from other origins, no plug-ins. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,8 +47,8 @@ export const PAGE_POLICY = [
 ].join("; ");
 
 /**
- * Policy of the frame that draws diagrams: a sandbox without an origin that loads nothing. Its page has the hash of the
- * one script that may run.
+ * Policy of the frame that draws diagrams: a sandbox without an origin that can't load anything. Its page contains the
+ * hash of the only script that may run.
  */
 const DIAGRAM_POLICY = [
   "default-src 'none'",
@@ -70,22 +70,23 @@ const CONTENT_TYPES: Record<string, string> = {
   webmanifest: "application/manifest+json",
 };
 
-/** Compressed copies in the order we would send them. */
+/** Compressed copies, preferred ones first. */
 const ENCODINGS = [{ name: "br", extension: ".br" }, { name: "gzip", extension: ".gz" }];
 
-/** Names of assets carry the hash of their content, so what is under a name never changes. */
+/** Asset names contain the hash of the content, so the content of a name never changes. */
 const FOREVER = "public, max-age=31536000, immutable";
 
-/** Files whose name is the same in every build: a service worker only controls pages beside or below it. */
+/** Files with the same name in every build: a service worker controls only pages in its own folder and below. */
 const FIXED_NAMES = ["service_worker.js", "manifest.webmanifest"];
 
-/** One plain file name whose type is known; a compressed copy is no address of its own. */
+/** A plain file name of a known type. Compressed copies have no address of their own. */
 const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanifest)$/;
 
 /**
- * Serves the UI. Files are read for each request: they're few, and a browser asks once.
+ * Serves the page. Files are read for each request: they're few, and browsers request each one once.
  *
- * @param folder Path of a build; see ui_folder.ts. Missing files are 404; a missing page is `not_available` that says how to build it.
+ * @param folder Path of a build; see ui_folder.ts. Missing files get 404; a missing page is `not_available`, with
+ *   instructions to build it
  */
 export function uiRoutes(folder: string): Hono<Env> {
   const router = new Hono<Env>();
@@ -110,7 +111,7 @@ export function uiRoutes(folder: string): Hono<Env> {
     if (!page) {
       throw new AppError(
         "not_available",
-        `No page found in "${folder}". Build it with "deno task ui" and restart Parlor`,
+        `Can't find the page in "${folder}". Build it with "deno task ui" and restart Parlor`,
       );
     }
     return page;
@@ -118,13 +119,13 @@ export function uiRoutes(folder: string): Hono<Env> {
   return router;
 }
 
-/** Returns whether a path may be a screen of the page, and not a file or the API. */
+/** Returns whether a path may be a screen of the page rather than a file or the API. */
 function isPagePath(path: string): boolean {
   if (path === "/api" || path.startsWith("/api/")) return false;
   return !path.split("/").at(-1)!.includes(".");
 }
 
-/** Answers with a file, compressed if the client takes that; undefined when there is none. */
+/** Responds with a file, compressed if the client accepts it. Returns `undefined` if there is none. */
 async function answerWithFile(c: AppContext, path: string, cacheControl: string): Promise<Response | undefined> {
   const accepted = parseAcceptEncoding(c.req.header("accept-encoding") ?? "");
   for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
@@ -145,7 +146,7 @@ async function answerWithFile(c: AppContext, path: string, cacheControl: string)
   return undefined;
 }
 
-/** Reads Accept-Encoding; an encoding with quality 0 is refused. @see RFC 9110, section 12.5.3 */
+/** Parses Accept-Encoding. An encoding with quality 0 isn't accepted. @see RFC 9110, section 12.5.3 */
 function parseAcceptEncoding(header: string): Set<string> {
   const names = new Set<string>();
   for (const part of header.split(",")) {
@@ -169,23 +170,23 @@ async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefin
   }
 }
 
-/** Where the builds are; inside the executable the same path leads to the one it carries. */
+/** Folder of the builds. Inside the executable, the same path leads to the embedded build. */
 const UI_BUILDS = `${import.meta.dirname}/../static/dist`;
 
-/** Holds the name of the build that a server opens when it starts. */
+/** Name of the file that contains the name of the build that servers open at startup. */
 export const CURRENT_FILE = "current";
 
-/** Part of every build: a server keeps it locked while it serves the build, so that no cleanup removes it. */
+/** File in every build that a server locks while it serves the build, so that no cleanup deletes it. */
 export const IN_USE_FILE = "in_use.lock";
 
-/** A build that stays on disk until it's disposed of. */
+/** A build that stays on disk until it is disposed of. */
 interface OpenUiFolder extends Disposable {
-  /** Path of the folder; without a page when nothing has been built. */
+  /** Path of the folder. It contains no page if none has been built. */
   readonly path: string;
 }
 
 /**
- * Opens the current build for a server, which serves the same one until it stops: a newer page could need a newer API.
+ * Opens the current build for a server, which serves it until it stops, because a newer page could need a newer API.
  *
  * @param builds Path of static/dist.
  */
@@ -193,7 +194,7 @@ export async function openUiFolder(builds = UI_BUILDS): Promise<OpenUiFolder> {
   for (;;) {
     const path = await findUiFolder(builds);
     const lock = await lockForUse(path);
-    // Another process may have built a newer page, and removed this one, before the lock was ours.
+    // Another process may have built a newer page and deleted this one before this process got the lock.
     if (await isFile(`${path}/index.html`) || await findUiFolder(builds) === path) {
       return { path, [Symbol.dispose]: () => lock?.close() };
     }
@@ -201,7 +202,7 @@ export async function openUiFolder(builds = UI_BUILDS): Promise<OpenUiFolder> {
   }
 }
 
-/** Returns the path of the current build, or of static/dist itself when nothing has been built. */
+/** Returns the path of the current build, or of static/dist itself if none has been built. */
 export async function findUiFolder(builds = UI_BUILDS): Promise<string> {
   try {
     return `${builds}/${await Deno.readTextFile(`${builds}/${CURRENT_FILE}`)}`;
@@ -211,9 +212,12 @@ export async function findUiFolder(builds = UI_BUILDS): Promise<string> {
   }
 }
 
-/** Shares the lock of a build. Without one, for example on a network drive, only a cleanup of that moment matters. */
+/**
+ * Acquires the shared lock of a build. Without a lock, for example on a network drive, a cleanup at this moment could
+ * delete the build.
+ */
 async function lockForUse(path: string): Promise<Deno.FsFile | undefined> {
-  // Nobody builds inside an executable, whose files can't be locked.
+  // Inside the executable, files can't be locked and nothing is built.
   if (Deno.build.standalone) return undefined;
   let file: Deno.FsFile | undefined;
   try {

@@ -1,17 +1,17 @@
 /**
- * Entity tags and preconditions on the wire; middleware/conditional_get.ts answers reads by them. The documents of a character or
- * persona aren't in its file, but they are part of its ETag.
+ * Entity tags and preconditions in headers; middleware/conditional_get.ts applies them to reads. The documents of a
+ * character or persona aren't in its file but are part of its ETag.
  */
 import { parseTagList, type Precondition, type TagList } from "../../services/storage/preconditions.ts";
 import { createHash } from "node:crypto";
 import type { DocumentUse } from "../../services/documents/document.ts";
 
-/** Returns the ETag of a version, a number or a hash. */
+/** Returns the ETag of a version, which is a number or a hash. */
 export function formatEtag(version: number | string): string {
   return `"${version}"`;
 }
 
-/** Reads what a write demands. @returns `undefined` where it demands nothing */
+/** Parses the preconditions of a write. @returns `undefined` if it has none */
 export function parsePrecondition(
   headers: { "if-match"?: string; "if-none-match"?: string },
 ): Precondition | undefined {
@@ -23,7 +23,7 @@ export function parsePrecondition(
   };
 }
 
-/** Returns the ETag of a file's version and the documents of its owner. Without documents, it's that of the version. */
+/** Returns the ETag of a file's version and the documents of its owner. Without documents, it is the version's ETag. */
 export function formatOwnerEtag(version: string, uses: readonly DocumentUse[]): string {
   return formatEtag(version + createDocumentsSuffix(uses));
 }

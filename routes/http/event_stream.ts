@@ -1,7 +1,7 @@
-/** Answers as server-sent events: made when asked for, never gathered, kept alive while silent. */
+/** Responds with server-sent events: created on demand, never buffered, kept alive during silence. */
 import { KEEP_ALIVE } from "../schemas/chat/chat_frames.ts";
 
-/** Longest silence on an open stream. */
+/** Maximum silence on an open stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
 /** Headers of every event stream. */
@@ -11,11 +11,11 @@ export const EVENT_STREAM_HEADERS = {
   "X-Accel-Buffering": "no",
 } as const;
 
-/** What makes the frames of one stream. */
+/** Creates the frames of one stream. */
 export interface FrameSource {
-  /** Returns the next bytes, or `undefined` at the end. Called again only when the client has read them. */
+  /** Returns the next bytes, or `undefined` at the end. Called again only after the client has read them. */
   next(): Uint8Array | undefined | Promise<Uint8Array | undefined>;
-  /** Called once the client has left, or the stream has ended. */
+  /** Called when the client has disconnected or the stream has ended. */
   close?(): void;
 }
 
@@ -63,5 +63,5 @@ export function createEventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_
       }
     },
     cancel: close,
-  }, { highWaterMark: 0 }); // Backpressure is the client's: a slow reader keeps nothing of ours in memory.
+  }, { highWaterMark: 0 }); // Backpressure comes from the client: for a slow reader, nothing is buffered here.
 }

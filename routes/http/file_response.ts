@@ -7,10 +7,10 @@ import { matchesStrongly, parseTagList } from "../../services/storage/preconditi
 import { passRawResponse } from "../server/raw_response.ts";
 import { formatEtag } from "./etag.ts";
 
-/** A file to answer with. */
+/** A file in a response. */
 export interface RangedFile {
   sizeBytes: number;
-  /** Changes whenever the bytes do. */
+  /** Changes whenever the bytes change. */
   version: string;
   /** Headers of the request. */
   asked: { range?: string; "if-range"?: string };
@@ -18,12 +18,12 @@ export interface RangedFile {
 }
 
 /**
- * Answers with a file and closes it at the end.
+ * Responds with a file, and closes it at the end.
  *
- * Several ranges at once, a range that can't be read, and one of another version (`If-Range`) are answered with the whole
- * file, as RFC 9110, sections 13.1.5 and 14.2 say.
+ * Several ranges at once, a range that can't be read, and one of another version (`If-Range`) get the whole file (RFC
+ * 9110, sections 13.1.5 and 14.2).
  *
- * @throws {AppError} `range_not_satisfiable` for a range that begins at or beyond the end; the file is closed
+ * @throws {AppError} `range_not_satisfiable` if the range starts at or after the end of the file, which is then closed
  */
 export async function sendFile(file: Deno.FsFile, options: RangedFile): Promise<Response> {
   let answer: RangedAnswer;
@@ -39,18 +39,18 @@ export async function sendFile(file: Deno.FsFile, options: RangedFile): Promise<
   return new Response(body, { status, headers });
 }
 
-/** Status and headers of a response, and the part of the file that is its body; the whole file without one. */
+/** Status and headers of a response, and the part of the file to send. `part` is omitted for the whole file. */
 export interface RangedAnswer {
   status: 200 | 206;
   headers: Headers;
   part?: { start: number; end: number };
 }
 
-/** Decides which part of a file is sent; see `sendFile`. @throws {AppError} `range_not_satisfiable` */
+/** Decides which part of a file to send; see `sendFile`. @throws {AppError} `range_not_satisfiable` */
 export function toRangedAnswer({ sizeBytes, version, asked, headers: given }: RangedFile): RangedAnswer {
   const headers = new Headers({ ...given, "Accept-Ranges": "bytes", "ETag": formatEtag(version) });
   const ifRange = asked["if-range"];
-  // A date never matches: responses have no Last-Modified.
+  // A date never matches, because responses have no Last-Modified.
   const isSameVersion = ifRange === undefined || matchesStrongly(parseTagList(ifRange), version);
   const part = isSameVersion ? parseRange(asked.range, sizeBytes) : undefined;
   if (part === undefined) {
@@ -77,7 +77,7 @@ async function seekTo(file: Deno.FsFile, offset: number): Promise<void> {
   }
 }
 
-/** Reads `bytes=a-b`, `bytes=a-` and `bytes=-n`; both ends are part of it. */
+/** Parses `bytes=a-b`, `bytes=a-` and `bytes=-n`. Both ends are inclusive. */
 function parseRange(
   header: string | undefined,
   sizeBytes: number,
@@ -106,19 +106,19 @@ function limitStream(length: number): TransformStream<Uint8Array<ArrayBuffer>, U
   });
 }
 
-/** Answers with a JSON file, indented as people read it. */
+/** Responds with an indented JSON file to save. */
 export function sendJsonFile(c: AppContext, fileName: string, json: unknown): never {
   const headers = { "Content-Type": "application/json", "Content-Disposition": formatAttachmentHeader(fileName) };
   return passRawResponse(c.body(JSON.stringify(json, null, 4), 200, headers));
 }
 
-/** Value of `X-Parlor-Warning` on an export that is larger than the import of its kind takes. */
+/** Value of `X-Parlor-Warning` on an export that exceeds the import limit of its kind. */
 export const TOO_LARGE_TO_IMPORT = "larger_than_import_limit";
 
 /**
- * Returns a Content-Disposition that saves a file. Its name can have any characters.
+ * Returns a Content-Disposition header that saves a file. The name may contain any characters.
  *
- * @see RFC 6266, section 4.3 and appendix D: a plain name for old readers, then the whole one.
+ * @see RFC 6266, section 4.3 and appendix D: an ASCII name for old clients, then the full name
  */
 export function formatAttachmentHeader(fileName: string): string {
   const name = toFileName(fileName);

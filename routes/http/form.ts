@@ -1,7 +1,8 @@
 /**
- * Reads bodies that are files: one image or recording, or `multipart/form-data` (RFC 7578; RFC 2046, section 5.1.1), piece by piece.
+ * Reads request bodies that contain files: one image or recording, or `multipart/form-data` (RFC 7578; RFC 2046,
+ * section 5.1.1), piece by piece.
  *
- * The runtime's own parser goes byte by byte and blocks the thread for 280 ms per 20 MB.
+ * The runtime's own parser reads byte by byte and blocks the thread for 280 ms per 20 MB.
  *
  * @see docs/decisions/0046-form-reader.md
  */
@@ -15,13 +16,13 @@ import { joinBytes } from "../../services/storage/atomic_file.ts";
 /** A form in memory: one file, and text fields. Each name occurs at most once. */
 export interface UploadedForm {
   file: Uint8Array<ArrayBuffer>;
-  /** File name without extension, as the client sent it. For display only. */
+  /** File name without its extension, as the client sent it. For display only. */
   stem: string;
   /** Returns a text field; `undefined` if it wasn't sent. @throws {AppError} `invalid_request` if it's a file or repeated */
   text(name: string): string | undefined;
 }
 
-/** One part of a form. Read or skip its data before asking for the next part. */
+/** One part of a form. Its data must be read or skipped before the next part. */
 interface FormPart {
   /** Name of the field. */
   name: string;
@@ -36,7 +37,7 @@ const MAX_PARTS = 50;
 const MAX_HEADER_BYTES = 8 * 1024;
 const CRLF = "\r\n";
 const HEADER_END = Buffer.from(CRLF + CRLF);
-const INCOMPLETE = "it's incomplete or not of the declared type";
+const INCOMPLETE = "it's incomplete or isn't of the declared type";
 
 /**
  * Reads a form with one file into memory.
@@ -69,7 +70,7 @@ export async function readUpload(c: AppContext, fileField: string): Promise<Uplo
   };
 }
 
-/** Checks a text field as the router checks a body. @throws {AppError} `invalid_request` */
+/** Validates a text field as the router validates bodies. @throws {AppError} `invalid_request` */
 export function parseFormField<T extends z.ZodType>(field: T, name: string, value: string | undefined): z.output<T> {
   const parsed = field.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -148,7 +149,7 @@ class FormReader {
   async *readUntil(delimiter: Buffer): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (;;) {
       const at = this.#pending.indexOf(delimiter);
-      // The end of what was received could be the start of the delimiter.
+      // The end of the received bytes could be the start of the delimiter.
       const end = at >= 0 ? at : Math.max(0, this.#pending.length - delimiter.length + 1);
       // Not a Buffer, whose slice() doesn't copy.
       const piece = new Uint8Array(this.#pending.buffer, this.#pending.byteOffset, end);
@@ -184,7 +185,7 @@ async function readHeader(reader: FormReader): Promise<string> {
   for await (const piece of reader.readUntil(HEADER_END)) {
     pieces.push(piece);
     sizeBytes += piece.length;
-    if (sizeBytes > MAX_HEADER_BYTES) throw createFormError("a part has too long a header");
+    if (sizeBytes > MAX_HEADER_BYTES) throw createFormError("the header of a part is too long");
   }
   return Buffer.concat(pieces).toString("utf8");
 }
@@ -218,7 +219,7 @@ function parseBoundary(contentType: string): string {
   const match = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i
     .exec(contentType);
   const boundary = match?.[1] ?? match?.[2];
-  if (boundary === undefined) throw createFormError("its type names no boundary");
+  if (boundary === undefined) throw createFormError("its Content-Type has no boundary");
   return boundary;
 }
 
@@ -244,17 +245,17 @@ function createPartError(path: string, message: string): AppError {
   });
 }
 
-/** Types an image may be sent under: its own, or that of bytes of which the sender knows no more (RFC 2046, section 4.5.1). */
+/** Types under which images may be sent: their own, or the generic type of bytes (RFC 2046, section 4.5.1). */
 const PICTURE_TYPE = /^(image\/|application\/octet-stream\s*(;|$))/i;
 
-/** Types an image or a recording may be sent under. */
+/** Types under which images and recordings may be sent. */
 const ATTACHMENT_TYPE = /^((image|audio)\/|application\/octet-stream\s*(;|$))/i;
 
-/** Refuses a body that doesn't say it could be an image or a recording. @throws {AppError} `unsupported_media_type` */
+/** Rejects a body whose content type can't be an image or a recording. @throws {AppError} `unsupported_media_type` */
 export function checkAttachmentType(c: AppContext): void {
   if (ATTACHMENT_TYPE.test(c.req.header("content-type") ?? "")) return;
   const example = "as Content-Type: image/png or audio/wav";
-  throw new AppError("unsupported_media_type", `An image or a recording is sent with its own type, ${example}`);
+  throw new AppError("unsupported_media_type", `An image or a recording must be sent with its own type, ${example}`);
 }
 
 /** Rejects a body whose content type can't be an image. @throws {AppError} `unsupported_media_type` */
@@ -263,7 +264,7 @@ function checkImageType(c: AppContext): void {
   throw new AppError("unsupported_media_type", "An image must be sent with its own type, as Content-Type: image/png");
 }
 
-/** Reads an image whole. @throws {AppError} `unsupported_media_type` */
+/** Reads a whole image. @throws {AppError} `unsupported_media_type` */
 export async function readImage(c: AppContext): Promise<Uint8Array<ArrayBuffer>> {
   checkImageType(c);
   return new Uint8Array(await c.req.arrayBuffer());

@@ -1,11 +1,13 @@
-/** What the chain has to know of each route, read off the API document: declared once, used for 405, body caps and types. */
+/**
+ * Route facts for the middleware, derived from the API document: declared once and used for 405, body limits and types.
+ */
 import type { RouteFacts } from "../../middleware/route_table.ts";
 import { MAX_CHARX_BYTES } from "../../services/characters/charx/charx_format.ts";
 import type { Config } from "../../services/config/config.ts";
 import { MAX_RECORDING_BYTES } from "../../services/transcription/transcription.ts";
 import type { Router } from "./router.ts";
 
-/** Body caps in bytes, as configured. */
+/** Body limits in bytes, from the configuration. */
 export interface BodyLimits {
   default: number;
   chat: number;
@@ -48,13 +50,13 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/import": "import",
 };
 
-/** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
+/** Classes whose handlers read the body as a stream, because it is written to disk or is too large for memory. */
 const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "document", "import"]);
 
-/** Room for the parts of a form around its file, whose size the route checks. */
+/** Space for the parts of a form around its file, in bytes. Routes check the size of the file. */
 const FORM_BYTES = 16 * 1024;
 
-/** Picks the caps out of the configuration. */
+/** Returns the body limits of the configuration. */
 export function getBodyLimits(config: Config): BodyLimits {
   return {
     default: config.maxBodyBytes,
@@ -62,7 +64,7 @@ export function getBodyLimits(config: Config): BodyLimits {
     conversation: config.maxConversationBodyBytes,
     card: config.maxUploadBodyBytes, // read whole, because a card is validated before it is stored
     cardForm: config.maxUploadBodyBytes + FORM_BYTES,
-    charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // of any other card no more is held than of "card"
+    charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // for other kinds of cards, no more is held in memory than for "card"
     upload: config.maxUploadBodyBytes,
     voice: config.maxVoiceBodyBytes,
     recording: MAX_RECORDING_BYTES + FORM_BYTES,
@@ -71,7 +73,7 @@ export function getBodyLimits(config: Config): BodyLimits {
   };
 }
 
-/** Reads the facts of all routes mounted so far. */
+/** Returns the facts of all routes mounted so far. */
 export function getRouteFacts(router: Router, limits: BodyLimits): RouteFacts[] {
   return router.openAPIRegistry.definitions.flatMap((definition) => {
     if (definition.type !== "route") return [];

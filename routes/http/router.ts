@@ -1,12 +1,12 @@
-/** The router every resource builds on: a request that fails its schema becomes an AppError before the handler runs. */
+/** The router of all resources: a request that fails its schema becomes an AppError before the handler runs. */
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
 import type { Env } from "../../middleware/env.ts";
 import { AppError, type ErrorIssue } from "../../services/errors.ts";
 
-/** Issues named in one answer; a body of a million wrong items needs no million sentences. */
+/** Maximum number of issues in one error, because a body may have a million invalid items. */
 const MAX_ISSUES = 20;
 
-/** Where the part of a request that failed came from, by Hono's name for it. */
+/** Names of request parts in messages, by Hono's name. */
 const PART_NAMES: Record<string, string> = {
   json: "body",
   form: "body",
@@ -16,14 +16,14 @@ const PART_NAMES: Record<string, string> = {
   cookie: "cookies",
 };
 
-/** The router of one resource, or of all. */
+/** The router of one resource or of the whole API. */
 export type Router = OpenAPIHono<Env>;
 
 /**
- * Makes an empty router.
+ * Creates an empty router.
  *
- * Declare paths whole (`"/api/connections/{id}"`) and bodies `required: true`: an optional body without a content type
- * is not checked at all. Larger body limits than the default are in routes/body_limits.ts.
+ * Declare full paths (`"/api/connections/{id}"`) and bodies with `required: true`: an optional body without a content
+ * type isn't validated at all. Body limits above the default are in routes/http/route_facts.ts.
  */
 export function createRouter(): Router {
   return new OpenAPIHono<Env>({
@@ -33,7 +33,7 @@ export function createRouter(): Router {
   });
 }
 
-/** Turns the reasons zod gives into the error a client sees. */
+/** Converts zod's issues to the error that a client gets. */
 export function createSchemaError(target: string, issues: readonly z.core.$ZodIssue[]): AppError {
   const list: ErrorIssue[] = issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
     path: path.map(String).join("."),

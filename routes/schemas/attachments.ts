@@ -1,4 +1,4 @@
-/** Attachments on the wire. */
+/** Attachments in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME, createAttachmentUrl } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName } from "../../services/storage/ids.ts";
@@ -7,7 +7,10 @@ import { ERRORS, IfMatch, json, RangeHeaders } from "./common.ts";
 import { createRestoreVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const NameParams = z.object({
-  name: z.string().regex(ATTACHMENT_NAME, "a name has 1 to 128 letters, digits, _, - or, behind the first, dots")
+  name: z.string().regex(
+    ATTACHMENT_NAME,
+    "a name has 1 to 128 letters, digits, _, - or, after the first character, dots",
+  )
     .refine((name) => !isDeviceName(name), "a name can't be a device name of Windows")
     .openapi({ example: "heron.png" }),
 });
@@ -20,7 +23,7 @@ const AttachmentAnswer = z.object({
     ...["audio/wav", "audio/webm", "audio/ogg", "audio/mp4", "audio/mpeg", "audio/flac"] as const,
   ]),
   size_bytes: z.number().int(),
-  width: z.number().int().optional().openapi({ description: "Of an image, in pixels" }),
+  width: z.number().int().optional().openapi({ description: "For images, in pixels" }),
   height: z.number().int().optional(),
 }).openapi("Attachment");
 
@@ -41,7 +44,7 @@ export const putRoute = createRoute({
     body: { required: true, content },
   },
   responses: {
-    200: json(AttachmentAnswer, "Stored over another; the ETag is its version"),
+    200: json(AttachmentAnswer, "Stored, replacing the previous file; the ETag is its version"),
     201: json(AttachmentAnswer, "Stored"),
     ...ERRORS,
   },
@@ -56,7 +59,7 @@ export const getRoute = createRoute({
   request: { params: NameParams, headers: RangeHeaders },
   responses: {
     200: {
-      description: "The file under the type of its content; 206 with a part of it where Range names one",
+      description: "The file with its content type; 206 with a part of it if Range requests one",
       content,
     },
     ...ERRORS,

@@ -29,19 +29,19 @@ export const statusRoute = createRoute({
   method: "get",
   path: "/api/auth/status",
   tags: ["auth"],
-  summary: "How the calling origin and browser stand; open to everyone",
-  responses: { 200: json(AuthStatus, "The state of the caller"), ...ERRORS },
+  summary: "Get the authentication status of the calling origin and browser; needs no authentication",
+  responses: { 200: json(AuthStatus, "The status of the caller"), ...ERRORS },
 });
 
-/** How an identity is named on the wire. */
+/** Returns the fields that describe an identity. */
 export function toIdentityFields(identity: Identity): Pick<AuthStatus, "authenticated" | "method"> {
   return { authenticated: identity.method !== null, method: identity.method };
 }
 
-/** base64url; the longest real answer is an attestation object of a few KiB. */
+/** base64url. The longest valid value is an attestation object of a few KiB. */
 const Base64Url = z.string().regex(/^[A-Za-z0-9_-]*={0,2}$/, "expected base64url").max(64 * 1024);
 /** WebAuthn allows 1023 bytes. */
-const CredentialId = z.string().regex(/^[A-Za-z0-9_-]{1,1364}$/, "a credential id is base64url");
+const CredentialId = z.string().regex(/^[A-Za-z0-9_-]{1,1364}$/, "a credential ID must be base64url");
 const PasskeyName = z.string().trim().min(1).max(100);
 
 const Descriptor = z.object({ id: z.string(), type: z.string().openapi({ example: "public-key" }) });
@@ -94,7 +94,7 @@ const Enrolled = z.object({
   name: z.string(),
   created_at: Time,
   authenticated: z.boolean().openapi({
-    description: "A session was opened; over plain HTTP off this machine none can be",
+    description: "A session was created; over plain HTTP this is possible only on this machine",
   }),
 }).openapi("EnrolledPasskey");
 
@@ -106,12 +106,12 @@ export const beginRegistrationRoute = createRoute({
   method: "post",
   path: "/api/auth/register/begin",
   tags: ["auth"],
-  summary: "Start enrolling a passkey; open to anyone while the origin's RPID is in grace",
+  summary: "Start enrolling a passkey; open to everyone while the origin's RP ID is in grace",
   request: {
     body: optionalJsonBody(
       z.object({
         name: PasskeyName.optional(),
-        code: z.string().max(64).optional().openapi({ description: "Pairing code or invite, where one is needed" }),
+        code: z.string().max(64).optional().openapi({ description: "Pairing code or invite code, if one is required" }),
       }).openapi("PasskeyRegistrationRequest"),
     ),
   },
@@ -123,9 +123,9 @@ export const finishRegistrationRoute = createRoute({
   method: "post",
   path: "/api/auth/register/finish",
   tags: ["auth"],
-  summary: "Finish enrolling: the browser's answer, and a name for the passkey; opens a session, too",
+  summary: "Finish enrolling with the browser's response and a name for the passkey; also creates a session",
   request: { body: jsonBody(RegistrationAnswer) },
-  responses: { 200: json(Enrolled, "The passkey, enrolled"), ...ERRORS },
+  responses: { 200: json(Enrolled, "The enrolled passkey"), ...ERRORS },
 });
 
 /** `POST /api/auth/login/begin` */
@@ -153,7 +153,7 @@ export const logoutRoute = createRoute({
   path: "/api/auth/logout",
   tags: ["auth"],
   summary: "End the calling session, here and on the server",
-  responses: { 204: { description: "No session any more" }, ...ERRORS },
+  responses: { 204: { description: "The session has ended" }, ...ERRORS },
 });
 
 const tags = ["auth"];
@@ -166,11 +166,11 @@ const Credential = z.object({
   name: z.string(),
   created_at: Time,
   last_used_at: Time.nullable(),
-  current: z.boolean().openapi({ description: "The calling session was opened by it" }),
+  current: z.boolean().openapi({ description: "Whether the calling session was created with this passkey" }),
 }).openapi("Passkey");
 
 const TokenScope = z.enum(TOKEN_SCOPES).openapi({
-  description: "all, or openai: only the OpenAI-compatible API below /api/v1, with at most 8 calls at once",
+  description: "all; or openai: only the OpenAI-compatible API below /api/v1, with at most 8 concurrent calls",
 });
 
 const Token = z.object({
@@ -191,7 +191,7 @@ const MintedToken = z.object({
 
 const Invite = z.object({
   code: z.string(),
-  url: z.string().openapi({ description: "Opens the page that asks for the code, with the code filled in" }),
+  url: z.string().openapi({ description: "URL of the page that asks for the code, with the code filled in" }),
   expires_at: Time,
 }).openapi("Invite");
 
@@ -200,7 +200,7 @@ export const credentialsRoute = createRoute({
   method: "get",
   path: "/api/auth/credentials",
   tags,
-  summary: "List enrolled passkeys of every RPID, newest first; none to a caller in grace",
+  summary: "List the enrolled passkeys of all RP IDs, newest first; callers in grace get an empty list",
   responses: { 200: json(z.array(Credential), "The passkeys"), ...ERRORS },
 });
 
@@ -209,7 +209,7 @@ export const revokeCredentialRoute = createRoute({
   method: "delete",
   path: "/api/auth/credentials/{id}",
   tags,
-  summary: "Revoke a passkey and end its sessions; its RPID stays gated",
+  summary: "Revoke a passkey and end its sessions; its RP ID still requires sign-in",
   request: { params: z.object({ id: Base64UrlOfLength(1, 1364) }) },
   responses: { 204: { description: "Revoked" }, ...ERRORS },
 });
@@ -219,14 +219,14 @@ export const mintTokenRoute = createRoute({
   method: "post",
   path: "/api/auth/token",
   tags,
-  summary: "Mint a bearer token; needs a session",
+  summary: "Create a bearer token; requires a session",
   request: {
     body: optionalJsonBody(
       z.object({ label: z.string().trim().min(1).max(100).optional(), scope: TokenScope.optional() })
         .openapi("TokenRequest"),
     ),
   },
-  responses: { 201: json(MintedToken, "The token, shown this once"), ...ERRORS },
+  responses: { 201: json(MintedToken, "The token, which is shown only this once"), ...ERRORS },
 });
 
 /** `GET /api/auth/tokens` */
@@ -235,7 +235,7 @@ export const tokensRoute = createRoute({
   path: "/api/auth/tokens",
   tags,
   summary: "List bearer tokens, newest first",
-  responses: { 200: json(z.array(Token), "The tokens, without what they are made of"), ...ERRORS },
+  responses: { 200: json(z.array(Token), "The tokens, without their secret text"), ...ERRORS },
 });
 
 /** `DELETE /api/auth/tokens/{id}` */
@@ -251,8 +251,8 @@ export const revokeTokenRoute = createRoute({
 const AddressCheck = z.object({
   result: z.enum(ADDRESS_CHECK_RESULTS).openapi({
     description: "`proxy_headers`: the proxy doesn't send X-Forwarded-Proto and X-Forwarded-For, or isn't in " +
-      "trusted_proxies. `host_changed`: the proxy doesn't pass the host on. `unreachable` only says that this server gets " +
-      "no response; some routers don't lead their own network to their public address",
+      "trusted_proxies. `host_changed`: the proxy doesn't forward the Host header. `unreachable` only means that this server gets " +
+      "no response; some routers don't support requests from their own network to their public address",
   }),
 }).openapi("AddressCheck");
 
@@ -264,9 +264,9 @@ export const checkAddressRoute = createRoute({
   method: "post",
   path: "/api/auth/check_address",
   tags,
-  summary: "Check whether an address leads to this server, with all that signing in needs",
+  summary: "Check whether an address leads to this server and fulfills all conditions for signing in",
   request: { body: jsonBody(z.object({ url: z.string().min(1).max(2000) }).openapi("AddressCheckRequest")) },
-  responses: { 200: json(AddressCheck, "What was found"), ...ERRORS },
+  responses: { 200: json(AddressCheck, "The result of the check"), ...ERRORS },
 });
 
 /** `POST /api/auth/invites` */
@@ -274,17 +274,17 @@ export const inviteRoute = createRoute({
   method: "post",
   path: "/api/auth/invites",
   tags,
-  summary: "Make a code by which another device may enrol, once, within ten minutes",
+  summary: "Create a code that lets another device enroll a passkey, once, within ten minutes",
   request: {
     body: optionalJsonBody(
       z.object({
         rp_id: z.string().min(1).max(253).optional().openapi({
-          description: "Only there it counts; else anywhere",
+          description: "RP ID where the code is valid; by default, any",
         }),
       }).openapi("InviteRequest"),
     ),
   },
-  responses: { 201: json(Invite, "The invite, shown this once"), ...ERRORS },
+  responses: { 201: json(Invite, "The invite, which is shown only this once"), ...ERRORS },
 });
 
 /** `POST /api/auth/cli/approve` */
@@ -292,7 +292,7 @@ export const approveCliRoute = createRoute({
   method: "post",
   path: "/api/auth/cli/approve",
   tags,
-  summary: "Let a command line in: a one-time code for the PKCE challenge it gave; needs a session",
+  summary: "Approve the sign-in of a command line: creates a one-time code for its PKCE challenge; requires a session",
   request: {
     body: jsonBody(
       z.object({
@@ -302,7 +302,7 @@ export const approveCliRoute = createRoute({
     ),
   },
   responses: {
-    201: json(z.object({ code: z.string() }).openapi("CliCode"), "The code, good for two minutes"),
+    201: json(z.object({ code: z.string() }).openapi("CliCode"), "The code, which is valid for two minutes"),
     ...ERRORS,
   },
 });
@@ -312,7 +312,7 @@ export const redeemCliRoute = createRoute({
   method: "post",
   path: "/api/auth/cli/redeem",
   tags,
-  summary: "Trade the code and the verifier for a session of a few minutes",
+  summary: "Exchange the code and the verifier for a session of a few minutes",
   request: {
     body: jsonBody(
       z.object({ code: z.string().max(64), verifier: Base64UrlOfLength(43, 128) }).openapi("CliRedemption"),
@@ -324,13 +324,13 @@ export const redeemCliRoute = createRoute({
   },
 });
 
-/** Names a passkey on the wire. @param currentId That of the calling session. */
+/** Converts a passkey to its JSON form. @param currentId ID of the passkey of the calling session */
 export function toPasskeyJson(record: CredentialRecord, currentId: string | undefined): z.infer<typeof Credential> {
   const { id, rp_id, name, created_at, last_used_at } = record;
   return { id, rp_id, name, created_at, last_used_at, current: id === currentId };
 }
 
-/** Names a token on the wire: never its hash. */
+/** Converts a token to its JSON form, without its hash. */
 export function toTokenJson({ id, label, scope, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
   return { id, label, scope, created_at, last_used_at };
 }
@@ -338,7 +338,7 @@ export function toTokenJson({ id, label, scope, created_at, last_used_at }: Toke
 /** A passkey, as the API returns it. */
 export type PasskeyJson = z.output<typeof Credential>;
 
-/** A bearer token without its text. */
+/** A bearer token without its secret text. */
 export type TokenJson = z.output<typeof Token>;
 
 /** A new bearer token. */

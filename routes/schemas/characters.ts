@@ -26,7 +26,7 @@ const Card = z.looseObject({
 const CharacterItem = z.object({
   id: Id,
   name: z.string(),
-  external: z.boolean().openapi({ description: "In another program's folder and read-only" }),
+  external: z.boolean().openapi({ description: "The card is in another program's folder and read-only" }),
   has_avatar: z.boolean(),
   updated_at: Time,
   tags: z.array(z.string()),
@@ -40,28 +40,30 @@ const CharacterItem = z.object({
 /** A character with its card. */
 const Character = CharacterItem.extend({
   has_assets: z.boolean().openapi({
-    description: "Imported from a CHARX file with other files, which a CHARX export contains",
+    description: "Imported from a CHARX file with additional files, which a CHARX export also contains",
   }),
   card: Card,
-  documents: DocumentUses.optional().openapi({ description: "Documents that are always at hand" }),
+  documents: DocumentUses.optional().openapi({
+    description: "Documents that are available in all chats with the character",
+  }),
 }).openapi("Character");
 
-/** Returns the documents that come with a card; `undefined` if there are none or the body is a bare card. */
+/** Returns the documents sent with a card; `undefined` if there are none or the body is a bare card. */
 function omitDocuments(body: unknown): unknown {
   const { card, documents } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   return typeof card === "object" && card !== null ? documents : undefined;
 }
 
-/** Converts the documents that come with a card; `undefined` keeps them. */
+/** Converts the documents sent with a card; `undefined` keeps the stored ones. */
 export function toCharacterDocuments(body: unknown) {
   const documents = omitDocuments(body);
   return documents === undefined ? undefined : toDocumentUses(DocumentUses.parse(documents ?? []));
 }
 
-/** A card of any version, bare or under `card`. The service reads it, since it alone knows all versions. */
+/** A card of any version, bare or as `card`. The service validates it, because only it knows all versions. */
 const CardBody = z.unknown().refine(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  "a card is an object",
+  "a card must be an object",
 ).superRefine((body, context) => {
   const documents = omitDocuments(body);
   if (documents === undefined || documents === null) return;
@@ -79,7 +81,7 @@ export const listRoute = createRoute({
   method: "get",
   path: "/api/characters",
   tags,
-  summary: "List characters, those of card_dirs among them: all as an array, or with limit one page",
+  summary: "List characters, including those of card_dirs: all as an array, or one page if limit is set",
   request: {
     query: z.object({
       view: z.enum(["summary", "full"]).default("summary").openapi({ description: "full includes the cards" }),
@@ -93,14 +95,14 @@ export const listRoute = createRoute({
         description: "Only favorites, or only others",
       }),
       folder: z.string().max(MAX_FOLDER_LENGTH).optional().openapi({
-        description: "Only characters in this folder; empty for those in none",
+        description: "Only characters in this folder; empty for characters without a folder",
       }),
       sort: z.enum(["name", "favorites", "updated"]).default("name").openapi({
-        description: "favorites: favorites first, each part by name",
+        description: "favorites: favorites first, then the others, both sorted by name",
       }),
       ids: z.string().max(10_000).transform((ids) => ids.split(",")).optional().openapi({
         type: "string",
-        description: "Only these characters, separated by commas; unknown IDs are left out",
+        description: "Only these characters, separated by commas; unknown IDs are ignored",
       }),
     }),
   },
@@ -124,7 +126,7 @@ const CharacterFolder = z.object({ name: z.string(), count: z.number().int() }).
 /** A folder with its number of characters. */
 export type CharacterFolderJson = z.output<typeof CharacterFolder>;
 
-/** The folders. */
+/** List the folders of characters */
 export const foldersRoute = createRoute({
   method: "get",
   path: "/api/characters/folders",
@@ -154,7 +156,7 @@ export const putRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}",
   tags,
-  summary: "Save a character's card, into its image where it has one",
+  summary: "Save a character's card; it is stored in the character's image if it has one",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(CardBody) },
   responses: { 200: json(Character, "Saved"), 201: json(Character, "Created"), ...ERRORS },
 });
@@ -178,7 +180,7 @@ export const avatarRoute = createRoute({
   request: {
     params: IdParams,
     query: z.object({
-      w: z.string().regex(/^\d{1,9}$/, "a width is a whole number of pixels").optional().openapi({
+      w: z.string().regex(/^\d{1,9}$/, "a width must be a whole number of pixels").optional().openapi({
         description: "Width in pixels, clamped to 16–2048; a smaller image isn't enlarged",
         example: "256",
       }),
@@ -191,8 +193,8 @@ export const avatarRoute = createRoute({
 });
 
 const Expression = z.object({
-  n: z.number().int().openapi({ description: "Position in the card; a changed card may change it" }),
-  name: z.string().openapi({ description: "As in the card: joy, or with a costume beach/joy" }),
+  n: z.number().int().openapi({ description: "Position in the card; it may change when the card changes" }),
+  name: z.string().openapi({ description: `As in the card: "joy", or with a costume "beach/joy"` }),
 }).openapi("Expression");
 
 /** A mood image of a card. */
@@ -203,7 +205,7 @@ export const expressionsRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/expressions",
   tags,
-  summary: "List the mood images in a character's card",
+  summary: "List the mood images (expressions) in a character's card",
   request: { params: IdParams },
   responses: {
     200: json(z.array(Expression), "The expressions, in the order of the card"),
@@ -238,7 +240,7 @@ export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}/avatar",
   tags,
-  summary: "Replace a character's image; its card stays",
+  summary: "Replace a character's image; the card doesn't change",
   request: {
     params: IdParams,
     headers: IfMatch,
@@ -256,7 +258,7 @@ export const importRoute = createRoute({
   request: {
     body: oneFile,
   },
-  responses: { 201: json(Character, "Imported, under an id of the server's"), ...ERRORS },
+  responses: { 201: json(Character, "The imported character, with an ID that the server assigned"), ...ERRORS },
 });
 
 /** Bring the built-in character back. */
@@ -265,7 +267,7 @@ export const restoreAppRoute = createRoute({
   path: "/api/characters/restore-app",
   tags,
   summary: "Reinstall the built-in character; a changed one is moved to the trash first",
-  responses: { 200: json(Character, "It is there as it came"), ...ERRORS },
+  responses: { 200: json(Character, "The built-in character in its original state"), ...ERRORS },
 });
 
 /** Hand out as a file. */
@@ -277,7 +279,7 @@ export const exportRoute = createRoute({
   request: { params: IdParams, query: z.object({ format: z.enum(CARD_FORMATS).default("png") }) },
   responses: {
     200: {
-      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to be imported again",
+      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to import again",
       content: Object.fromEntries(
         ["image/png", "application/json", "application/zip"].map((type) => [type, { schema: BINARY }]),
       ),
@@ -311,7 +313,7 @@ export const generateRoute = createRoute({
   tags,
   summary: "Start generating a portrait with the active image backend",
   request: { params: IdParams },
-  responses: { 202: json(Job, "The job; the same one while one is under way"), ...ERRORS },
+  responses: { 202: json(Job, "The job; if one is already running, that one"), ...ERRORS },
 });
 
 const versioned = {
@@ -422,16 +424,16 @@ const Creation = z.object({
     description: "Name of an attachment that shows the character; requires a model with image input",
   }),
   language: z.string().max(60).optional().openapi({
-    description: "Language to write in; defaults to the language of the idea",
+    description: "Language to write in; by default the language of the idea",
     example: "Deutsch",
   }),
-  background: z.boolean().default(false).openapi({ description: "A job writes and stores the character" }),
+  background: z.boolean().default(false).openapi({ description: "Whether a job writes and stores the character" }),
   portrait: z.boolean().default(true).openapi({
     description: "Whether the job uses the image as the character's portrait",
   }),
 }).refine(({ idea, picture }) => idea.trim() !== "" || picture !== undefined, {
   path: ["idea"],
-  message: "an idea or an image is needed",
+  message: "an idea or an image is required",
 }).openapi("Creation");
 
 /** `POST /api/characters/create` */
@@ -444,8 +446,8 @@ export const createCharacterRoute = createRoute({
   responses: {
     200: {
       description:
-        "Events as it is written, nothing is stored: start {model}; field {field, append} or {field, value} for texts " +
-        "of a card and its tags; then done {is_cut} or error. The client's leaving ends the model",
+        "Events while the character is written; nothing is stored: start {model}; field {field, append} or {field, value} for texts " +
+        "of a card and its tags; then done {is_cut} or error. If the client disconnects, the model stops",
       content: { "text/event-stream": { schema: z.string() } },
     },
     202: json(Job, "With background: the job; its detail is {character_id?, name?, is_cut?}"),
@@ -455,7 +457,7 @@ export const createCharacterRoute = createRoute({
 
 const encoder = new TextEncoder();
 
-/** Makes one event of a character's stream. */
+/** Creates one event of a character's stream. */
 export function toCreationFrame(
   event: "start" | "field" | "done" | "error",
   data: unknown,
@@ -463,7 +465,7 @@ export function toCreationFrame(
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Makes the bytes of events that go out together. */
+/** Encodes events that are sent together. */
 export function encodeFrames(frames: readonly string[]): Uint8Array<ArrayBuffer> {
   return encoder.encode(frames.join(""));
 }

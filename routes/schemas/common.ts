@@ -4,42 +4,46 @@ import { ATTACHMENT_URL } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
 import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/delay.ts";
 
-/** An id of any resource, chosen by the client or made by the server. */
-export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")
-  .refine((id) => !isPathWord(id), "this word can't be an id: it's part of a path")
-  .refine((id) => !isDeviceName(id), "an id can't be a device name of Windows").openapi({ example: "c1" });
+/** ID of any resource, chosen by the client or created by the server. */
+export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an ID has 1 to 64 letters, digits, _ or -")
+  .refine((id) => !isPathWord(id), "this word can't be an ID: it's part of a path")
+  .refine((id) => !isDeviceName(id), "an ID can't be a device name of Windows").openapi({ example: "c1" });
 
 /** `{id}` in a path. */
 export const IdParams = z.object({ id: Id });
 
 /**
- * A key as people paste it: outer white space and a `Bearer ` in front are dropped. It goes into a header, where white space
- * or a line break inside would be refused, or end the header, at each call.
+ * An API key as people paste it: surrounding white space and a `Bearer ` prefix are removed. White space or a line
+ * break inside would break the header of each call.
  */
 export const ApiKey = z.string().max(10_000).transform((key) => key.trim().replace(/^bearer\s+/i, ""))
   // deno-lint-ignore no-control-regex -- those are what is looked for
-  .refine((key) => !/[\s\u0000-\u001f\u007f]/.test(key), "a key has no spaces or line breaks inside")
+  .refine((key) => !/[\s\u0000-\u001f\u007f]/.test(key), "a key must not contain spaces or line breaks")
   .openapi({ type: "string" });
 
 /** ISO 8601, UTC. */
 export const Time = z.string().openapi({ format: "date-time" });
 
-/** `?variants=1`: messages come with all their texts. */
+/** `?variants=1`: messages include all their texts. */
 export const WithVariants = z.enum(["0", "1"]).default("0").openapi({
-  description: "1: messages that have several texts come with all of them, as variants",
+  description: "1: messages with several texts include all of them, as variants",
 });
 
 /** List entry of an item that can't be decrypted. */
 export const Unreadable = z.object({ code: z.literal("unreadable") });
 
-/** Fields that are added to chat requests, of a connection or a preset. What the request sets itself wins. */
+/**
+ * Fields of a connection or a preset that are added to chat requests. Fields that the request sets itself take
+ * precedence.
+ */
 export const ExtraBody = z.record(z.string().min(1).max(200), z.unknown())
   .refine((body) => ["model", "messages", "stream"].every((field) => !(field in body)), {
-    message: "it can't set model, messages or stream",
+    message: "it must not set model, messages or stream",
   })
   .refine((body) => JSON.stringify(body).length <= 100_000, "it is longer than 100,000 characters")
   .openapi({
-    description: "Fields added to each chat request; the request's win over the preset's, those over the connection's",
+    description:
+      "Fields added to each chat request; the request's fields take precedence over the preset's, and these over the connection's",
     additionalProperties: true,
   });
 
@@ -55,7 +59,7 @@ export const UpstreamFailure = z.object({
   retry_after_s: z.number().int().optional().openapi({ description: "When the server accepts requests again" }),
 }).openapi("UpstreamFailure");
 
-/** The one error body. */
+/** Body of error responses. */
 const ErrorAnswer = z.object({
   error: z.object({
     code: z.string(),
@@ -67,37 +71,41 @@ const ErrorAnswer = z.object({
   }),
 }).openapi("Error");
 
-/** The answers every route can give beside its own. */
+/** Error responses that every route may send. */
 export const ERRORS = {
-  default: { description: "The one error body", content: { "application/json": { schema: ErrorAnswer } } },
+  default: { description: "The error", content: { "application/json": { schema: ErrorAnswer } } },
 };
 
-/** Headers of a checked write. */
+/** Headers of a conditional write. */
 export const IfMatch = z.object({
   "if-match": z.string().optional().openapi({
-    description: "ETags of which the stored version must have one, or * for any; without it the write overwrites",
+    description:
+      "ETags, one of which the stored version must have, or * for any version; without this header, the write overwrites",
   }),
   "if-none-match": z.string().optional().openapi({
-    description: "ETags of which the stored version must have none, or * to create and never overwrite",
+    description: "ETags that the stored version must not have, or * to create without ever overwriting",
   }),
 });
 
-/** Headers of a read of a file that may be had in part. */
+/** Headers of a request for a file or a part of it. */
 export const RangeHeaders = z.object({
   "range": z.string().optional().openapi({ example: "bytes=0-65535" }),
-  "if-range": z.string().optional().openapi({ description: "ETag of which the part is wanted, else the whole file" }),
+  "if-range": z.string().optional().openapi({
+    description: "ETag of the version of which a part is requested; for another version, the whole file is sent",
+  }),
 });
 
-/** Describes a JSON answer or body. */
+/** Describes a JSON response or body. */
 export function json<T extends z.ZodType>(schema: T, description: string) {
   return { description, content: { "application/json": { schema } } };
 }
 
 /**
- * Describes a JSON body that has to be there.
+ * Describes a required JSON body.
  *
- * The validator asks schemas asynchronously, for which zod parses half as fast and a document of a thousand messages takes
- * milliseconds more. None of ours waits for anything: one that did would throw here.
+ * The validator calls schemas asynchronously, which makes zod half as fast: a document with a thousand messages takes
+ * milliseconds longer. No schema here is asynchronous, so this parses synchronously; an asynchronous schema would
+ * throw.
  */
 export function jsonBody<T extends z.ZodType>(schema: T) {
   const parsedAtOnce = schema.clone();
@@ -105,21 +113,21 @@ export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema: parsedAtOnce } } };
 }
 
-/** Describes a JSON body that may be left out. */
+/** Describes an optional JSON body. */
 export function optionalJsonBody<T extends z.ZodType>(schema: T) {
   return { required: false, content: { "application/json": { schema } } };
 }
 
-/** A list up to this length is checked at once: messages take a thousandth of a millisecond each, a pause a whole one. */
+/** Maximum length of a list that is validated in one step: a message takes a microsecond, a pause a millisecond. */
 const SHORT_LIST = 2_000;
-/** Items of a longer one that are checked together. */
+/** Number of items of a longer list that are validated per step. */
 const ITEMS_AT_ONCE = 500;
 
 /**
- * Describes a JSON body with a list that may be long: that is checked a piece at a time, so that a conversation of ten
- * thousand messages holds up no reply that is being streamed.
+ * Describes a JSON body with a list that may be long. The list is validated in steps, so that a conversation with ten
+ * thousand messages doesn't delay replies that are being streamed.
  *
- * @param list Name of the field; an array in the schema.
+ * @param list Name of the field with the list, which is an array in the schema
  */
 export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
   const body = jsonBody(schema);
@@ -130,7 +138,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
   parsed.safeParseAsync = (async (value: unknown, params: Parameters<typeof parseAtOnce>[1]) => {
     const items: unknown = (value as Record<string, unknown> | null)?.[list];
     if (!Array.isArray(items) || items.length <= SHORT_LIST) return await parseAtOnce(value, params);
-    await yieldToEventLoop(); // To read the JSON took its turn already.
+    await yieldToEventLoop(); // Parsing the JSON has already blocked for a while.
     const around = aroundList.safeParse(value);
     const issues = [...around.error?.issues ?? []];
     const read: unknown[] = [];
@@ -147,15 +155,15 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
   return body;
 }
 
-/** Returns the path of an error within a part of a list as a path of the whole list. */
+/** Converts the path of an error within a part of a list to a path within the whole list. */
 function toWholePath([index, ...rest]: PropertyKey[], list: string, at: number): PropertyKey[] {
   return [list, at + Number(index), ...rest];
 }
 
-/** Bytes, in the words of the API document. */
+/** Schema of bytes in the API document. */
 export const BINARY = { type: "string", format: "binary" } as const;
 
-/** Describes a form with a file alone. Read by the handler, as `namedFile` is. */
+/** Describes a form with only a file. The handler reads it, as with `namedFile`. */
 export const oneFile = {
   required: true,
   content: {
@@ -163,7 +171,10 @@ export const oneFile = {
   },
 };
 
-/** Describes a form with a file and what to call it. Read by the handler: a schema of zod here would have the body read twice. */
+/**
+ * Describes a form with a file and a name. The handler reads it, because with a zod schema here the body would be read
+ * twice.
+ */
 export const namedFile = {
   required: true,
   content: {
@@ -173,27 +184,34 @@ export const namedFile = {
         required: ["file"],
         properties: {
           file: BINARY,
-          name: { type: "string" as const, description: "What to call it where it says no name; else the file's" },
+          name: {
+            type: "string" as const,
+            description: "Name to use if the content contains none; by default the name of the file",
+          },
         },
       },
     },
   },
 };
 
-/** The fields that a schema names, without the index signature of a loose object: reading any other field is a type error. */
+/**
+ * The fields that a schema declares, without the index signature of a loose object, so that reading any other field is
+ * a type error.
+ */
 export type NamedFields<T> = { [Key in keyof T as string extends Key ? never : Key]: T[Key] };
 
 /** URL path of an attachment. */
-export const AttachmentUrl = z.string().regex(ATTACHMENT_URL, "an attachment is /api/attachments/NAME").openapi({
-  example: "/api/attachments/forest.jpg",
-});
+export const AttachmentUrl = z.string().regex(ATTACHMENT_URL, "an attachment must have the form /api/attachments/NAME")
+  .openapi({
+    example: "/api/attachments/forest.jpg",
+  });
 
 /** One page of a list. */
 export interface PageJson<Item> {
   items: Item[];
-  /** Leads to the next page; null at the end of the list. */
+  /** Cursor of the next page; `null` at the end of the list. */
   next_cursor: string | null;
 }
 
-/** What the one error body contains. */
+/** Content of the error body. */
 export type ErrorJson = z.output<typeof ErrorAnswer>["error"];

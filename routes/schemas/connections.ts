@@ -1,4 +1,4 @@
-/** Connection profiles on the wire: snake_case here, camelCase behind; the key goes in and never comes out. */
+/** Connection profiles in the API. Keys can be set but are never returned. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   type ConnectionFacts,
@@ -16,7 +16,7 @@ import { Job } from "./jobs.ts";
 import { ApiKey, ERRORS, ExtraBody, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(PROVIDER_KINDS);
-const ServerName = z.enum(DIALECT_NAMES).openapi({ description: "Whose dialect of the protocol is spoken" });
+const ServerName = z.enum(DIALECT_NAMES).openapi({ description: "Which server's dialect of the protocol to use" });
 const LimitMs = z.number().int().min(1).max(24 * 60 * 60 * 1000).optional();
 const Timeouts = z.object({ connect_ms: LimitMs, first_byte_ms: LimitMs, idle_ms: LimitMs });
 
@@ -28,33 +28,36 @@ const ConnectionBody = z.object({
   model: z.string().max(500).nullish(),
   context_size: z.number().int().min(1).max(100_000_000).nullish(),
   timeouts: Timeouts.nullish(),
-  api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+  api_key: ApiKey.nullish().openapi({ description: "If absent, the stored key is kept; null deletes it" }),
   headers: z.record(z.string().min(1).max(100), z.string().max(8_000).nullable()).nullish().openapi({
-    description: "Sent with every request; a null value removes one, null removes all, another origin drops them",
+    description:
+      "Sent with every request; a null value removes one header, null removes all, and an address with another origin removes them",
     additionalProperties: { type: ["string", "null"] },
   }),
   extra_body: ExtraBody.nullish(),
   server: z.object({ override: ServerName.nullish() }).nullish().openapi({
-    description: "override picks a dialect in place of the detected one; null goes back to that",
+    description: "override replaces the detected dialect; null removes the override",
   }),
-}).openapi("ConnectionInput", { description: "Of a saved one, what is left out stays; null clears it" });
+}).openapi("ConnectionInput", {
+  description: "If a profile is saved, omitted fields keep their value; null clears it",
+});
 
 const DialectAnswer = z.object({
   name: ServerName,
   title: z.string(),
-  output_limit: z.string().openapi({ description: "The server's name for the limit of a reply" }),
-  samplers: z.array(z.string()).openapi({ description: "Those that the server documents, under our names" }),
+  output_limit: z.string().openapi({ description: "The server's name for the token limit of a reply" }),
+  samplers: z.array(z.string()).openapi({ description: "Fields that the server documents, by Parlor's names" }),
   thinking: z.object({
-    switch: z.boolean().openapi({ description: "Thinking can be switched off" }),
+    switch: z.boolean().openapi({ description: "Whether thinking can be turned off" }),
     efforts: z.array(z.enum(REASONING_EFFORTS)),
     budgets: z.record(z.string(), z.number().int()).optional().openapi({
-      description: "Tokens that an effort lets the model think with, where the server takes a number",
+      description: "Thinking tokens per effort, if the server expects a number",
     }),
   }),
   trims_context: z.enum(["server", "client"]).openapi({
-    description: "server: it silently drops what is too long for its context",
+    description: "server: it silently truncates prompts that exceed its context",
   }),
-  continues: z.boolean().openapi({ description: "A trailing assistant message is continued" }),
+  continues: z.boolean().openapi({ description: "Whether a trailing assistant message is continued" }),
   images: z.boolean(),
   documents: z.boolean(),
   tools: z.boolean(),
@@ -62,15 +65,17 @@ const DialectAnswer = z.object({
     z.string(),
     z.object({
       thinking: z.boolean().optional(),
-      adaptive: z.boolean().optional().openapi({ description: "It chooses itself how many tokens it thinks with" }),
+      adaptive: z.boolean().optional().openapi({
+        description: "Whether the server chooses the number of thinking tokens itself",
+      }),
     }),
-  ).optional().openapi({ description: "What the server says of single models" }),
+  ).optional().openapi({ description: "What the server reports about individual models" }),
 }).openapi("Dialect");
 
 const Refused = z.object({
   model: z.string(),
   field: z.string(),
-  sent_as: z.string().optional().openapi({ description: "The name under which it is sent in its place" }),
+  sent_as: z.string().optional().openapi({ description: "The name under which the server receives the value instead" }),
   status: z.number().int(),
   reason: z.string(),
   at: Time,
@@ -95,19 +100,19 @@ const ConnectionAnswer = z.object({
   header_names: z.array(z.string()),
   extra_body: ExtraBody.optional(),
   server: z.object({
-    detected: ServerName.optional().openapi({ description: "What the server says of itself" }),
+    detected: ServerName.optional().openapi({ description: "What the server reports about itself" }),
     override: ServerName.optional(),
   }),
-  dialect: DialectAnswer.optional().openapi({ description: "The facts of the dialect in force" }),
-  refused: z.array(Refused).openapi({ description: "Fields that are left out, because the server refuses them" }),
+  dialect: DialectAnswer.optional().openapi({ description: "The properties of the dialect in use" }),
+  refused: z.array(Refused).openapi({ description: "Fields that aren't sent, because the server rejects them" }),
   resolved_model: z.string().optional().openapi({
-    description: "The model that answers where none is named: the connection's, or the first that the server lists",
+    description: "The model used if a request names none: the connection's, or the first one that the server lists",
   }),
   last_call: LastCall.optional(),
   notice: z.object({ code: z.literal("model_spills"), message: z.string() }).optional().openapi({
-    description: "What to know of a server that works: Ollama's model doesn't fit the memory of the GPU",
+    description: "A warning about a working server: an Ollama model doesn't fit into GPU memory",
   }),
-  suggested_kind: Kind.optional().openapi({ description: "A kind that serves this server better: ollama" }),
+  suggested_kind: Kind.optional().openapi({ description: "A kind that suits this server better: ollama" }),
   active: z.boolean(),
   unreadable: z.boolean().optional(),
   created_at: Time,
@@ -176,7 +181,7 @@ function toModelJson(thinking: ModelThinking): { thinking: boolean; adaptive?: b
   return thinking === "adaptive" ? { thinking: true, adaptive: true } : { thinking };
 }
 
-/** Only those of efforts that are offered. */
+/** Only budgets of efforts that are offered. */
 function toBudgetsJson({ efforts, budgets = {} }: Dialect["thinking"]): Record<string, number> | undefined {
   const offered = efforts.flatMap((effort) =>
     budgets[effort] === undefined ? [] : [[effort, budgets[effort]] as const]
@@ -193,7 +198,7 @@ function toLastCallJson({ atMs, failure }: LastCallFacts): z.infer<typeof LastCa
   return { ok: failure === undefined, at: new Date(atMs).toISOString(), error: failure };
 }
 
-/** Converts a profile, with what was learned of its server, to its JSON form. */
+/** Converts a profile, with what is known about its server, to its JSON form. */
 export function toConnectionJson(
   connection: Connection,
   connections: Pick<Connections, "getFacts" | "getDialect">,
@@ -222,7 +227,7 @@ export function toConnectionJson(
     resolved_model: model ?? facts.firstModel,
     last_call: facts.lastCall && toLastCallJson(facts.lastCall),
     notice: facts.notice,
-    // Its OpenAI-compatible API can't set the context size.
+    // Ollama's OpenAI-compatible API can't set the context size.
     suggested_kind: kind === "openai" && facts.detected === "ollama" ? "ollama" : undefined,
     active: connection.isActive,
     unreadable: connection.isUnreadable,
@@ -259,7 +264,7 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List profiles; API keys are redacted",
+  summary: "List profiles, without their API keys",
   responses: { 200: json(z.array(ConnectionAnswer), "The profiles, newest first"), ...ERRORS },
 });
 
@@ -278,7 +283,7 @@ export const deleteRoute = createRoute({
   method: "delete",
   path: `${path}/{id}`,
   tags,
-  summary: "Remove a profile",
+  summary: "Delete a profile",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -288,7 +293,7 @@ export const clearKeyRoute = createRoute({
   method: "delete",
   path: `${path}/{id}/key`,
   tags,
-  summary: "Clear the stored API key, keeping the profile",
+  summary: "Delete the stored API key and keep the profile",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Cleared" }, ...ERRORS },
 });
@@ -298,7 +303,7 @@ export const activateRoute = createRoute({
   method: "post",
   path: `${path}/{id}/activate`,
   tags,
-  summary: "Make the profile active for subsequent chat calls",
+  summary: "Make the profile the active one for later chat requests",
   request: { params: IdParams },
   responses: { 200: json(ConnectionAnswer, "The profile"), ...ERRORS },
 });
@@ -308,9 +313,9 @@ export const testRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
-  summary: "Check reachability of an unsaved profile; the id of a saved one lends its key to the same origin",
+  summary: "Test an unsaved profile; with the ID of a saved one, its key is used for the same origin",
   request: { body: jsonBody(ConnectionBody) },
-  responses: { 200: json(TestResult, "What was found, and what to do about it"), ...ERRORS },
+  responses: { 200: json(TestResult, "The result, and advice about problems"), ...ERRORS },
 });
 
 /** Download a model. */
@@ -318,12 +323,12 @@ export const pullRoute = createRoute({
   method: "post",
   path: `${path}/{id}/pull`,
   tags,
-  summary: "Have an Ollama server download a model",
+  summary: "Make an Ollama server download a model",
   request: {
     params: IdParams,
     body: jsonBody(z.object({ model: z.string().trim().min(1).max(500).openapi({ example: "llama3.2" }) })),
   },
-  responses: { 202: json(Job, "The job; the same one while one is under way for that model and server"), ...ERRORS },
+  responses: { 202: json(Job, "The job; if one is already running for this model and server, that one"), ...ERRORS },
 });
 
 /** Look for running servers. */
@@ -332,7 +337,7 @@ export const discoverRoute = createRoute({
   path: `${path}/discover`,
   tags,
   summary: "Probe the configured hosts (this machine) for running model servers",
-  responses: { 200: json(z.array(Found), "The servers that answered"), ...ERRORS },
+  responses: { 200: json(z.array(Found), "The servers that responded"), ...ERRORS },
 });
 
 /** A connection to a model server; its key never leaves the server. */

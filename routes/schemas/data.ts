@@ -6,7 +6,7 @@ import { ERRORS, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const BackupSchedule = z.enum(["daily", "weekly", "off"]).openapi({
-  description: "When backups are made without being asked for",
+  description: "When backups are created automatically",
 });
 
 const Data = z.object({
@@ -14,14 +14,14 @@ const Data = z.object({
     what: z.enum(["chats", "characters", "attachments", "documents", "models", "voices", "rest"]),
     size_bytes: z.number(),
   })),
-  backup_dir: z.string().nullable().openapi({ description: "Null if there are no backups" }),
+  backup_dir: z.string().nullable().openapi({ description: "null if there are no backups" }),
   backup_schedule: BackupSchedule,
   backup_keep: z.number().int(),
   backup_fixed: z.array(z.enum(["backup_dir", "backup_schedule", "backup_keep"])).openapi({
     description: "Fields that a flag or the environment sets; they can't be changed here",
   }),
   backup_same_disk: z.boolean().nullable().openapi({
-    description: "The backup folder is on the disk of the data; null if that isn't known",
+    description: "Whether the backup folder is on the same disk as the data; null if that is unknown",
   }),
   backups: z.array(z.object({ name: z.string(), size_bytes: z.number(), made_at: Time })),
 }).openapi("DataReport");
@@ -31,7 +31,7 @@ const Finding = z.object({
   code: z.string().openapi({ description: "Stable code of the message", example: "disk_little" }),
   params: z.record(z.string(), z.union([z.string(), z.number()])).openapi({ description: "Parameters of the message" }),
   about: z.string(),
-  remedy: z.string().optional().openapi({ description: "How to fix it; always present for a problem" }),
+  remedy: z.string().optional().openapi({ description: "How to fix it; always present for problems" }),
 }).openapi("Finding");
 
 /** Converts the report to its JSON form. */
@@ -54,7 +54,7 @@ const BackupSettingsJson = z.object({
   backup_keep: z.number().int(),
 }).openapi("BackupSettings");
 
-/** Gives the settings their form on the wire. */
+/** Converts the settings to their JSON form. */
 export function toBackupSettingsJson(settings: BackupSettings): z.infer<typeof BackupSettingsJson> {
   const { folder, schedule, keep } = settings;
   return { backup_dir: folder, backup_schedule: schedule, backup_keep: keep };
@@ -70,14 +70,15 @@ export const changeBackupsRoute = createRoute({
     body: jsonBody(
       z.object({
         backup_dir: z.string().min(1).max(4096).nullable().optional().openapi({
-          description: "An absolute path on the server. Created if its parent exists; refused if it has other files",
+          description:
+            "An absolute path on the server. The folder is created if its parent exists; it must not contain other files",
         }),
         backup_schedule: BackupSchedule.optional(),
         backup_keep: z.number().int().min(1).max(1000).optional(),
       }).openapi("BackupSettingsPatch"),
     ),
   },
-  responses: { 200: json(BackupSettingsJson, "The settings as they are now"), ...ERRORS },
+  responses: { 200: json(BackupSettingsJson, "The updated settings"), ...ERRORS },
 });
 
 /** `GET /api/data` */
@@ -86,7 +87,7 @@ export const dataRoute = createRoute({
   path: "/api/data",
   tags: ["Maintenance"],
   summary: "Get disk usage and the backups in backup_dir",
-  responses: { 200: json(Data, "Measured for this request"), ...ERRORS },
+  responses: { 200: json(Data, "Disk usage, measured for this request, and the backups"), ...ERRORS },
 });
 
 /** `POST /api/data/backups` */
@@ -95,7 +96,7 @@ export const startBackupRoute = createRoute({
   path: "/api/data/backups",
   tags: ["Maintenance"],
   summary: "Create a backup in backup_dir now; it is never deleted automatically",
-  responses: { 202: json(Job, "The job of the backup; the one that runs, where one does"), ...ERRORS },
+  responses: { 202: json(Job, "The job of the backup; if one is already running, that one"), ...ERRORS },
 });
 
 /** `GET /api/data/backups/{name}` */
@@ -137,7 +138,7 @@ export const findingsRoute = createRoute({
   path: "/api/findings",
   tags: ["Maintenance"],
   summary: "Run the checks of parlor doctor",
-  responses: { 200: json(z.array(Finding), "In the order of the look"), ...ERRORS },
+  responses: { 200: json(z.array(Finding), "The findings, in the order of the checks"), ...ERRORS },
 });
 
 /** How much space the data takes, and the backups. */
@@ -165,8 +166,8 @@ export const licencesRoute = createRoute({
 /** The license notice of a package. */
 export type LicenseNoticeJson = z.output<typeof Notice>;
 
-/** Longer than other ids: some are made of the removed thing's own. */
-const TrashId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/, "an id has 1 to 100 letters, digits, _ or -");
+/** Longer than other IDs, because some contain the ID of the deleted item. */
+const TrashId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/, "an ID has 1 to 100 letters, digits, _ or -");
 
 const TrashItem = z.object({
   id: TrashId,
@@ -176,26 +177,26 @@ const TrashItem = z.object({
 }).openapi("TrashItem");
 const trashTags = ["Trash"];
 
-/** What is in it. */
+/** Content of the trash. */
 export const trashRoute = createRoute({
   method: "get",
   path: "/api/trash",
   tags: trashTags,
   summary: "List items deleted in the last seven days, newest first",
-  responses: { 200: json(z.array(TrashItem), "What can be restored"), ...ERRORS },
+  responses: { 200: json(z.array(TrashItem), "The items that can be restored"), ...ERRORS },
 });
 
-/** Bring one thing back. */
+/** Restore an item. */
 export const restoreTrashRoute = createRoute({
   method: "post",
   path: "/api/trash/{id}/restore",
   tags: trashTags,
-  summary: "Restore an item; 409 if its place is gone or taken",
+  summary: "Restore an item; 409 if its original place no longer exists or is taken",
   request: { params: z.object({ id: TrashId }) },
   responses: { 204: { description: "Restored" }, ...ERRORS },
 });
 
-/** Remove all for good. */
+/** Delete all items permanently. */
 export const emptyTrashRoute = createRoute({
   method: "delete",
   path: "/api/trash",

@@ -1,4 +1,4 @@
-/** Documents on the wire, and how messages, conversations, characters and personas name them. */
+/** Documents in the API, and how messages, conversations, characters and personas refer to them. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   DOCUMENT_ERRORS,
@@ -23,12 +23,14 @@ const Document = z.object({
   name: z.string(),
   content_type: z.string(),
   size_bytes: z.number().int(),
-  pages: z.number().int().openapi({ description: "Number of pages, or of sections; 0 until they are known" }),
-  unit: z.enum(["page", "section"]).openapi({ description: "Only PDF has pages; other text is divided into sections" }),
-  tokens: z.number().int().openapi({ description: "Estimate for the whole text" }),
+  pages: z.number().int().openapi({ description: "Number of pages or sections; 0 until it is known" }),
+  unit: z.enum(["page", "section"]).openapi({
+    description: "Only PDF files have pages; other text is divided into sections",
+  }),
+  tokens: z.number().int().openapi({ description: "Estimated number of tokens of the whole text" }),
   state: z.enum(["extracting", "ready", "failed"]),
   error: z.object({ code: z.enum(DOCUMENT_ERRORS), message: z.string() }).optional(),
-  url: z.string().optional().openapi({ description: "Address of a link" }),
+  url: z.string().optional().openapi({ description: "URL of a link" }),
   created_at: Time,
 }).openapi("Document");
 
@@ -36,11 +38,11 @@ const Document = z.object({
 export const DocumentUse = z.object({
   id: Id,
   use: z.enum(["auto", "whole", "pages"]).default("auto").openapi({
-    description: "auto: whole if it fits, else the passages that match best",
+    description: "auto: the whole text if it fits, otherwise the passages that match best",
   }),
   pages: Pages.nullish(),
 }).refine(({ use, pages }) => use !== "pages" || typeof pages === "string", {
-  message: "use: pages needs pages",
+  message: "use: pages requires pages",
   path: ["pages"],
 }).openapi("DocumentUse");
 
@@ -54,17 +56,17 @@ export function toDocumentUses(uses: z.output<typeof DocumentUses>): StoredUse[]
   );
 }
 
-/** What of a document is sent. */
+/** Which part of a document is sent. */
 export const SentDocument = z.object({
   id: Id,
   name: z.string(),
   use: z.enum(["auto", "whole", "pages"]),
-  pages: z.string().openapi({ description: 'What is sent, such as "3-5,12"; empty if nothing is' }),
+  pages: z.string().openapi({ description: 'The pages that are sent, such as "3-5,12"; empty if none are' }),
   page_count: z.number().int(),
   unit: z.enum(["page", "section"]),
   tokens: z.number().int(),
   error: z.object({ code: z.string(), message: z.string() }).optional().openapi({
-    description: "Why nothing is sent: not_found, extracting, or as the document's",
+    description: "Why nothing is sent: not_found, extracting, or the document's own reason",
   }),
 }).openapi("SentDocument");
 
@@ -76,7 +78,7 @@ export const addRoute = createRoute({
   method: "post",
   path: "/api/documents",
   tags,
-  summary: "Add a file or a link; its text is read in a job",
+  summary: "Add a file or a link; a job reads its text",
   request: {
     body: {
       required: true,
@@ -102,7 +104,7 @@ export const listRoute = createRoute({
   method: "get",
   path: "/api/documents",
   tags,
-  summary: "All documents, newest first",
+  summary: "List all documents, newest first",
   responses: { 200: json(z.array(Document), "The documents"), ...ERRORS },
 });
 
@@ -111,7 +113,7 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/documents/{id}",
   tags,
-  summary: "One document without its text",
+  summary: "Get a document without its text",
   request: { params: IdParams },
   responses: { 200: json(Document, "The document"), ...ERRORS },
 });
@@ -121,7 +123,7 @@ export const textRoute = createRoute({
   method: "get",
   path: "/api/documents/{id}/text",
   tags,
-  summary: "The text of a document by pages",
+  summary: "Get the text of a document by pages",
   request: { params: IdParams, query: z.object({ pages: Pages.optional() }) },
   responses: {
     200: json(z.object({ pages: z.array(z.object({ n: z.number().int(), text: z.string() })) }), "The pages"),
@@ -134,7 +136,7 @@ export const pageImageRoute = createRoute({
   method: "get",
   path: "/api/documents/{id}/pages/{page}/image",
   tags,
-  summary: "The images of a PDF page, such as a scan, as one JPEG; 422 if it has none",
+  summary: "Get the images of a PDF page, such as a scan, as one JPEG; 422 if it has none",
   request: {
     params: IdParams.extend({
       page: z.coerce.number().int().min(1).max(1_000_000).openapi({ description: "From 1", type: "integer" }),
@@ -142,7 +144,7 @@ export const pageImageRoute = createRoute({
   },
   responses: {
     200: {
-      description: "The images at their places, at most 2048 pixels on the longer side; no text or lines",
+      description: "The images at their positions, without text or lines, at most 2048 pixels on the longer side",
       content: { "image/jpeg": { schema: BINARY } },
     },
     ...ERRORS,
@@ -154,11 +156,11 @@ export const fileRoute = createRoute({
   method: "get",
   path: "/api/documents/{id}/file",
   tags,
-  summary: "The original file, whole or in part",
+  summary: "Get the original file, whole or in part",
   request: { params: IdParams, headers: RangeHeaders },
   responses: {
     200: { description: "The file", content: { "application/octet-stream": { schema: BINARY } } },
-    206: { description: "A part of it", content: { "application/octet-stream": { schema: BINARY } } },
+    206: { description: "A part of the file", content: { "application/octet-stream": { schema: BINARY } } },
     ...ERRORS,
   },
 });
@@ -173,7 +175,7 @@ export const deleteRoute = createRoute({
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
-/** Converts a document for the API. */
+/** Converts a document to its JSON form. */
 export function toDocumentJson(document: StoredDocument): z.output<typeof Document> {
   const { id, name, contentType, sizeBytes, pages, unit, tokens, state, error, url, createdAtMs } = document;
   return {

@@ -1,4 +1,4 @@
-/** Change events on the wire. */
+/** Change events in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
 import { ERRORS } from "./common.ts";
@@ -14,10 +14,10 @@ export const eventsRoute = createRoute({
   method: "get",
   path: "/api/events",
   tags: ["events"],
-  summary: "What changes, as it changes: names only, no content",
+  summary: "Stream changes as they happen: names only, no content",
   responses: {
     200: {
-      description: "Server-sent events, each `data:` one ChangeEvent; what happened before is not repeated",
+      description: "Server-sent events; each `data:` is one ChangeEvent. Earlier changes aren't repeated",
       content: { "text/event-stream": { schema: Change } },
     },
     ...ERRORS,

@@ -1,11 +1,13 @@
-/** How the server and its model stand, on the wire. */
+/** Status of the server and its model in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { ERRORS, json } from "./common.ts";
 
 const Health = z.object({
   status: z.enum(["ok", "degraded", "unconfigured"]),
   version: z.string(),
-  refused_sign_ins: z.int().describe("Sign-ins refused in the last 24 hours, or since the start if that is later"),
+  refused_sign_ins: z.int().describe(
+    "Number of sign-ins rejected in the last 24 hours, or since startup if that is later",
+  ),
   connection: z.object({
     id: z.string(),
     name: z.string(),
@@ -18,26 +20,26 @@ const Health = z.object({
   }).nullable(),
 }).openapi("Health");
 
-/** Upstream reachability. */
+/** Reachability of the model server. */
 export const healthRoute = createRoute({
   method: "get",
   path: "/api/health",
   tags: ["Chat"],
-  summary: "Upstream reachability and a summary of the active connection",
-  responses: { 200: json(Health, "Always 200; status says how things are"), ...ERRORS },
+  summary: "Get the reachability of the model server and a summary of the active connection",
+  responses: { 200: json(Health, "Always 200; the field status contains the result"), ...ERRORS },
 });
 
 const Models = z.object({ object: z.literal("list"), data: z.array(z.looseObject({ id: z.string() })) }).openapi(
   "Models",
 );
 
-/** The upstream's models. */
+/** Models of the model server. */
 export const modelsRoute = createRoute({
   method: "get",
   path: "/api/models",
   tags: ["Chat"],
-  summary: "Models advertised by the active connection",
-  responses: { 200: json(Models, "As the upstream's /v1/models"), ...ERRORS },
+  summary: "List the models of the active connection",
+  responses: { 200: json(Models, "In the format of the model server's /v1/models"), ...ERRORS },
 });
 
 /** The state of the server and of its active connection. */

@@ -20,7 +20,7 @@ const Name = z.string().max(500);
 const Prompt = z.string().max(20_000);
 const Pixels = z.number().int().min(16).max(8192);
 
-/** How an image is drawn; the same names in a profile's defaults and in a request. */
+/** Settings of image generation, with the same names in a profile's defaults and in a request. */
 const Settings = z.object({
   negative_prompt: Prompt.nullish(),
   width: Pixels.nullish(),
@@ -29,21 +29,23 @@ const Settings = z.object({
   cfg_scale: z.number().min(0).max(100).nullish(),
   sampler: Name.nullish(),
   scheduler: Name.nullish(),
-  seed: z.number().int().min(-1).max(Number.MAX_SAFE_INTEGER).nullish().openapi({ description: "-1 for a new one" }),
+  seed: z.number().int().min(-1).max(Number.MAX_SAFE_INTEGER).nullish().openapi({ description: "-1 for a random one" }),
 });
 
 const ProfileBody = z.object({
   id: Id.optional(),
   name: z.string().max(200).nullish(),
-  kind: Kind.optional().openapi({ description: "Needed for a new one, as is base_url" }),
+  kind: Kind.optional().openapi({ description: "Required for a new profile, as is base_url" }),
   base_url: z.string().min(1).max(2000).optional(),
   checkpoint: Name.nullish(),
   workflow_id: Id.nullish(),
   defaults: Settings.nullish(),
   api_key: ApiKey.nullish().openapi({
-    description: "A bearer token, or user:password for A1111; absent keeps the stored key, null clears it",
+    description: "A bearer token, or user:password for A1111; if absent, the stored key is kept; null deletes it",
   }),
-}).openapi("ImageProfileInput", { description: "For a saved backend, omitted fields stay; null clears a field" });
+}).openapi("ImageProfileInput", {
+  description: "For a saved backend, omitted fields keep their value; null clears a field",
+});
 
 const ProfileAnswer = z.object({
   id: Id,
@@ -65,26 +67,26 @@ const TestResult = z.object({ reachable: z.boolean(), error: z.string().optional
 const Found = z.object({
   kind: Kind,
   base_url: z.string(),
-  hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it can't be used as is" }),
+  hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it can't be used in its current state" }),
 }).openapi("FoundImageBackend");
 
 const Detection = z.object({
-  reachable: z.boolean().openapi({ description: "Whether anything answers" }),
+  reachable: z.boolean().openapi({ description: "Whether anything responds at the address" }),
   kind: Kind.optional().openapi({ description: "Absent if the server is of neither kind" }),
   hint: Found.shape.hint,
 }).openapi("ImageBackendDetection");
 
 const GenerateBody = Settings.extend({
-  prompt: Prompt.refine((text) => text.trim() !== "", "there is nothing to draw"),
+  prompt: Prompt.refine((text) => text.trim() !== "", "a prompt is required"),
   checkpoint: Name.nullish(),
   workflow_id: Id.nullish(),
-  profile_id: Id.nullish().openapi({ description: "A backend other than the active one" }),
+  profile_id: Id.nullish().openapi({ description: "ID of a backend to use instead of the active one" }),
   init_image: z.string().max(32 * 1024 * 1024).nullish().openapi({
     description: "Name of an attachment, or a data URL",
   }),
   character_id: Id.nullish(),
   conversation_id: Id.nullish(),
-  message_id: Id.nullish().openapi({ description: "The image is attached to this message; defaults to the last one" }),
+  message_id: Id.nullish().openapi({ description: "The image is attached to this message; by default the last one" }),
 }).openapi("GenerateImage");
 
 const Generated = z.object({
@@ -186,7 +188,7 @@ export const listBackendsRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List image backends; keys are redacted",
+  summary: "List image backends, without their keys",
   responses: { 200: json(z.array(ProfileAnswer), "The profiles, newest first"), ...ERRORS },
 });
 
@@ -200,12 +202,12 @@ export const putBackendRoute = createRoute({
   responses: { 200: json(ProfileAnswer, "Saved"), 201: json(ProfileAnswer, "Created"), ...ERRORS },
 });
 
-/** Remove a profile. */
+/** Delete a profile. */
 export const deleteBackendRoute = createRoute({
   method: "delete",
   path: `${path}/{id}`,
   tags,
-  summary: "Remove an image backend",
+  summary: "Delete an image backend",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -225,9 +227,10 @@ export const testBackendRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
-  summary: "Check whether an unsaved image backend can be used; the id of a saved one lends its key to the same origin",
+  summary:
+    "Test whether an unsaved image backend can be used; with the ID of a saved one, its key is used for the same origin",
   request: { body: jsonBody(ProfileBody) },
-  responses: { 200: json(TestResult, "Whether it answers as it should"), ...ERRORS },
+  responses: { 200: json(TestResult, "The result of the test"), ...ERRORS },
 });
 
 /** Look for running backends. */
@@ -236,7 +239,7 @@ export const discoverBackendsRoute = createRoute({
   path: "/api/image/discover",
   tags,
   summary: "Probe the configured hosts (this machine) for both kinds of image backends on ports 7860 and 8188",
-  responses: { 200: json(z.array(Found), "What was found"), ...ERRORS },
+  responses: { 200: json(z.array(Found), "The backends found"), ...ERRORS },
 });
 
 /** Detect the kind of a server. */
@@ -244,9 +247,9 @@ export const detectBackendRoute = createRoute({
   method: "post",
   path: "/api/image/detect",
   tags,
-  summary: "Detect the kind of the image server at an address; no key is sent",
+  summary: "Detect the kind of the image server at a URL; no key is sent",
   request: { body: jsonBody(z.object({ base_url: z.string().min(1).max(2000) })) },
-  responses: { 200: json(Detection, "What was found"), ...ERRORS },
+  responses: { 200: json(Detection, "The result of the detection"), ...ERRORS },
 });
 
 const Checkpoint = z.object({ name: z.string(), title: z.string() });
@@ -264,7 +267,7 @@ export const checkpointsRoute = createRoute({
   },
 });
 
-/** Draw. */
+/** Generate. */
 export const generateRoute = createRoute({
   method: "post",
   path: "/api/image/generate",
@@ -274,7 +277,7 @@ export const generateRoute = createRoute({
   responses: {
     200: {
       description: "The stored images; as events: job {id}, progress {progress, step?, steps?, preview?}, then done " +
-        "(the JSON answer) or error. X-Parlor-Job-Id names the job, which goes on when the client leaves",
+        "(the JSON response) or error. X-Parlor-Job-Id names the job, which continues if the client disconnects",
       content: { "application/json": { schema: Generated }, "text/event-stream": { schema: z.string() } },
     },
     ...ERRORS,
@@ -283,19 +286,19 @@ export const generateRoute = createRoute({
 
 const Listed = z.object({
   id: Id,
-  name: z.string().openapi({ description: "Of the attachment" }),
+  name: z.string().openapi({ description: "Name of the attachment" }),
   url: z.string(),
   width: z.number().int(),
   height: z.number().int(),
   size_bytes: z.number().int(),
   prompt: z.string(),
-  settings: Settings.openapi({ description: "All that were sent, also those of the backend's defaults" }),
+  settings: Settings.openapi({ description: "All settings that were sent, including the backend's defaults" }),
   checkpoint: z.string().optional(),
   workflow_id: z.string().optional(),
   profile_id: z.string(),
   init_image: z.string().optional(),
   character_id: z.string().optional(),
-  conversation_id: z.string().optional().openapi({ description: "Absent if the image is in no message" }),
+  conversation_id: z.string().optional().openapi({ description: "Absent if no message contains the image" }),
   message_id: z.string().optional(),
   created_at: Time,
   error: Unreadable.optional().openapi({ description: "Prompt and settings can't be decrypted and are empty" }),
@@ -336,13 +339,13 @@ export const galleryRoute = createRoute({
     query: z.object({
       cursor: Id.optional(),
       limit: z.coerce.number().int().min(1).max(200).default(50),
-      attachment: z.string().max(128).optional().openapi({ description: "Only this one, by name" }),
+      attachment: z.string().max(128).optional().openapi({ description: "Only the image with this name" }),
     }),
   },
   responses: {
     200: json(
       z.object({ items: z.array(Listed), next_cursor: z.string().nullable() }).openapi("GalleryPage"),
-      "A page; it can be shorter than the limit. Images of deleted chats are left out",
+      "A page, which may be shorter than the limit. Images of deleted chats are omitted",
     ),
     ...ERRORS,
   },
@@ -366,7 +369,7 @@ export const deleteImageRoute = createRoute({
   method: "delete",
   path: `${galleryPath}/{id}`,
   tags,
-  summary: "Delete a generated image, also from its message",
+  summary: "Delete a generated image and remove it from its message",
   request: { params: IdParams },
   responses: { 204: { description: "Deleted" }, ...ERRORS },
 });
@@ -376,7 +379,7 @@ export type GalleryImageJson = z.output<typeof Listed>;
 
 const encoder = new TextEncoder();
 
-/** Makes one event of an image's stream. */
+/** Creates one event of an image's stream. */
 export function toImageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
@@ -393,7 +396,7 @@ export type ImageBackendTestJson = z.output<typeof TestResult>;
 /** An image backend that was detected. */
 export type DetectedBackendJson = z.output<typeof Found>;
 
-/** What an address answers as. */
+/** The kind of server that responds at an address. */
 export type BackendDetectionJson = z.output<typeof Detection>;
 
 /** A checkpoint of a backend. */
@@ -402,11 +405,11 @@ export type CheckpointJson = z.output<typeof Checkpoint>;
 /** The body that starts the generation of an image. */
 export type GenerateImageJson = z.input<typeof GenerateBody>;
 
-/** The images that were generated. */
+/** The generated images. */
 export type GeneratedImagesJson = z.output<typeof Generated>;
 
 const Workflow = z.record(z.string(), z.unknown()).openapi("Workflow", {
-  description: "ComfyUI's API format: nodes by id",
+  description: "Nodes by ID, in ComfyUI's API format",
 });
 
 const WorkflowListed = z.object({
@@ -451,7 +454,7 @@ export const putWorkflowRoute = createRoute({
   method: "put",
   path: `${workflowsPath}/{id}`,
   tags,
-  summary: "Save a workflow in API format",
+  summary: "Save a workflow in ComfyUI's API format",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(z.unknown()) },
   responses: { 200: json(Workflow, "Saved"), 201: json(Workflow, "Created"), ...ERRORS },
 });

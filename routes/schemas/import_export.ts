@@ -8,16 +8,18 @@ import { Job } from "./jobs.ts";
 
 const Counts = z.object({
   added: z.number().int(),
-  updated: z.number().int().openapi({ description: "Was here in an older state, which is kept as a revision" }),
-  present: z.number().int().openapi({ description: "Was here already" }),
+  updated: z.number().int().openapi({ description: "Existed in an older state, which is kept as a revision" }),
+  present: z.number().int().openapi({ description: "Existed already" }),
   refused: z.number().int(),
 });
 
-/** `detail` of the job of an ended import. */
+/** `detail` of the job of a finished import. */
 const ImportReport = z.object({
   kind: z.enum(IMPORT_KINDS),
   dry_run: z.boolean(),
-  upload_id: z.string().optional().openapi({ description: "After a dry run: imports the same upload, for an hour" }),
+  upload_id: z.string().optional().openapi({
+    description: "Set after a dry run: ID to import the same upload within an hour",
+  }),
   counts: z.record(z.enum(IMPORTED_ITEM_KINDS), Counts),
   messages: z.number().int().openapi({ description: "Messages of conversations that were added or updated" }),
   items: z.array(z.object({
@@ -25,23 +27,23 @@ const ImportReport = z.object({
     id: z.string(),
     name: z.string(),
     state: z.enum(["added", "updated"]),
-  })).openapi({ description: "The first of each kind that came in; the counts say how many there are" }),
+  })).openapi({ description: "The first of each kind that was added; the counts contain the totals" }),
   lines: z.array(z.object({
     level: z.enum(["refused", "left_out", "changed", "kept"]),
-    source: z.string().openapi({ description: "Path in what was imported" }),
+    source: z.string().openapi({ description: "Path within the imported data" }),
     reason: z.string(),
-    code: z.string().optional().openapi({ description: "Which sentence the reason is, where it is one of ours" }),
+    code: z.string().optional().openapi({ description: "Stable code of the reason, if it is one of Parlor's" }),
     params: z.record(z.string(), z.union([z.string(), z.number()])).optional().openapi({
-      description: "What is in the sentence",
+      description: "Parameters of the reason",
     }),
-    count: z.number().int().optional().openapi({ description: "How many files this speaks of" }),
+    count: z.number().int().optional().openapi({ description: "Number of files with this reason" }),
   })),
   lines_dropped: z.number().int(),
 }).openapi("ImportReport");
 
 const Importable = z.object({
   kinds: z.array(z.enum(IMPORT_KINDS)),
-  max_bytes: z.number().int().openapi({ description: "Of an upload" }),
+  max_bytes: z.number().int().openapi({ description: "Limit for an upload" }),
 }).openapi("Importable");
 
 /** `GET /api/import` */
@@ -49,11 +51,11 @@ export const importableRoute = createRoute({
   method: "get",
   path: "/api/import",
   tags: ["Transfer"],
-  summary: "What can be imported",
+  summary: "List what can be imported",
   responses: {
     200: json(
       Importable,
-      "Kinds, and how large an upload may be",
+      "The kinds, and the maximum size of an upload",
     ),
     ...ERRORS,
   },
@@ -64,16 +66,17 @@ export const importRoute = createRoute({
   method: "post",
   path: "/api/import",
   tags: ["Transfer"],
-  summary: "Import a zip or a file of another program; the job's detail is the report. Nothing is imported twice.",
+  summary:
+    "Import a zip or a file of another program; the job's detail is the report. Existing items aren't imported again",
   request: {
     query: z.object({
       kind: z.enum(IMPORT_KINDS),
-      dry_run: z.enum(["true", "false"]).optional().openapi({ description: "Read and compare all, change nothing" }),
+      dry_run: z.enum(["true", "false"]).optional().openapi({ description: "Only read and compare; nothing changes" }),
       name: z.string().min(1).max(200).optional().openapi({
-        description: "What the file is called",
+        description: "Name of the file",
         example: "a.jsonl",
       }),
-      upload_id: Id.optional().openapi({ description: "Of a dry run's report, instead of a body" }),
+      upload_id: Id.optional().openapi({ description: "ID from a dry run's report, instead of a body" }),
     }),
     body: {
       content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
@@ -95,11 +98,12 @@ export const exportChatRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/export",
   tags: ["Transfer"],
-  summary: "One conversation as a file",
+  summary: "Export a conversation as a file",
   request: { params: IdParams, query: z.object({ format: z.enum(CHAT_FORMATS) }) },
   responses: {
     200: {
-      description: "Markdown to be read, JSON whole, or Tavern's JSONL",
+      description:
+        "The conversation: as Markdown for reading, as JSON with everything, or in SillyTavern's JSONL format",
       content: {
         "text/markdown": { schema: file },
         "application/json": { schema: file },
@@ -115,13 +119,13 @@ export const exportAllRoute = createRoute({
   method: "get",
   path: "/api/export",
   tags: ["Transfer"],
-  summary: "Everything a person owns in one zip, which imports again whole under the kind parlor",
+  summary: "Export all of the owner's content in one zip, which can be imported completely as the kind parlor",
   responses: { 200: { description: "The zip", content: { "application/zip": { schema: file } } }, ...ERRORS },
 });
 
 const ids = z.array(Id).min(1).max(1000);
 
-/** What is exported together. */
+/** Items that are exported together. */
 const ExportSelection = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("conversations"), ids, format: z.enum(CHAT_FORMATS) }),
   z.object({ kind: z.literal("characters"), ids, format: z.enum(CARD_FORMATS) }),
@@ -133,7 +137,7 @@ export const exportSelectionRoute = createRoute({
   path: "/api/export",
   tags: ["Transfer"],
   summary:
-    "Several conversations or characters as files in one zip; unreadable.json in it lists those that can't be read",
+    "Export several conversations or characters as files in one zip; its unreadable.json lists those that can't be read",
   request: { body: jsonBody(ExportSelection) },
   responses: { 200: { description: "The zip", content: { "application/zip": { schema: file } } }, ...ERRORS },
 });

@@ -1,4 +1,4 @@
-/** Background jobs on the wire. */
+/** Background jobs in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { JobSnapshot } from "../../services/jobs/job_runner.ts";
 import { isJsonObject } from "../../services/json/type_guards.ts";
@@ -12,7 +12,7 @@ export const Job = z.object({
   state: z.enum(["queued", "running", "verifying", "done", "failed", "cancelled"]),
   progress: z.object({
     done: z.number(),
-    total: z.number().nullable().openapi({ description: "null while unknown" }),
+    total: z.number().nullable().openapi({ description: "null while it is unknown" }),
     unit: z.string().openapi({ example: "bytes" }),
   }).nullable(),
   detail: z.unknown().optional().openapi({ description: "Details specific to the kind of job" }),
@@ -28,7 +28,10 @@ export const listRoute = createRoute({
   tags: ["jobs"],
   summary: "List background jobs, newest first",
   responses: {
-    200: json(z.array(Job), "Running, waiting and recently ended jobs; of each `detail` what is no list and no object"),
+    200: json(
+      z.array(Job),
+      "Running, waiting and recently ended jobs; `detail` contains only fields that aren't lists or objects",
+    ),
     ...ERRORS,
   },
 });
@@ -48,14 +51,14 @@ export const cancelRoute = createRoute({
   method: "post",
   path: "/api/jobs/{id}/cancel",
   tags: ["jobs"],
-  summary: "Cancel a job; responds once it has cleaned up, 409 if it has ended or is being verified",
+  summary: "Cancel a job; responds after its cleanup; 409 if it has ended or its result is being verified",
   request: { params: IdParams },
-  responses: { 200: json(Job, "The job, cancelled"), ...ERRORS },
+  responses: { 200: json(Job, "The canceled job"), ...ERRORS },
 });
 
 /**
- * Spells a job as the list of all jobs does: of its detail the single values. The report of an import has a thousand
- * lines, and the list is asked for with every progress of every job.
+ * Converts a job to its JSON form in the list of jobs, where `detail` contains only simple values: the report of an
+ * import has a thousand lines, and clients fetch the list with every progress of every job.
  */
 export function toListedJobJson(job: JobSnapshot): z.infer<typeof Job> {
   const { detail, ...same } = toJobJson(job);
@@ -66,7 +69,7 @@ export function toListedJobJson(job: JobSnapshot): z.infer<typeof Job> {
   };
 }
 
-/** Spells a job as the API does. */
+/** Converts a job to its JSON form. */
 export function toJobJson(job: JobSnapshot): z.infer<typeof Job> {
   const { createdAtMs, updatedAtMs, key: _, ...same } = job;
   return {

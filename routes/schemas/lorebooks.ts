@@ -1,4 +1,4 @@
-/** Lorebooks on the wire. */
+/** Lorebooks in the API. */
 import type { Lorebook as StoredBook } from "../../services/lorebooks/lorebook_document.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
@@ -8,13 +8,13 @@ import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
   description:
-    "For every chat; for those with one of character_ids; of one of persona_ids; that name it in lorebook_ids",
+    "Where it applies: in all chats, in chats with a character of character_ids or a persona of persona_ids, or in chats that list it in lorebook_ids",
 });
 const Ids = z.array(Id).max(1_000);
 const Book = z.record(z.string(), z.unknown()).openapi({
   description:
     "A V3 lorebook: name, description, scan_depth, token_budget, recursive_scanning, extensions, entries. What SillyTavern " +
-    "adds to an entry stands in its extensions, under the names it has in cards. Unknown fields stay.",
+    "adds to an entry is in its extensions, under the names it has in cards. Unknown fields are preserved.",
 });
 
 const LorebookItem = z.object({
@@ -39,9 +39,9 @@ const LorebookBody = z.object({
   character_ids: Ids.nullish(),
   persona_ids: Ids.nullish(),
   book: Book.optional().openapi({
-    description: "A V3 lorebook, lorebook_v3, or SillyTavern's world info; without it the body itself is such a book",
+    description: "A V3 lorebook, lorebook_v3 or SillyTavern's world info; if absent, the body itself is such a book",
   }),
-}).loose().openapi("LorebookInput", { description: "Omitted fields stay as they are, except the book itself" });
+}).loose().openapi("LorebookInput", { description: "Omitted fields keep their value, except the book itself" });
 
 const Format = z.enum(["sillytavern", "lorebook_v3", "character_book"]);
 
@@ -52,7 +52,7 @@ const NamedEntry = z.object({
   entry_name: z.string(),
 });
 
-/** An entry that goes into a prompt. */
+/** An entry that is added to a prompt. */
 const FiredEntry = NamedEntry.extend({
   content: z.string(),
   position: z.string(),
@@ -67,7 +67,7 @@ const FiredEntry = NamedEntry.extend({
   }),
 }).openapi("FiredEntry");
 
-/** An entry that came close. */
+/** An entry that nearly activated. */
 export const MissedEntry = NamedEntry.extend({
   reason: z.string().openapi({ description: "budget, secondary_keys, group, cooldown, too_slow, …" }),
   key: z.string().optional(),
@@ -75,9 +75,9 @@ export const MissedEntry = NamedEntry.extend({
 
 const TrialBody = z.object({
   book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
-  lorebook_id: Id.nullish().openapi({ description: "A saved lorebook, used if there is no draft" }),
+  lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook, used if there is no draft" }),
   conversation_id: Id.nullish(),
-  text: z.string().max(200_000).nullish().openapi({ description: "Scanned as the newest message, or alone" }),
+  text: z.string().max(200_000).nullish().openapi({ description: "Text to scan as the newest message, or on its own" }),
   budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),
 });
 
@@ -88,7 +88,7 @@ const TrialAnswer = z.object({
   disabled_prompts: z.array(z.string()),
 }).openapi("LorebookTrial");
 
-/** Converts what a client sent to the type of the service. */
+/** Converts a request body to the type of the service. */
 export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookInput {
   const { name, enabled, scope, character_ids, persona_ids, book } = body;
   return {
@@ -122,7 +122,7 @@ export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookAns
   return { ...toLorebookItem(book), book: book.body };
 }
 
-/** Converts what a scan found to its JSON form. */
+/** Converts the result of a scan to its JSON form. */
 export function toTrialJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
   return {
     entries: entries.map(({ isDroppedFirst: _, bookId, bookName, entryId, entryName, ...entry }) => ({
@@ -151,7 +151,7 @@ export const listRoute = createRoute({
   responses: { 200: json(z.array(LorebookItem), "The lorebooks"), ...ERRORS },
 });
 
-/** One, saved, removed and taken in. */
+/** Get, save, delete and import one. */
 export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumentRoutes(
   {
     path,
@@ -163,7 +163,7 @@ export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumen
   { answer: LorebookAnswer, body: LorebookBody },
 );
 
-/** Give a file out. */
+/** Export as a file. */
 export const exportRoute = createRoute({
   method: "get",
   path: `${path}/{id}/export`,
@@ -173,7 +173,7 @@ export const exportRoute = createRoute({
   responses: { 200: documentFile, ...ERRORS },
 });
 
-/** Would it fire here? */
+/** Test. */
 export const testRoute = createRoute({
   method: "post",
   path: `${path}/test`,
@@ -181,7 +181,7 @@ export const testRoute = createRoute({
   summary:
     "Test a lorebook against a text or a conversation: which entries activate, by which key, and which nearly do",
   request: { body: jsonBody(TrialBody) },
-  responses: { 200: json(TrialAnswer, "What fires; chance is left out"), ...ERRORS },
+  responses: { 200: json(TrialAnswer, "The entries that activate; probabilities are ignored"), ...ERRORS },
 });
 
 /** An entry of a lorebook. */

@@ -1,4 +1,4 @@
-/** Notes, proposals of notes, and passages of other chats, on the wire. */
+/** Notes, proposed notes, and passages of other chats in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   MAX_FOLDER,
@@ -17,22 +17,24 @@ import { VERSION_CAUSES } from "../../services/storage/versions.ts";
 const Scope = z.object({
   kind: z.enum(SCOPE_KINDS),
   id: z.string().min(1).max(MAX_FOLDER).optional().openapi({
-    description: "Id of the character or persona, or name of the folder",
+    description: "ID of the character or persona, or name of the folder",
   }),
-  persona_id: Id.optional().openapi({ description: "Of a character's note: only in chats with this persona" }),
+  persona_id: Id.optional().openapi({
+    description: "For a character's note: ID of the persona to which it is limited",
+  }),
 }).refine(({ kind, id }) => kind === "everything" ? id === undefined : id !== undefined, {
-  message: "all scopes but everything name an id",
+  message: "all scopes except everything require an id",
   path: ["id"],
 }).refine(({ kind, id }) => kind === "folder" || id === undefined || Id.safeParse(id).success, {
-  message: "an id has 1 to 64 letters, digits, _ or -",
+  message: "an ID has 1 to 64 letters, digits, _ or -",
   path: ["id"],
 }).refine(({ kind, persona_id }) => kind === "character" || persona_id === undefined, {
-  message: "only a character's note names a persona beside it",
+  message: "only a character's note can also name a persona",
   path: ["persona_id"],
 }).openapi("MemoryScope");
 
 const Source = z.object({ conversation_id: Id, message_id: Id.optional() }).openapi("MemorySource", {
-  description: "The message that it comes from",
+  description: "The message from which it was derived",
 });
 const Text = z.string().min(1).max(MAX_MEMORY_TEXT);
 
@@ -40,11 +42,11 @@ const MemoryAnswer = z.object({
   id: Id,
   text: z.string(),
   scope: Scope,
-  pinned: z.boolean().openapi({ description: "Sent before all others if not every note fits" }),
+  pinned: z.boolean().openapi({ description: "Sent before all others if not all notes fit" }),
   source: Source.optional(),
   created_at: Time,
   updated_at: Time,
-  error: Unreadable.optional().openapi({ description: "The note can't be read" }),
+  error: Unreadable.optional().openapi({ description: "True if the note can't be read" }),
 }).openapi("Memory");
 
 const MemoryBody = z.object({
@@ -52,26 +54,28 @@ const MemoryBody = z.object({
   scope: Scope.optional(),
   pinned: z.boolean().optional(),
   source: Source.nullish(),
-}).openapi("MemoryInput", { description: "Omitted fields stay as they are; a new note needs a text" });
+}).openapi("MemoryInput", { description: "Omitted fields keep their value; a new note requires a text" });
 
 const ProposalAnswer = z.object({
   id: Id,
   text: z.string(),
   scope: Scope,
   source: Source.optional(),
-  replaces: Id.optional().openapi({ description: "The note that it contradicts: accepting changes that note" }),
+  replaces: Id.optional().openapi({
+    description: "The note that it contradicts; accepting the proposal changes that note",
+  }),
   created_at: Time,
 }).openapi("MemoryProposal");
 
 const DecisionBody = z.object({
   decision: z.enum(["accept", "dismiss"]),
-  text: Text.optional().openapi({ description: "Instead of the proposed text" }),
-  scope: Scope.optional().openapi({ description: "Instead of the proposed scope" }),
+  text: Text.optional().openapi({ description: "Text to use instead of the proposed one" }),
+  scope: Scope.optional().openapi({ description: "Scope to use instead of the proposed one" }),
 });
 
 const VersionAnswer = z.object({
   n: z.number().int(),
-  created_at: Time.openapi({ description: "When it was replaced" }),
+  created_at: Time.openapi({ description: "When this version was replaced" }),
   cause: z.enum(VERSION_CAUSES),
   text: z.string(),
   scope: Scope,
@@ -90,7 +94,9 @@ export const listRoute = createRoute({
   request: {
     query: z.object({
       scope: z.enum(SCOPE_KINDS).optional(),
-      id: z.string().max(MAX_FOLDER).optional().openapi({ description: "Of the character, persona or folder" }),
+      id: z.string().max(MAX_FOLDER).optional().openapi({
+        description: "ID of the character or persona, or name of the folder",
+      }),
     }),
   },
   responses: { 200: json(z.array(MemoryAnswer), "The notes"), ...ERRORS },
@@ -101,7 +107,7 @@ export const getRoute = createRoute({
   method: "get",
   path: `${path}/{id}`,
   tags,
-  summary: "Fetch one note",
+  summary: "Get a note",
   request: { params: IdParams },
   responses: { 200: json(MemoryAnswer, "The note; its ETag is its version"), ...ERRORS },
 });
@@ -111,7 +117,7 @@ export const putRoute = createRoute({
   method: "put",
   path: `${path}/{id}`,
   tags,
-  summary: "Create or change a note; what it replaces becomes a version",
+  summary: "Create or change a note; the replaced state becomes a version",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(MemoryBody) },
   responses: { 200: json(MemoryAnswer, "Saved"), 201: json(MemoryAnswer, "Created"), ...ERRORS },
 });
@@ -149,12 +155,12 @@ export const restoreVersionRoute = createRestoreVersionRoute({
   answer: MemoryAnswer,
 });
 
-/** The inbox. */
+/** Proposals. */
 export const proposalsRoute = createRoute({
   method: "get",
   path: `${path}/proposals`,
   tags,
-  summary: "List the proposed notes that wait for a decision, newest first",
+  summary: "List the proposed notes that are waiting for a decision, newest first",
   responses: { 200: json(z.array(ProposalAnswer), "The proposals"), ...ERRORS },
 });
 
@@ -163,7 +169,7 @@ export const decideRoute = createRoute({
   method: "post",
   path: `${path}/proposals/{id}`,
   tags,
-  summary: "Accept a proposed note, as it is or with another text, or dismiss it; a dismissed one isn't proposed again",
+  summary: "Accept a proposed note, with its own or another text, or dismiss it; dismissed notes aren't proposed again",
   request: { params: IdParams, body: jsonBody(DecisionBody) },
   responses: {
     200: json(MemoryAnswer, "The note of an accepted proposal"),
@@ -177,11 +183,11 @@ export const recallRoute = createRoute({
   method: "get",
   path: "/api/recall",
   tags,
-  summary: "Find passages of other chats about a question, those with the most of its words first",
+  summary: "Find passages of other chats about a question, those with most of its words first",
   request: {
     query: z.object({
       q: z.string().openapi({ description: "A question in everyday words; 1 to 500 characters" }),
-      conversation_id: Id.optional().openapi({ description: "The chat that asks; it isn't searched" }),
+      conversation_id: Id.optional().openapi({ description: "ID of the asking chat, which isn't searched" }),
     }),
   },
   responses: {
@@ -197,7 +203,7 @@ export const recallRoute = createRoute({
   },
 });
 
-/** Gives what a client sent its form inside the server. */
+/** Converts a request body to the type of the service. */
 export function toMemoryInput({ text, scope, pinned, source }: z.infer<typeof MemoryBody>): MemoryInput {
   return {
     text,
@@ -207,12 +213,12 @@ export function toMemoryInput({ text, scope, pinned, source }: z.infer<typeof Me
   };
 }
 
-/** Gives a decision its form inside the server. */
+/** Converts a decision to the type of the service. */
 export function toDecision({ decision, text, scope }: z.infer<typeof DecisionBody>): ProposalDecision {
   return { decision, text, scope: scope && parseScope(scope) };
 }
 
-/** Gives a note its form on the wire. */
+/** Converts a note to its JSON form. */
 export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): z.infer<typeof MemoryAnswer> {
   return {
     id,
@@ -226,7 +232,7 @@ export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): 
   };
 }
 
-/** Gives a proposal its form on the wire. */
+/** Converts a proposal to its JSON form. */
 export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswer> {
   const { id, text, scope, source, replaces, createdAtMs } = proposal;
   return {
@@ -239,7 +245,7 @@ export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswe
   };
 }
 
-/** Gives a version of a note its form on the wire. */
+/** Converts a version of a note to its JSON form. */
 export function toVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionAnswer> {
   const { text, scope, pinned } = fields;
   return { n, created_at: new Date(createdAtMs).toISOString(), cause, text, scope: toScopeJson(scope), pinned };
@@ -260,7 +266,7 @@ function toSourceJson({ conversationId, messageId }: NonNullable<NonNullable<Mem
 /** A note. */
 export type MemoryJson = z.output<typeof MemoryAnswer>;
 
-/** What a note says, to be saved. */
+/** The body that saves a note. */
 export type MemoryInputJson = z.input<typeof MemoryBody>;
 
 /** The chats that a note is for. */

@@ -44,7 +44,7 @@ const DownloadAnswer = z.object({
   id: z.string(),
   repo: z.string(),
   format: Format,
-  file: z.string().optional().openapi({ description: "File to request to resume the download" }),
+  file: z.string().optional().openapi({ description: "File to request in order to resume the download" }),
   revision: z.string(),
   files: z.array(z.object({
     path: z.string(),
@@ -78,16 +78,16 @@ const Local = z.object({
 
 const Recommended = z.object({
   memory_bytes: z.number().int().openapi({ description: "Memory of this machine" }),
-  free_disk_bytes: z.number().int().openapi({ description: "On the disk of the models folder" }),
+  free_disk_bytes: z.number().int().openapi({ description: "Free space on the disk of the models folder" }),
   items: z.array(z.object({
     id: z.string(),
     name: z.string(),
     repo: z.string(),
-    quantization: z.string().openapi({ description: "Of the file to download" }),
+    quantization: z.string().openapi({ description: "Quantization of the file to download" }),
     level: z.enum(["fast", "balanced", "best"]),
-    size_bytes: z.number().int().openapi({ description: "About; browse/files has the exact size" }),
-    memory_bytes: z.number().int().openapi({ description: "Needed while it runs" }),
-    tokens_per_second: z.number().openapi({ description: "A rough estimate without a graphics card" }),
+    size_bytes: z.number().int().openapi({ description: "Approximate; browse/files returns the exact size" }),
+    memory_bytes: z.number().int().openapi({ description: "Memory needed while the model runs" }),
+    tokens_per_second: z.number().openapi({ description: "A rough estimate for machines without a graphics card" }),
   })),
 }).openapi("RecommendedModels");
 
@@ -185,7 +185,10 @@ export const browseRoute = createRoute({
     }),
   },
   responses: {
-    200: json(z.object({ items: z.array(Found), next_cursor: z.string().nullable() }), "Downloaded most first"),
+    200: json(
+      z.object({ items: z.array(Found), next_cursor: z.string().nullable() }),
+      "The repositories, most downloads first",
+    ),
     ...ERRORS,
   },
 });
@@ -197,7 +200,7 @@ export const filesRoute = createRoute({
   tags,
   summary: "List candidate files in a repository: shards grouped, projectors separate",
   request: { query: z.object({ repo: Repo, format: Format.default("gguf") }) },
-  responses: { 200: json(Listing, "The files at the newest commit"), ...ERRORS },
+  responses: { 200: json(Listing, "The files at the latest commit"), ...ERRORS },
 });
 
 /** Start of a download. */
@@ -222,17 +225,17 @@ export const downloadsRoute = createRoute({
   path: "/api/models/downloads",
   tags,
   summary: "List active and recent downloads with their progress in bytes",
-  responses: { 200: json(z.array(DownloadAnswer), "Newest first"), ...ERRORS },
+  responses: { 200: json(z.array(DownloadAnswer), "The downloads, newest first"), ...ERRORS },
 });
 
-/** End of a download. */
+/** Cancel a download. */
 export const cancelRoute = createRoute({
   method: "post",
   path: "/api/models/downloads/{id}/cancel",
   tags,
   summary: "Cancel a download and delete its parts; 409 if it has ended or is being verified",
   request: { params: IdParams },
-  responses: { 200: json(DownloadAnswer, "The job, cancelled"), ...ERRORS },
+  responses: { 200: json(DownloadAnswer, "The canceled job"), ...ERRORS },
 });
 
 /** Models on disk. */
@@ -241,10 +244,10 @@ export const localRoute = createRoute({
   path: "/api/models/local",
   tags,
   summary: "List models on disk",
-  responses: { 200: json(z.array(Local), "By path"), ...ERRORS },
+  responses: { 200: json(z.array(Local), "The models, sorted by path"), ...ERRORS },
 });
 
-/** Removal from disk. */
+/** Delete from disk. */
 export const deleteLocalRoute = createRoute({
   method: "delete",
   path: "/api/models/local",
@@ -288,7 +291,7 @@ const Status = z.object({
   started_at: Time.optional(),
   restarts: z.number().int(),
   error: z.string().optional(),
-  log: z.array(z.string()).openapi({ description: "Its last lines, oldest first" }),
+  log: z.array(z.string()).openapi({ description: "The last lines of its output, oldest first" }),
 }).openapi("ModelRunner");
 
 /** Converts a request to run to the type of the service. */
@@ -329,7 +332,7 @@ export const runRoute = createRoute({
   tags,
   summary: "Run a model with llama.cpp's server, replacing the running one; 503 explains how to install the program",
   request: { body: jsonBody(RunBody) },
-  responses: { 202: json(Status, "Starting; each change sends an event of kind runner"), ...ERRORS },
+  responses: { 202: json(Status, "The starting model; each change sends an event of kind runner"), ...ERRORS },
 });
 
 /** Stop. */
@@ -347,7 +350,9 @@ export const runnerRoute = createRoute({
   path: "/api/models/local/runner",
   tags,
   summary: "Get the status of the running model, with the last lines of its log",
-  request: { query: z.object({ path: Path.optional().openapi({ description: "Adds the command for this model" }) }) },
+  request: {
+    query: z.object({ path: Path.optional().openapi({ description: "Also returns the command for this model" }) }),
+  },
   responses: { 200: json(Status, "The state"), ...ERRORS },
 });
 

@@ -1,4 +1,7 @@
-/** The OpenAI-compatible API, as https://platform.openai.com/docs/api-reference describes it. What isn't named here passes through. */
+/**
+ * The OpenAI-compatible API, as described at https://platform.openai.com/docs/api-reference. Fields that aren't listed
+ * here are passed through.
+ */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
@@ -22,7 +25,7 @@ const ErrorAnswer = z.object({
 }).openapi("OpenAiError");
 
 const ERRORS = {
-  default: { description: "OpenAI's error body", content: { "application/json": { schema: ErrorAnswer } } },
+  default: { description: "Error in OpenAI's format", content: { "application/json": { schema: ErrorAnswer } } },
 };
 const tags = ["OpenAI-compatible"];
 
@@ -36,7 +39,7 @@ const Model = z.object({
   object: z.literal("model"),
   created: z.number().int(),
   owned_by: z.string(),
-  name: z.string().openapi({ description: "For people: the character's name, or model and connection" }),
+  name: z.string().openapi({ description: "For display: the character's name, or model and connection" }),
 }).openapi("OpenAiModel");
 
 const ModelList = z.object({
@@ -66,15 +69,16 @@ const ChatBody = z.looseObject({
   messages: z.array(Message).min(1),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  n: z.number().int().min(1).max(1, "one choice is all that is supported").nullish(),
+  n: z.number().int().min(1).max(1, "only one choice is supported").nullish(),
   store: z.boolean().nullish().openapi({
-    description: "Keeps the messages and the reply as a conversation, which X-Parlor-Conversation-Id names",
+    description:
+      "Whether to store the messages and the reply as a conversation, whose ID is in X-Parlor-Conversation-Id",
   }),
   metadata: z.looseObject({}).nullish().openapi({
-    description: "With store: conversation_id is the conversation to add to, or the id of a new one",
+    description: "With store: ID of the conversation to add to, or of a new one",
   }),
 }).refine(({ store, metadata }) => store !== true || hasValidConversationId(metadata), {
-  message: "an id has 1 to 64 letters, digits, _ or -",
+  message: "an ID has 1 to 64 letters, digits, _ or -",
   path: ["metadata", "conversation_id"],
 }).openapi("OpenAiChatRequest");
 
@@ -96,15 +100,17 @@ export const completionsRoute = createRoute({
   method: "post",
   path: "/api/v1/chat/completions",
   tags,
-  summary: "Ask a model; for a character, the server assembles the prompt around the messages",
+  summary: "Send messages to a model; for a character, the server assembles the prompt around the messages",
   request: { body: jsonBody(ChatBody) },
   responses: {
     200: {
-      description: "The reply, or with stream its chunks and [DONE]",
+      description: "The reply; with stream, its chunks and [DONE]",
       content: {
         "application/json": { schema: Completion },
         "text/event-stream": {
-          schema: z.string().openapi({ description: "chat.completion.chunk; a failure is data with an error" }),
+          schema: z.string().openapi({
+            description: "chat.completion.chunk events; a failure is a data event with an error",
+          }),
         },
       },
     },
@@ -115,7 +121,7 @@ export const completionsRoute = createRoute({
 /** A chat request of the API. */
 export type OpenAiChatJson = z.infer<typeof ChatBody>;
 
-/** Fields that the model server doesn't get as they are. */
+/** Fields that aren't passed on to the model server unchanged. */
 const OWN_FIELDS = new Set(["model", "messages", "stream", "stream_options", "n", "store", "metadata"]);
 
 /** Converts a chat request to the type of the service. It has a `conversationId` if the reply is stored. */
@@ -123,7 +129,7 @@ export function toChatRequest(
   body: OpenAiChatJson,
   { model, connectionId, characterId }: ResolvedModel,
 ): AnyChatRequest {
-  // Tokens of this API alone can't choose among the owner's documents.
+  // Tokens that are limited to this API can't choose among the owner's documents.
   const messages = body.messages.map(({ documents: _, ...message }) =>
     ({ ...message, content: message.content ?? null }) as ChatMessage
   );
@@ -182,7 +188,7 @@ export const embeddingsRoute = createRoute({
   responses: { 200: json(Embeddings, "The embeddings, as the model server sent them"), ...ERRORS },
 });
 
-/** Converts a request for embeddings to that of the model server. */
+/** Converts a request for embeddings to the body for the model server. */
 export function toEmbeddingsRequest(body: z.infer<typeof EmbeddingsBody>, model: string): EmbeddingsRequest {
   return {
     ...Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
@@ -191,16 +197,16 @@ export function toEmbeddingsRequest(body: z.infer<typeof EmbeddingsBody>, model:
   };
 }
 
-/** What OpenAI takes at most. */
+/** OpenAI's maximum. */
 const MAX_SPEECH_CHARS = 4096;
 
 const SpeechBody = z.looseObject({
   model: z.string().max(300).nullish().openapi({
-    description: "A model that the speech server lists; any other means the configured one",
+    description: "A model that the speech server lists; for any other name, the configured model is used",
   }),
-  input: z.string().max(MAX_SPEECH_CHARS).refine((text) => text.trim() !== "", "there is nothing to speak"),
+  input: z.string().max(MAX_SPEECH_CHARS).refine((text) => text.trim() !== "", "a text to speak is required"),
   voice: z.union([z.string().max(300), z.looseObject({ id: z.string().max(300) })]).nullish().openapi({
-    description: "A voice of the speech server's, or the id of a voice sample; the configured voice if missing",
+    description: "A voice of the speech server, or the ID of a voice sample; if absent, the configured voice",
   }),
   response_format: z.enum(["mp3", "opus", "aac", "flac", "wav", "pcm"]).default("mp3"),
   speed: z.number().min(0.25).max(4).nullish(),
@@ -215,14 +221,18 @@ export const speechRoute = createRoute({
   request: { body: jsonBody(SpeechBody) },
   responses: {
     200: {
-      description: "The audio as the server makes it, in the format its Content-Type names",
+      description: "The audio as the server creates it, in the format of its Content-Type",
       content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
     },
     ...ERRORS,
   },
 });
 
-/** Converts a text to speak to the type of the service. @param model As the speech server knows it; empty for its default. */
+/**
+ * Converts a text to speak to the type of the service.
+ *
+ * @param model The speech server's name of the model; empty for its default.
+ */
 export function toSpeakRequest(body: z.infer<typeof SpeechBody>, model: string): SpeakRequest {
   const { input, voice, response_format, speed } = body;
   return {
@@ -234,7 +244,7 @@ export function toSpeakRequest(body: z.infer<typeof SpeechBody>, model: string):
   };
 }
 
-/** Forms of a transcript. */
+/** Formats of a transcript. */
 export const TranscriptFormat = z.enum(["json", "text", "verbose_json", "srt", "vtt"]).default("json");
 
 const text = { type: "string" as const };
@@ -257,9 +267,12 @@ export const transcriptionsRoute = createRoute({
             required: ["file"],
             properties: {
               file: BINARY,
-              model: { ...text, description: "A model that the server lists; any other means the configured one" },
+              model: {
+                ...text,
+                description: "A model that the server lists; for any other name, the configured model is used",
+              },
               language: { ...text, description: "ISO 639-1" },
-              prompt: { ...text, description: "Text that spells the names in it" },
+              prompt: { ...text, description: "Text that contains the spelling of names in the recording" },
               response_format: { ...text, enum: ["json", "text", "verbose_json", "srt", "vtt"], default: "json" },
               stream: { ...text, enum: ["true", "false"] },
             },
@@ -270,7 +283,7 @@ export const transcriptionsRoute = createRoute({
   },
   responses: {
     200: {
-      description: "The transcript; with stream as transcript.text.delta and transcript.text.done",
+      description: "The transcript; with stream, transcript.text.delta and transcript.text.done events",
       content: {
         "application/json": { schema: Transcription },
         "text/plain": { schema: z.string() },
@@ -281,7 +294,7 @@ export const transcriptionsRoute = createRoute({
   },
 });
 
-/** Formats a transcript. @throws {AppError} `unprocessable` for subtitles of a server that sends no times */
+/** Formats a transcript. @throws {AppError} `unprocessable` if subtitles are requested and the server sends no times */
 export function formatTranscript(transcript: Transcript, format: z.infer<typeof TranscriptFormat>): string {
   const { text, language, durationS: duration, segments } = transcript;
   if (format === "json") return JSON.stringify({ text });
@@ -299,7 +312,7 @@ function formatSubtitles(segments: unknown[], format: "srt" | "vtt"): string {
     return `${format === "srt" ? `${n + 1}\n` : ""}${times}\n${text.trim()}\n\n`;
   });
   if (cues.length === 0 || cues.includes(undefined)) {
-    const message = "the transcription server sends no times, so there are no subtitles";
+    const message = "the transcription server sends no times, so subtitles can't be created";
     throw new AppError("unprocessable", message, { issues: [{ path: "response_format", message }] });
   }
   return (format === "vtt" ? "WEBVTT\n\n" : "") + cues.join("");
@@ -310,7 +323,7 @@ function formatTime(seconds: number, point: "," | "."): string {
   return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23).replace(".", point);
 }
 
-/** Makes one event of a streamed transcript. */
+/** Creates one event of a streamed transcript. */
 export function toOpenAiTranscriptFrame(event: TranscriptEvent): string {
   const data = event.kind === "delta"
     ? { type: "transcript.text.delta", delta: event.text }

@@ -1,4 +1,4 @@
-/** Personas on the wire. */
+/** Personas in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
@@ -17,7 +17,9 @@ const PersonaAnswer = z.object({
   description: z.string(),
   has_avatar: z.boolean(),
   updated_at: Time,
-  documents: DocumentUses.optional().openapi({ description: "Documents that are always at hand" }),
+  documents: DocumentUses.optional().openapi({
+    description: "Documents that are available in all chats with the persona",
+  }),
 }).openapi("Persona");
 
 const picture = { "image/*": { schema: z.string().openapi({ format: "binary" }) } };
@@ -37,7 +39,7 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/personas/{id}",
   tags,
-  summary: "Fetch one persona",
+  summary: "Get a persona",
   request: { params: IdParams },
   responses: { 200: json(PersonaAnswer, "The persona; its ETag is its version"), ...ERRORS },
 });
@@ -47,16 +49,18 @@ export const putRoute = createRoute({
   method: "put",
   path: "/api/personas/{id}",
   tags,
-  summary: "Create or update a persona; its image stays",
+  summary: "Create or update a persona; its image doesn't change",
   request: {
     params: IdParams,
     headers: IfMatch,
     body: jsonBody(z.object({
       name: z.string().trim().min(1).max(MAX_PERSONA_NAME),
       description: z.string().max(MAX_PERSONA_DESCRIPTION).nullish().openapi({
-        description: "Absent keeps it, null clears it",
+        description: "If absent, the stored description is kept; null clears it",
       }),
-      documents: DocumentUses.nullish().openapi({ description: "Absent keeps them, null clears them" }),
+      documents: DocumentUses.nullish().openapi({
+        description: "If absent, the stored documents are kept; null removes them",
+      }),
     })),
   },
   responses: { 200: json(PersonaAnswer, "Saved"), 201: json(PersonaAnswer, "Created"), ...ERRORS },
@@ -95,7 +99,7 @@ export const putAvatarRoute = createRoute({
   responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
 });
 
-/** Bring in. */
+/** Import. */
 export const importRoute = createRoute({
   method: "post",
   path: "/api/personas/import",
@@ -105,15 +109,15 @@ export const importRoute = createRoute({
   request: {
     query: z.object({
       swap_names: z.enum(["true", "false"]).default("true").openapi({
-        description: "For a character's card: swaps {{char}} and {{user}} in its description",
+        description: "For a character's card: whether to swap {{char}} and {{user}} in its description",
       }),
     }),
     body: oneFile,
   },
-  responses: { 201: json(PersonaAnswer, "Imported, under an id of the server's"), ...ERRORS },
+  responses: { 201: json(PersonaAnswer, "The imported persona, with an ID that the server assigned"), ...ERRORS },
 });
 
-/** Hand out. */
+/** Export as a file. */
 export const exportRoute = createRoute({
   method: "get",
   path: "/api/personas/{id}/export",
@@ -122,7 +126,7 @@ export const exportRoute = createRoute({
   request: { params: IdParams },
   responses: {
     200: {
-      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to be imported again",
+      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to import again",
       content: { "image/png": { schema: BINARY }, "application/json": { schema: { type: "object" } } },
     },
     ...ERRORS,

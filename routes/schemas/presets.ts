@@ -1,4 +1,4 @@
-/** Presets on the wire. */
+/** Presets in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
@@ -6,7 +6,7 @@ import { ERRORS, ExtraBody, IdParams, json, Time, Unreadable } from "./common.ts
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
-  description: "Names of the models it applies to; * matches any characters",
+  description: "Names of the models to which it applies; * matches any characters",
 });
 
 const PresetItem = z.object({
@@ -20,7 +20,10 @@ const PresetItem = z.object({
   error: Unreadable.optional(),
 }).openapi("PresetItem");
 
-const Sampler = z.record(z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a sampler has a name such as top_p"), z.number())
+const Sampler = z.record(
+  z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "the name of a sampler must look like top_p"),
+  z.number(),
+)
   .openapi({
     description: "temperature, top_p, top_k, min_p, repetition_penalty, …, max_tokens, context_size, seed",
     additionalProperties: { type: "number" },
@@ -40,7 +43,9 @@ const Prompt = z.object({
 }).loose().openapi("PresetPrompt", { description: "In SillyTavern's format; unknown fields are preserved" });
 
 const Order = z.object({
-  character_id: z.union([z.number(), z.string()]).optional().openapi({ description: "100001 is for all characters" }),
+  character_id: z.union([z.number(), z.string()]).optional().openapi({
+    description: "100001 stands for all characters",
+  }),
   order: z.array(z.object({ identifier: z.string().max(200), enabled: z.boolean() }).loose()).max(2_000),
 }).loose().openapi("PresetOrder");
 
@@ -50,7 +55,7 @@ const FIELDS = {
   prompt_order: z.array(Order).max(1_000),
   rest: z.record(z.string(), z.unknown()).openapi({
     description:
-      "All other fields of SillyTavern's file, by its own names: new_chat_prompt, wi_format, assistant_prefill, …",
+      "All other fields of SillyTavern's file, with its own names: new_chat_prompt, wi_format, assistant_prefill, …",
   }),
   extra_body: ExtraBody,
   dialect: z.enum(["chat_completion", "text_completion"]),
@@ -74,9 +79,9 @@ const PresetBody = z.object({
   rest: FIELDS.rest.nullish(),
   extra_body: ExtraBody.nullish(),
   dialect: FIELDS.dialect.optional(),
-}).openapi("PresetInput", { description: "Omitted fields stay as they are, null clears a field" });
+}).openapi("PresetInput", { description: "Omitted fields keep their value; null clears a field" });
 
-/** Converts what a client sent to the type of the service. */
+/** Converts a request body to the type of the service. */
 export function toPresetInput(body: z.infer<typeof PresetBody>): PresetInput {
   const { name, models, sampler, prompts, prompt_order, rest, extra_body, dialect } = body;
   return {
@@ -132,23 +137,23 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List presets, newest first, the built-in one last",
+  summary: "List presets, newest first, then the built-in one",
   responses: { 200: json(z.array(PresetItem), "The presets"), ...ERRORS },
 });
 
-/** One, saved, removed and taken in. */
+/** Get, save, delete and import one. */
 export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumentRoutes(
   {
     path,
     tags,
     noun: "preset",
     change: "change",
-    importSummary: "Import a preset of SillyTavern's, for chat completion or for text completion",
+    importSummary: "Import a SillyTavern preset for chat completion or text completion",
   },
   { answer: PresetAnswer, body: PresetBody },
 );
 
-/** Give a file out. */
+/** Export as a file. */
 export const exportRoute = createRoute({
   method: "get",
   path: `${path}/{id}/export`,
@@ -164,7 +169,7 @@ export type PresetItemJson = z.output<typeof PresetItem>;
 /** A whole preset. */
 export type PresetJson = PresetItemJson & PresetDocument & { sampler: Record<string, number> };
 
-/** One prompt, and one order of prompts, of a preset. */
+/** One prompt and one order of prompts in a preset. */
 export type {
   PresetOrder as PresetOrderJson,
   PresetPrompt as PresetPromptJson,

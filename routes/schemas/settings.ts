@@ -4,7 +4,7 @@ import { findTemplateProblem } from "../../services/settings/settings.ts";
 import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
 const PromptTemplate = z.object({
-  name: z.string().openapi({ description: "Up to 40 letters, digits, - and _; no two are the same in lower case" }),
+  name: z.string().openapi({ description: "Up to 40 letters, digits, - and _; must be unique, ignoring case" }),
   text: z.string().openapi({ description: "At most 8,000 characters" }),
 }).openapi("PromptTemplate");
 
@@ -12,14 +12,14 @@ const FIELDS = {
   display_name: z.string().max(200),
   default_persona_id: Id.nullable(),
   preset_id: Id.nullable(),
-  auto_title: z.boolean().openapi({ description: "Let the model name conversations when it is idle" }),
+  auto_title: z.boolean().openapi({ description: "Whether the model names conversations when it is idle" }),
   auto_summary: z.boolean().openapi({
-    description: "Let the model tell, when it is idle, what happened in messages that no longer fit",
+    description: "Whether the model, when it is idle, summarizes messages that no longer fit",
   }),
   memory_proposals: z.boolean().openapi({
-    description: "Let the model propose notes from finished chats when it is idle",
+    description: "Whether the model proposes notes from finished chats when it is idle",
   }),
-  memory_asked: z.boolean().openapi({ description: "Whether the page asked about proposals" }),
+  memory_asked: z.boolean().openapi({ description: "Whether the page has asked the owner about proposals" }),
   memory_budget_percent: z.number().int().min(0).max(50).openapi({
     description: "Share of the context for notes; 0 sends none",
   }),
@@ -28,27 +28,27 @@ const FIELDS = {
   }),
   auto_speak: z.boolean(),
   keep_recordings: z.boolean().openapi({
-    description: "Keep recordings of dictation and of conversations by voice as attachments of the messages",
+    description: "Whether recordings of dictation and of voice conversations are kept as attachments of the messages",
   }),
   narration_voice: z.string().max(300).nullable().openapi({
-    description: "Voice for text outside of quotation marks; null uses the speaker's voice",
+    description: "Voice for text outside quotation marks; null uses the speaker's voice",
   }),
   speech_voice: z.string().max(300).nullable().openapi({
     description: "Voice for text in quotation marks; null uses the configured one",
   }),
   language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35)
-    .nullable().openapi({ description: "null follows the browser" }),
+    .nullable().openapi({ description: "null uses the browser's language" }),
   theme: z.enum(["system", "light", "dark"]),
   accent_hue: z.number().min(0).max(360).nullable(),
   font_size: z.number().int().min(85).max(140).openapi({ description: "Percent" }),
   serif: z.boolean(),
   send_on_enter: z.boolean(),
-  user_markdown: z.boolean().openapi({ description: "Show the user's messages as Markdown" }),
-  color_speech: z.boolean().openapi({ description: "Color quoted speech in messages of characters" }),
-  dim_actions: z.boolean().openapi({ description: "Dim emphasized text in messages of characters" }),
+  user_markdown: z.boolean().openapi({ description: "Whether the user's messages are shown as Markdown" }),
+  color_speech: z.boolean().openapi({ description: "Whether quoted speech in messages of characters is colored" }),
+  dim_actions: z.boolean().openapi({ description: "Whether emphasized text in messages of characters is dimmed" }),
   portrait_size: z.enum(["small", "medium", "large"]).openapi({ description: "Size of the portraits in chats" }),
   message_style: z.enum(["plain", "bubbles"]),
-  show_expressions: z.boolean().openapi({ description: "Show the mood images in a character's card" }),
+  show_expressions: z.boolean().openapi({ description: "Whether the mood images in a character's card are shown" }),
   chat_background: AttachmentUrl.nullable().openapi({
     description: "Image behind chats that have no background of their own",
   }),
@@ -56,7 +56,8 @@ const FIELDS = {
     const message = findTemplateProblem(templates);
     if (message !== undefined) context.addIssue({ code: "custom", message });
   }).openapi({
-    description: "Up to 50 texts that the page inserts by a slash and their name; `[[topic]]` in them is a variable",
+    description:
+      "Up to 50 texts that the page inserts when the user types a slash and their name; `[[topic]]` in a text is a variable",
   }),
 };
 
@@ -90,14 +91,14 @@ const Body = z.object({
   show_expressions: FIELDS.show_expressions.nullish(),
   chat_background: FIELDS.chat_background.optional(),
   prompt_templates: FIELDS.prompt_templates.nullish(),
-}).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
+}).openapi("SettingsPatch", { description: "null resets a setting to its default; unknown fields are ignored" });
 
-/** The settings as they stand. */
+/** Get the settings. */
 export const getSettingsRoute = createRoute({
   method: "get",
   path: "/api/settings",
   tags: ["Settings"],
-  summary: "Fetch the owner's settings",
+  summary: "Get the owner's settings",
   responses: { 200: json(Answer, "All settings; the ETag is their version"), ...ERRORS },
 });
 
@@ -108,7 +109,7 @@ export const patchSettingsRoute = createRoute({
   tags: ["Settings"],
   summary: "Change some of the owner's settings",
   request: { headers: IfMatch, body: jsonBody(Body) },
-  responses: { 200: json(Answer, "All settings as they are now"), ...ERRORS },
+  responses: { 200: json(Answer, "All settings after the change"), ...ERRORS },
 });
 
 /** The settings of the owner. */
@@ -119,8 +120,8 @@ export type PromptTemplateJson = z.output<typeof PromptTemplate>;
 
 const SetupStatus = z.object({
   completed: z.boolean(),
-  in_container: z.boolean().describe("The server runs in a container: 127.0.0.1 is not the machine around it"),
-  discover_hosts: z.array(z.string()).describe("Hosts that the search for model servers asks"),
+  in_container: z.boolean().describe("Whether the server runs in a container, where 127.0.0.1 isn't the host machine"),
+  discover_hosts: z.array(z.string()).describe("Hosts where the search for model servers looks"),
 }).openapi("SetupStatus");
 
 /** Whether the wizard has ended. */
@@ -128,18 +129,18 @@ export const setupStatusRoute = createRoute({
   method: "get",
   path: "/api/setup/status",
   tags: ["Setup"],
-  summary: "Whether the first-run wizard has ended",
-  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+  summary: "Get whether the first-run wizard has ended",
+  responses: { 200: json(SetupStatus, "Whether it has ended"), ...ERRORS },
 });
 
-/** Mark the wizard finished. */
+/** Mark the wizard as finished. */
 export const completeSetupRoute = createRoute({
   method: "post",
   path: "/api/setup/complete",
   tags: ["Setup"],
-  summary: "Mark the wizard dismissed or finished",
+  summary: "Mark the first-run wizard as dismissed or finished",
   request: { body: optionalJsonBody(z.object({})) },
-  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+  responses: { 200: json(SetupStatus, "Whether it has ended"), ...ERRORS },
 });
 
 /** The state of the first-run setup. */

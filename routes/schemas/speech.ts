@@ -7,24 +7,24 @@ import type { VoiceSample } from "../../services/speech/voice_samples.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
-/** What OpenAI takes at most; other servers take less, and long texts are spoken piece by piece. */
+/** OpenAI's maximum in characters. Other servers accept less, and long texts are spoken in pieces. */
 const MAX_TEXT = 4096;
-/** Formats that can be asked for. */
+/** Formats that can be requested. */
 const Format = z.enum(AUDIO_FORMATS).exclude(["ogg", "m4a", "webm"]);
 const Name = z.string().max(300);
-/** As OpenAI bounds it. */
-const Speed = z.number().min(0.25).max(4).openapi({ description: "Times the voice's own speed" });
+/** OpenAI's limits. */
+const Speed = z.number().min(0.25).max(4).openapi({ description: "Factor of the voice's normal speed" });
 
 const SpeakBody = z.object({
-  text: z.string().max(MAX_TEXT).refine((text) => text.trim() !== "", "there is nothing to speak"),
-  voice: Name.nullish().openapi({ description: "A voice of the speech server's, or the id of a voice sample" }),
+  text: z.string().max(MAX_TEXT).refine((text) => text.trim() !== "", "a text to speak is required"),
+  voice: Name.nullish().openapi({ description: "A voice of the speech server, or the ID of a voice sample" }),
   model: Name.nullish(),
   format: Format.nullish(),
   speed: Speed.nullish(),
   base_url: z.string().max(2000).nullish().openapi({
-    description: "Another server; the stored key goes along only to the configured origin",
+    description: "URL of another server; the stored key is sent only to the configured origin",
   }),
-  ref_audio: Id.nullish().openapi({ description: "Id of a voice sample to speak in the voice of" }),
+  ref_audio: Id.nullish().openapi({ description: "ID of the voice sample whose voice is used" }),
 }).openapi("SpeakRequest");
 
 const ConfigAnswer = z.object({
@@ -42,8 +42,8 @@ const ConfigBody = z.object({
   voice: Name.nullish(),
   format: Format.nullish(),
   speed: Speed.nullish(),
-  api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
-}).openapi("SpeechConfigPatch", { description: "What is left out stays; null clears it" });
+  api_key: ApiKey.nullish().openapi({ description: "If absent, the stored key is kept; null deletes it" }),
+}).openapi("SpeechConfigPatch", { description: "Omitted fields keep their value; null clears it" });
 
 const Voices = z.object({
   source: z.enum(["upstream", "files", "catalogue"]),
@@ -54,7 +54,7 @@ const Models = z.object({ object: z.literal("list"), data: z.array(z.object({ id
   "SpeechModels",
 );
 
-/** Converts what a client asks to be spoken to the type of the service. */
+/** Converts a request to speak to the type of the service. */
 export function toSpeakRequest(body: z.infer<typeof SpeakBody>): SpeakRequest {
   const { text, voice, model, format, speed, base_url: baseUrl, ref_audio: refAudio } = body;
   return {
@@ -87,11 +87,11 @@ export const speakRoute = createRoute({
   method: "post",
   path: "/api/tts/speak",
   tags,
-  summary: "Synthesize one chunk of text",
+  summary: "Speak a piece of text",
   request: { body: jsonBody(SpeakBody) },
   responses: {
     200: {
-      description: "The audio as the server makes it, in the format its Content-Type names",
+      description: "The audio as the server creates it, in the format of its Content-Type",
       content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
     },
     ...ERRORS,
@@ -103,7 +103,7 @@ export const configRoute = createRoute({
   method: "get",
   path: "/api/tts/config",
   tags,
-  summary: "Current speech endpoint, model and voice",
+  summary: "Get the speech endpoint, its model and voice",
   responses: { 200: json(ConfigAnswer, "The endpoint; the ETag is its version"), ...ERRORS },
 });
 
@@ -112,9 +112,9 @@ export const putConfigRoute = createRoute({
   method: "put",
   path: "/api/tts/config",
   tags,
-  summary: "Update endpoint, model and voice",
+  summary: "Update the speech endpoint, its model and voice",
   request: { headers: IfMatch, body: jsonBody(ConfigBody) },
-  responses: { 200: json(ConfigAnswer, "The endpoint as it is now"), ...ERRORS },
+  responses: { 200: json(ConfigAnswer, "The updated endpoint"), ...ERRORS },
 });
 
 /** The voices. */
@@ -122,9 +122,9 @@ export const voicesRoute = createRoute({
   method: "get",
   path: "/api/tts/voices",
   tags,
-  summary: "Voices the speech server advertises, else voice samples, else a curated catalogue",
+  summary: "List the voices of the speech server; if it lists none, voice samples, or else a built-in list",
   request: { query: z.object({ model: Name.optional() }) },
-  responses: { 200: json(Voices, "The voices and where they are known from"), ...ERRORS },
+  responses: { 200: json(Voices, "The voices and their source"), ...ERRORS },
 });
 
 /** The models. */
@@ -132,7 +132,7 @@ export const modelsRoute = createRoute({
   method: "get",
   path: "/api/tts/models",
   tags,
-  summary: "Models the speech server advertises",
+  summary: "List the models of the speech server",
   responses: { 200: json(Models, "The models"), ...ERRORS },
 });
 
@@ -145,9 +145,9 @@ export type SpeechConfigPatchJson = z.input<typeof ConfigBody>;
 /** The voices of the speech server. */
 export type VoicesJson = z.output<typeof Voices>;
 
-/** What a sample is called; also checked for the parts of a form. */
+/** Name of a voice sample. Also used for the parts of a form. */
 export const SampleName = z.string().trim().min(1).max(200);
-/** What else there is to say of it. */
+/** Description of a voice sample. */
 export const SampleDescription = z.string().max(2000);
 
 const VoiceAnswer = z.object({
@@ -156,7 +156,7 @@ const VoiceAnswer = z.object({
   description: z.string(),
   format: z.string(),
   content_type: z.string(),
-  duration_s: z.number().optional().openapi({ description: "Absent where the file does not say" }),
+  duration_s: z.number().optional().openapi({ description: "Absent if the file doesn't contain it" }),
   sample_rate_hz: z.number().int().optional(),
   size_bytes: z.number().int(),
   created_at: Time,
@@ -165,11 +165,11 @@ const VoiceAnswer = z.object({
 const PatchBody = z.object({
   name: SampleName.optional(),
   description: SampleDescription.nullish(),
-}).openapi("VoiceSamplePatch", { description: "What is left out stays; null clears the description" });
+}).openapi("VoiceSamplePatch", { description: "Omitted fields keep their value; null clears the description" });
 
 const ImportBody = z.object({
   url: z.string().max(4000),
-  name: SampleName.nullish().openapi({ description: "By default what the address ends in" }),
+  name: SampleName.nullish().openapi({ description: "By default the last part of the URL" }),
   description: SampleDescription.nullish(),
   start_s: z.number().min(0).max(86_400).nullish(),
   end_s: z.number().min(0).max(86_400).nullish(),
@@ -198,7 +198,7 @@ export function toVoiceImportRequest(body: z.infer<typeof ImportBody>): VoiceImp
   return { url, name, description: description ?? "", startS: startS ?? undefined, endS: endS ?? undefined };
 }
 
-/** Returns the last part of an address without its ending, else its host. */
+/** Returns the last part of a URL without its extension, or the host if there is none. */
 function parseName(text: string): string {
   const url = URL.parse(text);
   const last = decodeOrKeep(url?.pathname.split("/").findLast((part) => part !== "") ?? "").replace(/\.[^.]*$/, "");
@@ -236,7 +236,7 @@ export const uploadSampleRoute = createRoute({
       required: true,
       content: {
         "multipart/form-data": {
-          // Read by the handler as it comes; a schema of zod here would have the body read twice.
+          // Read by the handler as a stream; with a zod schema here the body would be read twice.
           schema: {
             type: "object" as const,
             required: ["audio", "name"],
@@ -258,10 +258,13 @@ export const importSampleRoute = createRoute({
   method: "post",
   path: `${voicesPath}/from-url`,
   tags: voiceTags,
-  summary: "Import a voice sample from a page with video or audio, or from the address of an audio file",
+  summary: "Import a voice sample from a page with video or audio, or from the URL of an audio file",
   request: { body: jsonBody(ImportBody) },
   responses: {
-    201: json(VoiceAnswer, "Stored; X-Parlor-Job-Id names the job, which goes on when the client leaves"),
+    201: json(
+      VoiceAnswer,
+      "The stored sample; X-Parlor-Job-Id names the job, which continues if the client disconnects",
+    ),
     ...ERRORS,
   },
 });
@@ -271,7 +274,7 @@ export const getSampleRoute = createRoute({
   method: "get",
   path: `${voicesPath}/{id}`,
   tags: voiceTags,
-  summary: "Fetch a voice sample's metadata",
+  summary: "Get the metadata of a voice sample",
   request: { params: IdParams },
   responses: { 200: json(VoiceAnswer, "The sample"), ...ERRORS },
 });
@@ -281,9 +284,9 @@ export const patchSampleRoute = createRoute({
   method: "patch",
   path: `${voicesPath}/{id}`,
   tags: voiceTags,
-  summary: "Change what a voice sample is called and what is said of it",
+  summary: "Change the name and description of a voice sample",
   request: { params: IdParams, body: jsonBody(PatchBody) },
-  responses: { 200: json(VoiceAnswer, "The sample as it is now"), ...ERRORS },
+  responses: { 200: json(VoiceAnswer, "The updated sample"), ...ERRORS },
 });
 
 /** Remove one. */
@@ -301,11 +304,11 @@ export const sampleAudioRoute = createRoute({
   method: "get",
   path: `${voicesPath}/{id}/audio`,
   tags: voiceTags,
-  summary: "Raw audio of a voice sample",
+  summary: "Get the audio of a voice sample",
   request: { params: IdParams, headers: RangeHeaders },
   responses: {
     200: {
-      description: "The audio; 206 with a part of it where Range names one",
+      description: "The audio; 206 with a part of it if Range requests one",
       content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
     },
     ...ERRORS,

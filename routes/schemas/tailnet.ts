@@ -1,4 +1,4 @@
-/** The tailnet node on the wire. */
+/** The tailnet node in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { HOST_LABEL } from "../../services/config/config_values.ts";
 import { TAILNET_STATES, type TailnetStatus } from "../../services/tailnet/node_state.ts";
@@ -11,7 +11,7 @@ const Status = z.object({
   hostname: z.string().openapi({ description: "The requested name; the tailnet may assign another" }),
   fqdn: z.string().nullable().openapi({ description: "Its assigned name; null until it has one" }),
   port: z.number().int().nullable(),
-  url: z.string().nullable().openapi({ description: "URL of the node; http without a certificate" }),
+  url: z.string().nullable().openapi({ description: "URL of the node; http if it has no certificate" }),
   auth_url: z.string().nullable().openapi({ description: "With needs_auth: the URL for signing in the node" }),
   error: z.string().nullable().openapi({ description: "With running: why HTTPS isn't available" }),
 }).openapi("TailnetStatus");
@@ -44,7 +44,7 @@ export const enableRoute = createRoute({
   tags,
   summary: "Turn the node on, rename it, or restart a failed one",
   request: { body: optionalJsonBody(EnableBody) },
-  responses: { 200: json(Status, "On its way; 503 says how to get tailscaled"), ...ERRORS },
+  responses: { 200: json(Status, "The node is starting; 503 explains how to install tailscaled"), ...ERRORS },
 });
 
 /** `POST /api/tailnet/disable` */
@@ -54,7 +54,7 @@ export const disableRoute = createRoute({
   tags,
   summary: "Stop the node and delete its state; the next one must sign in again",
   request: { body: optionalJsonBody(z.object({})) },
-  responses: { 200: json(Status, "On its way to disabled"), ...ERRORS },
+  responses: { 200: json(Status, "The node is stopping"), ...ERRORS },
 });
 
 /** The state of the tailnet node. */

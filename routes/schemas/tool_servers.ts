@@ -1,4 +1,4 @@
-/** Tool servers on the wire: environment, headers and the client secret go in and never come out. */
+/** Tool servers in the API. Environment, headers and the client secret can be set but are never returned. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ServerStatus, ToolWithPermission } from "../../services/mcp/mcp.ts";
 import type { ServerResource } from "../../services/mcp/mcp_connection.ts";
@@ -12,22 +12,27 @@ const SecretValues = z.record(z.string().min(1).max(200), z.string().max(32_000)
 const ServerBody = z.object({
   name: z.string().max(200).nullish(),
   transport: Transport.optional(),
-  command: z.string().max(4_000).nullish().openapi({ description: "For stdio: a path, or a name on PATH" }),
+  command: z.string().max(4_000).nullish().openapi({
+    description: "For stdio: a path, or the name of a program on PATH",
+  }),
   args: z.array(z.string().max(32_000)).max(200).nullish(),
   env: SecretValues.nullish().openapi({
     description:
-      "The program's environment, besides PATH. A null value removes one, null removes all; another command drops them",
+      "Environment variables of the program, besides PATH. A null value removes one, null removes all; changing the command removes them",
     additionalProperties: { type: ["string", "null"] },
   }),
   url: z.string().max(4_000).nullish().openapi({ description: "For http: the address of the MCP endpoint" }),
   headers: SecretValues.nullish().openapi({
-    description: "Sent with every request. A null value removes one, null removes all; another origin drops them",
+    description:
+      "Sent with every request. A null value removes one, null removes all; an address with another origin removes them",
     additionalProperties: { type: ["string", "null"] },
   }),
   client_id: z.string().max(2_000).nullish().openapi({ description: "OAuth client that was registered by hand" }),
   client_secret: z.string().max(10_000).nullish(),
   enabled: z.boolean().nullish(),
-}).openapi("ToolServerInput", { description: "Of a saved one, what is left out stays; null clears it" });
+}).openapi("ToolServerInput", {
+  description: "If the server is saved, omitted fields keep their value; null clears it",
+});
 
 const ToolAnswer = z.object({
   name: z.string(),
@@ -35,10 +40,10 @@ const ToolAnswer = z.object({
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()).openapi({ additionalProperties: true }),
   permission: Permission.openapi({
-    description: "It holds for this description and schema; a change sets it back to ask",
+    description: "Applies to this description and schema; if they change, it is reset to ask",
   }),
   hints: z.object({ read_only: z.boolean().optional(), destructive: z.boolean().optional() }).openapi({
-    description: "What the server says of the tool's effects",
+    description: "What the server declares about the tool's effects",
   }),
 }).openapi("ServerTool");
 
@@ -55,17 +60,17 @@ const ServerAnswer = z.object({
   has_client_secret: z.boolean(),
   enabled: z.boolean(),
   state: z.enum(["off", "starting", "ready", "needs_auth", "failed"]).openapi({
-    description: "With needs_auth, POST …/sign-in gives the address of the sign-in page",
+    description: "With needs_auth, POST …/sign-in returns the URL of the sign-in page",
   }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   auth_url: z.string().optional().openapi({
-    description: "The sign-in page, from POST …/sign-in until the sign-in ends or 15 minutes have passed",
+    description: "The sign-in page, from POST …/sign-in until the sign-in ends or for 15 minutes",
   }),
   signed_in: z.boolean(),
   tools: z.array(ToolAnswer),
   software: z.object({ name: z.string(), version: z.string() }).optional(),
-  prompts: z.boolean().openapi({ description: "It offers prompts" }),
-  resources: z.boolean().openapi({ description: "It offers resources" }),
+  prompts: z.boolean().openapi({ description: "Whether it offers prompts" }),
+  resources: z.boolean().openapi({ description: "Whether it offers resources" }),
   unreadable: z.boolean().optional(),
   created_at: Time,
   updated_at: Time,
@@ -94,7 +99,7 @@ const Resource = z.object({
   content_type: z.string().optional(),
 }).openapi("ServerResource");
 
-/** Gives what a client sent its form inside the server. */
+/** Converts a request body to the type of the service. */
 export function toServerInput(body: z.infer<typeof ServerBody>): ToolServerInput {
   const { name, transport, command, args, env, url, headers, client_id, client_secret, enabled } = body;
   return {
@@ -111,7 +116,7 @@ export function toServerInput(body: z.infer<typeof ServerBody>): ToolServerInput
   };
 }
 
-/** Gives a tool its form on the wire. */
+/** Converts a tool to its JSON form. */
 export function toToolJson(tool: ToolWithPermission): z.infer<typeof ToolAnswer> {
   const { name, title, description, inputSchema, permission, hints } = tool;
   return {
@@ -124,7 +129,7 @@ export function toToolJson(tool: ToolWithPermission): z.infer<typeof ToolAnswer>
   };
 }
 
-/** Gives a server its form on the wire. */
+/** Converts a server to its JSON form. */
 export function toServerJson(status: ServerStatus): z.infer<typeof ServerAnswer> {
   const { server, state, error, authUrl, isSignedIn, tools, software, offers } = status;
   const { id, name, transport, command, args, envNames, url, headerNames, clientId } = server;
@@ -153,7 +158,7 @@ export function toServerJson(status: ServerStatus): z.infer<typeof ServerAnswer>
   };
 }
 
-/** Gives a resource its form on the wire. */
+/** Converts a resource to its JSON form. */
 export function toResourceJson({ contentType: content_type, ...rest }: ServerResource): z.infer<typeof Resource> {
   return { ...rest, content_type };
 }
@@ -168,7 +173,7 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List tool servers and their tools; those that are enabled start",
+  summary: "List tool servers and their tools; this starts enabled servers",
   responses: { 200: json(z.array(ServerAnswer), "The servers, oldest first"), ...ERRORS },
 });
 
@@ -197,7 +202,7 @@ export const deleteRoute = createRoute({
   method: "delete",
   path: one,
   tags,
-  summary: "Stop and remove a tool server",
+  summary: "Stop and delete a tool server",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -219,19 +224,19 @@ export const importRoute = createRoute({
     ),
   },
   responses: {
-    200: json(ImportAnswer, "What was added. A server whose values have placeholders arrives off"),
+    200: json(ImportAnswer, "The added servers. Servers with placeholders in their values are disabled"),
     ...ERRORS,
   },
 });
 
-/** Connect anew. */
+/** Reconnect. */
 export const testRoute = createRoute({
   method: "post",
   path: `${one}/test`,
   tags,
-  summary: "Connect to a tool server anew and list its tools",
+  summary: "Reconnect to a tool server and list its tools",
   request: { params: IdParams },
-  responses: server("The server; state and error have the result"),
+  responses: server("The server; its state and error contain the result"),
 });
 
 /** Set a tool's permission. */
@@ -239,7 +244,7 @@ export const permissionRoute = createRoute({
   method: "patch",
   path: `${one}/tools/{name}`,
   tags,
-  summary: "Set whether a tool asks, runs or is refused",
+  summary: "Set whether a tool waits for approval, runs at once or is blocked",
   request: {
     params: z.object({ id: Id, name: z.string().min(1).max(200) }),
     body: jsonBody(z.object({ permission: Permission })),
@@ -257,12 +262,12 @@ export const signInRoute = createRoute({
   responses: { 200: json(z.object({ auth_url: z.string() }), "The page to open in the same browser"), ...ERRORS },
 });
 
-/** Forget a sign-in. */
+/** Delete a sign-in. */
 export const signOutRoute = createRoute({
   method: "delete",
   path: `${one}/sign-in`,
   tags,
-  summary: "Forget the tokens of a server",
+  summary: "Delete the tokens of a server",
   request: { params: IdParams },
   responses: { 204: { description: "Forgotten" }, ...ERRORS },
 });
@@ -272,7 +277,7 @@ export const callbackRoute = createRoute({
   method: "get",
   path: "/api/tools/callback",
   tags,
-  summary: "End of a sign-in: the authorization server sends the browser here",
+  summary: "Finish a sign-in: the authorization server sends the browser here",
   request: {
     query: z.object({
       state: z.string().min(1).max(200),
@@ -281,7 +286,7 @@ export const callbackRoute = createRoute({
       error: z.string().max(500).optional(),
     }),
   },
-  responses: { 303: { description: "To the page's list of servers" }, ...ERRORS },
+  responses: { 303: { description: "Redirect to the page's list of servers" }, ...ERRORS },
 });
 
 /** Prompts of a server. */
@@ -304,7 +309,7 @@ export const promptRoute = createRoute({
     params: z.object({ id: Id, name: z.string().min(1).max(200) }),
     body: jsonBody(z.object({ arguments: z.record(z.string(), z.string().max(100_000)).default({}) })),
   },
-  responses: { 200: json(z.object({ text: z.string() }), "Its text"), ...ERRORS },
+  responses: { 200: json(z.object({ text: z.string() }), "The text"), ...ERRORS },
 });
 
 /** Resources of a server. */
@@ -325,16 +330,16 @@ export const resourceRoute = createRoute({
   summary: "Read a resource that is text",
   request: { params: IdParams, body: jsonBody(z.object({ uri: z.string().min(1).max(8_000) })) },
   responses: {
-    200: json(z.object({ name: z.string(), content_type: z.string(), text: z.string() }), "Its text"),
+    200: json(z.object({ name: z.string(), content_type: z.string(), text: z.string() }), "The text"),
     ...ERRORS,
   },
 });
 
-/** A server on the wire. */
+/** A tool server, as the API returns it. */
 export type ToolServerJson = z.output<typeof ServerAnswer>;
-/** A tool on the wire. */
+/** A tool of a server, as the API returns it. */
 export type ServerToolJson = z.output<typeof ToolAnswer>;
-/** Input for a server on the wire. */
+/** The body that creates or updates a server. */
 export type ToolServerBody = z.input<typeof ServerBody>;
-/** Answer to an import on the wire. */
+/** The result of an import. */
 export type ToolServerImportJson = z.output<typeof ImportAnswer>;

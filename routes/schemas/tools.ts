@@ -1,4 +1,4 @@
-/** Schemas of calls of tools and of the built-in web tools. */
+/** Schemas of tool calls and of the built-in web tools. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ToolCallRecord } from "../../services/tools/tool_call_store.ts";
 import { toCallJson } from "../../services/chat/tools/tool_messages.ts";
@@ -9,25 +9,27 @@ import type { WebTestResult } from "../../services/tools/web/web_tools.ts";
 
 const State = z.enum(["pending", "running", "done", "failed", "denied", "unknown"]);
 
-/** A call of a tool. */
+/** A tool call. */
 export const ToolCall = z.object({
   id: z.string(),
   name: z.string().openapi({ description: "The name that the model used" }),
-  arguments: z.string().openapi({ description: "A JSON object as text, as it is or will be called" }),
-  proposed_arguments: z.string().optional().openapi({ description: "What the model wanted, if the owner changed it" }),
-  state: State.openapi({ description: "unknown where the server was killed while it ran" }),
+  arguments: z.string().openapi({ description: "The arguments of the call: a JSON object as text" }),
+  proposed_arguments: z.string().optional().openapi({
+    description: "The arguments that the model sent, if the owner changed them",
+  }),
+  state: State.openapi({ description: "unknown if the server was killed during the call" }),
   result: z.string().optional().openapi({ description: "The text that the model sees" }),
   server_id: z.string().optional(),
   server_name: z.string().optional(),
   tool_name: z.string().optional().openapi({ description: "The tool's name at its server" }),
   hints: z.object({ readOnly: z.boolean().optional(), destructive: z.boolean().optional() }).optional().openapi({
-    description: "What the server says of the tool's effects. It can be wrong",
+    description: "What the server declares about the tool's effects. It may be wrong",
   }),
   decided_by: z.string().optional().openapi({
     description: "session, local or a token; chat or always for a permission; system for a call that Parlor ended",
   }),
-  duration_ms: z.number().optional().openapi({ description: "How long the tool ran" }),
-  message_id: z.string().openapi({ description: "The message with the call" }),
+  duration_ms: z.number().optional().openapi({ description: "How long the tool ran, in milliseconds" }),
+  message_id: z.string().openapi({ description: "The message that contains the call" }),
 }).openapi("ToolCall");
 
 const WholeToolCall = ToolCall.extend({
@@ -42,22 +44,22 @@ export const decideRoute = createRoute({
   method: "post",
   path: "/api/chat/replies/{mid}/tool_calls/{call_id}",
   tags: ["chat"],
-  summary: "Allow or deny a call of a tool that waits",
+  summary: "Allow or deny a tool call that is waiting for a decision",
   request: {
     params: CallParams,
     query: CallQuery,
     body: jsonBody(z.object({
       decision: z.enum(["allow", "deny"]),
       arguments: z.string().max(1024 * 1024).nullish().openapi({
-        description: "A JSON object as text, instead of what the model wanted",
+        description: "A JSON object as text that replaces the model's arguments",
       }),
       remember: z.enum(["chat", "always"]).nullish().openapi({
-        description: "Holds for later calls of the tool, in this chat or in all",
+        description: "Also applies to later calls of the tool, in this chat or in all chats",
       }),
     })),
   },
   responses: {
-    200: json(ToolCall, "The call. The same decision again changes nothing; another one is 409"),
+    200: json(ToolCall, "The call. Repeating the same decision changes nothing; another decision gets 409"),
     ...ERRORS,
   },
 });
@@ -67,7 +69,7 @@ export const callRoute = createRoute({
   method: "get",
   path: "/api/chat/replies/{mid}/tool_calls/{call_id}",
   tags: ["chat"],
-  summary: "Fetch a call of a tool with its whole result",
+  summary: "Get a tool call with its whole result",
   request: { params: CallParams, query: CallQuery },
   responses: { 200: json(WholeToolCall, "The call"), ...ERRORS },
 });
@@ -78,7 +80,7 @@ const ListedCall = z.object({
   call: ToolCall,
   decided_by: z.string().nullable(),
   decided_at: Time.nullable(),
-  duration_ms: z.number().nullable().openapi({ description: "How long the tool ran" }),
+  duration_ms: z.number().nullable().openapi({ description: "How long the tool ran, in milliseconds" }),
 });
 
 /** The list of all calls. */
@@ -86,18 +88,18 @@ export const callListRoute = createRoute({
   method: "get",
   path: "/api/tools/calls",
   tags: ["tools"],
-  summary: "List all calls of tools, newest first: with what, who allowed it, and how long it took",
+  summary: "List all tool calls, newest first: arguments, who allowed them, and how long they took",
   request: { query: z.object({ cursor: z.coerce.number().int().min(1).optional() }) },
   responses: {
     200: json(
       z.object({ items: z.array(ListedCall), next_cursor: z.string().nullable() }).openapi("ToolCallList"),
-      "A page. Calls of deleted conversations leave the list when the trash is emptied",
+      "A page. Calls of deleted conversations are removed when the trash is emptied",
     ),
     ...ERRORS,
   },
 });
 
-/** Gives a call of the list its form on the wire. */
+/** Converts a call of the list to its JSON form. */
 export function toListedCallJson(record: ToolCallRecord) {
   const { conversationId, messageId, decidedBy, decidedAtMs, startedAtMs, endedAtMs } = record;
   return {
@@ -117,12 +119,12 @@ const WebTool = z.object({
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()),
   permission: Permission,
-  enabled: z.boolean().openapi({ description: "Whether models are offered it" }),
+  enabled: z.boolean().openapi({ description: "Whether the tool is offered to models" }),
 }).openapi("WebTool");
 
 const WebConfigAnswer = z.object({
   search_url: z.string().nullable().openapi({ description: "Address of a SearXNG server" }),
-  search: z.boolean().openapi({ description: "Whether web_search is on; never without an address" }),
+  search: z.boolean().openapi({ description: "Whether web_search is on; always false without an address" }),
   read_page: z.boolean().openapi({ description: "Whether read_page is on" }),
   tools: z.array(WebTool),
 }).openapi("WebTools");
@@ -132,7 +134,7 @@ const WebConfigBody = z.object({
   search: z.boolean().optional(),
   read_page: z.boolean().optional(),
 }).openapi("WebToolsPatch", {
-  description: "Omitted fields keep their value. Until they are set, both tools are on while there is an address",
+  description: "Omitted fields keep their value. By default, both tools are on if there is an address",
 });
 
 const TestBody = z.object({
@@ -185,7 +187,7 @@ export const webConfigRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "Settings of web search and page reading, and both tools",
+  summary: "Get the settings of web search and page reading, and both tools",
   responses: { 200: json(WebConfigAnswer, "The settings; the ETag is their version"), ...ERRORS },
 });
 
@@ -204,9 +206,9 @@ export const testWebRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
-  summary: "Search for a common word, without saving the address",
+  summary: "Test a SearXNG server by searching for a common word, without saving the address",
   request: { body: jsonBody(TestBody) },
-  responses: { 200: json(TestAnswer, "Whether it works"), ...ERRORS },
+  responses: { 200: json(TestAnswer, "The result of the test"), ...ERRORS },
 });
 
 /** Change a permission. */
@@ -214,7 +216,7 @@ export const webPermissionRoute = createRoute({
   method: "patch",
   path: `${path}/tools/{name}`,
   tags,
-  summary: "Set whether calls of a built-in tool wait for approval, run at once or are refused",
+  summary: "Set whether calls of a built-in tool wait for approval, run at once or are blocked",
   request: { params: z.object({ name: z.string() }), body: jsonBody(z.object({ permission: Permission })) },
   responses: { 200: json(WebTool, "The tool"), ...ERRORS },
 });

@@ -10,13 +10,15 @@ import { ApiKey, BINARY, ERRORS, IfMatch, json, jsonBody } from "./common.ts";
 
 const Name = z.string().max(300);
 
-/** SpeechLanguage of a recording; also checked for the parts of a form. */
+/** Language of a recording. Also used for the parts of a form. */
 export const SpeechLanguage = z.string().trim().regex(
   /^([A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*)?$/,
-  "a language is a code such as en",
+  "a language must be a code such as en",
 )
   .openapi({ example: "en" });
-/** Text that spells names; also checked for the parts of a form. Whisper uses about the last 224 tokens. */
+/**
+ * Text that contains the spelling of names. Also used for the parts of a form. Whisper uses about the last 224 tokens.
+ */
 export const TranscriptionPrompt = z.string().max(4000);
 
 const ConfigAnswer = z.object({
@@ -30,7 +32,7 @@ const ConfigBody = z.object({
   base_url: z.string().max(2000).nullish(),
   model: Name.nullish(),
   language: SpeechLanguage.nullish().openapi({ description: "ISO 639-1; empty if the server detects it" }),
-  api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+  api_key: ApiKey.nullish().openapi({ description: "If absent, the stored key is kept; null deletes it" }),
 }).openapi("TranscriptionConfigPatch", { description: "Omitted fields keep their value; null clears it" });
 
 const TestAnswer = z.object({
@@ -45,7 +47,7 @@ const Found = z.object({ base_url: z.string(), software: z.string(), models: z.a
 
 const TranscriptAnswer = z.object({
   text: z.string(),
-  language: z.string().optional().openapi({ description: "As the server names it: en or english" }),
+  language: z.string().optional().openapi({ description: "As the server returns it: en or english" }),
   duration_s: z.number().optional(),
 }).openapi("Transcript");
 
@@ -95,7 +97,7 @@ export const configRoute = createRoute({
   method: "get",
   path: `${path}/config`,
   tags,
-  summary: "Current transcription server and model",
+  summary: "Get the transcription server and model",
   responses: { 200: json(ConfigAnswer, "The settings; the ETag is their version"), ...ERRORS },
 });
 
@@ -104,7 +106,7 @@ export const putConfigRoute = createRoute({
   method: "put",
   path: `${path}/config`,
   tags,
-  summary: "Update the transcription server and model; an address with another origin drops the stored key",
+  summary: "Update the transcription server and model; an address with another origin deletes the stored key",
   request: { headers: IfMatch, body: jsonBody(ConfigBody) },
   responses: { 200: json(ConfigAnswer, "The new settings"), ...ERRORS },
 });
@@ -114,9 +116,9 @@ export const testRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
-  summary: "Transcribe a second of silence with changed settings, without saving them",
+  summary: "Test changed settings by transcribing a second of silence, without saving them",
   request: { body: jsonBody(ConfigBody) },
-  responses: { 200: json(TestAnswer, "Whether it works, and the models that transcribe"), ...ERRORS },
+  responses: { 200: json(TestAnswer, "The result of the test, and the models for transcription"), ...ERRORS },
 });
 
 /** Look for running servers. */
@@ -146,7 +148,11 @@ export const transcribeRoute = createRoute({
             properties: {
               file: BINARY,
               language: { type: "string" as const, description: "ISO 639-1; by default the configured one" },
-              prompt: { type: "string" as const, maxLength: 4000, description: "Text that spells the names in it" },
+              prompt: {
+                type: "string" as const,
+                maxLength: 4000,
+                description: "Text that contains the spelling of names in the recording",
+              },
             },
           },
         },

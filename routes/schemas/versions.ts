@@ -1,36 +1,39 @@
-/** Routes that resources share: earlier versions, and documents with a version and a file form (lorebooks, presets). */
+/**
+ * Routes that several resources share: earlier versions, and documents with a version and a file format (lorebooks,
+ * presets).
+ */
 import { createRoute, z } from "@hono/zod-openapi";
 import { type Version, VERSION_CAUSES } from "../../services/storage/versions.ts";
 import { ERRORS, IdParams, IfMatch, json, jsonBody, namedFile, Time } from "./common.ts";
 
 const VersionAnswer = z.object({
   n: z.number().int().min(1),
-  created_at: Time.openapi({ description: "When it was replaced" }),
-  cause: z.enum(VERSION_CAUSES).openapi({ description: "What replaced it" }),
+  created_at: Time.openapi({ description: "When this version was replaced" }),
+  cause: z.enum(VERSION_CAUSES).openapi({ description: "Kind of change that replaced this version" }),
 }).openapi("Version");
 
-/** The number of a version in a path. */
+/** Number of a version in a path. */
 export const VersionNumber = z.coerce.number().int().min(1);
 
-/** Returns a version as the API shows it. */
+/** Converts a version to its JSON form. */
 export function toVersionJson({ n, createdAtMs, cause }: Version): z.infer<typeof VersionAnswer> {
   return { n, created_at: new Date(createdAtMs).toISOString(), cause };
 }
 
-/** What the routes of one resource have in common. */
+/** Properties of one resource for the shared routes. */
 interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Answer extends z.ZodType> {
-  /** With its parameters: `/api/personas/{id}`. */
+  /** Path with parameters: `/api/personas/{id}`. */
   path: string;
-  /** With its article: "a persona". */
+  /** Noun with its article: "a persona". */
   what: string;
   tags: string[];
   params: Params;
-  /** `params` with `n`. */
+  /** `params` and the number `n` of a version. */
   numbered: Numbered;
   answer: Answer;
 }
 
-/** Describes the list of earlier versions of a resource. */
+/** Describes the route that lists the earlier versions of a resource. */
 export function createVersionsRoute<Params extends z.ZodObject>(
   { path, what, tags, params }: Resource<Params, z.ZodObject, z.ZodType>,
 ) {
@@ -44,7 +47,7 @@ export function createVersionsRoute<Params extends z.ZodObject>(
   });
 }
 
-/** Describes one earlier version. @param detail What it contains. */
+/** Describes the route of one earlier version. @param detail Schema of its content */
 export function createVersionRoute<Numbered extends z.ZodObject, Detail extends z.ZodType>(
   { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
   detail: Detail,
@@ -53,13 +56,13 @@ export function createVersionRoute<Numbered extends z.ZodObject, Detail extends 
     method: "get",
     path: `${path}/versions/{n}`,
     tags,
-    summary: `Fetch an earlier version of ${what}`,
+    summary: `Get an earlier version of ${what}`,
     request: { params: numbered },
     responses: { 200: json(detail, "The version"), ...ERRORS },
   });
 }
 
-/** Describes the image of an earlier version. */
+/** Describes the route of the image of an earlier version. */
 export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
   { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
 ) {
@@ -86,7 +89,7 @@ export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
   });
 }
 
-/** Describes the restoring of an earlier version. */
+/** Describes the route that restores an earlier version. */
 export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer extends z.ZodType>(
   { path, what, tags, numbered, answer }: Resource<z.ZodObject, Numbered, Answer>,
 ) {
@@ -94,7 +97,7 @@ export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer e
     method: "post",
     path: `${path}/versions/{n}/restore`,
     tags,
-    summary: `Restore an earlier version of ${what}; what it replaces becomes a version`,
+    summary: `Restore an earlier version of ${what}; the replaced state becomes a version`,
     request: { params: numbered, headers: IfMatch },
     responses: { 200: json(answer, "The restored resource; the ETag is its version"), ...ERRORS },
   });
@@ -103,20 +106,20 @@ export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer e
 /** An earlier version of a resource. */
 export type VersionJson = z.output<typeof VersionAnswer>;
 
-/** How a document is spoken of in the API document. */
+/** Words for a document in the API document. */
 export interface DocumentWords<Path extends string> {
-  /** Without a slash at its end: `/api/presets`. */
+  /** Path without a slash at its end: `/api/presets`. */
   path: Path;
   tags: string[];
   /** "preset". */
   noun: string;
-  /** What a PUT does where there is one already. */
+  /** What a PUT does if the document exists. */
   change: "change" | "replace";
-  /** What files are taken in. */
+  /** Summary of the import, which says which files it reads. */
   importSummary: string;
 }
 
-/** Describes fetching, saving, removing and taking in one document. */
+/** Describes the routes that fetch, save, delete and import documents. */
 export function versionedDocumentRoutes<Path extends string, Answer extends z.ZodType, Body extends z.ZodType>(
   { path, tags, noun, change, importSummary }: DocumentWords<Path>,
   { answer, body }: { answer: Answer; body: Body },
@@ -127,7 +130,7 @@ export function versionedDocumentRoutes<Path extends string, Answer extends z.Zo
       method: "get",
       path: one,
       tags,
-      summary: `Fetch one ${noun}`,
+      summary: `Get a ${noun}`,
       request: { params: IdParams },
       responses: { 200: json(answer, `The ${noun}; its ETag is its version`), ...ERRORS },
     }),
@@ -158,5 +161,5 @@ export function versionedDocumentRoutes<Path extends string, Answer extends z.Zo
   };
 }
 
-/** A document as a file of some other program's. */
+/** A document in the file format of another program. */
 export const documentFile = json(z.record(z.string(), z.unknown()), "The file");

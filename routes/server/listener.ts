@@ -1,9 +1,9 @@
 /**
- * Accepts connections and passes their requests to the app. It has an accept loop of its own, because that of `Deno.serve`
- * ends for good when the process runs out of file descriptors, has no limits on time or on the number of connections, and
- * offers HTTP/2, where a request without a Host looks like any other (docs/decisions/0004-own-http-listener.md).
- * The runtime parses HTTP/1.1, limits the size of headers, answers bad framing with 400, and reads and writes bodies with
- * backpressure.
+ * Accepts connections and passes their requests to the app. It has its own accept loop, because that of `Deno.serve`
+ * ends permanently when the process runs out of file descriptors, has no limits on time or on the number of
+ * connections, and offers HTTP/2, where a request without a Host can't be recognized
+ * (docs/decisions/0004-own-http-listener.md). The runtime parses HTTP/1.1, limits the size of headers, rejects bad
+ * framing with 400, and reads and writes bodies with backpressure.
  */
 import type { ClientConnection } from "../../middleware/env.ts";
 import { delay } from "../../services/async/delay.ts";
@@ -13,15 +13,15 @@ import { openServeListener } from "./serve_listener.ts";
 
 /** Timeouts and limits of connections. */
 export interface ListenerLimits {
-  /** Until the first request of a connection, including the TLS handshake. */
+  /** Time until the first request of a connection, including the TLS handshake. */
   firstRequestMs: number;
-  /** Between a response and the next request. */
+  /** Time between a response and the next request. */
   idleMs: number;
-  /** For a client that doesn't read a streamed response. */
+  /** Time for a client that doesn't read a streamed response. */
   stalledMs: number;
-  /** Open connections. Beyond that, the one that was idle for longest is closed. */
+  /** Maximum number of open connections. Beyond that, the connection that was idle for longest is closed. */
   maxConnections: number;
-  /** For running responses after `close`. */
+  /** Time for running responses after `close`. */
   closeMs: number;
 }
 
@@ -33,10 +33,12 @@ const LIMITS: ListenerLimits = {
   closeMs: 5_000,
 };
 
-/** Pause after a failed accept: descriptors become free when connections end. */
+/** Pause in milliseconds after a failed accept. Descriptors become free when connections end. */
 const ACCEPT_PAUSE_MS = 100;
 
-/** How many idle connections are closed when descriptors run out, so that files and upstream calls can be opened, too. */
+/**
+ * Number of idle connections to close when descriptors run out, so that files and upstream calls can also be opened.
+ */
 const CLOSED_AT_SHORTAGE = 16;
 
 /** An open listener. */
@@ -44,7 +46,7 @@ export interface Listener {
   /** Address for a browser on this machine: `"http://localhost:8787"`. */
   readonly url: string;
   readonly port: number;
-  /** Open connections. */
+  /** Number of open connections. */
   readonly connectionCount: number;
   /** Stops accepting, ends streams and lets running responses finish within `closeMs`. */
   close(): Promise<void>;
@@ -55,7 +57,7 @@ export interface ListenerOptions {
   host: string;
   /** 0 for any free port. */
   port: number;
-  /** PEM texts. */
+  /** Certificate and key as PEM texts. */
   tls?: { cert: string; key: string };
   handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   log: Log;
@@ -69,7 +71,7 @@ interface OpenConnection {
   server: ConnectionServer;
   activeRequests: number;
   hasServed: boolean;
-  /** When it is closed unless a request arrives, by `performance.now()`. */
+  /** When the connection is closed unless a request arrives, in milliseconds of `performance.now()`. */
   idleUntilMs: number;
 }
 
@@ -217,7 +219,7 @@ function listen(options: ListenerOptions): Deno.Listener {
   );
 }
 
-/** Calls `listen` and turns its errors into ones that say what to do. */
+/** Calls `listen` and converts its errors to errors that say what to do. */
 function listenOrExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
   try {
     return listen();
@@ -242,11 +244,11 @@ function formatHost(host: string): string {
  * other file uses it. A runtime without it gets serve_listener.ts.
  */
 interface ConnectionServer {
-  /** Resolves once the connection has ended, however it did. */
+  /** Resolves when the connection has ended for any reason. */
   readonly finished: Promise<void>;
   /** Ends the connection after the responses that were started have been sent. */
   shutdown(): void;
-  /** Ends the connection at once. Without effect after `shutdown`. */
+  /** Ends the connection immediately. Has no effect after `shutdown`. */
   abort(): void;
 }
 
@@ -279,7 +281,7 @@ function serveConnection(connection: Deno.Conn, handler: ConnectionHandler): Con
     end();
   };
   return {
-    // It rejects if the client ends the connection within a message.
+    // Rejects if the client closes the connection within a message.
     finished: server.finished.catch(() => {}).then(() => void (isEnding = true)),
     shutdown: endOnce(() => void server.shutdown().catch(() => {})),
     abort: endOnce(() => controller.abort()),

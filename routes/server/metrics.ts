@@ -1,4 +1,4 @@
-/** `GET /metrics`: numbers for Prometheus, if `metrics` is on. */
+/** `GET /metrics`: metrics for Prometheus, if `metrics` is on. */
 import { Hono } from "hono";
 import type { Env } from "../../middleware/env.ts";
 import type { RouteFacts } from "../../middleware/route_table.ts";
@@ -14,7 +14,7 @@ export const metricsRoute = {
   method: "get" as const,
   path: METRICS_PATH,
   tags: ["health"],
-  summary: "Numbers for Prometheus, if metrics is on; from elsewhere than this machine only with a token",
+  summary: "Get metrics for Prometheus, if metrics is on; other machines need a token",
   responses: {
     200: { description: "Text format 0.0.4", content: { "text/plain": { schema: { type: "string" as const } } } },
     404: { description: "Metrics are off" },
@@ -33,13 +33,15 @@ export function metricsFacts(limits: BodyLimits): RouteFacts {
   };
 }
 
-/** Answers with the metrics; 404 without them. */
+/** Responds with the metrics, or with 404 if they are off. */
 export function metricsRoutes(metrics: Metrics | undefined): Hono<Env> {
   const router = new Hono<Env>();
   router.get(METRICS_PATH, async (c) => {
-    if (metrics === undefined) throw new AppError("not_found", "Metrics are off. Set metrics = true to switch them on");
+    if (metrics === undefined) {
+      throw new AppError("not_found", "Can't read metrics: they are off. Set metrics = true to turn them on");
+    }
     const { identity, facts } = c.var;
-    // Neither grace nor sign-in that is off opens the numbers to other machines.
+    // Other machines don't get metrics through grace or because sign-in is off.
     const isOwn = identity.method === null && identity.bypass !== "grace" && identity.bypass !== null && facts.isLocal;
     if (identity.method === null && !isOwn) {
       throw new AppError("unauthenticated", "Send a bearer token: from other machines, metrics require one");

@@ -1,21 +1,21 @@
-/** Answers whose body is ready bytes or a stream of pieces. */
+/** Responses whose body is bytes or a stream. */
 import type { AppContext } from "../../middleware/env.ts";
 
 /**
- * Hands on an answer whose body is ready bytes or a stream. Hono's types know only JSON values here, though the schema
- * of the route documents the very shape that the bytes have.
+ * Returns a response whose body is bytes or a stream. Hono's types allow only JSON values here, though the schema of
+ * the route describes the format of the bytes.
  */
 export function passRawResponse(response: Response): never {
   return response as never;
 }
 
-/** A client that takes nothing of its answer for this long is disconnected: what waits for it holds memory. */
+/** A client that doesn't read its response for this long is disconnected, because unread data occupies memory. */
 const STALLED_MS = 60_000;
 
 /**
- * Makes a stream of pieces, of which the first one is there already: what fails before it is an ordinary error, and what
- * fails later can only cut the answer off. A piece is made when the client has taken the one before it. A client that
- * stops reading is disconnected after a while.
+ * Creates a response with a stream of pieces, after the first piece is available: earlier errors are ordinary error
+ * responses, later ones can only cut off the response. Each piece is created after the client has read the previous
+ * one. A client that stops reading is disconnected after a while.
  */
 export async function openStream(
   c: AppContext,
@@ -48,7 +48,7 @@ export async function openStream(
     timer = setTimeout(() => {
       controller.error(new Error(`The client read nothing of its response for ${stalledMs} ms`));
       pieces.return(undefined).catch(() => {});
-      // The body of an answer to HEAD is never sent, and its connection is healthy.
+      // The body of a response to HEAD is never sent, and its connection is fine.
       if (isSent) abort?.();
     }, stalledMs);
   }

@@ -106,8 +106,8 @@ export function openServeListener(
 }
 
 /**
- * Adds the `Host` that an HTTP/2 request names in `:authority` instead (RFC 9113, section 8.3.1). One that names none has
- * the runtime's stand-in in its URL; it gets no `Host`, and is refused.
+ * Adds the `Host` that an HTTP/2 request has in `:authority` instead (RFC 9113, section 8.3.1). If a request has
+ * neither, its URL contains the runtime's stand-in; it gets no `Host` and is rejected.
  */
 function withHost(request: Request): Request {
   if (request.headers.has("host")) return request;

@@ -1,7 +1,7 @@
 /**
- * The way in from the tailnet: a listener of its own, where the node's serve and nothing else reaches it. The node hands
- * whatever its serve-config does not know raw to 127.0.0.1, so this one listens elsewhere; and every local process can
- * connect to it, so requests have to come below a path that only the node was told.
+ * Accepts requests from the tailnet on a separate listener that only the node's serve reaches. The node forwards
+ * connections for which it has no serve configuration to 127.0.0.1, so this listener uses another address. Because
+ * every local process can connect to it, requests need a path prefix that only the node knows.
  */
 import type { ClientConnection } from "../../middleware/env.ts";
 import { randomToken } from "../../services/crypto/random.ts";
@@ -11,13 +11,13 @@ import type { NodeListener } from "../../services/tailnet/tailnet.ts";
 import { createErrorBody } from "../errors.ts";
 import { openListener } from "./listener.ts";
 
-/** Linux has the whole of 127.0.0.0/8 and containers there may lack IPv6; other systems have 127.0.0.1 alone. */
+/** Linux has all of 127.0.0.0/8, and containers there may lack IPv6. Other systems have only 127.0.0.1. */
 const HOST = Deno.build.os === "linux" ? "127.0.0.2" : "::1";
 
 /**
- * Opens it on a free port, under a secret of its own.
+ * Opens the listener on a free port, with its own secret.
  *
- * @param options.nodeUrl Under which the node is reached: `"https://parlor.fox-owl.ts.net"`; `null` while it isn't.
+ * @param options.nodeUrl URL at which the node is reachable: `"https://parlor.fox-owl.ts.net"`; `null` while it isn't.
  * @throws {AppError} `not_available` if it can't listen on the address.
  */
 export function openTailnetListener(options: {
@@ -42,7 +42,10 @@ export function openTailnetListener(options: {
   return { target: `http://${host}:${listener.port}${prefix}`, close: () => listener.close() };
 }
 
-/** Takes the secret off the path. It is looked for after parsing, since serve passes on `..` as it came. */
+/**
+ * Removes the secret from the path, or returns `undefined` if it isn't there. Checked after parsing, because serve
+ * passes on `..` unchanged.
+ */
 function removePrefix(prefix: string, request: Request): Request | undefined {
   if (!URL.canParse(request.url)) return undefined;
   const url = new URL(request.url);
@@ -51,7 +54,10 @@ function removePrefix(prefix: string, request: Request): Request | undefined {
   return new Request(url, request);
 }
 
-/** Answers what no route is to see: the internet, and the addresses that lead to the node but are not its own. */
+/**
+ * Returns the response to requests that no route may see: from the internet, and with addresses that lead to the node
+ * but aren't its own.
+ */
 function refuseForeignRequest({ url, method, headers }: Request, nodeUrl: string | null): Response | undefined {
   if (headers.has("tailscale-funnel-request")) return createRefusal("This server isn't reachable from the internet");
   const { host, pathname, search } = new URL(url);

@@ -1,4 +1,4 @@
-/** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
+/** Chat requests and the replies that the server stores, in the API. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { AnyChatRequest } from "../../../services/chat/chat_service.ts";
 import { toSentJson } from "../../../services/chat/reply_saver.ts";
@@ -24,13 +24,13 @@ const RequestMessage = z.looseObject({
 const ChatBody = z.looseObject({
   model: z.string().min(1).nullish(),
   connection_id: Id.nullish().openapi({
-    description: "The connection for this request; else the conversation's, else the active one",
+    description: "The connection for this request; by default the conversation's, or else the active one",
   }),
   reasoning_effort: z.enum(REASONING_EFFORTS).nullish().openapi({
-    description: "How much the model thinks, in the words of no server: it is translated for each; none is off",
+    description: "How much the model thinks; translated for each server; none turns thinking off",
   }),
   messages: z.array(RequestMessage).default([]).openapi({
-    description: "The whole prompt; with context server just the new turn, or nothing",
+    description: "The whole prompt; with context server only the new turn, or nothing",
   }),
   stream: z.boolean().nullish(),
   conversation_id: Id.nullish(),
@@ -39,15 +39,15 @@ const ChatBody = z.looseObject({
   action: z.enum(["send", "edit", "regenerate", "continue", "impersonate"]).default("send").openapi({
     description:
       "edit adds a version to the user message user_message_id, with the text of the last of messages, and " +
-      "answers it; the earlier version keeps what follows it. " +
-      "impersonate writes in the owner's name; neither turn nor text is stored",
+      "replies to it; the earlier version keeps its following messages. " +
+      "impersonate writes in the owner's name; neither the turn nor the text is stored",
   }),
-  character_id: Id.nullish().openapi({ description: "Who is to speak, where several characters take part" }),
-  time_zone: z.string().max(64).refine(isTimeZone, "it isn't a time zone").nullish().openapi({
-    description: "IANA name of the time zone for dates and times in texts",
+  character_id: Id.nullish().openapi({ description: "Character that speaks, if several take part" }),
+  time_zone: z.string().max(64).refine(isTimeZone, "it isn't the name of a time zone").nullish().openapi({
+    description: "IANA time zone for dates and times in texts",
   }),
   context: z.enum(["client", "server"]).default("client").openapi({
-    description: "Who assembles what is sent: the client did, or the server does, from the stored conversation",
+    description: "Who assembles the prompt: the client, or the server from the stored conversation",
   }),
   temperature: z.number().min(0).max(100).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
@@ -56,29 +56,29 @@ const ChatBody = z.looseObject({
     body.action === "send" || body.action === "edit" || body.action === "impersonate" ||
     (typeof body.assistant_message_id === "string" && typeof body.conversation_id === "string"),
   {
-    message: "regenerate and continue name the conversation and the message",
+    message: "regenerate and continue require the conversation and the message",
     path: ["assistant_message_id"],
   },
 ).refine(
   (body) =>
     body.action !== "edit" ||
     (typeof body.user_message_id === "string" && typeof body.conversation_id === "string"),
-  { message: "edit names the conversation and the user message", path: ["user_message_id"] },
+  { message: "edit requires the conversation and the user message", path: ["user_message_id"] },
 ).refine((body) => body.action !== "edit" || body.messages.at(-1)?.role === "user", {
-  message: "the last message is the new text of the user message",
+  message: "the last message must be the new text of the user message",
   path: ["messages"],
 }).refine((body) => body.action !== "impersonate" || typeof body.conversation_id === "string", {
-  message: "impersonate names the conversation",
+  message: "impersonate requires the conversation",
   path: ["conversation_id"],
 }).refine((body) => body.context === "server" || body.messages.length > 0, {
   message: "there is nothing to send",
   path: ["messages"],
 }).refine((body) => body.context === "client" || typeof body.conversation_id === "string", {
-  message: "what the server assembles is a conversation's: name it",
+  message: "context server requires a conversation_id",
   path: ["conversation_id"],
 });
 
-/** Fields that are ours and mean nothing to a model server; `stream_options` is the server's own business. */
+/** Fields that only Parlor uses. Model servers don't get them as sent; `stream_options` is set by Parlor itself. */
 const OWN_FIELDS = new Set([
   ...[
     "model",
@@ -114,7 +114,7 @@ export function toChatRequest(body: z.infer<typeof ChatBody>): AnyChatRequest {
   };
 }
 
-/** An assistant message that only calls tools has no text. Templates tell null and an empty text apart. */
+/** An assistant message that only calls tools has no text. Templates distinguish null from an empty text. */
 function toContent({ role, content }: z.infer<typeof RequestMessage>) {
   return content ?? (role === "assistant" && content === null ? null : "");
 }
@@ -186,7 +186,7 @@ const Completion = z.looseObject({
 
 const Entry = MissedEntry.omit({ reason: true, key: true }).extend({
   reason: z.object({ kind: z.string(), key: z.string().optional() }).openapi({
-    description: "key, constant, sticky, recursion or decorator, and the key that was found",
+    description: "key, constant, sticky, recursion or decorator; and the key that matched",
   }),
 }).openapi("PromptLore");
 
@@ -195,7 +195,7 @@ const Piece = z.object({
   title: z.string().optional(),
   tokens: z.number().int(),
   text: z.string(),
-  entry: Entry.optional().openapi({ description: "The entry of a lorebook, and why it fired" }),
+  entry: Entry.optional().openapi({ description: "The lorebook entry, and why it activated" }),
 }).openapi("PromptPiece");
 
 const NotExpanded = z.object({
@@ -203,11 +203,11 @@ const NotExpanded = z.object({
     description: "A part of the prompt: main, description, examples, lorebook, preset, note, …; history for a message",
   }),
   source: z.string().optional().openapi({
-    description: "Which one, where a prompt has several: an entry of a lorebook, a prompt of a preset, a message's id",
+    description: "Which one, if a prompt has several: a lorebook entry, a prompt of a preset, the ID of a message",
   }),
   reason: z.enum(["steps", "bytes", "depth", "variables"]).openapi({
     description:
-      "Too many macros, too much text from them, too deep inside each other, too many or too large variables",
+      "Too many macros, too much text from macros, too deeply nested macros, or too many or too large variables",
   }),
 }).openapi("PromptNotExpanded");
 
@@ -217,23 +217,23 @@ const Preview = z.object({
   connection: z.object({ id: z.string(), name: z.string() }),
   params: z.record(z.string(), z.unknown()),
   messages: z.array(z.looseObject({ role: z.string() })).openapi({
-    description: "Exactly what would be sent, images by their address",
+    description: "Exactly what would be sent, with images as URLs",
   }),
   parts: z.array(z.object({
     part: z.string().openapi({
-      description: "system_prompt, history, or what its first piece is: note, lorebook, instructions, prefill, …",
+      description: "system_prompt, history, or the kind of its first piece: note, lorebook, instructions, prefill, …",
     }),
     message_id: Id.optional(),
     tokens: z.number().int(),
-    pieces: z.array(Piece).optional().openapi({ description: "What a message was put together from, in this order" }),
-  })).openapi({ description: "What each of the messages is" }),
+    pieces: z.array(Piece).optional().openapi({ description: "The pieces of a message, in order" }),
+  })).openapi({ description: "The source of each message" }),
   preset: z.object({ id: z.string(), name: z.string() }).optional(),
-  speakers: z.array(z.string()).openapi({ description: "Who speaks, and who would like to after that" }),
+  speakers: z.array(z.string()).openapi({ description: "The characters that speak next, in order" }),
   tokens: z.number().int(),
   counted_by: z.enum(["server", "estimate"]),
   context_size: z.number().int(),
   context_size_assumed: z.boolean(),
-  answer_tokens: z.number().int().openapi({ description: "Kept free for the answer" }),
+  answer_tokens: z.number().int().openapi({ description: "Tokens reserved for the reply" }),
   fits: z.boolean().nullable().openapi({ description: "`null` if the context size is assumed" }),
   trimmed: z.boolean(),
   dropped: z.object({
@@ -242,58 +242,60 @@ const Preview = z.object({
     pieces: z.array(Piece).openapi({
       description: "Examples that don't fit, or a summary that isn't needed",
     }),
-    lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that fired and do not go out" }),
-  }).openapi({ description: "Messages at the begin of the conversation that fall out, and what else does" }),
-  documents: z.array(SentDocument).openapi({ description: "What would be sent of each document" }),
+    lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that activated but aren't sent" }),
+  }).openapi({ description: "Messages at the start of the conversation that don't fit, and other omitted parts" }),
+  documents: z.array(SentDocument).openapi({ description: "The parts of each document that would be sent" }),
   memories: z.array(z.object({ id: Id, text: z.string(), tokens: z.number().int() })).openapi({
     description: "Notes that would be sent, in order",
   }),
-  memories_left_out: z.array(Id).openapi({ description: "Notes that exceed their share of the context" }),
+  memories_left_out: z.array(Id).openapi({ description: "Notes that exceed the notes' share of the context" }),
   tools: z.array(z.object({ name: z.string(), server_id: z.string(), server_name: z.string(), tool_name: z.string() }))
     .openapi({ description: "Tools that would be offered; their definitions are in `params`" }),
   tools_left_out: z.array(z.object({ name: z.string(), reason: z.string() })).openapi({
     description: "Servers and tools that wouldn't be offered, and why",
   }),
   not_expanded: z.array(NotExpanded).openapi({
-    description: "Fields whose macros exceed the budget of a prompt: they are sent as written",
+    description: "Fields whose macros exceed the budget of a prompt; they are sent unexpanded",
   }),
 }).openapi("ChatPreview");
 
 const events = {
   "text/event-stream": {
-    schema: z.string().openapi({ description: "OpenAI chat.completion.chunk frames, [DONE] last" }),
+    schema: z.string().openapi({ description: "chat.completion.chunk frames in OpenAI's format; [DONE] is the last" }),
   },
 };
 const tags = ["Chat"];
 const ReplyParams = z.object({ mid: Id });
 const ReplyQuery = z.object({
   conversation_id: Id.optional().openapi({
-    description: "Where the message is; needed only where several conversations have messages of this id",
+    description:
+      "ID of the conversation with the message; needed only if several conversations have messages with this ID",
   }),
 });
 
-/** Ask the model. */
+/** Chat. */
 export const chatRoute = createRoute({
   method: "post",
   path: "/api/chat",
   tags,
-  summary: "Ask the model; with conversation_id the server keeps turn and reply",
+  summary: "Send messages to a model; with conversation_id, the server stores the turn and the reply",
   request: { body: jsonBody(ChatBody) },
   responses: {
     200: {
-      description: "The stream, or with stream: false one OpenAI-shaped object",
+      description: "The stream; with stream: false, one object in OpenAI's format",
       content: { ...events, "application/json": { schema: Completion } },
     },
     ...ERRORS,
   },
 });
 
-/** What would be sent. */
+/** Preview. */
 export const previewRoute = createRoute({
   method: "post",
   path: "/api/chat/preview",
   tags,
-  summary: "Tell what a chat request would send, how many tokens it has and what falls out; nothing is sent or stored",
+  summary:
+    "Preview a chat request: what would be sent, its number of tokens, and what doesn't fit; nothing is sent or stored",
   request: { body: jsonBody(ChatBody) },
   responses: { 200: json(Preview, "What would be sent"), ...ERRORS },
 });
@@ -303,16 +305,16 @@ const RunningReply = z.object({
   conversation_id: Id,
   started_at: Time,
   status: z.literal("streaming"),
-  is_waiting: z.boolean().openapi({ description: "It goes on once its pending calls are decided" }),
-  pending_calls: z.array(ToolCall).openapi({ description: "Calls of tools that wait for a decision" }),
+  is_waiting: z.boolean().openapi({ description: "Whether it continues after its pending calls are decided" }),
+  pending_calls: z.array(ToolCall).openapi({ description: "Tool calls that are waiting for a decision" }),
 });
 
-/** The replies that run now. */
+/** Running replies. */
 export const repliesRoute = createRoute({
   method: "get",
   path: "/api/chat/replies",
   tags,
-  summary: "List the replies that are being written",
+  summary: "List the replies that are being generated",
   responses: {
     200: json(
       z.array(RunningReply),
@@ -327,7 +329,7 @@ export const followRoute = createRoute({
   method: "get",
   path: "/api/chat/replies/{mid}",
   tags,
-  summary: "Follow a reply, running or done; Last-Event-ID continues exactly there",
+  summary: "Follow a running or finished reply; Last-Event-ID continues exactly at that position",
   request: {
     params: ReplyParams,
     query: ReplyQuery,
@@ -341,7 +343,7 @@ export const stopRoute = createRoute({
   method: "post",
   path: "/api/chat/replies/{mid}/stop",
   tags,
-  summary: "Stop a reply and keep what has come",
+  summary: "Stop a reply and keep its text so far",
   request: { params: ReplyParams, query: ReplyQuery },
   responses: { 202: json(MessageAnswer, "The message"), ...ERRORS },
 });
@@ -349,11 +351,11 @@ export const stopRoute = createRoute({
 /** The body of a chat request. */
 export type ChatRequestJson = z.input<typeof ChatBody>;
 
-/** What a chat request would send. */
+/** The preview of a chat request. */
 export type ChatPreviewJson = Omit<z.output<typeof Preview>, "messages"> & { messages: ChatMessage[] };
 
-/** One of the texts that a message of a prompt is made of. */
+/** One piece of a message in a prompt. */
 export type PromptPieceJson = z.output<typeof Piece>;
 
-/** A reply that is being written. */
+/** A reply that is being generated. */
 export type RunningReplyJson = z.output<typeof RunningReply>;

@@ -1,4 +1,4 @@
-/** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
+/** The frames of a chat stream: OpenAI's `chat.completion.chunk`, regardless of the model server's protocol. */
 import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
 import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
@@ -9,10 +9,10 @@ import { createErrorBody } from "../../errors.ts";
 const encoder = new TextEncoder();
 const DONE = "data: [DONE]\n\n";
 
-/** Sent while there is nothing else to send, so that proxies don't close the connection. */
+/** Sent during silence, so that proxies don't close the connection. */
 export const KEEP_ALIVE = encoder.encode(": keep-alive\n\n");
 
-/** What is the same in all chunks of one answer. */
+/** Fields with the same value in all chunks of a response. */
 interface ChunkHead {
   id: string;
   /** Seconds since 1970. */
@@ -20,7 +20,7 @@ interface ChunkHead {
   model: string;
 }
 
-/** Makes the frames of one answer without ids: the model's own stream, passed on. */
+/** Creates the frames of a response without IDs: the model's own stream, passed on. */
 export class ChunkFrames {
   readonly #before: string;
   readonly #beforeText: string;
@@ -32,13 +32,13 @@ export class ChunkFrames {
     this.#beforeText = `${this.#before}[{"index":0,"delta":{"content":`;
   }
 
-  /** The first frame, which says who speaks. */
+  /** Returns the first frame, which contains the role. */
   role(): string {
     return this.#chunk('{"role":"assistant","content":""}', null);
   }
 
   text(text: string): string {
-    // Nearly all frames are of this kind; it reads as #chunk makes it.
+    // Fast path for nearly all frames, with the same result as #chunk.
     return this.#beforeText + JSON.stringify(text) + '},"finish_reason":null}]}\n\n';
   }
 
@@ -63,7 +63,7 @@ export class ChunkFrames {
     return `${this.#before}[],"usage":${JSON.stringify(usage)}${extra}}\n\n`;
   }
 
-  /** All frames of what came from the model in one read. */
+  /** Encodes all events that one read from the model returned. */
   events(events: readonly ChatEvent[]): Uint8Array {
     let frames = "";
     for (const event of events) {
@@ -82,14 +82,14 @@ export class ChunkFrames {
   }
 }
 
-/** The batch of a reply that was encoded last, for all who follow it: at the running end they ask for it together. */
+/** The most recently encoded batch of a reply. All clients that follow a running reply request the same batch. */
 interface LastBatch {
   batch?: ReplyBatch;
   bytes?: Uint8Array;
 }
 const lastBatches = new WeakMap<ReplySource, LastBatch>();
 
-/** Makes the frames of a reply, whose ids say how much a client has once it got them. */
+/** Creates the frames of a reply, whose IDs are the positions up to which a client has received it. */
 export class ReplyFrames {
   readonly #chunks: ChunkFrames;
   readonly #beforeId: string;
@@ -120,7 +120,10 @@ export class ReplyFrames {
     return bytes;
   }
 
-  /** New calls come as OpenAI's deltas, too, and every change as an event with the call as it is now. */
+  /**
+   * Encodes changes of tool calls. New calls are also sent as OpenAI's deltas, and each change as an event with the
+   * current state of the call.
+   */
   calls(updates: readonly ToolCallUpdate[]): Uint8Array {
     let frames = "";
     for (const { call, index, isNew } of updates) {
@@ -154,29 +157,32 @@ export function toReplyError({ code, message, upstream }: NonNullable<ReplyEnd["
   return new AppError(code as ErrorCode, message, { upstream, retryAfterSeconds: upstream?.retry_after_s });
 }
 
-/** The frame that says what the model server does before it answers. It has no id, because it's no part of the reply. */
+/**
+ * Creates the frame about what the model server does before it responds. It has no ID, because it isn't part of the
+ * reply.
+ */
 export function createNoticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
   return encoder.encode(`event: notice\ndata: ${JSON.stringify({ code, message, context_size: contextSize })}\n\n`);
 }
 
-/** The last frame of a stream that ended well. */
+/** Returns the last frame of a stream that ended normally. */
 export function createDoneFrame(): Uint8Array {
   return encoder.encode(DONE);
 }
 
-/** The last frame of a stream that failed after its first byte. */
+/** Creates the last frame of a stream that failed after its first byte. */
 export function createErrorFrame(thrown: unknown, requestId: string): Uint8Array {
   return encoder.encode(`event: error\ndata: ${JSON.stringify(createErrorBody(thrown, requestId))}\n\n`);
 }
 
-/** Returns the position that a Last-Event-ID names; `undefined` if it belongs to another run of the reply. */
+/** Parses a Last-Event-ID into a position. Returns `undefined` if it belongs to another run of the reply. */
 export function parseLastEventId(lastEventId: string | undefined, generation: string): ReplyCursor | undefined {
   const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/.exec(lastEventId ?? "");
   if (match === null || match[1] !== generation) return undefined;
   return { seq: Number(match[2]), textLength: Number(match[3]), reasoningLength: Number(match[4]) };
 }
 
-/** Makes the single object that answers `stream: false` in a conversation. */
+/** Creates the single object that responds to `stream: false` in a conversation. */
 export function toCompletion(reply: ReplySource, text: string, reasoning: string, end: ReplyEnd): OpenAiCompletion {
   return {
     id: reply.messageId,

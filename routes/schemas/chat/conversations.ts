@@ -1,6 +1,4 @@
-/**
- * Conversations, their revisions and forks, and what the search finds. Unknown fields of a conversation are preserved.
- */
+/** Conversations, their revisions and forks, and search results. Unknown fields of a conversation are preserved. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   AttachmentUrl,
@@ -28,10 +26,10 @@ const ConversationFields = z.looseObject({
     }),
   ).max(100).refine(
     (all) => new Set(all.map(({ character_id }) => character_id)).size === all.length,
-    "a character takes part once",
+    "each character may take part only once",
   ).nullish(),
   reply_order: z.enum(["natural", "list", "manual"]).nullish().openapi({
-    description: "Who speaks next of several: who is spoken of and likes to talk, one after another, or who is named",
+    description: "Who speaks next in a group: mentioned and talkative characters, all in turn, or only a named one",
   }),
   character_id: Id.nullish(),
   persona_id: z.string().nullish(),
@@ -41,27 +39,30 @@ const ConversationFields = z.looseObject({
   params: z.record(z.string(), z.unknown()).nullish(),
   note: z.looseObject({
     text: z.string(),
-    depth: z.number().int().min(0).max(100_000).optional().openapi({ description: "Messages that stand behind it" }),
+    depth: z.number().int().min(0).max(100_000).optional().openapi({
+      description: "Number of messages after which it is inserted",
+    }),
     role: z.enum(["system", "user", "assistant"]).optional(),
   }).nullish(),
-  scenario: z.string().nullish().openapi({ description: "In the place of the card's" }),
+  scenario: z.string().nullish().openapi({ description: "Used instead of the card's text" }),
   summary: z.looseObject({
     text: z.string(),
-    up_to_message_id: Id.optional().openapi({ description: "The last message that it covers" }),
+    up_to_message_id: Id.optional().openapi({ description: "ID of the last message that it covers" }),
   }).nullish().openapi({ description: "Sent instead of messages that don't fit; all chapters joined" }),
   chapters: z.array(z.looseObject({
     text: z.string().min(1).max(20_000),
     from_message_id: Id.optional().openapi({ description: "The first message that it covers" }),
     up_to_message_id: Id.openapi({ description: "The last message that it covers" }),
-    edited: z.boolean().optional().openapi({ description: "It isn't written again by itself" }),
+    edited: z.boolean().optional().openapi({ description: "Whether it is excluded from automatic rewriting" }),
   })).max(200).nullish().openapi({
-    description: "The summary in parts. Changing them changes `summary`; a summary that a client changes replaces them",
+    description:
+      "The summary in parts. Changing them changes `summary`; a `summary` that a client changes replaces them",
   }),
   background: z.union([z.literal("none"), AttachmentUrl]).nullish().openapi({
-    description: "Image behind the chat; none: no image; absent: the one of the settings",
+    description: "Image behind the chat; none for no image; if absent, the image of the settings",
   }),
-  learn: z.boolean().nullish().openapi({ description: "false: this chat isn't read for notes" }),
-  documents: DocumentUses.nullish().openapi({ description: "Documents that are always at hand in this chat" }),
+  learn: z.boolean().nullish().openapi({ description: "false: no notes are proposed from this chat" }),
+  documents: DocumentUses.nullish().openapi({ description: "Documents that are always available in this chat" }),
   lorebook_ids: z.array(Id).max(100).nullish(),
   preset_id: Id.nullish(),
   pinned: z.boolean().nullish(),
@@ -101,7 +102,7 @@ const Summary = z.object({
   folder: z.string().optional(),
   is_branch: z.boolean().optional().openapi({ description: "Copied from another conversation" }),
   has_greeting_title: z.boolean().optional().openapi({
-    description: "The title is only the beginning of the character's greeting",
+    description: "Whether the title is only the beginning of the character's greeting",
   }),
 }).openapi("ConversationSummary");
 
@@ -135,7 +136,7 @@ const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).exten
 
 const RecentConversationAnswer = ConversationHeadAnswer.extend({
   messages: z.array(MessageAnswer),
-  next_cursor: z.string().nullable().openapi({ description: "Leads to the messages before these" }),
+  next_cursor: z.string().nullable().openapi({ description: "Cursor of the messages before these" }),
 }).openapi("RecentConversation");
 
 /** One conversation. */
@@ -143,13 +144,13 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}",
   tags,
-  summary: "Fetch one conversation, with view=head without its messages, with view=recent with the last of them",
+  summary: "Get a conversation; with view=head without its messages, with view=recent with the last ones",
   request: {
     params: IdParams,
     query: z.object({
       view: z.enum(["full", "head", "recent"]).default("full"),
       limit: z.coerce.number().int().min(1).max(500).default(50).openapi({
-        description: "Most messages of view=recent",
+        description: "Maximum number of messages with view=recent",
       }),
       variants: WithVariants,
     }),
@@ -173,20 +174,20 @@ export const putRoute = createRoute({
   responses: { 200: json(ConversationAnswer, "Saved"), 201: json(ConversationAnswer, "Created"), ...ERRORS },
 });
 
-/** Begin. */
+/** Create. */
 export const createConversationRoute = createRoute({
   method: "post",
   path: "/api/conversations",
   tags,
-  summary: "Begin a conversation under an id of the server's",
+  summary: "Create a conversation with an ID that the server assigns",
   request: {
     body: jsonBody(z.object({
       character_ids: z.array(Id).max(100).nullish(),
       persona_id: Id.nullish(),
       greeting: z.number().int().min(0).nullish().openapi({
         description:
-          "Which of the first character's greetings: 0 is first_mes, then alternate_greetings, with several " +
-          "characters then group_only_greetings, the first of which is the one unless said",
+          "Index of the first character's greeting: 0 is first_mes, then alternate_greetings; with several " +
+          "characters, also group_only_greetings, the first of which is the default",
       }),
     })),
   },
@@ -198,12 +199,12 @@ export const patchRoute = createRoute({
   method: "patch",
   path: "/api/conversations/{id}",
   tags,
-  summary: "Change any field of a conversation but its messages; null clears",
+  summary: "Change fields of a conversation other than its messages; null clears a field",
   request: {
     params: IdParams,
     headers: IfMatch,
     body: jsonBody(ConversationFields.extend({
-      messages: z.unknown().refine((value) => value === undefined, "messages are changed one by one, or all by PUT")
+      messages: z.unknown().refine((value) => value === undefined, "messages must be changed one by one, or all by PUT")
         .optional(),
     })),
   },
@@ -215,7 +216,7 @@ export const deleteRoute = createRoute({
   method: "delete",
   path: "/api/conversations/{id}",
   tags,
-  summary: "Remove a conversation; a running reply in it is aborted",
+  summary: "Delete a conversation; a running reply in it is aborted",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -225,7 +226,7 @@ export const patchDraftRoute = createRoute({
   method: "patch",
   path: "/api/conversations/{id}/draft",
   tags,
-  summary: "Persist the composer draft",
+  summary: "Save the draft in the composer",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string().nullable() })) },
   responses: { 204: { description: "Saved; the ETag is the draft's version" }, ...ERRORS },
 });
@@ -249,7 +250,7 @@ export type RecentConversationJson = Omit<NamedFields<z.output<typeof RecentConv
 /** One line of the list of conversations. */
 export type ConversationSummaryJson = z.output<typeof Summary>;
 
-/** The fields of a conversation that a client changes; null clears. */
+/** The fields of a conversation that a client can change; null clears a field. */
 export type ConversationPatchJson = NamedFields<z.input<typeof ConversationFields>>;
 
 const Revision = z.object({
@@ -264,39 +265,42 @@ const RevisionDifference = Revision.extend({
   messages: z.array(z.object({
     id: z.string(),
     role: z.string(),
-    change: z.enum(["changed", "removed", "added"]).openapi({ description: "What happened to it since" }),
+    change: z.enum(["changed", "removed", "added"]).openapi({ description: "What has happened to it since" }),
     before: z.string().optional().openapi({ description: "Its text in the earlier version" }),
     after: z.string().optional().openapi({ description: "Its text now" }),
   })),
   more: z.number().int().openapi({ description: "How many more messages differ" }),
 }).openapi("RevisionDifference");
 
-/** What can be restored. */
+/** Revisions. */
 export const listRevisionsRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/revisions",
   tags,
-  summary: "List the revisions that can be restored, the newest first",
+  summary: "List the revisions that can be restored, newest first",
   request: { params: IdParams },
-  responses: { 200: json(z.array(Revision), "At most 50, of the last 30 days"), ...ERRORS },
+  responses: { 200: json(z.array(Revision), "At most 50, from the last 30 days"), ...ERRORS },
 });
 
-/** Compare one with the conversation now. */
+/** Compare a revision with the current state. */
 export const compareRevisionRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/revisions/{n}",
   tags,
-  summary: "Compare a revision with the conversation now",
+  summary: "Compare a revision with the current state of the conversation",
   request: { params: RevisionParams },
-  responses: { 200: json(RevisionDifference, "What restoring it would change; at most 200 messages"), ...ERRORS },
+  responses: {
+    200: json(RevisionDifference, "The changes that restoring would make; at most 200 messages"),
+    ...ERRORS,
+  },
 });
 
-/** Bring one back. */
+/** Restore a revision. */
 export const restoreRevisionRoute = createRoute({
   method: "post",
   path: "/api/conversations/{id}/revisions/{n}/restore",
   tags,
-  summary: "Bring back what a change replaced: the conversation, or for a change of messages those alone",
+  summary: "Restore what a change replaced: the conversation, or for changes of messages only those",
   request: { params: RevisionParams, headers: IfMatch },
   responses: { 200: json(ConversationAnswer, "The conversation"), ...ERRORS },
 });
@@ -304,12 +308,12 @@ export const restoreRevisionRoute = createRoute({
 /** An earlier version of a conversation. */
 export type RevisionJson = z.output<typeof Revision>;
 
-/** How an earlier version differs from the conversation now. */
+/** How an earlier version differs from the current state of the conversation. */
 export type RevisionDiffJson = z.output<typeof RevisionDifference>;
 
 const Branch = z.object({
   conversation_id: Id,
-  message_id: z.string().openapi({ description: "The message at which they part, by its id in the original" }),
+  message_id: z.string().openapi({ description: "ID of the message at which they diverge, in the original" }),
   title: z.string(),
   updated_at: Time,
   message_count: z.number().int(),
@@ -321,34 +325,34 @@ export const forkRoute = createRoute({
   method: "post",
   path: "/api/conversations/{id}/fork",
   tags,
-  summary: "Copy a conversation up to and with a message, under new ids",
+  summary: "Copy a conversation up to and including a message, with new IDs",
   request: { params: IdParams, body: jsonBody(z.object({ message_id: Id })) },
-  responses: { 201: json(ConversationAnswer, "The copy; forked_from names its origin"), ...ERRORS },
+  responses: { 201: json(ConversationAnswer, "The copy; forked_from refers to its original"), ...ERRORS },
 });
 
-/** Who is a copy of whom. */
+/** Copies. */
 export const branchesRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/branches",
   tags,
-  summary: "Name the origin and the copies of a conversation",
+  summary: "Get the original and the copies of a conversation",
   request: { params: IdParams },
   responses: {
     200: json(
       Branches,
-      "Only those that are there; copies changed last first",
+      "Only existing conversations; the most recently changed copies first",
     ),
     ...ERRORS,
   },
 });
 
-/** The conversation that another was copied from, and the copies of it. */
+/** The conversation from which another was copied, and its copies. */
 export type BranchesJson = z.output<typeof Branches>;
 
-/** A place that a search found. */
+/** A search result. */
 export const SearchHit = z.object({
   conversation_id: Id,
-  message_id: Id.nullable().openapi({ description: "null where the title was found" }),
+  message_id: Id.nullable().openapi({ description: "null if the title matches" }),
   title: z.string(),
   role: z.string().nullable(),
   snippet: z.string().openapi({ description: "The text around the hit" }),
@@ -364,10 +368,12 @@ const DocumentHit = z.object({
 }).openapi("DocumentHit");
 
 const SearchPage = z.object({
-  items: z.array(z.union([SearchHit, DocumentHit])).openapi({ description: "Documents come after all conversations" }),
-  next_cursor: z.string().nullable().openapi({ description: "null when everything has been searched" }),
+  items: z.array(z.union([SearchHit, DocumentHit])).openapi({
+    description: "Document results come after those of all conversations",
+  }),
+  next_cursor: z.string().nullable().openapi({ description: "null after everything has been searched" }),
   unreadable: z.array(Id).optional().openapi({
-    description: "Conversations of which something can't be read, and wasn't searched",
+    description: "Conversations with unreadable parts, which weren't searched",
   }),
 }).openapi("SearchPage");
 
@@ -376,20 +382,20 @@ export const searchRoute = createRoute({
   method: "get",
   path: "/api/search",
   tags: ["Search"],
-  summary: "Find messages, titles and pages of documents that hold all words of a query, newest conversations first",
+  summary: "Find messages, titles and pages of documents that contain all words of a query; newest conversations first",
   request: {
     query: z.object({
-      q: z.string().openapi({ description: 'Words, and "quoted phrases" as a whole; 1 to 500 characters' }),
+      q: z.string().openapi({ description: 'Words and "quoted phrases"; 1 to 500 characters' }),
       conversation_id: Id.optional(),
       character_id: Id.optional(),
       cursor: z.string().optional(),
     }),
   },
-  responses: { 200: json(SearchPage, "At most 20 hits; a page may be short and still have a next one"), ...ERRORS },
+  responses: { 200: json(SearchPage, "At most 20 results; even a shorter page may have a next one"), ...ERRORS },
 });
 
-/** A place that a search found. */
+/** A search result. */
 export type SearchHitJson = z.output<typeof SearchHit>;
 
-/** A page of a document that a search found. */
+/** A page of a document in the search results. */
 export type DocumentHitJson = z.output<typeof DocumentHit>;

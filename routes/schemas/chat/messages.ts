@@ -1,4 +1,4 @@
-/** Messages on the wire. They are the client's documents: fields unknown here are kept. */
+/** Messages in the API. They are documents of the client: unknown fields are preserved. */
 import type { Message } from "../../../services/conversations/message.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import { DocumentUse, MAX_DOCUMENTS, SentDocument } from "../documents.ts";
@@ -22,10 +22,11 @@ const Role = z.string().min(1).max(32);
 const MessageDocuments = z.array(
   z.looseObject({ ...DocumentUse.shape, sent: SentDocument.partial().loose().optional() }),
 ).max(MAX_DOCUMENTS).openapi({
-  description: "Of a user message: what it came with. Of a reply: what it was written from. sent says what was sent",
+  description:
+    "For a user message: its documents. For a reply: the documents it was generated from; sent is what was sent",
 });
 
-/** A call of a tool in a message. */
+/** A tool call in a message. */
 const MessageToolCall = z.looseObject({
   id: z.string().nullish(),
   type: z.string().nullish(),
@@ -34,9 +35,8 @@ const MessageToolCall = z.looseObject({
     arguments: z.unknown().openapi({ type: "string", description: "A JSON object as text" }),
   }).nullish(),
   state: z.string().nullish().openapi({
-    description:
-      "Of a call that Parlor runs: pending, running, done, failed, denied, or unknown where the server was " +
-      "killed while it ran",
+    description: "For a call that Parlor runs: pending, running, done, failed, denied, or unknown if the server was " +
+      "killed during the call",
   }),
 }).openapi("MessageToolCall");
 
@@ -50,15 +50,17 @@ const MessageFields = z.looseObject({
   character_id: z.string().nullish(),
   persona_id: z.string().nullish(),
   hidden: z.boolean().nullish(),
-  pinned: z.boolean().nullish().openapi({ description: "Stays in the prompt when the history is trimmed" }),
-  memories: z.array(z.string()).nullish().openapi({ description: "Of a reply: ids of the notes it was written with" }),
+  pinned: z.boolean().nullish().openapi({
+    description: "Whether the message stays in the prompt when the history is trimmed",
+  }),
+  memories: z.array(z.string()).nullish().openapi({ description: "For a reply: IDs of the notes that were sent" }),
   attachments: z.array(z.string()).nullish(),
   documents: MessageDocuments.nullish(),
   active_variant: z.number().int().min(0).optional(),
-  tool_calls: z.array(MessageToolCall).nullish().openapi({ description: "Calls of tools, in OpenAI's form" }),
-  tool_call_id: z.string().nullish().openapi({ description: "Of a message of the role tool: the call it answers" }),
+  tool_calls: z.array(MessageToolCall).nullish().openapi({ description: "Tool calls, in OpenAI's format" }),
+  tool_call_id: z.string().nullish().openapi({ description: "For a message with the role tool: ID of its call" }),
   reply_id: z.string().nullish().openapi({
-    description: "Of a message that a reply with tools wrote before its last one: the id of the last one",
+    description: "For a message that a reply with tools wrote before its last message: ID of that last message",
   }),
 });
 
@@ -69,10 +71,12 @@ const LeftOut = z.object({ field: z.string(), status: z.number().int(), reason: 
 
 /** A message as a client sends it. */
 const MessageBody = MessageFields.extend({
-  id: Id.optional().openapi({ description: "Unique in its conversation; made by the server where mid is absent, too" }),
+  id: Id.optional().openapi({
+    description: "Unique in its conversation; if mid is absent as well, the server assigns one",
+  }),
 });
 
-/** A message as a client sends it inside a whole conversation. */
+/** A message within a whole conversation that a client sends. */
 export const MessageInDocument = MessageBody.extend({
   variants: z.array(z.looseObject({
     content: Content,
@@ -81,7 +85,8 @@ export const MessageInDocument = MessageBody.extend({
     connection_id: z.string().nullish(),
     created_at: Time.nullish(),
   })).min(1).max(1000).nullish().openapi({
-    description: "All its texts in order; absent, the stored ones stay. active_variant says which of them it shows",
+    description:
+      "All its texts in order; if absent, the stored ones are kept. active_variant is the index of the visible one",
   }),
 });
 
@@ -93,14 +98,14 @@ const Variant = z.object({
   connection_id: z.string().optional(),
   created_at: Time,
   message_count: z.number().int().optional().openapi({
-    description: "Of a user message: how many messages follow this version",
+    description: "For a user message: number of messages that follow this version",
   }),
 });
 
 /** A version of a message. */
 export type MessageVariantJson = z.output<typeof Variant>;
 
-/** A message as the API shows it. */
+/** A message, as the API returns it. */
 export const MessageAnswer = MessageFields.extend({
   id: Id,
   role: Role,
@@ -110,44 +115,48 @@ export const MessageAnswer = MessageFields.extend({
   updated_at: Time,
   variant_count: z.number().int(),
   active_variant: z.number().int(),
-  connection_id: z.string().optional().openapi({ description: "The connection that answered" }),
+  connection_id: z.string().optional().openapi({ description: "ID of the connection that generated the reply" }),
   error: MessageError.optional().openapi({ description: "Why the reply failed" }),
-  finish_reason: z.string().optional().openapi({ description: "As in OpenAI's API; length where a limit cut it off" }),
+  finish_reason: z.string().optional().openapi({
+    description: "As in OpenAI's API; length if a limit truncated the reply",
+  }),
   output_limit: z.number().int().optional().openapi({
-    description: "Limit of the reply in tokens, where one was sent",
+    description: "Token limit of the reply, if one was sent",
   }),
   left_out: z.array(LeftOut).optional().openapi({
-    description: "Fields that were not sent because the server refuses them",
+    description: "Fields that weren't sent, because the server rejects them",
   }),
   split_reasoning: z.boolean().optional().openapi({
-    description: "True if the reasoning was streamed as text, because only its closing tag came",
+    description: "True if the reasoning was streamed as text, because only its closing tag was sent",
   }),
   last_attempt: z.object({
     status: z.enum(["failed", "interrupted"]),
     error: MessageError.optional(),
     created_at: Time,
-  }).optional().openapi({ description: "The last try to write this answer again, where it failed" }),
-  variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, where there are several" }),
+  }).optional().openapi({ description: "The last attempt to regenerate this reply, if it failed" }),
+  variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, if there are several" }),
 }).openapi("Message");
 
-/** What of a conversation can't be read. */
+/** Unreadable parts of a conversation. */
 export const Damaged = z.array(z.object({
   part: z.enum(["head", "draft", "messages", "variants"]),
   message_ids: z.array(z.string()).optional(),
-  after: z.string().nullable().optional().openapi({ description: "The message before those that can't be read" }),
-})).optional().openapi({ description: "Parts that can't be read and are missing here; absent where all is whole" });
+  after: z.string().nullable().optional().openapi({ description: "ID of the message before the unreadable ones" }),
+})).optional().openapi({
+  description: "Parts that are missing here because they can't be read; absent if there are none",
+});
 
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
 const Changes = z.object({
-  revision: z.number().int().openapi({ description: "The present one" }),
+  revision: z.number().int().openapi({ description: "The current revision" }),
   changed: z.array(z.string()).openapi({ description: "New and changed messages, by id" }),
   removed: z.array(z.string()),
-  order_changed: z.boolean().openapi({ description: "Messages that stayed have another order" }),
+  order_changed: z.boolean().openapi({ description: "Whether the order of existing messages has changed" }),
 }).openapi("Changes");
 
-/** What has changed. */
+/** Changes. */
 export const changesRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/changes",
@@ -155,12 +164,14 @@ export const changesRoute = createRoute({
   summary: "List the messages that have changed since a revision",
   request: {
     params: IdParams,
-    query: z.object({ since: z.coerce.number().int().min(0).openapi({ description: "A revision the client has" }) }),
+    query: z.object({
+      since: z.coerce.number().int().min(0).openapi({ description: "The revision that the client has" }),
+    }),
   },
   responses: {
     200: json(
       Changes,
-      "What has changed; 410 gone where that isn't known, for which everything has to be loaded again",
+      "The changes; 410 gone if they are unknown and everything must be loaded again",
     ),
     ...ERRORS,
   },
@@ -171,11 +182,11 @@ export const pageRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/messages",
   tags,
-  summary: "Fetch the last messages, or those before one; oldest first",
+  summary: "Get the last messages, or those before a message; oldest first",
   request: {
     params: IdParams,
     query: z.object({
-      before: Id.optional().openapi({ description: "A message id, or the next_cursor of the page after" }),
+      before: Id.optional().openapi({ description: "ID of a message, or next_cursor of the previous page" }),
       limit: z.coerce.number().int().min(1).max(500).default(50),
       variants: WithVariants,
     }),
@@ -196,7 +207,7 @@ export const addRoute = createRoute({
   method: "post",
   path: "/api/conversations/{id}/messages",
   tags,
-  summary: "Add a message at the end, or behind another",
+  summary: "Add a message at the end or after another one",
   request: {
     params: IdParams,
     headers: IfMatch,
@@ -210,7 +221,7 @@ export const greetRoute = createRoute({
   method: "post",
   path: "/api/conversations/{id}/greeting",
   tags,
-  summary: "Let a character who takes part say a greeting at the end, in a group one of those for groups",
+  summary: "Add a greeting of a participating character at the end; in a group, one of its group greetings",
   request: { params: IdParams, body: jsonBody(z.object({ character_id: Id })) },
   responses: { 201: json(MessageAnswer, "The message; the card's other greetings are its variants"), ...ERRORS },
 });
@@ -220,7 +231,7 @@ export const getMessageRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/messages/{mid}",
   tags,
-  summary: "Fetch one message, with what a running reply has written so far",
+  summary: "Get a message; if a reply is running, with its text so far",
   request: { params: MessageParams, query: z.object({ variants: WithVariants }) },
   responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
 });
@@ -230,23 +241,23 @@ export const patchMessageRoute = createRoute({
   method: "patch",
   path: "/api/conversations/{id}/messages/{mid}",
   tags,
-  summary: "Edit one message in place, or switch to another of its texts",
+  summary: "Edit a message in place, or switch to another of its texts",
   request: { params: MessageParams, headers: IfMatch, body: jsonBody(MessageFields) },
   responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
 });
 
-/** Remove one message, or it and all behind it. */
+/** Delete one message, or also all following ones. */
 export const deleteMessageRoute = createRoute({
   method: "delete",
   path: "/api/conversations/{id}/messages/{mid}",
   tags,
-  summary: "Remove one message, with following=true also all behind it",
+  summary: "Delete a message; with following=true also all messages after it",
   request: {
     params: MessageParams,
     headers: IfMatch,
     query: z.object({ following: z.enum(["true", "false"]).default("false") }),
   },
-  responses: { 204: { description: "Removed; X-Parlor-Trash-Id names what to restore" }, ...ERRORS },
+  responses: { 204: { description: "Deleted; X-Parlor-Trash-Id is the trash item to restore" }, ...ERRORS },
 });
 
 /** All texts of one message. */
@@ -254,7 +265,7 @@ export const variantsRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/messages/{mid}/variants",
   tags,
-  summary: "List all texts of one message; of a user message its versions",
+  summary: "List all texts of a message; for a user message, its versions",
   request: { params: MessageParams },
   responses: { 200: json(z.array(Variant), "The texts in order"), ...ERRORS },
 });
@@ -264,13 +275,13 @@ export type MessageJson =
   & NamedFields<z.output<typeof MessageAnswer>>
   & Pick<Message, "usage">
   & {
-    /** What the model server measured, such as llama.cpp's `predicted_per_second`. */ timings?: Record<
+    /** Measurements of the model server, such as llama.cpp's `predicted_per_second`. */ timings?: Record<
       string,
       unknown
     >;
   };
 
-/** What changed in a conversation since a revision. */
+/** The changes in a conversation since a revision. */
 export type ConversationChangesJson = z.output<typeof Changes>;
 
 /** The parts of a conversation that the server can't read. */
