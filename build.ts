@@ -1,7 +1,6 @@
 /**
- * Builds what runs: `deno run -A build.ts ui [--dev]` builds the page if its sources have changed, `deno run -A build.ts executable`
- * compiles the server with it into dist/parlor. Each mode is one entry of `MODES`, so that another product of the build is
- * another entry.
+ * Builds the page and the executables: `deno run -A build.ts ui [--dev]` builds the page if its sources have changed,
+ * `deno run -A build.ts executable` compiles the server with it into dist/parlor. Each mode is an entry of `MODES`.
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -16,12 +15,12 @@ import { type BuildTarget, getOwnTarget, parseTargets } from "./build/targets.ts
 import { ensureUi } from "./build/ui_builds.ts";
 import { CURRENT_FILE } from "./routes/ui.ts";
 
-/** One thing this file can build; `args` are the words after the mode's name. */
+/** One mode of this file. `args` are the arguments after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;
 
 const ROOT = new URL("./", import.meta.url);
 
-/** Written beside the executables. */
+/** File next to the executables. */
 const NOTICES_FILE = "licences.txt";
 const BILL_FILE = "parlor.cdx.json";
 
@@ -45,27 +44,27 @@ const MODES: Record<string, Mode> = {
   },
 };
 
-/** What one run of `buildExecutable` needs to know. */
+/** Options of `buildExecutable`. */
 export interface ExecutableBuildOptions {
   /** Folder with the source, ending with a slash. */
   root: URL;
   /** Path of the built page. */
   uiFolder: string;
-  /** Where the executable goes; notices and bill of materials go beside it. */
+  /** Path of the executable; notices and bill of materials are written next to it. */
   path: URL;
-  /** The machine it is for; this one by default. */
+  /** The machine for which to build; by default this one. */
   target?: BuildTarget;
 }
 
 /**
- * Compiles the server with the built page into one executable that needs nothing else on the machine.
+ * Compiles the server with the built page into one self-contained executable.
  *
- * Compiled are bundles in a folder of their own: beside the source, all of node_modules would go in. They lie together in
- * app/, one folder deep as the file is that finds the page at "../static/dist/". `DENO_COMPILE_CLI` names another Deno to
- * compile with, `DENORT_BIN` its runtime; both versions have to be the same.
+ * It compiles bundles in a separate folder, because next to the source all of node_modules would be included. They are
+ * in app/, one folder deep like the source file that finds the page at "../static/dist/". `DENO_COMPILE_CLI` is the
+ * path of another Deno to compile with, `DENORT_BIN` that of its runtime; both must have the same version.
  *
  * @returns Its size in bytes.
- * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable wouldn't contain.
+ * @throws {Error} if the bundler or the compiler fails, or the code uses a file that the executable wouldn't contain
  */
 async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuildOptions): Promise<number> {
   const { unstable, version } = await readDenoConfig(root);
@@ -95,12 +94,12 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
 }
 
 async function compile(compiler: string, stage: string, to: string, permissions: string[], target?: BuildTarget) {
-  // A code cache would lie in the shared temporary folder under a name that anybody on the machine can take first.
+  // A code cache would be in the shared temporary folder, under a name that any user of the machine can take first.
   const flags = ["--quiet", "--no-check", "--no-code-cache", ...permissions];
   const included = ["--include", "static/dist", "--include", "app", "--include", NOTICES_FILE];
   const forTarget = target === undefined ? [] : ["--target", target.triple];
   const env = Deno.env.toObject();
-  // A runtime that was given is one for this machine.
+  // A given runtime is for this machine.
   if (target !== undefined && target.triple !== getOwnTarget()?.triple) delete env.DENORT_BIN;
   const { code, stderr } = await new Deno.Command(compiler, {
     args: ["compile", ...flags, ...included, ...forTarget, "--output", to, "app/main.js"],
@@ -118,8 +117,8 @@ async function compile(compiler: string, stage: string, to: string, permissions:
       `Can't compile for ${target?.name ?? "this machine"}: the compile runtime (denort ${await versionOf(
         compiler,
       )}) is ` +
-        "neither in Deno's cache nor can it be downloaded; build where Deno's download host is reached, or set DENORT_BIN " +
-        "(tests/real/tools/denort.sh gives one for linux-x64)",
+        "neither in Deno's cache nor downloadable; build where Deno's download host is reachable, or set DENORT_BIN " +
+        "(tests/real/tools/denort.sh builds one for linux-x64)",
     );
   }
   console.error(said);
@@ -131,12 +130,16 @@ async function versionOf(deno: string): Promise<string> {
   return /^deno (\S+)/.exec(new TextDecoder().decode(stdout))?.[1] ?? "unknown";
 }
 
-/** Bundles the server with its Workers into app/ of a folder. @returns Folders of the packages of which something went in. */
+/**
+ * Bundles the server with its Workers into app/ of a folder.
+ *
+ * @returns Folders of the packages with code in the bundle
+ */
 export function stageServer(root: URL, stage: string): Promise<Set<string>> {
   return stageBundle(root, "main.ts", `${stage}/app`);
 }
 
-/** The page and its service worker are bundled once more, only to see of which packages there is something in them. */
+/** Bundles the page and its service worker again, to find the packages whose code they contain. */
 export async function listUiPackages(root: URL): Promise<Set<string>> {
   const folder = await Deno.makeTempDir({ prefix: "parlor-ui-inputs-" });
   try {
@@ -150,7 +153,7 @@ export async function listUiPackages(root: URL): Promise<Set<string>> {
   }
 }
 
-/** Writes SHA256SUMS as `sha256sum --check` reads it. */
+/** Writes SHA256SUMS in the format of `sha256sum --check`. */
 export async function writeChecksums(folder: URL, files: string[]): Promise<void> {
   const lines = await Promise.all(files.map(async (file) => {
     const hash = createHash("sha256").update(await Deno.readFile(new URL(file, folder))).digest("hex");
@@ -159,7 +162,7 @@ export async function writeChecksums(folder: URL, files: string[]): Promise<void
   await Deno.writeTextFile(new URL("SHA256SUMS", folder), lines.join(""));
 }
 
-/** Returns the permission flags of the start task, which the executable has, too. */
+/** Returns the permission flags of the start task, which the executable also gets. */
 export async function startPermissions(root: URL = ROOT): Promise<string[]> {
   const { tasks } = await readDenoConfig(root);
   const flags = /^deno run ((?:--\S+ )+)build\/start\.ts$/.exec(tasks.start)?.[1];
@@ -172,10 +175,10 @@ async function readDenoConfig(root: URL): Promise<{ version: string; unstable: s
 }
 
 /**
- * Bundles a file and its Workers, found by `new URL("./x.ts", import.meta.url)`, into the folder. Code is split, so that a
- * start reads only the parts it needs.
+ * Bundles a file and its Workers, found by `new URL("./x.ts", import.meta.url)`, into the folder. Code is split, so
+ * that startup reads only the parts it needs.
  *
- * @returns Folders of the packages of which something went in.
+ * @returns Folders of the packages with code in the bundle
  */
 async function stageBundle(root: URL, entry: string, folder: string): Promise<Set<string>> {
   const pieces = await Deno.makeTempDir({ prefix: "parlor-pieces-" });
@@ -199,7 +202,7 @@ async function stageBundle(root: URL, entry: string, folder: string): Promise<Se
   }
 }
 
-/** Puts one file of a bundle into the folder, with what it looks for beside it; a Worker is left to the caller. */
+/** Copies one file of a bundle into the folder, along with the files it uses. Workers are up to the caller. */
 async function stagePiece(
   root: URL,
   path: string,
@@ -212,7 +215,7 @@ async function stagePiece(
   for (const [, path] of files) packages.add(findPackageFolder(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
-    // In source, the file that reads the notices is in a folder of services/; the bundle is flat.
+    // In the source, the file that reads the notices is in a folder of services/; the bundle is flat.
     if (path.endsWith(`/${NOTICES_FILE}`)) return `new URL("../${NOTICES_FILE}", import.meta.url)`;
     const isStaged = path.startsWith("../static/dist/");
     if (isStaged || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
@@ -227,10 +230,11 @@ async function stagePiece(
 }
 
 /**
- * Puts files of packages, which code finds by `import.meta.resolve("package/file.wasm")`, beside it and names them there:
- * as `.bin`, since the compiler would take a `.wasm` for a module and look for what it imports.
+ * Copies files of packages, which code finds with `import.meta.resolve("package/file.wasm")`, next to the code and
+ * replaces their URLs. They are named `.bin`, because the compiler would treat a `.wasm` as a module and resolve its
+ * imports.
  *
- * @returns The code, and the names of the files in their packages with where they lie.
+ * @returns The code, and the paths of the files by their names in the packages
  */
 async function stagePackageFiles(
   root: URL,

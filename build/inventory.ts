@@ -4,20 +4,20 @@ import { NO_LICENCE_TEXT } from "../services/diagnostics/license_notices.ts";
 
 /** Lists the packages in an executable, read from the bundler's metafile, and writes the license notices and the bill of materials. */
 
-/** One package of which something went in. */
+/** A package with code in the executable. */
 interface BundledPackage {
   name: string;
   version: string;
-  /** As package.json names it: an SPDX expression nearly always. */
+  /** The license in package.json: nearly always an SPDX expression. */
   licence: string;
-  /** Text of its licence files. */
+  /** Text of its license files. */
   licenceText: string;
-  /** `sha512-…`, of the archive in the registry, as deno.lock has it. */
+  /** `sha512-…` of the archive in the registry, from deno.lock. */
   integrity: string | undefined;
 }
 
 const IN_STORE = /node_modules\/\.deno\/([^/"]+)\/node_modules\/((?:@[^/"]+\/)?[^/"]+)\//;
-/** The bundler heads the code of each file so, that of a CommonJS file as the name of a function. */
+/** The bundler writes these lines before the code of each file; for a CommonJS file, as the name of a function. */
 const INPUT = /^(?:\/\/ |\s*")(\S*node_modules\/\.deno\/[^"\n]+)/gm;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
 
@@ -38,10 +38,10 @@ export function findPackageFolder(path: string): string | undefined {
 }
 
 /**
- * Reads what the packages say of themselves.
+ * Reads the name, version and license of packages.
  *
- * @param folders As `listPackageFolders` gives them.
- * @throws {Error} for a package without a licence: what may not be passed on must not go in unseen.
+ * @param folders Folders as returned by `listPackageFolders`
+ * @throws {Error} if a package has no license, because it may not be distributed then
  */
 export async function readPackages(root: URL, folders: Iterable<string>): Promise<BundledPackage[]> {
   const lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", root)));
@@ -62,7 +62,9 @@ export async function readPackages(root: URL, folders: Iterable<string>): Promis
   return [...packages.values()].sort((a, b) => `${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1);
 }
 
-/** Keys of the lock go on with `_peer@version` where a package was resolved beside others. */
+/**
+ * Returns the integrity of a package. Keys of the lock end with `_peer@version` if a package was resolved with peers.
+ */
 function findIntegrity(lock: { npm: Record<string, { integrity?: string }> }, id: string): string | undefined {
   const key = Object.keys(lock.npm).find((candidate) => candidate === id || candidate.startsWith(`${id}_`));
   return key === undefined ? undefined : lock.npm[key]!.integrity;
@@ -77,12 +79,12 @@ async function readLicenseText(folder: URL): Promise<string> {
   return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
 }
 
-/** What is described. */
+/** The product to describe. */
 interface Product {
   version: string;
-  /** Version of the runtime inside. */
+  /** Version of the bundled runtime. */
   runtimeVersion: string;
-  /** Parlor's own licence. */
+  /** Parlor's own license. */
   licenceText: string;
   packages: readonly BundledPackage[];
 }
@@ -94,7 +96,7 @@ export function formatNotices({ version, runtimeVersion, licenceText, packages }
   const own = `Parlor ${version}\n\n${licenceText.trim()}`;
   const runtime =
     `Deno ${runtimeVersion} (MIT), the runtime inside\n\nCopyright the Deno authors. It comes with V8, SQLite ` +
-    "and Rust crates under licences of their own, which its source lists: https://github.com/denoland/deno";
+    "and Rust crates under their own licenses, which its source lists: https://github.com/denoland/deno";
   const others = packages.map(({ name, version: itsVersion, licence, licenceText: text }) =>
     `${name} ${itsVersion} (${licence})\n\n${text || NO_LICENCE_TEXT}`
   );
@@ -102,7 +104,7 @@ export function formatNotices({ version, runtimeVersion, licenceText, packages }
 }
 
 /**
- * Returns the bill of materials as CycloneDX 1.6 JSON; the same for the same input.
+ * Returns the bill of materials as CycloneDX 1.6 JSON. The same input gives the same text.
  *
  * @see https://cyclonedx.org/docs/1.6/json/
  */
@@ -131,12 +133,12 @@ export function createBillOfMaterials({ version, runtimeVersion, packages }: Pro
     components: [runtime, ...components],
     dependencies: [{ ref: product["bom-ref"], dependsOn: [runtime, ...components].map((part) => part["bom-ref"]) }],
   };
-  // GitHub's attest-sbom refuses a bill without a serial number.
+  // GitHub's attest-sbom rejects a bill without a serial number.
   const serialNumber = `urn:uuid:${toUuid(JSON.stringify(contents))}`;
   return `${JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.6", serialNumber, ...contents }, null, 2)}\n`;
 }
 
-/** Makes a UUID of a text. @see https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8 */
+/** Returns a UUID derived from a text. @see https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8 */
 function toUuid(text: string): string {
   const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes[6] = (bytes[6]! & 0x0f) | 0x80;

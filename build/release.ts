@@ -1,15 +1,15 @@
 /**
- * Writes what a release has besides the executables: its notes, compose files that pull its image, a Homebrew formula,
- * and their checksums.
+ * Writes the files of a release besides the executables: release notes, compose files that pull its image, a Homebrew
+ * formula, and their checksums.
  *
- *   deno run --allow-read --allow-write build/release.ts --tag v1.2.3 --repository owner/name
+ * deno run --allow-read --allow-write build/release.ts --tag v1.2.3 --repository owner/name
  */
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 
-/** What the release is called, and where it is. */
+/** Version and repository of a release. */
 export interface Release {
-  /** `"1.2.3"`, or `"1.3.0-rc.1"` for a version to try. */
+  /** `"1.2.3"`, or `"1.3.0-rc.1"` for a prerelease. */
   version: string;
   /** `"owner/name"` on GitHub. */
   repository: string;
@@ -18,7 +18,7 @@ export interface Release {
 const ROOT = new URL("../", import.meta.url);
 const FORMULA_TARGETS = { arm: "parlor-macos-arm64", intel: "parlor-macos-x64" };
 
-/** Returns the version of a tag. @throws {Error} if it isn't the one of the program. */
+/** Returns the version in a tag. @throws {Error} if it differs from the program's version */
 export function versionOfTag(tag: string, programVersion: string): string {
   if (tag !== `v${programVersion}`) {
     throw new Error(`The tag is "${tag}", but the program is version ${programVersion}`);
@@ -51,7 +51,7 @@ export function composeFile(source: string, { version, repository }: Release): s
     `$1\${PARLOR_IMAGE:-${image}}`,
   );
   if (!text.includes(image) || text.includes("build:")) {
-    throw new Error("compose.yaml isn't in the form that is expected");
+    throw new Error("Can't write the compose file: compose.yaml doesn't have the expected form");
   }
   return text;
 }

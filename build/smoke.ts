@@ -1,7 +1,7 @@
 /**
- * Tries an executable on the machine it was made for: start, health check, one reply of the demo, passkeys, stop.
+ * Tests an executable on the machine it was built for: start, health check, one reply of the demo, passkeys, stop.
  *
- *   deno run -A build/smoke.ts dist/parlor-linux-x64
+ * deno run -A build/smoke.ts dist/parlor-linux-x64
  */
 import { strict as assert } from "node:assert";
 import { resolve } from "node:path";
@@ -10,7 +10,7 @@ import denoConfig from "../deno.json" with { type: "json" };
 const READY_WITHIN_MS = 60_000;
 const ANSWER_WITHIN_MS = 30_000;
 
-/** Runs all checks. @throws {Error} that says which one failed. */
+/** Runs all checks. @throws {Error} that names the failed check */
 export async function smoke(program: string): Promise<void> {
   const { code, stdout } = await new Deno.Command(program, { args: ["--version"] }).output();
   assert.deepEqual([code, new TextDecoder().decode(stdout).trim()], [0, `Parlor ${denoConfig.version}`]);
@@ -42,7 +42,7 @@ export async function smoke(program: string): Promise<void> {
 
     assert.equal((await ask("/")).status, 200, "the page");
   } finally {
-    // Windows has no SIGTERM: there it ends the process at once, and files can stay open a moment longer.
+    // Windows has no SIGTERM: the process ends immediately, and files can stay open for a moment.
     child.kill("SIGTERM");
     const end = await child.status;
     clearTimeout(limit);

@@ -1,4 +1,7 @@
-/** Parlor from source: the command line of main.ts, with the page built before a server starts if its sources have changed. */
+/**
+ * Runs Parlor from source: the command line of main.ts. Builds the page before a server starts if its sources have
+ * changed.
+ */
 import { fileURLToPath } from "node:url";
 import { run } from "../main.ts";
 import { AppError } from "../services/errors.ts";
@@ -7,7 +10,7 @@ import { findUi } from "./ui_builds.ts";
 /** First argument of the task "dev". */
 const DEV = "--dev";
 
-/** Builds in a process of its own: the server keeps its permissions and its memory. */
+/** Builds the page in a separate process, so that the server's permissions and memory aren't affected. */
 async function preparePage(isDev: boolean): Promise<void> {
   if (await findUi({ isDev }) !== undefined) return;
   console.error("Building the page");

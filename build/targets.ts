@@ -1,16 +1,16 @@
-/** The machines an executable is made for. */
+/** The kinds of machines for which executables are built. */
 
 /** A kind of machine. */
 export interface BuildTarget {
-  /** What `--target` takes, and what stands in the file's name. */
+  /** Value of `--target`, and part of the file's name. */
   name: string;
-  /** What Deno's compiler calls it. */
+  /** Name in Deno's compiler. */
   triple: string;
   /** Name of the executable in dist/. */
   file: string;
 }
 
-/** All of them. */
+/** All targets. */
 const TARGETS: readonly BuildTarget[] = [
   { name: "linux-x64", triple: "x86_64-unknown-linux-gnu", file: "parlor-linux-x64" },
   { name: "linux-arm64", triple: "aarch64-unknown-linux-gnu", file: "parlor-linux-arm64" },
@@ -20,10 +20,10 @@ const TARGETS: readonly BuildTarget[] = [
 ];
 
 /**
- * Reads `--target NAME` or `--target=NAME`, which may stand several times or be `all`.
+ * Reads `--target NAME` or `--target=NAME`, which may be repeated or `all`.
  *
- * @returns Nothing where none was named: then it is for this machine.
- * @throws {Error} for a name that is none.
+ * @returns An empty array if there is none: then the build is for this machine
+ * @throws {Error} for an unknown name
  */
 export function parseTargets(args: readonly string[]): BuildTarget[] {
   const names = args.flatMap((arg, i) =>

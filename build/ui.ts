@@ -3,38 +3,38 @@ import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-/** What one run of `buildUi` needs to know. */
+/** Options of `buildUi`. */
 export interface UiBuildOptions {
   /** Folder with static/src, ending with a slash. */
   root: URL;
-  /** Empty folder that gets the files, ending with a slash. */
+  /** Empty folder for the built files, ending with a slash. */
   dist: URL;
-  /** Readable code with its source map inside instead of the smallest one. */
+  /** Whether to write readable code with its source map instead of minified code. */
   isDev: boolean;
-  /** Leaves out the compressed copies, which take most of the time. */
+  /** Whether to omit the compressed copies, which take most of the time. */
   isPlain?: boolean;
 }
 
 /** One file of a build. */
 export interface BuiltFile {
-  /** Path inside the folder of the build. */
+  /** Path within the build folder. */
   path: string;
   sizeBytes: number;
-  /** Size after gzip, which is what a browser on plain HTTP loads. */
+  /** Size after gzip, in which browsers load it over plain HTTP. */
   gzipBytes: number;
 }
 
-/** Name of the service worker; its address has to stay the same, and to stand above all screens. */
+/** Name of the service worker. Its URL must never change and must be above all screens. */
 const WORKER_FILE = "service_worker.js";
 
-/** Files smaller than this gain nothing from compression worth a second file. */
+/** Compressing smaller files saves too little to be worth a second file. */
 const MIN_COMPRESSED_BYTES = 1024;
 
 /**
- * Bundles static/src into a folder. Scripts and styles get names that carry their content's hash.
+ * Bundles static/src into a folder. The names of scripts and styles contain the hash of their content.
  *
  * @returns The files of the build, without their compressed copies.
- * @throws {Error} when the bundler fails; its output is on stderr.
+ * @throws {Error} if the bundler fails; its output is on stderr
  */
 export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const source = new URL("static/src/", options.root);
@@ -47,7 +47,7 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
   const laterStyle = new TextEncoder().encode(await joinStyles(new URL("styles/later.css", source)));
   const icon = await Deno.readFile(new URL("icon.svg", source));
-  // An audio worklet is a file of its own, and plain JavaScript.
+  // An audio worklet must be a separate file in plain JavaScript.
   const worklet = await Deno.readFile(new URL("microphone_worklet.js", source));
 
   const built: BuiltFile[] = [];
@@ -81,7 +81,7 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
     .replace("%script%", `/${scriptPath}`)
     .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
     .replace("%style%", `/${stylePath}`)
-    // Without its slash, since it is no part of the first load.
+    // Without its slash, because it isn't part of the first load.
     .replace("%later-style%", laterStylePath)
     .replace("%microphone-worklet%", workletPath)
     .replace("%icon%", `/${iconPath}`)
@@ -96,7 +96,8 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
 }
 
 /**
- * Returns the files of a build that a browser loads before it shows anything: script, its static imports, style.
+ * Returns the files of a build that a browser loads before it shows anything: the script, its static imports, and the
+ * style sheet.
  *
  * @param dist Folder of the build, ending with a slash.
  */
@@ -123,8 +124,8 @@ function findStaticImports(
 }
 
 /**
- * Runs `deno bundle` and reads its output; chunks keep the bundler's hashed names. The output goes below the folder of the
- * build first, so that a build that is killed leaves nothing elsewhere.
+ * Runs `deno bundle` and reads its output; chunks keep the bundler's hashed names. The output is first written below
+ * the build folder, so that a killed build leaves nothing elsewhere.
  */
 async function bundleScripts(
   entry: URL,
@@ -144,7 +145,7 @@ async function bundleScripts(
         "--outdir",
         outDir,
         fileURLToPath(entry),
-        // Developers get every build at once, with nothing kept in between.
+        // Developers get every build immediately, without intermediate caches.
         ...(options.isDev ? [] : [fileURLToPath(new URL("service_worker.ts", entry))]),
       ],
       cwd: options.root,
@@ -162,14 +163,14 @@ async function bundleScripts(
       else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
       else chunks.set(file.name, content);
     }
-    if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": there is no main.js`);
+    if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": the output has no main.js`);
     return { entry: main, chunks, worker };
   } finally {
     await Deno.remove(outDir, { recursive: true }).catch(() => {});
   }
 }
 
-/** Puts the files that a style sheet imports in its order into one, without comments and indentation. */
+/** Joins the files that a style sheet imports, in order, without comments and indentation. */
 async function joinStyles(main: URL): Promise<string> {
   const list = await Deno.readTextFile(main);
   const parts: string[] = [];
@@ -189,7 +190,7 @@ async function writeWithCopies(dist: URL, path: string, content: Uint8Array, isP
   const gzip = gzipSync(content, { level: 9 });
   if (!isPlain && content.length >= MIN_COMPRESSED_BYTES) {
     await Deno.writeFile(new URL(`${path}.gz`, dist), gzip);
-    // The best quality takes many seconds for a megabyte and gains little.
+    // The best quality takes many seconds per megabyte and saves little.
     const quality = { [constants.BROTLI_PARAM_QUALITY]: content.length > 1_000_000 ? 9 : 11 };
     await Deno.writeFile(new URL(`${path}.br`, dist), brotliCompressSync(content, { params: quality }));
   }
@@ -199,7 +200,10 @@ async function writeWithCopies(dist: URL, path: string, content: Uint8Array, isP
 /** Page of the sandboxed frame that draws diagrams. */
 const DIAGRAM_FILE = "diagram.html";
 
-/** One file, since a frame without an origin can't load another one. Its policy allows exactly its own script. */
+/**
+ * Creates the page of the frame as one file, because a frame without an origin can't load another one. Its policy
+ * allows only its own script.
+ */
 async function createDiagramPage(root: URL): Promise<string> {
   const mermaid = await Deno.readTextFile(
     new URL("../node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js", import.meta.url),
@@ -213,7 +217,7 @@ async function createDiagramPage(root: URL): Promise<string> {
     `<body><script>${script}</script></body></html>`;
 }
 
-/** Returns the manifest. @param iconPath The address of an icon by its file name in static/src/icons. */
+/** Returns the manifest. @param iconPath Returns the URL of an icon in static/src/icons by its file name */
 function createManifest(iconPath: (file: string) => string): string {
   const icon = (file: string, size: number, purpose: "any" | "maskable") => ({
     src: iconPath(file),
@@ -255,8 +259,8 @@ function createManifest(iconPath: (file: string) => string): string {
 /**
  * Writes the list of files into the service worker.
  *
- * @param script The bundled worker, which names `SHELL_FILES` and `SHELL_VERSION` freely.
- * @param files Paths in static/dist with hashed names; the page itself goes in by its content.
+ * @param script The bundled worker, which uses `SHELL_FILES` and `SHELL_VERSION` as free variables
+ * @param files Paths in static/dist with hashed names; the page itself is identified by its content
  */
 function fillServiceWorker(script: string, files: readonly string[], page: string): string {
   const paths = ["/", ...files.map((path) => `/${path}`).sort()];

@@ -1,6 +1,6 @@
 /**
- * Builds the page once per state of its sources. Every build is a folder of its own in static/dist, renamed into place when
- * it's whole; routes/ui.ts reads them. docs/decisions/0032 has the reasons.
+ * Builds the page once per state of its sources. Every build has its own folder in static/dist, which is renamed into
+ * place when it's complete; routes/ui.ts reads it. See docs/decisions/0032 for the reasons.
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -9,26 +9,32 @@ import type { BuiltFile } from "./ui.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
-/** What goes into the page besides static/src: the bundling, its settings, and the versions of the packages. */
+/** Sources of the page besides static/src: the bundling, its settings, and the versions of the packages. */
 const OTHER_SOURCES = ["build/ui.ts", "deno.json", "deno.lock"];
 
-/** Held exclusively by the process that builds. */
+/** Locked exclusively by the process that builds. */
 const BUILD_LOCK = "build.lock";
 
-/** Part of every build: the hash of its other files, which shows a build that was changed or cut off by a power failure. */
+/**
+ * File in every build with the hash of its other files, which reveals a build that was changed or truncated by a power
+ * failure.
+ */
 const CONTENTS_FILE = "contents.sha256";
 
-/** Ending of a folder whose build isn't finished. */
+/** Suffix of folders with unfinished builds. */
 const UNFINISHED = ".tmp";
 
-/** Builds to keep, so that changing between branches, or `start` and `dev`, doesn't build every time. */
+/**
+ * Number of builds to keep, so that switching between branches, or between `start` and `dev`, doesn't rebuild every
+ * time.
+ */
 const KEPT_BUILDS = 3;
 
-/** Which page, and where. */
+/** Options that select the page. */
 export interface UiOptions {
-  /** Readable code with its source map, and no compressed copies. */
+  /** Whether to build readable code with its source map, and no compressed copies. */
   isDev: boolean;
-  /** Folder with static/src and what else goes into the page, ending with a slash. */
+  /** Folder with static/src and the other sources of the page, ending with a slash. */
   root?: URL;
   /** Folder of the builds, ending with a slash; static/dist in `root` by default. */
   builds?: URL;
@@ -52,10 +58,10 @@ export async function findUi(options: UiOptions): Promise<string | undefined> {
 }
 
 /**
- * Makes the build that matches the sources the current one, and builds it if it doesn't exist yet.
+ * Makes the build that matches the sources the current one, after building it if necessary.
  *
- * Any number of processes may call this at a time: one builds, the others wait for it. Builds in use by a server stay;
- * older ones go. A process that is killed leaves the current build as it was.
+ * Several processes may call this at the same time: one builds, the others wait. Builds in use by a server are kept;
+ * older ones are deleted. A killed process doesn't change the current build.
  */
 export async function ensureUi(options: UiOptions): Promise<EnsuredUi> {
   const current = await findUi(options);
@@ -79,7 +85,7 @@ async function findOrBuild(options: UiOptions): Promise<{ name: string; files?: 
     for await (const { name } of Deno.readDir(builds)) {
       if (name.startsWith(`${key}-`) && await isWhole(builds, name)) return { name };
     }
-    // A fresh name each time: a server may still read a damaged build of the same sources.
+    // Always a new name: a server may still be reading a damaged build of the same sources.
     const name = `${key}-${crypto.randomUUID().slice(0, 8)}`;
     const folder = new URL(`${name}${UNFINISHED}/`, builds);
     await Deno.mkdir(folder);
@@ -94,7 +100,10 @@ async function findOrBuild(options: UiOptions): Promise<{ name: string; files?: 
   }
 }
 
-/** Removes unfinished builds, and all but the newest that no server has open. What can't be removed now goes next time. */
+/**
+ * Deletes unfinished builds, and all but the newest builds that no server is using. Failed deletions are retried next
+ * time.
+ */
 async function removeOld(builds: URL, current: string): Promise<void> {
   const old: { name: string; builtAtMs: number }[] = [];
   for await (const { name } of Deno.readDir(builds)) {
@@ -111,7 +120,7 @@ async function removeOld(builds: URL, current: string): Promise<void> {
   }
 }
 
-/** Makes a build unusable unless a server has it open, so that none opens it while it is removed. */
+/** Makes a build unusable unless a server is using it, so that none opens it while it is being deleted. */
 async function isFree(folder: URL): Promise<boolean> {
   let lock: Deno.FsFile;
   try {
@@ -148,7 +157,7 @@ async function hashFiles(paths: readonly string[], folder: URL, more = ""): Prom
   return hash.digest("hex");
 }
 
-/** Returns the paths of all files in a folder, in order. */
+/** Returns the paths of all files in a folder, sorted. */
 async function filesBelow(folder: URL): Promise<string[]> {
   const entries = await Array.fromAsync(Deno.readDir(folder));
   const paths = entries.map(async ({ name, isDirectory }) =>
