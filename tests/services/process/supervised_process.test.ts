@@ -28,3 +28,20 @@ test("a program has ended although a child of it goes on with its output open", 
   expect(await isGone(child)).toBe(false);
   Deno.kill(child, "SIGKILL");
 });
+
+test.skipIf(Deno.build.os === "windows")("a script and its children end when Parlor is killed", async () => {
+  await using folder = await tempFolder();
+  const module = new URL("../../../services/process/supervised_process.ts", import.meta.url);
+  const script = `sleep 300 & echo $! >${folder.file("child")}; wait`;
+  await Deno.writeTextFile(
+    folder.file("main.ts"),
+    `import { startWatched } from ${JSON.stringify(module.href)};
+await startWatched("/bin/sh", { args: ["-c", ${JSON.stringify(script)}], env: {} }).ended;`,
+  );
+  const args = ["run", "--quiet", "-A", "--no-config", folder.file("main.ts")];
+  const parlor = new Deno.Command(Deno.execPath(), { args, stdin: "null", stdout: "null" }).spawn();
+  const child = await readPid(folder.file("child"));
+  parlor.kill("SIGKILL");
+  await parlor.status;
+  await expect.poll(() => isGone(child)).toBe(true);
+});
