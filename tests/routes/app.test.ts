@@ -5,7 +5,7 @@ import { rawRequest } from "../helpers/network/raw_http.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 
-test("health checks get 204 and nothing else, under any host and gated", async () => {
+test("health checks get an empty 204, under any host and even if gated", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   await enrol(app, "localhost");
   for (const host of ["localhost", "evil.test", "10.0.0.1"]) {
@@ -22,7 +22,7 @@ test.each([
   ...["a@b", "a/b", "a?b", "a#b", "a\\b", "a b", "a\tb", "a\x01b", "a\xe9b", "localhost:99999", "localhost:", "[::1"]
     .map((host) => [`Host: ${host}`, `Host: ${host}\r\n`]),
 ])(
-  "a request with %s is 400 before any route, and the next one is served",
+  "a request with %s gets 400 before any route, and the next one is served",
   { tags: ["H10"] },
   async (_name, header) => {
     await using app = await openTestApp();
@@ -34,12 +34,12 @@ test.each([
   },
 );
 
-test("HTTP/1.0 without a Host is 400", { tags: ["H10"] }, async () => {
+test("HTTP/1.0 without a Host gets 400", { tags: ["H10"] }, async () => {
   await using app = await openTestApp();
   expect((await rawRequest(app.port, "GET /api/setup/status HTTP/1.0\r\n\r\n")).status).toBe(400);
 });
 
-test("a canonical host in another spelling is served alike", { tags: ["H11"] }, async () => {
+test("a host in another spelling is served in the same way", { tags: ["H11"] }, async () => {
   await using app = await openTestApp();
   for (const host of ["LOCALHOST.", "LocalHost", "localhost", "127.0.0.1", "127.0.0.1.", "[0:0:0:0:0:0:0:1]"]) {
     const answer = await fetchAs(app, { path: "/api/auth/status", host: `${host}:${app.port}` });
@@ -48,7 +48,7 @@ test("a canonical host in another spelling is served alike", { tags: ["H11"] }, 
 });
 
 test(
-  "an absolute target that names another host than Host is 400, one that agrees is served",
+  "an absolute target with another host than Host gets 400, and one that matches is served",
   { tags: ["H12"] },
   async () => {
     await using app = await openTestApp();
@@ -63,7 +63,7 @@ test(
   },
 );
 
-test("HTTP/2 in the clear, which names its host elsewhere, is refused", { tags: ["H12"] }, async () => {
+test("rejects HTTP/2 without TLS, which has its host elsewhere", { tags: ["H12"] }, async () => {
   await using app = await openTestApp();
   const { connect } = await import("node:http2");
   const session = connect(`http://127.0.0.1:${app.port}`);
@@ -103,7 +103,7 @@ test.each([
     "/api/conversations%00",
     "/%2e/api/conversations",
   ],
-])("the path %s reaches no route past its guard", { tags: ["H13"] }, async (path) => {
+])("the path %s reaches no route without its guard", { tags: ["H13"] }, async (path) => {
   const uiFolder = await Deno.makeTempDir({ prefix: "parlor-test-" });
   await Deno.writeTextFile(`${uiFolder}/index.html`, "<!doctype html>");
   await using app = await openTestApp({ config: { loopbackAuthBypass: false }, uiFolder });
@@ -117,7 +117,7 @@ test.each([
   await Deno.remove(uiFolder, { recursive: true });
 });
 
-test("every answer carries the security headers, API answers no-store", { tags: ["C09"] }, async () => {
+test("every response has the security headers, and API responses have no-store", { tags: ["C09"] }, async () => {
   await using app = await openTestApp();
   const requests = [
     { path: "/api/conversations" },
@@ -147,7 +147,7 @@ test("every answer carries the security headers, API answers no-store", { tags: 
   }
 });
 
-test("over HTTPS, our own or a trusted proxy's, HSTS is sent as specified", { tags: ["C09"] }, async () => {
+test("HSTS is sent over HTTPS, whether it is Parlor's own or a trusted proxy's", { tags: ["C09"] }, async () => {
   const hsts = "max-age=31536000; includeSubDomains";
   const tls = await makeCertificate();
   await using own = await openTestApp({ tls });
@@ -160,7 +160,7 @@ test("over HTTPS, our own or a trusted proxy's, HSTS is sent as specified", { ta
   expect((await fetchAs(proxied, { headers })).headers.get("strict-transport-security")).toBe(hsts);
 });
 
-test("HEAD answers as GET does, without a body", async () => {
+test("HEAD responds as GET does, without a body", async () => {
   await using app = await openTestApp();
   for (const path of ["/api/setup/status", "/api/conversations", "/api/events"]) {
     const answer = await fetchAs(app, { method: "HEAD", path });
@@ -168,7 +168,7 @@ test("HEAD answers as GET does, without a body", async () => {
   }
 });
 
-test("one line a request is logged: route pattern, status and request id, no id, query or token", async () => {
+test("each request is logged as one line: route pattern, status and request ID, but no IDs, query or token", async () => {
   await using app = await openTestApp();
   const answer = await app.get("/api/conversations/secret-id?api_token=secret-token&q=secret-query");
   await app.get("/secret-file?x=secret-query");
@@ -183,7 +183,7 @@ test("one line a request is logged: route pattern, status and request id, no id,
   expect(app.logLines.join("\n").toLowerCase()).not.toContain("secret");
 });
 
-test("a health check that found all well is in the log at level debug alone, what else asks there at info", async () => {
+test("a successful health check is logged only at level debug, other requests to its path at info", async () => {
   for (
     const [logLevel, lines] of [["info", ["POST /healthz"]], ["debug", ["GET /healthz", "POST /healthz"]]] as const
   ) {
@@ -194,14 +194,14 @@ test("a health check that found all well is in the log at level debug alone, wha
   }
 });
 
-test("the start logs the addresses that guard_allow opens", async () => {
+test("startup logs the addresses that guard_allow opens", async () => {
   await using app = await openTestApp({ config: { guardAllow: ["10.0.0.0/8"] } });
   expect(app.logLines).toEqual([expect.stringContaining("may lead to 10.0.0.0/8")]);
   await using usual = await openTestApp();
   expect(usual.logLines).toEqual([]);
 });
 
-test("log_requests = false logs none, and log_level hides what is less severe", async () => {
+test("log_requests = false logs no requests, and log_level hides less severe lines", async () => {
   for (const config of [{ logRequests: false }, { logLevel: "warn" }]) {
     await using app = await openTestApp({ config });
     await app.get("/api/setup/status");
@@ -209,7 +209,7 @@ test("log_requests = false logs none, and log_level hides what is less severe", 
   }
 });
 
-test("api_token appears in no answer's body or headers", { tags: ["S15"] }, async () => {
+test("api_token is in no response's body or headers", { tags: ["S15"] }, async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   await enrol(app, "localhost");
   for (const path of ["/api/conversations", "/api/nothing", "/", "/healthz"]) {
@@ -237,7 +237,7 @@ test("the served document describes every mounted route and its bodies", async (
 });
 
 test(
-  "the start is refused when localhost is listed while anyone may enrol, with the remedy",
+  "refuses to start, with advice, when localhost is listed while anyone may enroll",
   { tags: ["H19"] },
   async () => {
     const { loadConfig } = await import("../../services/config/config.ts");
@@ -256,7 +256,7 @@ test(
   },
 );
 
-test("a code that names the failure goes with each refusal of the chain", async () => {
+test("each rejection by the middleware has a code that names the reason", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   expect(codeOf(await fetchAs(app, { host: "a@b" }))).toBe("invalid_request");
   expect(codeOf(await fetchAs(app, { host: "evil.test" }))).toBe("host_not_allowed");

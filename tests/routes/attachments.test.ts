@@ -40,7 +40,7 @@ test.each([
   expect(Buffer.from(await fetched.arrayBuffer()).equals(Buffer.from(bytes))).toBe(true);
 });
 
-test("it is served for show alone: fixed type, nosniff, sandbox, never stored by a cache, to our own pages", {
+test("an attachment is served only for display: fixed type, nosniff, sandbox, no caching, only for the own pages", {
   tags: ["P08"],
 }, async () => {
   await putPicture(app, "a.png");
@@ -59,7 +59,7 @@ test.each([
   ["PDF", "image/png", "%PDF-1.7\n".padEnd(2000, "x")],
   ["video in a RIFF", "image/webp", "RIFF\x24\0\0\0AVI LIST".padEnd(100, "\0")],
   ["nothing", "image/png", ""],
-])("%s is refused by its content", { tags: ["P08"] }, async (_name, type, text) => {
+])("rejects %s by its content", { tags: ["P08"] }, async (_name, type, text) => {
   const stored = await app.put("/api/attachments/x.png", new TextEncoder().encode(text), {
     headers: { "Content-Type": type },
   });
@@ -68,7 +68,7 @@ test.each([
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("a picture that is a page too is served as a picture", { tags: ["P08"] }, async () => {
+test("an image that is also a web page is served as an image", { tags: ["P08"] }, async () => {
   const script = new TextEncoder().encode("Comment\0<!doctype html><script>alert(1)</script>");
   const header = pngChunk("IHDR", pngHeader(1, 1, { colourType: 6, bitDepth: 8 }));
   const polyglot = pngFile(header, pngChunk("tEXt", script), onePixel, pngChunk("IEND"));
@@ -77,7 +77,7 @@ test("a picture that is a page too is served as a picture", { tags: ["P08"] }, a
   expect([headers.get("content-type"), headers.get("x-content-type-options")]).toEqual(["image/png", "nosniff"]);
 });
 
-test("an image that claims to be 2^31 pixels wide is rejected", { tags: ["P05"] }, async () => {
+test("rejects an image that claims to be 2^31 pixels wide", { tags: ["P05"] }, async () => {
   const header = pngChunk("IHDR", pngHeader(2 ** 31, 1, { colourType: 6, bitDepth: 8 }));
   expect(await codeOf(await putPicture(app, "wide.png", pngFile(header, pngChunk("IEND"))))).toEqual([
     422,
@@ -85,7 +85,7 @@ test("an image that claims to be 2^31 pixels wide is rejected", { tags: ["P05"] 
   ]);
 });
 
-test("a few bytes that say they are 30,000 × 30,000 pixels are refused by their header, also inside a message", {
+test("rejects a few bytes that claim to be 30,000 × 30,000 pixels by their header, even within a message", {
   tags: ["P05"],
 }, async () => {
   const header = pngChunk("IHDR", pngHeader(30_000, 30_000, { colourType: 6, bitDepth: 8 }));
@@ -98,7 +98,7 @@ test("a few bytes that say they are 30,000 × 30,000 pixels are refused by their
   expect(await codeOf(answer)).toEqual([422, "unprocessable"]);
 });
 
-test("a picture may be called bytes of any kind: its content says what it is", async () => {
+test("an image may be sent as bytes of any type, because its content determines the type", async () => {
   const stored = await app.put("/api/attachments/x.png", picture(), {
     headers: { "Content-Type": "application/octet-stream" },
   });
@@ -106,7 +106,7 @@ test("a picture may be called bytes of any kind: its content says what it is", a
 });
 
 test.each(["text/plain", "application/json", "application/octet-streams"])(
-  "a body called %s is refused",
+  "rejects a body with the type %s",
   async (type) => {
     const stored = await app.put("/api/attachments/x.png", picture(), { headers: { "Content-Type": type } });
     expect(await codeOf(stored)).toEqual([415, "unsupported_media_type"]);
@@ -116,7 +116,7 @@ test.each(["text/plain", "application/json", "application/octet-streams"])(
 test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fapp.db", ".hidden", "a%00b", "a%5cb", "a%2fb", "x".repeat(129)],
   ...["%ef%bc%8e%ef%bc%8e", "h%C3%A9ron.png", "he%CC%81ron.png", "a%20b", "a%22b"],
-])("the name %s is rejected by every method", { tags: ["P01"] }, async (name) => {
+])("every method rejects the name %s", { tags: ["P01"] }, async (name) => {
   for (const method of ["GET", "DELETE", "PUT"]) {
     const body = method === "PUT" ? "Content-Type: image/png\r\nContent-Length: 3\r\n\r\nabc" : "\r\n";
     const answer = await rawRequest(
@@ -129,7 +129,7 @@ test.each([
 });
 
 test.each(["CON", "nul.png", "Com1.tar.gz", "lpt9", "aux.", "PRN.json"])(
-  "the device name %s is refused",
+  "rejects the device name %s",
   { tags: ["P01"] },
   async (name) => {
     expect(await codeOf(await putPicture(app, name))).toEqual([400, "invalid_request"]);
@@ -139,7 +139,7 @@ test.each(["CON", "nul.png", "Com1.tar.gz", "lpt9", "aux.", "PRN.json"])(
 );
 
 test(
-  "no two names differ by letter case alone, and a name that only begins like a device's is fine",
+  "names can't differ only in case, and a name that only begins like a device's is valid",
   { tags: ["P01"] },
   async () => {
     for (const name of ["CONcert", "nul-1.png", "com10", "a".repeat(128)]) {
@@ -153,7 +153,7 @@ test(
 );
 
 test.each(["declared", "chunked"])(
-  "a file that is too large is 413 and leaves nothing (%s)",
+  "a file that is too large gets 413 and leaves nothing behind (%s)",
   { tags: ["P03"] },
   async (kind) => {
     await using small = await openTestApp({ config: { maxUploadBodyBytes: 100_000 } });
@@ -169,7 +169,7 @@ test.each(["declared", "chunked"])(
   },
 );
 
-test("a body cut off in the middle changes nothing", async () => {
+test("a body that is cut off in the middle changes nothing", async () => {
   await putPicture(app, "a.png", picture(1));
   const before = await attachmentFiles(app);
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
@@ -182,7 +182,7 @@ test("a body cut off in the middle changes nothing", async () => {
   expect(await attachmentFiles(app)).toEqual(before);
 });
 
-test("If-Match guards every change; without it a save overwrites, and only the new file stays", async () => {
+test("If-Match guards every change; without it a save overwrites, and only the new file remains", async () => {
   const first = await putPicture(app, "a.png", picture(1));
   const tag = first.headers.get("etag")!;
   const second = await putPicture(app, "a.png", picture(2), { "If-Match": tag });
@@ -199,7 +199,7 @@ test("If-Match guards every change; without it a save overwrites, and only the n
   expect(await attachmentFiles(app)).toHaveLength(1);
 });
 
-test("a deleted attachment is gone at once, can be restored, and is removed with the trash", async () => {
+test("a deleted attachment disappears immediately, can be restored, and is deleted with the trash", async () => {
   await putPicture(app, "a.png", picture(1));
   const told: ChangeEvent[] = [];
   const end = app.services.events.subscribe((event) => void told.push(event));
@@ -224,7 +224,7 @@ test("a deleted attachment is gone at once, can be restored, and is removed with
   expect(await bytesOf("/api/attachments/a.png")).toEqual(picture(1));
 });
 
-test("no needle of a picture is found in the data directory", { tags: ["K01"] }, async () => {
+test("no marker text of an image is found in the data directory", { tags: ["K01"] }, async () => {
   const needle = "needle-in-a-picture-7f3a";
   const text = new TextEncoder().encode(`Comment\0${needle.repeat(5000)}`);
   const header = pngChunk("IHDR", pngHeader(1, 1, { colourType: 6, bitDepth: 8 }));
@@ -246,7 +246,7 @@ test("no needle of a picture is found in the data directory", { tags: ["K01"] },
   }
 });
 
-test("a file that was changed, cut or swapped is an error, never another picture", async () => {
+test("a file that was changed, truncated or swapped is an error, never another image", async () => {
   await putPicture(app, "a.png", noise(300, 300));
   await putPicture(app, "b.png", noise(300, 300));
   const [one, other] = (await attachmentFiles(app)).map((name) => `${app.dataDir}/attachments/${name}`);

@@ -87,7 +87,7 @@ describe("lists", () => {
     await put("c4", v2("Ann", { tags: ["POET"] }));
   });
 
-  test("hold all by name whatever its case and accents, without cards unless asked for", async () => {
+  test("contains all by name, ignoring case and accents, without cards unless requested", async () => {
     expect(await names()).toEqual(["Ann", "bob", "Émile", "Zoë"]);
     const [first] = await list();
     expect(Object.keys(first).sort()).toEqual(
@@ -97,7 +97,7 @@ describe("lists", () => {
       .toEqual(["Ann", "bob", "Émile", "Zoë"]);
   });
 
-  test("are filtered by SillyTavern's mark of favorites, which saving a card changes", async () => {
+  test("are filtered by SillyTavern's favorite mark, which saving a card changes", async () => {
     await put("c3", v2("Zoë", { extensions: { fav: true, depth: 4 } }));
     await put("c4", v2("Ann", { extensions: { fav: "true" } }));
     expect(await names("?favorite=true")).toEqual(["Ann", "Zoë"]);
@@ -122,7 +122,7 @@ describe("lists", () => {
     expect(found).toEqual(["Émile", "Zoë", "Ann", "bob"]);
   });
 
-  test("are filtered by their folder, which the card keeps and a card to give away leaves out", async () => {
+  test("are filtered by their folder, which the card stores and an exported card omits", async () => {
     const filed = (name: string, folder: unknown, more = {}) =>
       v2(name, { extensions: { parlor: { folder }, ...more } });
     await put("c1", filed("Émile", " Poets "));
@@ -196,8 +196,8 @@ describe("lists", () => {
   });
 });
 
-describe("a version that is asked for", () => {
-  test("is checked on every write of the card, its picture and its removal", async () => {
+describe("a requested version", () => {
+  test("is checked on every write of the card, its image and its deletion", async () => {
     const tag = (await put("fox", v2("Fox"))).headers.get("etag")!;
     expect(tag).toMatch(/^"[\w-]{22}"$/);
     const stale = { headers: { "if-match": '"other"' } };
@@ -219,7 +219,7 @@ describe("a version that is asked for", () => {
 });
 
 describe("import", () => {
-  test("of a SillyTavern card, a new name, and export: nothing else is changed, the pixels least of all", async () => {
+  test("of a SillyTavern card, a new name, and export: nothing else changes, least of all the pixels", async () => {
     const original = sillyTavernPng(sillyTavernCard("Fox"));
     const imported = await importFile(original, "../../etc/fox.png");
     expect(imported.status).toBe(201);
@@ -242,7 +242,7 @@ describe("import", () => {
     expect(others(png)).toEqual(others(original));
   });
 
-  test("of JSON and CHARX files, which export returns, too", async () => {
+  test("of JSON and CHARX files, which export also returns", async () => {
     const { id } = await (await importFile(JSON.stringify(v2("Fox")), "fox.json")).json();
     expect(await files()).toEqual([`${id}.json`]);
     const charx = await app.get(`/api/characters/${id}/export?format=charx`);
@@ -258,14 +258,14 @@ describe("import", () => {
     expect((await json.json()).data.name).toBe("Fox");
   });
 
-  test("a character without a picture is exported as PNG all the same", async () => {
+  test("a character without an image is still exported as PNG", async () => {
     await put("fox", v2("Fox"));
     const png = await (await app.get("/api/characters/fox/export")).bytes();
     expect(sillyTavernReads(png).data.name).toBe("Fox");
     expect((await putAvatar("fox", png)).status).toBe(200);
   });
 
-  test("refuses a file that isn't a card, or is broken, with 422 and leaves nothing behind", async () => {
+  test("rejects a file that isn't a card, or is broken, with 422 and leaves nothing behind", async () => {
     for (
       const content of ["", "hello", "[]", '{"a":1}', plainPng(), sillyTavernPng(sillyTavernCard("Fox")).slice(0, -20)]
     ) {
@@ -276,7 +276,7 @@ describe("import", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("a form that is broken or odd is 400 and nothing is kept of it", { tags: ["P04"] }, async () => {
+  test("a broken or unusual form gets 400 and none of it is stored", { tags: ["P04"] }, async () => {
     const card = JSON.stringify(v2("Fox"));
     const part = (name: string, body = card) =>
       `--B\r\nContent-Disposition: form-data; name="${name}"; filename="a.json"\r\n\r\n${body}\r\n`;
@@ -308,7 +308,7 @@ describe("import", () => {
     expect((await app.post("/api/characters/import", { file: card })).status).toBe(415);
   });
 
-  test("a file over the limit is 413 before anything is kept", { tags: ["P03"] }, async () => {
+  test("a file above the limit gets 413 before anything is stored", { tags: ["P03"] }, async () => {
     const large = new Uint8Array(21 * 1024 * 1024);
     expect((await importFile(large)).status).toBe(413);
     expect((await put("fox", v2("Fox", { description: "x".repeat(21 * 1024 * 1024) }))).status).toBe(413);
@@ -316,7 +316,7 @@ describe("import", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("a form of a foreign origin is 403 and has no effect", { tags: ["C05"] }, async () => {
+  test("a form from another origin gets 403 and has no effect", { tags: ["C05"] }, async () => {
     for (
       const [name, value] of [["origin", "https://evil.test"], ["sec-fetch-site", "cross-site"], ["origin", "null"]]
     ) {
@@ -326,7 +326,7 @@ describe("import", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("a name made to split headers is a name in a header", { tags: ["C10"] }, async () => {
+  test("a name made to split headers is only a name in a header", { tags: ["C10"] }, async () => {
     await put("fox", v2('a"\r\nSet-Cookie: x=1\u2028/..\\ "%0d'));
     const { headers } = await app.get("/api/characters/fox/export?format=json");
     expect(headers.get("set-cookie")).toBeNull();
@@ -349,13 +349,13 @@ describe("a card in a request", { tags: ["P07"] }, () => {
       400,
       `{"name":"A","description":"","extensions":{"x":${"[".repeat(1e5)}${"]".repeat(1e5)}}}`,
     ],
-  ])("%s is refused", async (_, status, body) => {
+  ])("%s is rejected", async (_, status, body) => {
     const answer = await app.put("/api/characters/fox", body, { headers: { "content-type": "application/json" } });
     expect(answer.status).toBe(status);
     expect(await files()).toEqual([]);
   });
 
-  test("with keys of the prototype, lone surrogates and large numbers is kept as data", async () => {
+  test("with prototype keys, lone surrogates and large numbers is stored as data", async () => {
     const card = '{"name":"A\\ud800","description":"","extensions":{"__proto__":{"x":1},"constructor":2,"n":1e308}}';
     const answer = await app.put("/api/characters/fox", card, { headers: { "content-type": "application/json" } });
     expect(answer.status).toBe(201);
@@ -378,7 +378,7 @@ describe("an id", { tags: ["P01"] }, () => {
     "import",
     "a.png",
   ])(
-    "%s is not a card",
+    "rejects %s",
     async (id) => {
       for (const method of ["GET", "PUT", "DELETE"]) {
         const body = method === "PUT" ? v2("Fox") : undefined;
@@ -389,7 +389,7 @@ describe("an id", { tags: ["P01"] }, () => {
     },
   );
 
-  test("that differs from another by case alone is 409", async () => {
+  test("that differs from another only in case gets 409", async () => {
     await put("fox", v2("Fox"));
     expect((await put("FOX", v2("Other"))).status).toBe(409);
     expect(await get("fox")).toMatchObject({ name: "Fox" });
@@ -397,7 +397,7 @@ describe("an id", { tags: ["P01"] }, () => {
 });
 
 describe("pictures", () => {
-  test("come as they are, and in exactly the width that is asked for, never larger", async () => {
+  test("are returned unchanged, or in exactly the requested width, never enlarged", async () => {
     const png = pngOf(header(300, 450), pixels(300, 450), END);
     await put("fox", v2("Fox"));
     expect((await app.get("/api/characters/fox/avatar")).status).toBe(404);
@@ -420,7 +420,7 @@ describe("pictures", () => {
     expect(await avatarOf("fox", "?w=2000")).toEqual(bytes);
   });
 
-  test("a width is given once, an integer that is clamped to 16 to 2,048", { tags: ["P09"] }, async () => {
+  test("a width is given once, as an integer that is clamped to 16 to 2,048", { tags: ["P09"] }, async () => {
     await importFile(sillyTavernPng(sillyTavernCard("Fox"), 40, 40));
     const [{ id }] = await list();
     for (const w of ["-1", "1.5", "1e9", "NaN", "", "0x10", "٣", " 5"]) {
@@ -431,7 +431,7 @@ describe("pictures", () => {
     expect(widthOf(await avatarOf(id, "?w=999999999"))).toBe(40);
   });
 
-  test("a new picture keeps the card, drops the one inside it, and shows in every width at once", async () => {
+  test("a new image keeps the card, replaces the one in the file, and is returned in every width immediately", async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox"), 60, 60))).json();
     const before = await get(id);
     expect(widthOf(await avatarOf(id, "?w=50"))).toBe(50);
@@ -442,7 +442,7 @@ describe("pictures", () => {
     expect(sillyTavernReads(await avatarOf(id)).data.name).toBe("Fox");
   });
 
-  test("refuses a file that isn't an image by its content and changes nothing", { tags: ["P05", "P08"] }, async () => {
+  test("rejects a file that isn't an image by its content and changes nothing", { tags: ["P05", "P08"] }, async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
     const before = await avatarOf(id);
     const bytes = (text: string) => new TextEncoder().encode(text);
@@ -464,7 +464,7 @@ describe("pictures", () => {
     expect(await avatarOf(id)).toEqual(before);
   });
 
-  test("concurrent saves of picture and card leave one complete file, and readers see complete ones meanwhile", {
+  test("concurrent saves of image and card leave one complete file, and readers always see complete ones", {
     tags: ["P10"],
   }, async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Start"), 64, 64))).json();
@@ -490,7 +490,7 @@ describe("pictures", () => {
   });
 });
 
-test("a deleted character is restored with its picture, as long as its id is free", async () => {
+test("a deleted character is restored with its image if its ID is free", async () => {
   const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
   const [character, picture] = [await get(id), await avatarOf(id)];
   await app.delete(`/api/characters/${id}`);
@@ -511,7 +511,7 @@ test("a deleted character is restored with its picture, as long as its id is fre
   expect(await files("trash")).toEqual([]);
 });
 
-test("a removed character goes for good after seven days, at a start too", async () => {
+test("a deleted character is removed permanently after seven days, also at startup", async () => {
   let nowMs = Date.now();
   await using old = await openTestApp({ config: { builtinAppInstalled: true }, now: () => nowMs });
   await old.put("/api/characters/fox", { card: v2("Fox") });
@@ -524,7 +524,7 @@ test("a removed character goes for good after seven days, at a start too", async
 });
 
 describe("portraits", () => {
-  test("without an image backend a portrait fails, says why, and still says so after a restart", async () => {
+  test("without an image backend a portrait fails with the reason, which is still shown after a restart", async () => {
     await put("fox", v2("Fox"));
     const status = async () => await (await app.get("/api/characters/fox/avatar/status")).json();
     expect(await status()).toEqual({ state: "none" });
@@ -559,7 +559,7 @@ describe("a conversation with a character", () => {
     (await (await app.get(`/api/conversations/${id}/messages/${mid}/variants`)).json())
       .map(({ content }: { content: string }) => content);
 
-  test("begins with the greeting that was chosen, its names put in, the others beside it", async () => {
+  test("begins with the chosen greeting, with names inserted and the other greetings as variants", async () => {
     await app.patch("/api/settings", { display_name: "Ada $& <BOT>" });
     const card = v2("Fox", {
       first_mes: "Hello {{user}}, I am {{CHAR}}.",
@@ -599,7 +599,7 @@ describe("a conversation with a character", () => {
     expect((await begin({ character_ids: [] })).messages).toEqual([]);
   });
 
-  test("is by a card's nickname, and of several characters the first one speaks", async () => {
+  test("uses a card's nickname, and with several characters the first one speaks", async () => {
     await put("fox", v2("Fox", { nickname: "Red", first_mes: "I am {{char}} of {{user}}." }));
     await put("owl", v2("Owl", { first_mes: "Hoo." }));
     const { messages } = await begin({ character_ids: ["fox", "owl"] });
@@ -607,7 +607,7 @@ describe("a conversation with a character", () => {
   });
 });
 
-test("a character is there all the time while it gets its first picture", async () => {
+test("a character can be read at any time while it gets its first image", async () => {
   for (let i = 0; i < 20; i++) {
     const id = `fox${i}`;
     await put(id, v2("Fox"));
@@ -630,7 +630,7 @@ test("a character is there all the time while it gets its first picture", async 
   }
 });
 
-test("what was read of a character and is saved again changes nothing of its card", async () => {
+test("saving a character as it was read changes nothing in its card", async () => {
   await put("fox", v2("Fox", { mes_example: "<START>", extensions: { mine: { deep: 1 } } }));
   const read = await get("fox");
   expect((await app.put("/api/characters/fox", read)).status).toBe(200);
@@ -639,7 +639,7 @@ test("what was read of a character and is saved again changes nothing of its car
   expect(await get("fox")).toMatchObject({ name: "Fox", card: read.card });
 });
 
-test("an import takes the only file of a form, whatever its part is called; of several it takes none", async () => {
+test("an import uses the only file of a form, whatever its part is called; it rejects several", async () => {
   const form = (...parts: string[]) => {
     const body = new FormData();
     body.append("note", "just text");
@@ -651,14 +651,14 @@ test("an import takes the only file of a form, whatever its part is called; of s
   for (const parts of [[], ["a", "b"]]) expect((await form(...parts)).status).toBe(400);
 });
 
-test("a picture may come as bytes of any kind", async () => {
+test("an image may be sent as bytes of any type", async () => {
   await put("fox", v2("Fox"));
   const init = { headers: { "content-type": "application/octet-stream" } };
   expect((await putAvatar("fox", plainPng(), init)).status).toBe(200);
   expect(sillyTavernReads(await avatarOf("fox")).data.name).toBe("Fox");
 });
 
-test("lists the characters with some ids, and leaves out unknown ones", async () => {
+test("lists the characters with given IDs, and ignores unknown IDs", async () => {
   await using app = await openTestApp();
   for (const id of ["one", "two", "three"]) await app.put(`/api/characters/${id}`, { card: { name: id } });
   const items = await (await app.get("/api/characters?ids=three,one,four")).json();

@@ -8,7 +8,7 @@ test("an error has its code, cause and details", () => {
   expect(error.cause).toBe(cause);
 });
 
-test("anything thrown has a text", () => {
+test("any thrown value has a text", () => {
   expect(getErrorMessage(new Error("a"))).toBe("a");
   expect(getErrorMessage("b")).toBe("b");
 });

@@ -10,13 +10,13 @@ function lines(options: { asJson: boolean; level?: "debug" | "warn" }): string[]
   return written;
 }
 
-test("text for a terminal: one line each, with the fields that have a value", () => {
+test("writes text for a terminal: one line each, with the fields that have a value", () => {
   expect(lines({ asJson: false })).toEqual([
     String.raw`1970-01-01T00:00:00.000Z warn  A call failed status=400 error="no \"model\"\nhere"`,
   ]);
 });
 
-test("JSON for programs: one object a line", () => {
+test("writes JSON for programs: one object per line", () => {
   expect(lines({ asJson: true, level: "debug" }).map((line) => JSON.parse(line))).toEqual([
     { time: "1970-01-01T00:00:00.000Z", level: "info", message: "A job is done", kind: "backup" },
     {

@@ -15,14 +15,14 @@ async function openAndClose(): Promise<void> {
   await (await openServices(testConfig(dataDir), { log })).close();
 }
 
-test("a wrong or missing storage key stops the start, and the right one put back opens everything again", {
+test("a wrong or missing storage key stops startup, and restoring the right key makes everything readable again", {
   tags: ["K05"],
 }, async () => {
   await openAndClose();
   const path = `${dataDir}/storage-key`;
   const key = await Deno.readFile(path);
   await Deno.writeFile(path, key.map((byte) => byte ^ 1));
-  await expect(openAndClose()).rejects.toThrow("sealed with another key");
+  await expect(openAndClose()).rejects.toThrow("encrypted with another key");
   await Deno.remove(path);
   await expect(openAndClose()).rejects.toThrow(/storage.key/i);
   await expect(Deno.stat(path)).rejects.toThrow(Deno.errors.NotFound);
@@ -30,7 +30,7 @@ test("a wrong or missing storage key stops the start, and the right one put back
   await openAndClose();
 });
 
-test("a failed start releases everything, so that the next one can succeed", async () => {
+test("a failed startup releases everything, so that the next one can succeed", async () => {
   await openAndClose();
   await Deno.writeFile(`${dataDir}/storage-key`, new Uint8Array(3));
   await expect(openAndClose()).rejects.toThrow();
@@ -39,7 +39,7 @@ test("a failed start releases everything, so that the next one can succeed", asy
   await openAndClose();
 });
 
-test("everything in the data folder is the owner's alone", { tags: ["K08"] }, async () => {
+test("only the owner can access files in the data folder", { tags: ["K08"] }, async () => {
   const old = Deno.umask(0);
   try {
     const services = await openServices(testConfig(`${dataDir}/new`), { log });

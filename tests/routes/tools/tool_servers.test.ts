@@ -56,7 +56,7 @@ describe("PUT /api/tools/servers/{id}", () => {
   });
 
   test.each([
-    ["the id of the built-in tools", "web", http, "id"],
+    ["the ID of the built-in tools", "web", http, "id"],
     ["a missing URL", "x", { transport: "http" }, "url"],
     ["a missing command", "x", { transport: "stdio" }, "command"],
     ["a header that can't be sent", "x", { ...http, headers: { Host: "evil" } }, "headers"],

@@ -53,7 +53,7 @@ test("a reservation larger than the limit runs alone", { tags: ["F07"] }, async 
   expect(granted).toEqual(["first", "huge", "next"]);
 });
 
-test("refuses as busy, with a time to retry, what waited too long", { tags: ["F07"] }, async () => {
+test("refuses as busy, with a time to retry, a request that waited too long", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget({ ...SIZES, waitMs: 1 });
   await budget.reserve(80);
   await expect(budget.reserve(50)).rejects.toMatchObject({
@@ -63,7 +63,7 @@ test("refuses as busy, with a time to retry, what waited too long", { tags: ["F0
   expect(budget.usedBytes).toBe(80);
 });
 
-test("a client that disconnects leaves the queue to those behind it", { tags: ["F07"] }, async () => {
+test("a client that disconnects leaves its place in the queue to the next", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget(SIZES);
   await budget.reserve(60);
   const client = new AbortController();
@@ -106,7 +106,7 @@ test("collects garbage before a huge reservation that could exceed the limit wit
   expect(steps).toEqual(["collected", "second"]);
 });
 
-test("doesn't collect again until memory has grown: what is in use can't be collected", async () => {
+test("doesn't collect again until memory has grown, because memory in use can't be collected", async () => {
   let collections = 0;
   let memoryBytes = 180 * MIB;
   const startCollection = () => void collections++;

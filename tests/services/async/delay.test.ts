@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { delay, raceAbort, yieldIfTickUsedUp, yieldToEventLoop } from "../../../services/async/delay.ts";
 
-test("a delay ends early when it is woken, and fails with the signal's reason", async () => {
+test("a delay ends early when it is woken, and fails with the reason of its signal", async () => {
   await delay(60_000, undefined, Promise.resolve());
   await delay(60_000, undefined, Promise.reject(new Error("counts as a wake-up")));
   const leaving = new AbortController();
@@ -11,7 +11,7 @@ test("a delay ends early when it is woken, and fails with the signal's reason", 
   await expect(delay(0, leaving.signal)).rejects.toThrow("gone");
 });
 
-test("work is waited for until the signal aborts, and may fail afterwards", async () => {
+test("waits for work until the signal aborts, after which the work may fail", async () => {
   const leaving = new AbortController();
   expect(await raceAbort(Promise.resolve("done"), leaving.signal)).toBe("done");
   await expect(raceAbort(Promise.reject(new Error("broken")), leaving.signal)).rejects.toThrow("broken");
@@ -50,7 +50,7 @@ test("long work lets a due timer fire, and short work doesn't wait", async () =>
   }
 });
 
-test("pieces of work that follow one another share one tick", async () => {
+test("consecutive pieces of work share one tick", async () => {
   let hasFired = false;
   const timer = setTimeout(() => hasFired = true);
   try {

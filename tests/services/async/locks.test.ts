@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KeyedMutex, KeyedSemaphore, Mutex, Semaphore } from "../../../services/async/locks.ts";
 
-test("a mutex runs work one after another, also after work that failed", async () => {
+test("a mutex runs work in sequence, even after failed work", async () => {
   const mutex = new Mutex();
   const log: string[] = [];
   const work = (name: string) => async () => {
@@ -46,7 +46,7 @@ test("a semaphore grants its permits first come, first served", async () => {
   expect(semaphore.isIdle).toBe(true);
 });
 
-test("a signal ends the wait for a permit, and the permit goes to the next", async () => {
+test("a signal ends the wait for a permit, which goes to the next", async () => {
   const semaphore = new KeyedSemaphore(1);
   const release = await semaphore.acquire("a");
   const leaving = new AbortController();

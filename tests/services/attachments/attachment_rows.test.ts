@@ -17,7 +17,7 @@ test.each(
   ] as const,
 )("recognizes %s", (format, type) => expect(sniffRecording(recording(format))).toBe(type));
 
-test("recognizes MP3 behind a tag", () => {
+test("recognizes an MP3 after a tag", () => {
   expect(sniffRecording(ID3)).toBeUndefined();
   expect(sniffRecording(joined([ID3, recording("mp3").subarray(0, 64)]))).toBe("audio/mpeg");
 });
@@ -29,4 +29,4 @@ test.each([
   ["AVI", bytesOf("RIFF", [0, 0, 1, 0], "AVI LIST".padEnd(100))],
   ["HTML", bytesOf("<!doctype html><script>alert(1)</script>".padEnd(2000))],
   ["nothing", bytesOf()],
-])("doesn't take %s for a recording", (_name, bytes) => expect(sniffRecording(bytes)).toBeUndefined());
+])("doesn't recognize %s as a recording", (_name, bytes) => expect(sniffRecording(bytes)).toBeUndefined());

@@ -43,26 +43,26 @@ test("require_auth = false lets everything through", async () => {
   expect(await access.decide(remote, {}, "other")).toEqual({ method: null, bypass: "auth_disabled" });
 });
 
-test("a local request passes by the loopback bypass, and without it like any other", async () => {
+test("a local request is allowed by the loopback bypass, and without it treated like any other", async () => {
   const gated = enrolled("localhost");
   expect(await policy({}, gated).decide(local, {}, "other")).toEqual({ method: null, bypass: "loopback" });
   await expect(policy({ loopbackAuthBypass: false }, gated).decide(local, {}, "other"))
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("once an unlisted proxy was seen, the loopback bypass ends", { tags: ["H17"] }, async () => {
+test("the loopback bypass ends once an unlisted proxy was seen", { tags: ["H17"] }, async () => {
   await expect(policy({}, enrolled("localhost"), true).decide(local, {}, "other"))
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("grace is each RPID's own", async () => {
+test("each RP ID has its own grace", async () => {
   const access = policy({}, enrolled("desk.example"));
   await expect(access.decide(remote, {}, "other")).rejects.toMatchObject({ code: "unauthenticated" });
   expect(await access.decide({ ...remote, host: "phone.example" }, {}, "other"))
     .toEqual({ method: null, bypass: "grace" });
 });
 
-test("machines of one tailnet share their RPID and so their gate", async () => {
+test("machines of one tailnet share an RP ID and its gate", async () => {
   const access = policy({}, enrolled("fox-owl.ts.net"));
   await expect(access.decide({ ...remote, host: "phone.fox-owl.ts.net" }, {}, "other"))
     .rejects.toMatchObject({ code: "unauthenticated" });
@@ -78,7 +78,7 @@ test.each<[RouteAccess, boolean]>([["ceremony", true], ["setup_status", true], [
   },
 );
 
-test("a gated RPID opens the ceremonies to strangers and nothing else", async () => {
+test("at a gated RP ID, strangers can use only the ceremonies", async () => {
   const access = policy({}, enrolled("desk.example"));
   expect(await access.decide(remote, {}, "ceremony")).toEqual({ method: null, bypass: null });
   await expect(access.decide(remote, {}, "setup_status")).rejects.toMatchObject({ code: "unauthenticated" });
@@ -92,7 +92,7 @@ test("an unknown token is rejected at a gated RPID and ignored elsewhere", async
   expect(await access.decide(local, { bearerToken: "wrong" }, "other")).toEqual({ method: null, bypass: "loopback" });
 });
 
-test("what a check recognises counts before any bypass", async () => {
+test("verified credentials take precedence over any bypass", async () => {
   const access = createAccessPolicy({
     settings,
     credentials: enrolled("localhost"),
@@ -108,7 +108,7 @@ test("what a check recognises counts before any bypass", async () => {
   expect(await access.decide(local, { bearerToken: "t1" }, "other")).toMatchObject({ method: "token", label: "cli" });
 });
 
-test("a token of the scope openai opens that API alone, whatever bypass holds", async () => {
+test("a token with the scope openai can use only that API, even with a bypass", async () => {
   const access = createAccessPolicy({
     settings: { ...settings, requireAuth: false },
     credentials: enrolled(),

@@ -7,7 +7,7 @@ const owner = { rpId: "desk.example", credentialId: "key1" };
 const verifier = "v".repeat(43);
 const challenge = createHash("sha256").update(verifier).digest("base64url");
 
-test("a code is redeemed once, with its verifier, at its RPID, within two minutes", () => {
+test("a code can be redeemed once, with its verifier, at its RP ID, within two minutes", () => {
   let nowMs = 0;
   const codes = createCliCodes(() => nowMs);
   const good = codes.issue(owner, challenge);
@@ -23,7 +23,7 @@ test("a code is redeemed once, with its verifier, at its RPID, within two minute
   expect(codes.redeem("unknown", verifier, "desk.example")).toBeUndefined();
 });
 
-test("a proof of the operator counts for a minute, as made, under its key", () => {
+test("an operator's proof is valid for a minute, unchanged, under its key", () => {
   const key = new Uint8Array(32).fill(1);
   const proof = createOperatorProof(key, 1_000_000);
   expect(isOperatorProof(proof, key, 1_060_000)).toBe(true);

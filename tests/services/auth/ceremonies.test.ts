@@ -14,7 +14,7 @@ test("the number of open ceremonies is bounded, and a flood drops those of its o
 });
 
 test(
-  "one client alone keeps its newest 512, and all addresses of an IPv6 customer are one client",
+  "a single client keeps its newest 512, and all addresses of an IPv6 customer count as one client",
   { tags: ["G17"] },
   () => {
     const challenges = createChallenges<number>(Date.now);
@@ -23,7 +23,7 @@ test(
   },
 );
 
-test("a challenge is used up by the first try, also one of another scope, and over after five minutes", {
+test("a challenge is used up by its first attempt, even one of another scope, and expires after five minutes", {
   tags: ["G08"],
 }, () => {
   let nowMs = 0;

@@ -19,13 +19,13 @@ const oneRecord = JSON.stringify({
   gated_rp_ids: ["localhost"],
 });
 
-test("without a file every RPID is in grace", async () => {
+test("without a file every RP ID is in grace", async () => {
   await using at = await openStore();
   expect(await at.store.isGated("localhost")).toBe(false);
   expect(await at.store.load()).toEqual([]);
 });
 
-test("an enrolled RPID is gated, another one isn't", async () => {
+test("an enrolled RP ID is gated, and others aren't", async () => {
   await using at = await openStore();
   await Deno.writeFile(at.path, sealer.sealNow(CREDENTIALS_AAD, oneRecord));
   expect(await at.store.isGated("localhost")).toBe(true);
@@ -33,7 +33,7 @@ test("an enrolled RPID is gated, another one isn't", async () => {
   expect(await at.store.load()).toMatchObject([{ id: "key1", name: "Laptop" }]);
 });
 
-test("grace returns as soon as the file is gone, and ends as soon as it is back", { tags: ["G07"] }, async () => {
+test("grace returns when the file is deleted, and ends when it is restored", { tags: ["G07"] }, async () => {
   await using at = await openStore();
   const sealed = sealer.sealNow(CREDENTIALS_AAD, oneRecord);
   for (let round = 0; round < 2; round++) {
@@ -63,7 +63,7 @@ test.each([
   expect(at.lines).toHaveLength(1);
 });
 
-test("a folder or a dangling link in the file's place gates everything", { tags: ["G06"] }, async () => {
+test("a folder or a dangling link in place of the file gates everything", { tags: ["G06"] }, async () => {
   await using at = await openStore();
   await Deno.mkdir(at.path);
   expect(await at.store.isGated("localhost")).toBe(true);
@@ -73,7 +73,7 @@ test("a folder or a dangling link in the file's place gates everything", { tags:
 });
 
 test(
-  "concurrent sign-ins are compared one after the other, and a rejected one stores nothing",
+  "concurrent sign-ins are compared in sequence, and a rejected one stores nothing",
   { tags: ["G13"] },
   async () => {
     await using at = await openStore();

@@ -5,7 +5,7 @@ import { AppError } from "../../../services/errors.ts";
 const here = { rpId: "desk.example", isInGrace: false };
 const wrong = { code: "pairing_code_required" };
 
-test("an invite counts once, within ten minutes, however it is typed", { tags: ["G02"] }, () => {
+test("an invite works once, within ten minutes, in any spelling", { tags: ["G02"] }, () => {
   let nowMs = 0;
   const codes = createEnrolmentCodes({ now: () => nowMs });
   const { code, expiresAtMs } = codes.invite();
@@ -20,14 +20,14 @@ test("an invite counts once, within ten minutes, however it is typed", { tags: [
   expect(() => codes.check(late.code, here, "192.0.2.1")).toThrow(expect.objectContaining(wrong));
 });
 
-test("an invite for one RPID counts only there", () => {
+test("an invite for one RP ID works only there", () => {
   const codes = createEnrolmentCodes({ now: () => 0 });
   const { code } = codes.invite("phone.example");
   expect(() => codes.check(code, here, "192.0.2.1")).toThrow(expect.objectContaining(wrong));
   expect(codes.check(code, { ...here, rpId: "phone.example" }, "192.0.2.1").kind).toBe("invite");
 });
 
-test("the pairing code is shown at the start, valid without a passkey only, and replaced when used", () => {
+test("the pairing code is shown at startup, works only without a passkey, and is replaced when used", () => {
   const shown: string[] = [];
   const codes = createEnrolmentCodes({ now: () => 0, announcePairingCode: (code) => shown.push(code) });
   expect(shown).toHaveLength(1);
@@ -63,22 +63,26 @@ test(
 const refusal = new AppError("unauthenticated", "No");
 const TOKEN = { method: "token" as const };
 
-test("the 101st failure of an address within five minutes gets 429, others don't", { tags: ["L03"] }, () => {
-  let nowMs = 0;
-  const failures = createFailureLimiter(() => nowMs, () => {});
-  for (let i = 0; i < 100; i++) expect(failures.count("192.0.2.1", refusal, TOKEN)).toBe(refusal);
-  nowMs = 60_000;
-  expect(failures.count("192.0.2.1", refusal, TOKEN)).toMatchObject({
-    code: "too_many_requests",
-    retryAfterSeconds: 240,
-  });
-  expect(failures.count("192.0.2.2", refusal, TOKEN)).toBe(refusal);
-  nowMs = 5 * 60_000;
-  expect(failures.count("192.0.2.1", refusal, TOKEN)).toBe(refusal);
-});
+test(
+  "the 101st failure of an address within five minutes gets 429, and other addresses don't",
+  { tags: ["L03"] },
+  () => {
+    let nowMs = 0;
+    const failures = createFailureLimiter(() => nowMs, () => {});
+    for (let i = 0; i < 100; i++) expect(failures.count("192.0.2.1", refusal, TOKEN)).toBe(refusal);
+    nowMs = 60_000;
+    expect(failures.count("192.0.2.1", refusal, TOKEN)).toMatchObject({
+      code: "too_many_requests",
+      retryAfterSeconds: 240,
+    });
+    expect(failures.count("192.0.2.2", refusal, TOKEN)).toBe(refusal);
+    nowMs = 5 * 60_000;
+    expect(failures.count("192.0.2.1", refusal, TOKEN)).toBe(refusal);
+  },
+);
 
 test(
-  "a flood from many addresses is slowed as one, and so is one from all of an IPv6 network",
+  "a flood from many addresses is slowed down like one client, as is one from all of an IPv6 network",
   { tags: ["L03"] },
   () => {
     const failures = createFailureLimiter(() => 0, () => {});
@@ -94,7 +98,7 @@ test(
   },
 );
 
-test("a clock that is set back doesn't block an address for longer than a window", () => {
+test("setting the clock back doesn't block an address for longer than one window", () => {
   let nowMs = 1e12;
   const failures = createFailureLimiter(() => nowMs, () => {});
   for (let i = 0; i < 101; i++) failures.count("192.0.2.1", refusal, TOKEN);
@@ -102,7 +106,7 @@ test("a clock that is set back doesn't block an address for longer than a window
   expect(failures.count("192.0.2.1", refusal, TOKEN)).toBe(refusal);
 });
 
-test("refused sign-ins are logged with the address first, and counted for a day", () => {
+test("rejected sign-ins are logged with the address first, and counted for a day", () => {
   let nowMs = 1e12;
   const lines: unknown[] = [];
   const failures = createFailureLimiter(() => nowMs, (...line) => lines.push(JSON.stringify(line)));

@@ -26,7 +26,7 @@ test.each([
 test.each([
   ...["", " ", "a b", "a@b", "a/b", "a?b", "a#b", "a\\b", "a:b", "a:99999", "a:1:2", "a, b", "é.test", "a\u00001"],
   ...["[::1", "::1", "[gg::1]", "[1.2.3.4]", ".", "a..b", ".a", "a:", "*.a", `${"a".repeat(301)}`],
-])("the host %j is refused", { tags: ["H10"] }, (text) => {
+])("refuses the host %j", { tags: ["H10"] }, (text) => {
   expect(rejectionOf(() => parseHost(text))).toMatchObject({ code: "invalid_request" });
 });
 
@@ -50,7 +50,7 @@ test.each([
 
 const elsewhere = { isLocal: false, listener: "main" } as const;
 
-test("loopback names pass for local requests only, whatever else is listed", () => {
+test("loopback names are allowed only for local requests, even if they are listed", () => {
   const policy = createHostPolicy({ allowedHosts: ["desk.example"], tailnetSuffix: "ts.net" });
   expect(policy.isAllowed({ host: "localhost", isLocal: true, listener: "main" })).toBe(true);
   for (const host of ["localhost", "127.0.0.1", "[::1]", "x.localhost"]) {
@@ -59,7 +59,7 @@ test("loopback names pass for local requests only, whatever else is listed", () 
   }
 });
 
-test("names, addresses, CIDRs and suffixes count from any peer", () => {
+test("listed names, addresses, CIDRs and suffixes are allowed from any peer", () => {
   const policy = createHostPolicy({
     allowedHosts: ["Desk.Example.", "192.168.1.0/24", "10.0.0.7", "*.home.example", "localhost"],
     tailnetSuffix: "ts.net",
@@ -78,7 +78,7 @@ test("names, addresses, CIDRs and suffixes count from any peer", () => {
   for (const host of refused) expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, false]);
 });
 
-test("the own node's name is valid on the tailnet's listener alone, ceremonies included", { tags: ["H04"] }, () => {
+test("the node's own name is valid only on the tailnet's listener, including for ceremonies", { tags: ["H04"] }, () => {
   const node = { fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" };
   const policy = createHostPolicy({ allowedHosts: [], tailnetSuffix: "ts.net", ownNode: () => node });
   const there = { host: node.fqdn, isLocal: false, listener: "tailnet" } as const;
@@ -89,7 +89,7 @@ test("the own node's name is valid on the tailnet's listener alone, ceremonies i
   }
 });
 
-test("a made-up sibling of the own node or of a listed host reaches no ceremony, a stranger's host does", () => {
+test("an invented sibling of the own node or of a listed host reaches no ceremony, but an unrelated host does", () => {
   const node = { fqdn: "parlor.tail.test", suffix: "tail.test" };
   const policy = createHostPolicy({
     allowedHosts: ["desk.fox-owl.ts.net"],
@@ -116,7 +116,7 @@ function watch() {
 }
 
 test(
-  "a page elsewhere behind a bare proxy trips the watch once, for good, with the line to set",
+  "a page on another host behind a bare proxy triggers the warning once, permanently, with the line to set",
   { tags: ["H17"] },
   () => {
     const { lines, watch: pageOrigins } = watch();
@@ -130,16 +130,20 @@ test(
   },
 );
 
-test("our own page, a listed origin, a remote peer and a proxy that says so prove nothing", { tags: ["H17"] }, () => {
-  const { watch: pageOrigins } = watch();
-  pageOrigins.note(facts.origin, facts);
-  pageOrigins.note("https://listed.test", facts);
-  pageOrigins.note("https://chat.example", { ...facts, isPeerLoopback: false });
-  pageOrigins.note("https://chat.example", { ...facts, hasForwardingHeader: true });
-  expect(pageOrigins.isTripped).toBe(false);
-});
+test(
+  "the own page, a listed origin, a remote peer and a proxy with headers trigger no warning",
+  { tags: ["H17"] },
+  () => {
+    const { watch: pageOrigins } = watch();
+    pageOrigins.note(facts.origin, facts);
+    pageOrigins.note("https://listed.test", facts);
+    pageOrigins.note("https://chat.example", { ...facts, isPeerLoopback: false });
+    pageOrigins.note("https://chat.example", { ...facts, hasForwardingHeader: true });
+    expect(pageOrigins.isTripped).toBe(false);
+  },
+);
 
-test("an invalid origin triggers the warning and stays out of the log", { tags: ["H17"] }, () => {
+test("an invalid origin triggers the warning and isn't logged", { tags: ["H17"] }, () => {
   const { lines, watch: pageOrigins } = watch();
   pageOrigins.note("secret\u001b[31m", facts);
   expect(pageOrigins.isTripped).toBe(true);
@@ -165,7 +169,7 @@ test.each(["2130706433", "0x7f.1", "127.1", "0x7f000001", "0177.0.0.1", "localho
   },
 );
 
-test("rules written as IPv4, CIDR or in mapped form decide alike over both forms of a peer", { tags: ["H09"] }, () => {
+test("rules written as IPv4, as CIDR or in mapped form match both forms of a peer", { tags: ["H09"] }, () => {
   for (const rule of ["192.168.1.0/24", "192.168.1.5", "::ffff:192.168.1.0/120"]) {
     const matches = createAddressMatcher([rule]);
     expect([rule, matches("192.168.1.5"), matches("::ffff:192.168.1.5")]).toEqual([rule, true, true]);
@@ -173,7 +177,7 @@ test("rules written as IPv4, CIDR or in mapped form decide alike over both forms
   }
 });
 
-test("a rule for one family says nothing about the other, and a name matches no address", () => {
+test("a rule for one address family doesn't match the other, and a name matches no address", () => {
   const matches = createAddressMatcher(["10.0.0.0/8", "fd00::/8", "desk.example"]);
   expect([matches("10.1.2.3"), matches("fd00::1"), matches("fe80::1"), matches("desk.example")])
     .toEqual([true, true, false, false]);

@@ -6,12 +6,12 @@ const claims = { id: "s1", rp_id: "desk.example", credential_id: "key1", issued:
 const value = signSession(key, claims);
 const replaced = (text: string, at: number, character: string) => text.slice(0, at) + character + text.slice(at + 1);
 
-test("a signed value says what was signed, in characters a cookie takes", () => {
+test("a signed value can be read back, and consists of characters that cookies allow", () => {
   expect(readSession(key, value)).toEqual(claims);
   expect(value).toMatch(/^[A-Za-z0-9._-]+$/);
 });
 
-test("no value with any character changed, cut or added counts", { tags: ["S05"] }, () => {
+test("a value with any character changed, removed or added is invalid", { tags: ["S05"] }, () => {
   for (let i = 0; i < value.length; i++) {
     for (const character of ["A", "B", "_", ".", "1"]) {
       if (character !== value[i]) expect(readSession(key, replaced(value, i, character))).toBeUndefined();
@@ -23,7 +23,7 @@ test("no value with any character changed, cut or added counts", { tags: ["S05"]
   }
 });
 
-test("neither another key's signature nor one of another value or version counts", { tags: ["S05"] }, () => {
+test("a signature with another key, or of another value or version, is invalid", { tags: ["S05"] }, () => {
   expect(readSession(new Uint8Array(32).fill(2), value)).toBeUndefined();
   const [, , mac] = value.split(".");
   const [version, other] = signSession(key, { ...claims, id: "s2" }).split(".");
@@ -44,7 +44,7 @@ async function folder() {
   };
 }
 
-test("the first start makes 32 random bytes of mode 0600, and the next one reads them", async () => {
+test("the first start creates 32 random bytes with mode 0600, and the next start reads them", async () => {
   await using at = await folder();
   const first = await at.open();
   expect([first.isFresh, (await Deno.stat(at.file)).mode! & 0o777]).toEqual([true, 0o600]);
@@ -54,7 +54,7 @@ test("the first start makes 32 random bytes of mode 0600, and the next one reads
   expect((await first.read())!.byteLength).toBe(32);
 });
 
-test("deleted while running, it is created again on the next use", { tags: ["S10"] }, async () => {
+test("a key file that is deleted at runtime is created again on the next use", { tags: ["S10"] }, async () => {
   await using at = await folder();
   const key = await at.open();
   const before = await key.read();
@@ -81,7 +81,7 @@ const FAULTS: [string, (file: string) => Promise<void>, RegExp][] = [
 ];
 
 test.each(FAULTS)(
-  "a key file that is %s stops the start with the reason",
+  "a key file that is %s stops startup with the reason",
   { tags: ["S10"] },
   async (_name, spoil, reason) => {
     await using at = await folder();
@@ -91,7 +91,7 @@ test.each(FAULTS)(
 );
 
 test.each(FAULTS)(
-  "one that becomes %s while running isn't used, and is reported once",
+  "a key file that becomes %s at runtime isn't used, and is reported once",
   { tags: ["S10"] },
   async (_name, spoil, reason) => {
     await using at = await folder();
@@ -109,7 +109,7 @@ test.each(FAULTS)(
 );
 
 test(
-  "under umask 000 and with starts racing, there is one key, private from its first byte",
+  "with umask 000 and concurrent starts, there is one key, which is private from its first byte",
   { tags: ["S11"] },
   async () => {
     await using at = await folder();

@@ -20,7 +20,7 @@ async function openStore() {
   };
 }
 
-test("a minted token is found by its text and listed without it; the file holds neither in the clear", async () => {
+test("a created token is found by its text and listed without it; the file contains neither in plain text", async () => {
   await using at = await openStore();
   const { record, token } = await at.store.mint("script");
   expect(token).toMatch(/^parlor_[A-Za-z0-9_-]{43}$/);
@@ -45,7 +45,7 @@ test("a token with any character changed, removed or added is invalid", { tags: 
   for (const other of ["", `${token}A`, "x".repeat(1024 * 1024)]) expect(await at.store.find(other)).toBeUndefined();
 });
 
-test("revoking ends one, removing the file ends all, and a damaged file accepts none and isn't an empty list", {
+test("revoking ends one token, deleting the file ends all; a damaged file accepts none and isn't an empty list", {
   tags: ["S17"],
 }, async () => {
   await using at = await openStore();
@@ -64,20 +64,24 @@ test("revoking ends one, removing the file ends all, and a damaged file accepts 
   expect([await at.store.find(b.token), await at.store.list()]).toEqual([undefined, []]);
 });
 
-test("the last use is listed at once, and written every ten minutes and at the end", { tags: ["S16"] }, async () => {
-  await using at = await openStore();
-  const { token } = await at.store.mint("script");
-  expect(await at.store.list()).toMatchObject([{ last_used_at: null }]);
-  at.clock.nowMs += 60_000;
-  const written = await Deno.readFile(at.path);
-  for (let i = 0; i < 100; i++) await at.store.find(token);
-  expect(await at.store.list()).toMatchObject([{ last_used_at: "2026-01-01T00:01:00.000Z" }]);
-  expect(await Deno.readFile(at.path)).toEqual(written);
-  await at.store.close();
-  expect(await at.open().list()).toMatchObject([{ last_used_at: "2026-01-01T00:01:00.000Z" }]);
-});
+test(
+  "the last use is listed immediately, and written every ten minutes and at the end",
+  { tags: ["S16"] },
+  async () => {
+    await using at = await openStore();
+    const { token } = await at.store.mint("script");
+    expect(await at.store.list()).toMatchObject([{ last_used_at: null }]);
+    at.clock.nowMs += 60_000;
+    const written = await Deno.readFile(at.path);
+    for (let i = 0; i < 100; i++) await at.store.find(token);
+    expect(await at.store.list()).toMatchObject([{ last_used_at: "2026-01-01T00:01:00.000Z" }]);
+    expect(await Deno.readFile(at.path)).toEqual(written);
+    await at.store.close();
+    expect(await at.open().list()).toMatchObject([{ last_used_at: "2026-01-01T00:01:00.000Z" }]);
+  },
+);
 
-test("recording a use doesn't restore a removed file", { tags: ["S17"] }, async () => {
+test("recording a use doesn't restore a deleted file", { tags: ["S17"] }, async () => {
   await using at = await openStore();
   const { token } = await at.store.mint("script");
   await at.store.find(token);
@@ -86,13 +90,13 @@ test("recording a use doesn't restore a removed file", { tags: ["S17"] }, async 
   await expect(Deno.stat(at.path)).rejects.toThrow(Deno.errors.NotFound);
 });
 
-test("tokens minted at the same moment are all kept", async () => {
+test("tokens created at the same moment are all stored", async () => {
   await using at = await openStore();
   const minted = await Promise.all(Array.from({ length: 10 }, (_, i) => at.store.mint(`t${i}`)));
   expect((await at.open().list()).map(({ id }) => id).sort()).toEqual(minted.map(({ record }) => record.id).sort());
 });
 
-test("a token without a scope, of an earlier version, opens everything; an unknown scope opens nothing", async () => {
+test("a token without a scope, from an earlier version, allows everything; an unknown scope allows nothing", async () => {
   await using at = await openStore();
   const { record, token } = await at.store.mint("old");
   const { scope, ...old } = record;

@@ -24,7 +24,7 @@ const DAMAGED: [string, string][] = [
 ];
 
 test.each(DAMAGED)(
-  "a backup whose header has %s is refused with one sentence",
+  "a backup whose header has %s is rejected with one sentence",
   { tags: ["K07"] },
   async (_name, json) => {
     await using folder = await tempFolder();
@@ -41,7 +41,7 @@ test.each(DAMAGED)(
   },
 );
 
-test("a changed byte anywhere in the header is refused with an error of ours", { tags: ["K07"] }, async () => {
+test("a changed byte anywhere in the header is rejected with Parlor's own error", { tags: ["K07"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor.backup");
   const parts = await Array.fromAsync(streamBackup({ version: "1.0.0", nowMs: 0 }, { storageKey }, noEntries()));

@@ -10,7 +10,7 @@ async function findBackupJobs(app: TestApp): Promise<{ title: string; state: str
   return jobs.filter(({ kind }) => kind === "backup").map(({ title, state }) => ({ title, state }));
 }
 
-test("backs up to a folder from the page at once, on its schedule, and after a restart", async () => {
+test("backs up to a folder that was set on the page at once, on its schedule, and after a restart", async () => {
   await using home = await tempFolder();
   const folder = `${await Deno.realPath(home.path)}/backups`;
   let nowMs = Date.parse("2026-05-01T10:00:00Z");

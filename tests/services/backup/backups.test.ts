@@ -21,7 +21,7 @@ async function jobsOf(app: TestApp): Promise<{ kind: string; state: string; erro
   return (await (await app.get("/api/jobs")).json()).filter(({ kind }: { kind: string }) => kind === "backup");
 }
 
-test("a backup a day is made by the running server, opens by the storage key, and the oldest go", async () => {
+test("the running server creates a backup per day, which the storage key opens, and deletes the oldest", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   await Deno.mkdir(folder);
@@ -50,7 +50,7 @@ test("a backup a day is made by the running server, opens by the storage key, an
   );
 }, 180_000);
 
-test("a fresh database never pushes out the backups of an earlier one, nor does one that has shrunk", async () => {
+test("a fresh database never displaces backups of an earlier one, nor does one that has shrunk", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   let nowMs = Date.parse("2026-05-01T10:00:00Z");
@@ -82,7 +82,7 @@ test("a fresh database never pushes out the backups of an earlier one, nor does 
   expect(left, "those of its own size go").not.toContain(good[0]);
 }, 180_000);
 
-test("a backup that can't be written is a failed job with a reason, and the server continues", async () => {
+test("a backup that can't be written is a failed job with a reason, and the server keeps running", async () => {
   await using home = await tempFolder();
   await Deno.writeTextFile(home.file("file"), "");
   await using app = await openTestApp({ config: { backupDir: home.file("file/below") } });
@@ -90,7 +90,7 @@ test("a backup that can't be written is a failed job with a reason, and the serv
   expect((await app.get("/api/personas")).status).toBe(200);
 });
 
-test("a backup_dir within the data folder stops the start", async () => {
+test("a backup_dir within the data folder stops startup", async () => {
   await using home = await tempFolder();
   const start = openTestApp({ dataDir: home.file("data"), config: { backupDir: home.file("data/backups") } });
   await expect(start).rejects.toMatchObject({ message: expect.stringContaining("backup_dir") });
@@ -105,7 +105,7 @@ async function started(app: TestApp): Promise<{ id: string; title: string }> {
 }
 
 test(
-  "a requested backup is made at once, can be downloaded whole or in ranges, and removes no daily one",
+  "a requested backup is created at once, can be downloaded whole or in ranges, and displaces no daily one",
   async () => {
     await using home = await tempFolder();
     const folder = home.file("backups");
@@ -163,7 +163,7 @@ test("two concurrent requests share a backup; a cancelled one leaves no file", a
   expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
 }, 180_000);
 
-test("without a folder there are no backups, and no name leaves the folder", async () => {
+test("without a folder there are no backups, and no name can lead out of the folder", async () => {
   await using home = await tempFolder();
   await using bare = await openTestApp();
   const refused = await bare.post("/api/data/backups");
@@ -188,7 +188,7 @@ test("without a folder there are no backups, and no name leaves the folder", asy
   expect((await (await bare.get("/api/data/backups/a.backup")).json()).error.code).toBe("not_found");
 });
 
-test("a backup is removed for good, a link to one elsewhere goes alone", async () => {
+test("a backup is deleted permanently, and of a link only the link itself", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   await Deno.mkdir(folder);
@@ -209,7 +209,7 @@ test("a backup is removed for good, a link to one elsewhere goes alone", async (
   expect(await Deno.readTextFile(`${folder}/notes.txt`)).toBe("no backup");
 });
 
-test("the command after a backup gets the file, its failure fails the job, and the backup stays", async () => {
+test("the command after a backup receives the file; if it fails, the job fails and the backup stays", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   const script = home.file("after.sh");
@@ -249,7 +249,7 @@ test("the command after a backup gets the file, its failure fails the job, and t
   expect(await Array.fromAsync(Deno.readDir(folder)), "its backup stays, too").toHaveLength(3);
 }, 180_000);
 
-test("the command after a backup is stopped with all that it has started when its hour is over", async () => {
+test("the command after a backup is stopped with everything it has started after one hour", async () => {
   expect(AFTER_BACKUP_TIMEOUT_MS).toBe(3_600_000);
   await using home = await tempFolder();
   const script = home.file("after.sh");
@@ -262,7 +262,7 @@ test("the command after a backup is stopped with all that it has started when it
   });
 });
 
-test("a second backup within a second gets another name", async () => {
+test("a second backup within the same second gets another name", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   await using app = await openTestApp({ config: { backupDir: folder }, now: () => 1_800_000_000_000 });
@@ -271,7 +271,7 @@ test("a second backup within a second gets another name", async () => {
   expect(await backups(folder)).toHaveLength(3);
 });
 
-test("a folder that has to be a mount point isn't filled without its disk", async () => {
+test("a folder that must be a mount point isn't filled while its disk is missing", async () => {
   await using home = await tempFolder();
   const backupDir = home.file("usb");
   await Deno.mkdir(backupDir);
@@ -285,14 +285,14 @@ test("a folder that has to be a mount point isn't filled without its disk", asyn
     .toContain("backup_dir_not_mounted");
 });
 
-test.skipIf(Deno.build.os !== "linux")("a folder on a disk of its own counts as mounted", async () => {
+test.skipIf(Deno.build.os !== "linux")("a folder on a separate disk counts as mounted", async () => {
   // Every Linux has a file system in memory there.
   expect(await isMounted("/dev/shm")).toBe(true);
   expect(await isMounted("/dev/shm/parlor-backups")).toBe(true);
   expect(await isMounted("/dev/shm/parlor-backups/deeper")).toBe(false);
 });
 
-test("progress ends at 100 %, and a backup says what is in it", async () => {
+test("progress ends at 100 %, and a backup lists its contents", async () => {
   await using home = await tempFolder();
   await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
   await app.put("/api/personas/p1", { name: "Ann" });
@@ -323,7 +323,7 @@ test("a restore keeps modification times", async () => {
   expect(restored.contents).toMatchObject({ personas: 1 });
 });
 
-test("a restore has documents, their text and their owners", async () => {
+test("a restore contains documents, their text and their owners", async () => {
   await using home = await tempFolder();
   await using app = await openTestApp();
   const original = "The lighthouse has 17 windows.";
@@ -352,7 +352,7 @@ test("a restore has documents, their text and their owners", async () => {
   expect((await (await restored.get("/api/personas/p1")).json()).documents).toEqual([{ id, use: "whole" }]);
 });
 
-test("a backup counts recordings apart from images, and a restore brings both back", async () => {
+test("a backup counts recordings separately from images, and a restore brings both back", async () => {
   await using home = await tempFolder();
   await using app = await openTestApp();
   await putPicture(app, "a.png");

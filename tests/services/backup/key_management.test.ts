@@ -36,7 +36,7 @@ async function lookInto(dataDir: string): Promise<Record<string, unknown>> {
 const keyOf = (dataDir: string) => Deno.readFile(`${dataDir}/storage-key`);
 
 describe("a data directory with something of every kind", () => {
-  test("after a rotation everything reads as before, out of the trash too, and the old key opens nothing of it", {
+  test("after a rotation everything, including the trash, is readable as before, and the old key opens none of it", {
     tags: ["K06"],
   }, async () => {
     await using copy = await copyOfFull();
@@ -66,7 +66,7 @@ describe("a data directory with something of every kind", () => {
   });
 
   test(
-    "killed at any step everything reads under the old key or the new one, and the next rotation goes through",
+    "if it is killed at any step, the old or the new key opens everything, and the next rotation succeeds",
     { tags: ["K06"], timeout: 300_000 },
     async () => {
       const steps: string[] = [];
@@ -95,7 +95,7 @@ describe("a data directory with something of every kind", () => {
     },
   );
 
-  test("an unreadable value stops the rotation without changes, unless it is to be dropped", async () => {
+  test("an unreadable value stops the rotation without changes, unless it may be dropped", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const database = new DatabaseSync(`${dataDir}/app.db`);
@@ -124,7 +124,7 @@ describe("a data directory with something of every kind", () => {
     await expect(rotateKey({ dataDir, keepUnreadable: false })).rejects.toMatchObject({ code: "conflict" });
   });
 
-  test("a key outside the data folder is replaced by a new file beside it, which is never overwritten", async () => {
+  test("a key outside the data folder is replaced by a new file next to it, which is never overwritten", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const [storageKeyFile, newKeyFile] = [`${dataDir}-key`, `${dataDir}-new-key`];
@@ -141,7 +141,7 @@ describe("a data directory with something of every kind", () => {
   });
 });
 
-test("every purpose of a key that the services name is known to the rotation", async () => {
+test("the rotation knows every key purpose that services use", async () => {
   const named = new Set<string>();
   for (const path of await filesBelow(new URL("../../../services", import.meta.url).pathname)) {
     for (const [, name] of (await Deno.readTextFile(path)).matchAll(/forPurpose\("([^"]+)"\)/g)) named.add(name!);
@@ -150,7 +150,7 @@ test("every purpose of a key that the services name is known to the rotation", a
   expect([...named].filter((name) => !(PURPOSES as readonly string[]).includes(name))).toEqual([]);
 });
 
-test("every column of the schema that can hold a sealed value is known to the rotation, and another is refused", () => {
+test("the rotation knows every column of the schema that can contain an encrypted value, and refuses others", () => {
   using database = new DatabaseSync(":memory:");
   for (const { sql } of MIGRATIONS) database.exec(sql);
   refuseUnknownColumns(database);

@@ -27,7 +27,7 @@ async function importFile(bytes: Uint8Array, name: string): Promise<string> {
 const list = async (id: string) => await (await app.get(`/api/characters/${id}/expressions`)).json();
 const read = (id: string, n: number) => app.get(`/api/characters/${id}/expressions/${n}`);
 
-test("lists and serves the expressions of a CHARX, and only images that are there", async () => {
+test("lists and serves the expressions of a CHARX, but only images that exist", async () => {
   const joy = plainPng(4, 4);
   const card = cardWith([
     { type: "icon", uri: "embeded://assets/icon/main.png", name: "main", ext: "png" },
@@ -58,7 +58,7 @@ test("lists and serves the expressions of a CHARX, and only images that are ther
   expect((await app.get("/api/characters/nobody/expressions")).status).toBe(404);
 });
 
-test("lists and serves those in a PNG card of RisuAI, also as earlier versions name them", async () => {
+test("lists and serves those in a PNG card of RisuAI, and as earlier versions name them", async () => {
   const sad = plainPng(6, 6);
   const card = cardWith([emotion("sad", "__asset:0")], {
     risuai: { emotions: [["angry", "__asset:1"], ["x", "__asset:9"]] },

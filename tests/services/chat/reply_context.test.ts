@@ -75,7 +75,7 @@ test("lets only the named character speak in manual order, also a muted one, but
   expect(chooseSpeaker(question({ cast: [] }), undefined)).toBeUndefined();
 });
 
-test("matches only the first words of a name of a megabyte", { tags: ["F01"] }, () => {
+test("matches only the first words of a one-megabyte name", { tags: ["F01"] }, () => {
   const long = member(`Zoe ${"xyz ".repeat(250_000)}`, { id: "long" });
   const endless = member("y".repeat(1_000_000), { id: "endless" });
   // A pattern for each of its words would search the text 250,000 times.

@@ -8,6 +8,6 @@ test.each([
   [["--metrics", "false", "a.backup"], ["a.backup"], ["--metrics", "false"]],
   [["--data-dir", "/data", "a.backup"], ["a.backup"], ["--data-dir", "/data"]],
   [["a.backup", "--data-dir=/data"], ["a.backup"], ["--data-dir=/data"]],
-])("a switch of the configuration takes no file for its value: %j", (args, words, rest) => {
+])("a boolean option doesn't take a file name as its value: %j", (args, words, rest) => {
   expect(takeOptions(args, {}, usage)).toMatchObject({ words, rest });
 });

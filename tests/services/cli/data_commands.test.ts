@@ -9,7 +9,7 @@ import { openTestApp } from "../../helpers/app/test_app.ts";
 /** Each command is a start of the whole program. */
 const SLOW_MS = 180_000;
 
-test("parlor import imports a folder and prints what it left out", { timeout: SLOW_MS }, async () => {
+test("parlor import imports a folder and prints what it skipped", { timeout: SLOW_MS }, async () => {
   await using home = await tempFolder();
   const tavern = home.file("tavern");
   for (const [path, bytes] of Object.entries(tavernFolder())) {
@@ -42,6 +42,6 @@ test("an unknown kind is rejected before anything is opened", { timeout: SLOW_MS
   expect(end.stderr).toContain(`Can't import "stilton": the kinds are sillytavern`);
 });
 
-test("the help names every kind with what it takes", () => {
+test("the help lists every kind with its files", () => {
   for (const kind of IMPORT_KINDS) expect(IMPORT_HELP).toMatch(new RegExp(`^ +${kind} +\\S`, "m"));
 });

@@ -14,7 +14,7 @@ function load({ args = [], environment = {}, file, os = "linux" as const }: {
   return loadConfig({ args, environment: { HOME: "/home/a", ...environment }, readTextFile: () => file, os });
 }
 
-test("without options every key has its default, and the data folder is that of the system", () => {
+test("without options every key has its default, and the data folder is the system's default", () => {
   expect(load()).toMatchObject({
     host: "127.0.0.1",
     port: 8787,
@@ -27,7 +27,7 @@ test("without options every key has its default, and the data folder is that of 
   expect(load({ os: "windows", environment: { APPDATA: "C:\\A" } }).dataDir).toBe("C:\\A\\parlor");
 });
 
-test("a flag wins over the environment, that over the file, that over the default", () => {
+test("flags take precedence over the environment, the environment over the file, and the file over defaults", () => {
   const file = "port = 3\nhost = '10.0.0.1'\nlog_level = 'warn'";
   const environment = { PARLOR_PORT: "2", PARLOR_HOST: "10.0.0.2" };
   const config = load({ args: ["--port", "1"], environment, file });
@@ -83,12 +83,12 @@ test.each([
   [{ args: ["--cors-origins", "https://a.test/"] }, "isn't an origin"],
   [{ args: ["--allowed-hosts", "https://a.test"] }, "isn't a host name"],
   [{ args: ["--hub-url", "https://u:p@hub.test"] }, "without credentials"],
-])("%j stops the start with one sentence that names the key", (given, sentence) => {
+])("%j stops startup with one sentence that names the key", (given, sentence) => {
   expect(() => load(given)).toThrow(sentence);
 });
 
 test(
-  "a loopback name in allowed_hosts is refused while anyone could enrol the first passkey",
+  "a loopback name in allowed_hosts is refused while anyone could enroll the first passkey",
   { tags: ["H19"] },
   () => {
     for (const host of ["localhost", "127.0.0.1", "LOCALHOST.", "[::1]"]) {
@@ -99,7 +99,7 @@ test(
   },
 );
 
-test("an emptied value means the default", () => {
+test("an empty value means the default", () => {
   expect(load({ environment: { PARLOR_HUB_URL: "" } }).hubUrl).toBe("https://huggingface.co");
 });
 
@@ -121,7 +121,7 @@ test("--help lists every option, and --print-config is TOML of the same configur
   expect({ ...again, sources: undefined }).toEqual({ ...config, sources: undefined });
 });
 
-test("docs/configuration.md says what the table says", async () => {
+test("docs/configuration.md matches the table", async () => {
   expect(await Deno.readTextFile(new URL("../../../docs/configuration.md", import.meta.url))).toBe(
     renderConfigurationPage(),
   );
@@ -132,12 +132,12 @@ test.each([
   ["# mine\nport = 1", "# mine\nport = 1\nsetup_completed = true\n"],
   ["setup_completed = false # by the wizard\nport = 1\n", "setup_completed = true # by the wizard\nport = 1\n"],
   ["  setup_completed=false\n", "  setup_completed = true\n"],
-])("writing a key into %j keeps the rest as it is", (before, after) => {
+])("writing a key into %j leaves the rest unchanged", (before, after) => {
   expect(withKey(before, "setup_completed", true)).toBe(after);
   expect(parseToml(after).setup_completed).toBe(true);
 });
 
-test("keys written at the same time are all kept, with what the owner wrote", async () => {
+test("keys written at the same time are all stored, along with what the owner wrote", async () => {
   await using folder = await tempFolder();
   await Deno.writeTextFile(folder.file("config.toml"), "# mine\nport = 1 # one\n");
   const config = testConfig(folder.path);

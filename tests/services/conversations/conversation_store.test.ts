@@ -58,7 +58,7 @@ test("doesn't use the cache for a failed write or a row changed on disk", async 
   expect(() => store.get("c1")).toThrow(/Can't read the settings of conversation/);
 });
 
-test("keeps the mark of a greeting as title from one write to the next without opening the summary", async () => {
+test("keeps the mark of a greeting as title across writes without decrypting the summary", async () => {
   const greeting = completeMessage({ role: "assistant", content: "The door creaks open." }, "g", NOW);
   const head = { title: "The door creaks…", participants: [{ character_id: "mira" }] };
   const first: ConversationState = { ...FIRST, id: "c2", head };

@@ -28,14 +28,14 @@ async function makeBackup(app: TestApp): Promise<void> {
   expect(await app.services.jobs.ended(id)).toMatchObject({ state: "done" });
 }
 
-test("without a backup folder, there is a note and no problem", async () => {
+test("without a backup folder, there is a note but no problem", async () => {
   await using app = await openTestApp();
   const findings = await find(app);
   expect(codesOf(findings, "note")).toContain("backups_off");
   expect(codesOf(findings, "problem")).toEqual([]);
 });
 
-test("the last backup is opened: intact, of a later time, damaged, gone", async () => {
+test("opens the last backup: intact, with a later time, damaged, missing", async () => {
   await using home = await tempFolder();
   const backupDir = home.file("backups");
   await using app = await openTestApp({ config: { backupDir } });
@@ -74,7 +74,7 @@ test("a failed backup is a problem with its reason until one succeeds", async ()
   expect(codesOf(await find(app), "problem")).toEqual([]);
 });
 
-test("a backup with a passphrase needs it to be checked", async () => {
+test("checking a backup with a passphrase requires the passphrase", async () => {
   await using home = await tempFolder();
   const backupDir = home.file("backups");
   await using app = await openTestApp();
@@ -95,7 +95,7 @@ test("a backup with a passphrase needs it to be checked", async () => {
   expect(codesOf(wrong, "problem")).toEqual(["backup_unusable"]);
 });
 
-test("every encrypted file is opened, and a damaged one is named", async () => {
+test("opens every encrypted file, and names a damaged one", async () => {
   await using app = await openTestApp();
   await putPicture(app, "a.png");
   await app.post("/api/auth/token", { label: "x" });
@@ -116,7 +116,7 @@ test("every encrypted file is opened, and a damaged one is named", async () => {
   });
 });
 
-test("the original of a document that is damaged or missing is named", async () => {
+test("names a document whose original is damaged or missing", async () => {
   await using app = await openTestApp();
   const [whole, damaged, missing] = [
     await addDocument(app, "whole.txt", "One"),
@@ -131,7 +131,7 @@ test("the original of a document that is damaged or missing is named", async () 
   expect(found.paths).not.toContain(whole.id);
 });
 
-test("with a wrong key, the only advice is to bring the right one", async () => {
+test("with a wrong key, the only advice is to restore the right one", async () => {
   await using app = await openTestApp();
   await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "sealed with the right key", { mode: 0o600 });
   await Deno.writeFile(`${app.dataDir}/storage-key`, crypto.getRandomValues(new Uint8Array(32)));
@@ -140,7 +140,7 @@ test("with a wrong key, the only advice is to bring the right one", async () => 
   expect(problems[0]!.remedy).toMatch(/^Put back the key/);
 });
 
-test("a server with its own certificate is asked through loopback under its public name", async () => {
+test("asks a server with its own certificate through loopback under its public name", async () => {
   await using folder = await tempFolder();
   await using authority = await openAuthority();
   const { config, tls } = await certified(folder, authority, "chat.parlor.invalid");
@@ -169,7 +169,7 @@ async function certified(
   return { tls: { cert, key }, config: { tlsCert, allowedHosts: [name] } };
 }
 
-test("a program is found where the server finds it, also outside of PATH", async () => {
+test("finds a program where the server finds it, even outside PATH", async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor-test-program");
   await Deno.writeTextFile(path, "#!/bin/sh\n", { mode: 0o755 });
@@ -185,7 +185,7 @@ test("a program is found where the server finds it, also outside of PATH", async
   ]);
 });
 
-test("a listener on all addresses without TLS is pointed out", async () => {
+test("points out a listener on all addresses without TLS", async () => {
   await using app = await openTestApp();
   const config = { host: "0.0.0.0", allowedHosts: ["192.168.1.9"], pairing: "code" };
   const note = (await find(app, { config })).find(({ code }) => code === "exposed_plain");

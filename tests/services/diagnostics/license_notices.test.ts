@@ -6,7 +6,7 @@ import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 
-test("what the executable carries is taken apart into the packages that went in, each with its text", async () => {
+test("splits the notices in the executable into its packages, each with its text", async () => {
   const store = await Array.fromAsync(Deno.readDir(new URL("node_modules/.deno/", ROOT)), ({ name }) => name);
   const folders = ["hono@", "@hono+zod-openapi@", "preact@", "dompurify@"].map((begin) => {
     const id = store.find((name) => name.startsWith(begin))!;
@@ -32,7 +32,7 @@ test("what the executable carries is taken apart into the packages that went in,
   expect(notices.find(({ name }) => name === "dompurify")!.licence).toContain("Apache-2.0");
 });
 
-test("from source they are those of the installed packages; without any it says so", async () => {
+test("from source, lists the installed packages, and says so if there are none", async () => {
   await using app = await openTestApp();
   const notices = await (await app.get("/api/licences")).json();
   const hono = notices.find(({ name }: { name: string }) => name === "hono");

@@ -3,7 +3,7 @@ import { type ChangeEvent, createEventHub } from "../../../services/events/event
 
 const CHANGE: ChangeEvent = { kind: "conversation", id: "c1", revision: 3 };
 
-test("every listener hears every event in order, until it is ended", () => {
+test("every listener gets every event in order, until it is removed", () => {
   const hub = createEventHub(() => {});
   const heard: string[] = [];
   const endFirst = hub.subscribe(({ id }) => heard.push(`first ${id}`));
@@ -43,7 +43,7 @@ test("a listener that throws doesn't affect the publisher or other listeners, an
   ]);
 });
 
-test("the same function subscribed twice is two listeners, ended one by one", () => {
+test("the same function subscribed twice is two listeners, which are removed separately", () => {
   const hub = createEventHub(() => {});
   let count = 0;
   const listener = () => count++;

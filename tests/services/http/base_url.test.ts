@@ -30,28 +30,28 @@ test.each([
 });
 
 test.each(["", "   ", "ftp://h/v1", "http://", "http://user:pass@h/v1", "file:///etc/passwd"])(
-  "%j is refused",
+  "rejects %j",
   (text) => {
     expect(() => normalizeBaseUrl(text)).toThrow(expect.objectContaining({ code: "invalid_request" }));
   },
 );
 
 test.each(["http://169.254.169.254", "169.254.1.1:80/v1", "http://2852039166/", "http://[fe80::1]/v1"])(
-  "%j is refused when it is entered",
+  "rejects %j when it is entered",
   { tags: ["E14"] },
   (text) => {
     expect(() => normalizeBaseUrl(text)).toThrow(expect.objectContaining({ code: "address_not_allowed" }));
   },
 );
 
-test("a base with a version says where its endpoints lie, any other is tried with /v1 first", () => {
+test("a base URL with a version determines its endpoints; any other is tried with /v1 first", () => {
   expect(listEndpointPrefixes("http://h/v1")).toEqual(["http://h/v1"]);
   expect(listEndpointPrefixes("http://h/api/v4")).toEqual(["http://h/api/v4"]);
   expect(listEndpointPrefixes("http://h")).toEqual(["http://h/v1", "http://h"]);
   expect(listEndpointPrefixes("http://h/v1beta")).toEqual(["http://h/v1beta/v1", "http://h/v1beta"]);
 });
 
-test("the root of a server's own paths has no version, the origin of a key no path", () => {
+test("the root of a server's own paths has no version, and the origin of a key no path", () => {
   expect(getServerRoot("http://h:1/v1")).toBe("http://h:1");
   expect(getServerRoot("http://h:1/p")).toBe("http://h:1/p");
   expect(parseOrigin("https://h:8443/api/v1")).toBe("https://h:8443");
@@ -67,7 +67,7 @@ test.each([
   "http://[fd7a:115c:a1e0::1]:8080",
   "http://desk.fox-owl.ts.net:8080",
   "https://api.openai.com/v1",
-])("the owner may name %s", { tags: ["E14"] }, async (text) => {
+])("the owner may use %s", { tags: ["E14"] }, async (text) => {
   const url = parseOwnerUrl(text);
   expect(url.href.startsWith(text)).toBe(true);
   await assertOwnerAddress(url, () => Promise.resolve(["192.168.1.20", "fd7a::1", "127.0.0.1"]));
@@ -99,7 +99,7 @@ const FORBIDDEN = [
   "METADATA.google.internal.",
 ];
 
-test.each(FORBIDDEN)("not even the owner may name %s", { tags: ["E14"] }, async (host) => {
+test.each(FORBIDDEN)("even the owner may not use %s", { tags: ["E14"] }, async (host) => {
   expect(rejectionOf(() => parseOwnerUrl(`http://${host}/latest/meta-data/`))).toMatchObject({
     code: "address_not_allowed",
   });
@@ -114,7 +114,7 @@ test.each([
   [["192.168.1.2", "169.254.169.254"]],
   [["fe80::1"]],
   [["8.8.8.8", "::ffff:169.254.169.254"]],
-])("a name that has the addresses %j is refused", { tags: ["E14"] }, async (addresses) => {
+])("rejects a name with the addresses %j", { tags: ["E14"] }, async (addresses) => {
   const url = parseOwnerUrl("http://innocent.example:8080/v1");
   await expect(assertOwnerAddress(url, () => Promise.resolve(addresses))).rejects.toMatchObject({
     code: "address_not_allowed",
@@ -122,12 +122,12 @@ test.each([
   });
 });
 
-test("an unknown name is left to the request", async () => {
+test("leaves an unknown name to the request", async () => {
   const nobody = () => Promise.reject(new Error("ENOTFOUND"));
   await expect(assertOwnerAddress(new URL("http://nobody.example"), nobody)).resolves.toBeUndefined();
 });
 
-test("a name of this machine passes, as the system resolves it", async () => {
+test("accepts a name of this machine as the system resolves it", async () => {
   await expect(assertOwnerAddress(new URL("http://localhost:8080"))).resolves.toBeUndefined();
 });
 

@@ -23,7 +23,7 @@ function read(silentMs: number): void {
   timer.markActive();
 }
 
-test("the wait for the first byte spans headers and body, and ends at its limit", () => {
+test("the wait for the first byte covers headers and body, and ends at its limit", () => {
   vi.advanceTimersByTime(600);
   timer.startReading(); // headers have come, the body is read: the clock is not set back
   vi.advanceTimersByTime(399);
@@ -32,7 +32,7 @@ test("the wait for the first byte spans headers and body, and ends at its limit"
   expect(timer.findAbortReason()).toMatchObject({ reason: { kind: "timeout", code: "upstream_timeout" } });
 });
 
-test("any byte, also of a comment, restarts the idle limit", () => {
+test("any byte, even of a comment, restarts the idle limit", () => {
   read(900);
   for (let n = 0; n < 20; n++) read(290);
   expect(timer.signal.aborted).toBe(false);
@@ -51,7 +51,7 @@ test("a slow reader isn't mistaken for a silent server", () => {
   expect(timer.signal.aborted).toBe(false);
 });
 
-test("after the finish reason the wait for the end is shorter than for text", () => {
+test("after the finish reason, the wait for the end is shorter than for text", () => {
   timer.end();
   timer = new CallTimer({ ...LIMITS, idleMs: 600_000 }, SERVER, caller.signal);
   read(10);

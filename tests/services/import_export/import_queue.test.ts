@@ -45,7 +45,7 @@ test("conversations are imported in parallel, and the report lists them in order
   expect(report.messages).toBe(2);
 });
 
-test("a long chat waits until it has the room for itself", async () => {
+test("a long chat waits until there is space for it", async () => {
   const { doors, parts } = slowRoom();
   const queue = new ImportQueue(parts, createReport("tavern", false));
   await queue.take(chat(0));
@@ -59,7 +59,7 @@ test("a long chat waits until it has the room for itself", async () => {
   await queue.finish();
 });
 
-test("a large chat is stored alone and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
+test("a large chat is stored on its own and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
   const { doors, budget, parts } = slowRoom();
   const queue = new ImportQueue(parts, createReport("tavern", false));
   const large = chat(0);

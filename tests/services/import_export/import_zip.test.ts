@@ -24,7 +24,7 @@ async function open(files: Zippable, change: (bytes: DataView, directoryAt: numb
   return { zip, read, [Symbol.dispose]: () => zip.close() };
 }
 
-test.each([0, 9] as const)("an entry packed at level %i is read as it is", async (level) => {
+test.each([0, 9] as const)("an entry compressed at level %i is read unchanged", async (level) => {
   using opened = await open({ "chats/a.jsonl": [TEXT, { level }], "b.txt": [new Uint8Array(), { level }] });
   expect(opened.zip.files).toEqual([{ path: "b.txt", sizeBytes: 0 }, {
     path: "chats/a.jsonl",
@@ -34,7 +34,7 @@ test.each([0, 9] as const)("an entry packed at level %i is read as it is", async
   expect(await opened.read("b.txt")).toEqual(new Uint8Array());
 });
 
-test("an entry with a byte changed is damaged, and its neighbour is read all the same", async () => {
+test("an entry with a changed byte is damaged, and its neighbor is still read", async () => {
   const other = TEXT.toReversed();
   using opened = await open(
     { "a.txt": [TEXT, { level: 0 }], "b.txt": [other, { level: 0 }] },
@@ -52,7 +52,7 @@ test.each([
   ["is said to lie elsewhere", HEADER_AT, 1],
   ["is packed in an unknown way", METHOD, 99],
   ["is encrypted", FLAGS, 1],
-])("an entry that %s is refused", async (_, field, value) => {
+])("rejects an entry that %s", async (_, field, value) => {
   using opened = await open({ "a.txt": [TEXT, { level: 9 }] }, (bytes, directoryAt) => {
     if (field === METHOD || field === FLAGS) bytes.setUint16(directoryAt + field, value, true);
     else bytes.setUint32(directoryAt + field, value, true);
@@ -60,14 +60,14 @@ test.each([
   await expect(opened.read("a.txt")).rejects.toMatchObject({ code: "unprocessable" });
 });
 
-test("an entry larger than its kind may be is refused before a byte of it is made", async () => {
+test("rejects an entry larger than its kind allows before creating a byte of it", async () => {
   using opened = await open({ "a.txt": [TEXT, { level: 9 }] }, (bytes, directoryAt) => {
     bytes.setUint32(directoryAt + SIZE_BYTES, MAX_BYTES + 1, true);
   });
   await expect(opened.read("a.txt")).rejects.toMatchObject({ code: "too_large" });
 });
 
-test("names that lead out of the zip are passed over", async () => {
+test("skips names that lead out of the zip", async () => {
   using opened = await open({ "../up.txt": TEXT, "/root.txt": TEXT, "a\\b.txt": TEXT, "a.txt": TEXT });
   expect(opened.zip.files.map((file) => file.path)).toEqual(["a.txt"]);
   expect([...opened.zip.passedOver].sort()).toEqual(["../up.txt", "/root.txt", "a\\b.txt"]);

@@ -24,7 +24,7 @@ const levels = (count: number) => `${'{"a":'.repeat(count)}1${"}".repeat(count)}
 const chat = (id: string, content: string) =>
   JSON.stringify({ id, chat: { messages: [{ role: "assistant", content }] } });
 
-test("a chat that is nested too deep is refused alone", async () => {
+test("a chat that is nested too deep is the only one rejected", async () => {
   const chats = [
     chat("a", "Hi"),
     `{"id":"b","chat":{"messages":[{"role":"user","content":${levels(50_000)}}]}}`,
@@ -62,7 +62,7 @@ test("an Agnai character without persona and date is imported with the others", 
   ]);
 });
 
-test("an Agnai folder that is nested too deep is refused with a reason", async () => {
+test("rejects an Agnai folder that is nested too deep with a reason", async () => {
   const files = { "characters.json": `[{"name":"Fox","persona":${levels(50_000)}}]`, "chats.json": "[]" };
   await expect(read("agnai", files)).rejects.toMatchObject({
     code: "unprocessable",
@@ -70,7 +70,7 @@ test("an Agnai folder that is nested too deep is refused with a reason", async (
   });
 });
 
-test("a line of a report holds 500 characters of a foreign name at most", () => {
+test("a line of a report contains at most 500 characters of a foreign name", () => {
   const report = createReport("sillytavern", true);
   const reason = importReason("members_missing", { cards: "x".repeat(1_000_000) });
   addLine(report, { level: "changed", source: "groups/1.json", ...reason });
@@ -89,7 +89,7 @@ const chatsOf = (steps: ImportStep[]) =>
       : []
   );
 
-test("Claude's export keeps thinking, attached texts and branches, and says which files it lacks", async () => {
+test("Claude's export keeps thinking, attached texts and branches, and reports the files that it lacks", async () => {
   const message = (uuid: string, sender: string, text: string, more = {}) => ({ uuid, sender, text, ...more });
   const steps = await read("claude", {
     "users.json": "[]",
@@ -127,7 +127,7 @@ test("Claude's export keeps thinking, attached texts and branches, and says whic
   expect(steps).toContainEqual(expect.objectContaining({ code: "files_not_in_export", count: 1 }));
 });
 
-test("names of methods of objects are unknown roles and folders like others", async () => {
+test("names of object methods are handled like other unknown roles and folders", async () => {
   const chat = { uuid: "c1", name: "Odd", chat_messages: [{ uuid: "1", sender: "toString", text: "x" }] };
   const [claude] = await read("claude", { "conversations.json": JSON.stringify([chat]) });
   expect(claude).not.toMatchObject({ messages: [{}] });
@@ -136,7 +136,7 @@ test("names of methods of objects are unknown roles and folders like others", as
   expect(steps).toContainEqual(expect.objectContaining({ code: "sillytavern_own", source: "constructor" }));
 });
 
-test("LibreChat's trees and lists give the same conversation, also one of 500 messages", async () => {
+test("LibreChat's trees and lists give the same conversation, even one of 500 messages", async () => {
   const root = "00000000-0000-0000-0000-000000000000";
   const message = (n: number) => ({
     messageId: `m${n}`,
@@ -205,7 +205,7 @@ test("LobeChat's topics become conversations, with the role of their assistant a
   expect(evening!.messages[1]).toMatchObject({ variants: [{ content: "One", model: "m" }, { content: "Two" }] });
 });
 
-test("Chatbox's chats bring threads, other continuations and the system prompt; keys and images stay out", async () => {
+test("Chatbox's chats import threads, other continuations and the system prompt, but not keys and images", async () => {
   const part = (text: string, type = "text") => ({ type, text });
   const message = (id: string, role: string, ...contentParts: object[]) => ({
     id,
@@ -246,7 +246,7 @@ test("Chatbox's chats bring threads, other continuations and the system prompt; 
   expect(JSON.stringify(steps)).not.toContain("needle");
 });
 
-test("Claude's artifacts are in the reply as code, its placeholders aren't, and two first messages are versions", async () => {
+test("Claude's artifacts are imported as code, its placeholders aren't, and two first messages become versions", async () => {
   const first = "00000000-0000-4000-8000-000000000000";
   const tool = (name: string, input: object) => ({ type: "tool_use", name, input });
   const message = (uuid: string, parent: string, sender: string, content: object[], text = "") => ({
@@ -290,7 +290,7 @@ test("Claude's artifacts are in the reply as code, its placeholders aren't, and 
   expect(steps).toContainEqual(expect.objectContaining({ code: "artifact_edits", count: 1 }));
 });
 
-test("LibreChat's parts win over the text, old reasoning leaves the text, and files are reported", async () => {
+test("LibreChat's parts take precedence over the text, old reasoning is removed from the text, and files are reported", async () => {
   const steps = await read("librechat", {
     "chat.json": JSON.stringify({
       conversationId: "l1",
@@ -372,7 +372,7 @@ test("LobeChat's database gives topics with their agent's role, threads and reas
   expect(JSON.stringify(steps)).not.toContain("needle");
 });
 
-test("a topic that LobeChat's Share dialog wrote is a conversation", async () => {
+test("a topic written by LobeChat's Share dialog is a conversation", async () => {
   const message = (id: string, role: string, content: string, more = {}) => ({
     id,
     role,
@@ -396,7 +396,7 @@ test("a topic that LobeChat's Share dialog wrote is a conversation", async () =>
   ]);
 });
 
-test("Chatbox's forks stay in their thread, forks of forks too; stale lists and summaries stay out", async () => {
+test("Chatbox's forks stay in their thread, including nested forks; stale lists and summaries are skipped", async () => {
   const message = (id: string, role: string, text: string, more = {}) => ({
     id,
     role,

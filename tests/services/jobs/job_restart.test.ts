@@ -19,7 +19,7 @@ async function leaveBehind(bench: JobBench, state = "running"): Promise<{ ran: s
 }
 
 test(
-  "closing aborts what runs, waits for it, and leaves a resumable job to the next start",
+  "closing aborts running jobs, waits for them, and leaves resumable jobs to the next start",
   { tags: ["M05"] },
   async () => {
     await using bench = await jobBench();
@@ -30,7 +30,7 @@ test(
 );
 
 test.each(["running", "verifying"])(
-  "a resumable job left %s begins again by itself, before those that waited",
+  "a resumable job left %s resumes automatically, before those that were waiting",
   { tags: ["M05"] },
   async (state) => {
     await using bench = await jobBench();
@@ -65,7 +65,7 @@ test.each(["running", "verifying"])(
   },
 );
 
-test("a job whose kind is no longer known stays in the list and can be cancelled", async () => {
+test("a job whose kind is no longer known stays in the list and can be canceled", async () => {
   await using bench = await jobBench();
   const { ran, waited } = await leaveBehind(bench);
   const jobs = bench.open({});
@@ -74,7 +74,7 @@ test("a job whose kind is no longer known stays in the list and can be cancelled
   await jobs.close();
 });
 
-test("no job starts once the runner is closing", async () => {
+test("no job starts while the runner is closing", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -86,7 +86,7 @@ test("no job starts once the runner is closing", async () => {
   expect(jobs.get(id)).toMatchObject({ state: "failed", error: { code: "interrupted" } });
 });
 
-test("closing waits for the clean-up of what runs", async () => {
+test("closing waits for the cleanup of running jobs", async () => {
   await using bench = await jobBench();
   const steps: string[] = [];
   const began = Promise.withResolvers<void>();
@@ -108,39 +108,43 @@ test("closing waits for the clean-up of what runs", async () => {
   expect(steps).toEqual(["cleaned up", "closed"]);
 });
 
-test("titles, parameters, details and errors of jobs are sealed, and a row's content opens in that row alone", {
-  tags: ["K01", "K02"],
-}, async () => {
-  await using bench = await jobBench();
-  const { ran, waited } = await leaveBehind(bench);
-  const jobs = bench.open({
-    download: {
-      ...heldKind(),
-      run: ({ detail }) => {
-        detail({ note: "a detail in plain words" });
-        return Promise.reject(new Error("words of an error"));
+test(
+  "titles, parameters, details and errors of jobs are encrypted, and the content of a row can be decrypted only in that row",
+  {
+    tags: ["K01", "K02"],
+  },
+  async () => {
+    await using bench = await jobBench();
+    const { ran, waited } = await leaveBehind(bench);
+    const jobs = bench.open({
+      download: {
+        ...heldKind(),
+        run: ({ detail }) => {
+          detail({ note: "a detail in plain words" });
+          return Promise.reject(new Error("words of an error"));
+        },
       },
-    },
-  });
-  const { id } = await jobs.start("download", {
-    title: "a title in plain words",
-    params: { prompt: "a parameter in plain words" },
-  });
-  await bench.until(jobs, id, "failed");
-  await jobs.close();
-  for (const text of ["in plain words", "words of an error", "files"]) {
-    expect(await filesWithText(bench.folder, text)).toEqual([]);
-  }
-  expect(await filesWithText(bench.folder, "download"), "the search must see what is plain").not.toEqual([]);
+    });
+    const { id } = await jobs.start("download", {
+      title: "a title in plain words",
+      params: { prompt: "a parameter in plain words" },
+    });
+    await bench.until(jobs, id, "failed");
+    await jobs.close();
+    for (const text of ["in plain words", "words of an error", "files"]) {
+      expect(await filesWithText(bench.folder, text)).toEqual([]);
+    }
+    expect(await filesWithText(bench.folder, "download"), "the search must see what is plain").not.toEqual([]);
 
-  await bench.db.write([{
-    sql: "UPDATE job SET sealed = (SELECT sealed FROM job AS other WHERE other.id = ?) WHERE id = ?",
-    params: [waited, ran],
-  }]);
-  const after = bench.open({});
-  expect(after.get(ran)).toMatchObject({ title: "", error: { message: `Can't decrypt job "${ran}"` } });
-  expect(after.get(id).title).toBe("a title in plain words");
-});
+    await bench.db.write([{
+      sql: "UPDATE job SET sealed = (SELECT sealed FROM job AS other WHERE other.id = ?) WHERE id = ?",
+      params: [waited, ran],
+    }]);
+    const after = bench.open({});
+    expect(after.get(ran)).toMatchObject({ title: "", error: { message: `Can't decrypt job "${ran}"` } });
+    expect(after.get(id).title).toBe("a title in plain words");
+  },
+);
 
 test("an unreadable job is marked in the list and fails at the next start", {
   tags: ["K03"],

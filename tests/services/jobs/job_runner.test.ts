@@ -5,7 +5,7 @@ import { heldKind, jobBench } from "../../helpers/processes/storage_jobs.ts";
 
 const stateRows = "SELECT id, state FROM job ORDER BY created_at, id";
 
-test("a job goes from queued over running and verifying to done, each step announced", async () => {
+test("a job goes from queued through running and verifying to done, and each step is announced", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -23,7 +23,7 @@ test("a job goes from queued over running and verifying to done, each step annou
   expect(bench.db.all(stateRows)).toEqual([{ id: started.id, state: "done" }]);
 });
 
-test("progress and detail are visible at once and stored with the next step", async () => {
+test("progress and detail are visible immediately and stored with the next step", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -39,7 +39,7 @@ test("progress and detail are visible at once and stored with the next step", as
   expect(after.get(id)).toMatchObject({ state: "done", progress: { done: 3 }, detail: { files: ["a"] } });
 });
 
-test("an ended job keeps its progress and time, whatever its run still reports", async () => {
+test("a finished job keeps its progress and time, whatever its run still reports", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   let nowMs = 1_000_000;
@@ -83,7 +83,7 @@ test("progress is announced at most four times a second", async () => {
   await jobs.close();
 });
 
-test("the last progress before a pause is announced, however soon it came after the one before", async () => {
+test("the last progress before a pause is announced, even if it follows the previous one immediately", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -159,7 +159,7 @@ test("a kind that throws before its first await fails its job and nothing else",
   await jobs.close();
 });
 
-test("a running job is cancelled once it has cleaned up, and once only", { tags: ["M02"] }, async () => {
+test("a running job is canceled after its cleanup, and only once", { tags: ["M02"] }, async () => {
   await using bench = await jobBench();
   const steps: string[] = [];
   const began = Promise.withResolvers<void>();
@@ -185,7 +185,7 @@ test("a running job is cancelled once it has cleaned up, and once only", { tags:
   expect(bench.db.all(stateRows)).toEqual([{ id, state: "cancelled" }]);
 });
 
-test("a queued job is cancelled without having run, and the next one has its turn", async () => {
+test("a queued job is canceled without running, and the next one starts", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -204,7 +204,7 @@ test("a queued job is cancelled without having run, and the next one has its tur
 });
 
 test(
-  "a job can't be cancelled while it verifies, and a cancelled one doesn't verify",
+  "a job can't be canceled while it verifies, and a canceled one doesn't verify",
   { tags: ["M02"] },
   async () => {
     await using bench = await jobBench();
@@ -300,7 +300,7 @@ test("a job that can't be stored isn't started", async () => {
   await jobs.close();
 });
 
-test("only ended jobs of the last week, and 200 at most, stay", async () => {
+test("keeps only finished jobs of the last week, and at most 200", async () => {
   await using bench = await jobBench();
   const quick: JobKind = { parallel: 10, resumable: false, run: () => Promise.resolve() };
   let nowMs = 1_000_000_000;
@@ -320,7 +320,7 @@ test("only ended jobs of the last week, and 200 at most, stay", async () => {
   expect(bench.db.all(stateRows)).toEqual([]);
 });
 
-test("what a kind keeps over failures goes when a job is cancelled, whether it runs or waits", async () => {
+test("what a kind keeps across failures is deleted when a job is canceled, running or waiting", async () => {
   await using bench = await jobBench();
   const discarded: unknown[] = [];
   const held = Object.assign(heldKind(), {
@@ -344,7 +344,7 @@ test("what a kind keeps over failures goes when a job is cancelled, whether it r
   await jobs.close();
 });
 
-test("a job can be cancelled even if its cleanup fails", async () => {
+test("a job can be canceled even if its cleanup fails", async () => {
   await using bench = await jobBench();
   const held = Object.assign(heldKind(), { discard: () => Promise.reject(new Error("it resists")) });
   const jobs = bench.open({ download: held });

@@ -17,11 +17,11 @@ test.each(PAIRS)("the step from $from to $to is legal: $legal", ({ from, to, leg
   else expect(take).toThrow(`Job "j1" can't change from ${from} to ${to}`);
 });
 
-test("done, failed and cancelled are the ends", () => {
+test("done, failed and cancelled are the final states", () => {
   expect(JOB_STATES.filter(isEnd)).toEqual(["done", "failed", "cancelled"]);
 });
 
-test("only the names of states are states", () => {
+test("only names of states are accepted as states", () => {
   expect(JOB_STATES.every(isJobState)).toBe(true);
   expect(["", "Done", "none", "toString"].some(isJobState)).toBe(false);
 });

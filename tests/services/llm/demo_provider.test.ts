@@ -5,7 +5,7 @@ import { ask, finishOf, gather, never, target } from "./model_calls.ts";
 const client = createUpstreamClient({ demoDelayMs: 0, log: () => {} });
 const demo = target("", { kind: "demo" });
 
-test("the demo answers word by word, says what it is and how to connect a model, and echoes", async () => {
+test("the demo answers word by word, explains what it is and how to connect a model, and echoes", async () => {
   const answer = await gather(await client.openChatStream(demo, ask("Hello there,\n  fox!"), never()));
   expect(answer.error).toBeUndefined();
   expect(answer.text).toContain("“Hello there, fox!”");
@@ -32,13 +32,13 @@ test("the demo reads content parts and survives a call without a user message", 
   expect(none.error).toBeUndefined();
 });
 
-test("the demo keeps to max_tokens", async () => {
+test("the demo respects max_tokens", async () => {
   const answer = await gather(await client.openChatStream(demo, ask("hi", { max_tokens: 3 }), never()));
   expect(answer.text.trim().split(/\s+/)).toHaveLength(3);
   expect(finishOf(answer)).toBe("length");
 });
 
-test("the demo stops when its caller leaves, and when it is cancelled", async () => {
+test("the demo stops when its caller disconnects, and when it is canceled", async () => {
   const slow = createUpstreamClient({ demoDelayMs: 60_000, log: () => {} });
   const controller = new AbortController();
   const reason = new Error("left");

@@ -17,7 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => client.close());
 
-test("a port where nothing listens is an upstream error at once", async () => {
+test("a port without a listener is an upstream error immediately", async () => {
   const llm = await openFakeLlm();
   await llm.close();
   const error = await failureOf(client.openChatStream(target(llm.url), ask(), never()));
@@ -25,14 +25,14 @@ test("a port where nothing listens is an upstream error at once", async () => {
   expect(error.message).toBe(`Can't reach the model at "${llm.url}": connection refused. Is the server running?`);
 });
 
-test("an unknown host name and a server that is off have different errors", async () => {
+test("an unknown host name and a server that is off give different errors", async () => {
   // The system's own resolver is asked; where it cannot reach one it tries for longer than the connect limit.
   Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const error = await failureOf(client.listModels(target("http://no-such-host.invalid/v1"), never()));
   expect(error.kind).toBe("unresolved");
 });
 
-test("no headers within the first-byte limit is a timeout that names it", async () => {
+test("missing headers within the first-byte limit are a timeout that names the limit", async () => {
   await using llm = await openFakeLlm({ switches: { delay_headers: 60_000 } });
   using clock = standingClock();
   const timeouts = { ...TIMEOUTS, firstByteMs: 60 };
@@ -106,7 +106,7 @@ test("an abort during the stream ends it upstream with the caller's reason", asy
   expect(call.request.closedEarly).toBe(true);
 });
 
-test("cancel ends the stream upstream and the reading without an error", async () => {
+test("cancel ends the stream upstream, and reading ends without an error", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();
@@ -117,7 +117,7 @@ test("cancel ends the stream upstream and the reading without an error", async (
   expect(call.request.closedEarly).toBe(true);
 });
 
-test("a reader that breaks off lets the server go", async () => {
+test("a reader that stops releases the server", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();
@@ -127,14 +127,14 @@ test("a reader that breaks off lets the server go", async () => {
   expect(call.request.closedEarly).toBe(true);
 });
 
-test("a signal that fired before makes no request", async () => {
+test("no request is made with a signal that has already fired", async () => {
   await using llm = await openFakeLlm();
   const reason = new Error("gone already");
   await expect(client.openChatStream(target(llm.url), ask(), AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(llm.requests).toHaveLength(0);
 });
 
-test(`${ROUNDS} rounds end without a leftover listener on the caller's signal, and re-use connections`, {
+test(`${ROUNDS} rounds leave no listener on the caller's signal, and reuse connections`, {
   tags: ["U06"],
 }, async () => {
   await using llm = await openFakeLlm({ pieces: ["x"] });
@@ -179,7 +179,7 @@ test(`${EVENTS} tiny events arrive whole, many to a batch`, { tags: ["U04"] }, a
   expect(batches).toBeLessThan(EVENTS / 5);
 });
 
-test("an endless line ends in one defined error", { tags: ["U04"] }, async () => {
+test("an endless line ends with one specific error", { tags: ["U04"] }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();
@@ -201,7 +201,7 @@ test("a slow first byte isn't limited by the connect timeout", async () => {
   expect(answer).toMatchObject({ text: "Hello", error: undefined });
 });
 
-test("a machine that takes no connection is unreachable after the connect limit, not after the first-byte limit", async () => {
+test("a machine that accepts no connections is unreachable after the connect limit, not after the first-byte limit", async () => {
   const { port, close } = await openFullListener();
   try {
     const timeouts = { ...TIMEOUTS, connectMs: 400 };
@@ -246,11 +246,11 @@ test.each([
   [{ object: "error", message: "g", type: "BadRequestError", code: 400 }, "g"],
   [{ type: "error", error: { type: "overloaded_error", message: "h" } }, "h"],
   ["i", "i"],
-])("the message of %j is found", (body, message) => {
+])("finds the message of %j", (body, message) => {
   expect(parseErrorReport(body)?.message).toBe(message);
 });
 
-test.each([[null], [{}], [[]], [""], [{ choices: [] }]])("%j is no error", (body) => {
+test.each([[null], [{}], [[]], [""], [{ choices: [] }]])("%j isn't an error", (body) => {
   expect(parseErrorReport(body)).toBeUndefined();
 });
 
@@ -280,7 +280,7 @@ test.each([
   [200, { error: { code: 429, message: "slow down" } }, "rate"],
   [200, { error: "Unexpected endpoint or method. (GET /x)" }, "not_found"],
   [500, { error: "boom" }, "failed"],
-])("status %i with %j is of kind %s", (status, body, kind) => {
+])("status %i with %j is an error of kind %s", (status, body, kind) => {
   expect(classifyError(status, parseErrorReport(body))).toBe(kind);
 });
 
@@ -305,7 +305,7 @@ test.each([
   expect(await failureOf(client.completeChat(target(llm.url), call, never()))).toMatchObject({ code });
 });
 
-test("a web page in place of an answer is named so, also under a wrong content type", async () => {
+test("a web page in place of a response is reported as one, even with a wrong content type", async () => {
   await using llm = await openFakeLlm();
   const page = ask("hi", {}, "fake:fail=html200");
   expect((await failureOf(client.openChatStream(target(llm.url), page, never()))).kind).toBe("web_page");
@@ -314,7 +314,7 @@ test("a web page in place of an answer is named so, also under a wrong content t
   expect(kindOf(answer.error)).toBe("web_page");
 });
 
-test("Retry-After travels with the error", async () => {
+test("Retry-After is part of the error", async () => {
   await using llm = await openFakeLlm();
   const call = ask("hi", {}, "fake:fail=status_json,status=429,retry_after=17,message=slow down");
   const error = await failureOf(client.openChatStream(target(llm.url), call, never()));
@@ -363,7 +363,7 @@ test("a server that loads its model says so", async () => {
   expect((await gather(await client.openChatStream(target(llm.url), ask(), never()))).text).toBe("Hello");
 });
 
-test("an unknown model at Ollama keeps Ollama's words", async () => {
+test("an unknown model at Ollama keeps Ollama's message", async () => {
   await using llm = await openFakeLlm({ personality: "ollama" });
   const error = await failureOf(client.openChatStream(target(llm.origin), ask("hi", {}, "nope"), never()));
   expect(error.kind).toBe("not_found");
@@ -394,7 +394,7 @@ test.each(["frame_object", "frame_string", "event_error", "error_field", "choice
   },
 );
 
-test("no half of a key remains where a long text is cut off", { tags: ["U03"] }, async () => {
+test("a long text isn't cut within a key", { tags: ["U03"] }, async () => {
   await using llm = await openFakeLlm();
   const padding = "p".repeat(490);
   const call = ask("hi", {}, `fake:fail=status_text,message=${padding}$KEY`);
@@ -403,7 +403,7 @@ test("no half of a key remains where a long text is cut off", { tags: ["U03"] },
   expect(error.message).not.toContain("sk-");
 });
 
-test("a key that no header can carry is refused without being quoted", async () => {
+test("a key that no header can contain is refused without quoting it", async () => {
   for (const apiKey of ["line\nbreak-secret", "ключ-secret", "two words-secret"]) {
     const call = client.openChatStream(target("http://127.0.0.1:9/v1", { apiKey }), ask(), never());
     const error = await call.catch((thrown) => thrown);

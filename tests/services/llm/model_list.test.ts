@@ -57,7 +57,7 @@ test("Ollama without a model lists none", async () => {
   expect((await client.listModels(target(llm.origin), never())).data).toEqual([]);
 });
 
-test("JSON of another shape and a page are no list, whatever their status", async () => {
+test("JSON of another structure and a web page aren't lists, whatever their status", async () => {
   for (
     const [type, body, kind] of [
       ["application/json", '{"hello":1}', "bad_answer"],

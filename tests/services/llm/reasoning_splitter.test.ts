@@ -43,14 +43,14 @@ test("text that can't be a tag isn't held back", () => {
   expect(reasoning.push([{ type: "text", text: "<think>Let me" }])).toEqual([{ type: "reasoning", text: "Let me" }]);
 });
 
-test("what was held back comes before the finish reason and tool calls", () => {
+test("held back text comes before the finish reason and tool calls", () => {
   for (const event of [{ type: "finish", reason: "length" }, { type: "tool_calls", delta: [{}] }] as ChatEvent[]) {
     const { events } = split("<th", 3, [event]);
     expect(events).toEqual([{ type: "text", text: "<th" }, event]);
   }
 });
 
-test("a stream that fails yields what was held back first", async () => {
+test("a stream that fails yields held back text first", async () => {
   const failure = new Error("cut");
   async function* batches(): AsyncGenerator<ChatEvent[]> {
     yield [{ type: "text", text: "<think>so far</th" }];

@@ -101,7 +101,7 @@ test.each<[string, unknown, string[]]>([
     [],
   ],
   ["the model", openAi("The model `x` does not exist", "model"), []],
-])("finds the refused fields in %s", (_, body, fields) => {
+])("finds the rejected fields in %s", (_, body, fields) => {
   expect(namesIn(body)).toEqual(fields);
 });
 
@@ -118,7 +118,7 @@ test.each([
     "max_tokens",
   ],
   ["max_tokens", "max_tokens is too large: 100000", undefined],
-])("a refused %s is sent under the name that the server asks for", (field, message, replacement) => {
+])("a rejected %s is sent under the name that the server asks for", (field, message, replacement) => {
   const found = findRefusedFields(JSON.stringify(openAi(message)), ["model", field]);
   expect(found).toEqual([{ field, ...(replacement !== undefined && { replacement }) }]);
 });

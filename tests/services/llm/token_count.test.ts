@@ -15,7 +15,7 @@ const TEXTS = ["one two three", "", "Grüße, 世界!", "x ".repeat(500)];
 const COUNTS = [3, 0, 4, 500];
 
 test.each(["llama.cpp", "koboldcpp"] satisfies PersonalityName[])(
-  "tokens are counted by %s itself, each text in its place, from its origin as from its /v1",
+  "tokens are counted by %s itself, each text separately, from its origin as from its /v1",
   async (personality) => {
     await using llm = await openFakeLlm({ personality });
     for (const url of [llm.origin, llm.url]) {
@@ -47,7 +47,7 @@ test("a server that still loads or is away is asked again the next time", async 
   expect(await client.countTokens(target(url), "m", TEXTS, never())).toBeUndefined();
 });
 
-test("a server that answers with anything but a count has no tokeniser", async () => {
+test("a server that responds with anything but a count has no tokenizer", async () => {
   const answers = ["<html>", "[]", "null", '{"tokens":3}', '{"value":-1}', '{"value":"3"}'];
   for (const body of answers) {
     const http = await openFakeHttp((_, answer) => answer.send(200, "application/json", body));
@@ -56,7 +56,7 @@ test("a server that answers with anything but a count has no tokeniser", async (
   }
 });
 
-test("the caller's leaving ends the count", async () => {
+test("the count ends when the caller disconnects", async () => {
   const http = await openFakeHttp(() => new Promise(() => {}));
   const leaving = new AbortController();
   const counting = client.countTokens(target(`http://127.0.0.1:${http.port}`), "m", ["a"], leaving.signal);

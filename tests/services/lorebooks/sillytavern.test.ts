@@ -148,7 +148,7 @@ test("rejects files that aren't UTF-8 JSON or too long", () => {
   expect(refused(new Uint8Array(10 * 1024 * 1024 + 1))).toThrow(expect.objectContaining({ code: "too_large" }));
 });
 
-test("names of the language are members like others (P07)", () => {
+test("names of language built-ins are ordinary members", () => {
   const text = '{"entries":{"__proto__":{"uid":1,"key":["a"],"content":"x","__proto__":{"y":1}}},"__proto__":{"z":1}}';
   const book = parseSillyTavernLorebook(JSON.parse(text));
   expect(book.entries).toHaveLength(1);

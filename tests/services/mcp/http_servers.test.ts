@@ -29,7 +29,7 @@ describe("a server over HTTP", () => {
     await app.put(PATH, { name: "Remote", transport: "http", url: server.url, headers: { "X-Key": "k-123456" } });
   });
 
-  test("gets the owner's headers, and answers in one body or as a stream", async () => {
+  test("gets the owner's headers, and responds in one body or as a stream", async () => {
     expect((await call("json")).parts).toEqual([{ type: "text", text: "json" }]);
     expect((await call("stream")).parts).toEqual([{ type: "text", text: "stream" }]);
     expect(server.seen.every((headers) => headers.get("x-key") === "k-123456")).toBe(true);
@@ -40,12 +40,12 @@ describe("a server over HTTP", () => {
     ["flood", /more than 8 MiB/],
     ["cut", /closed the connection before the result was complete/],
     ["mute", /closed the connection before the result was complete/],
-  ])("that answers with %s fails the call, and the next one works", { tags: ["F08"] }, async (name, message) => {
+  ])("that responds with %s fails the call, and the next one works", { tags: ["F08"] }, async (name, message) => {
     await expect(call(name)).rejects.toMatchObject({ code: "upstream_error", message: expect.stringMatching(message) });
     expect((await call("json")).isError).toBe(false);
   });
 
-  test("that forgot the session gets a new one, and the call again", async () => {
+  test("that forgot the session gets a new one, and then the call again", async () => {
     await call("json");
     expect((await call("expired")).parts).toEqual([{ type: "text", text: "expired" }]);
   });
@@ -80,7 +80,7 @@ describe("a server that asks for a sign-in", () => {
     await app.put(PATH, { name: "Remote", transport: "http", url: server.url });
   });
 
-  test("works after it, keeps its tokens sealed, and renews them by itself", async () => {
+  test("works after signing in, keeps its tokens encrypted, and renews them by itself", async () => {
     expect(await reach("needs_auth")).toMatchObject({ signed_in: false, tools: [] });
     const back = await signIn();
     expect(back.origin + back.pathname).toBe(`${app.url}/api/tools/callback`);
@@ -103,7 +103,7 @@ describe("a server that asks for a sign-in", () => {
     expect(server.grants.authorization_code).toBe(1);
   });
 
-  test("masks a token that the server repeats in an error, also a renewed one", async () => {
+  test("masks a token that the server repeats in an error, including a renewed one", async () => {
     await reach("needs_auth");
     await follow(await signIn());
     await reach("ready");
@@ -117,12 +117,12 @@ describe("a server that asks for a sign-in", () => {
     expect(await readError()).toContain("refused with [secret]");
   });
 
-  test("asks again when the tokens can't be renewed, and after signing out", async () => {
+  test("requires another sign-in when the tokens can't be renewed, and after signing out", async () => {
     await reach("needs_auth");
     await follow(await signIn());
     await reach("ready");
     server.revoke({ withRefreshTokens: true });
-    await expect(call("json")).rejects.toMatchObject({ message: expect.stringContaining("needs you to sign in") });
+    await expect(call("json")).rejects.toMatchObject({ message: expect.stringContaining("requires a sign-in") });
     await reach("needs_auth");
     await follow(await signIn());
     await reach("ready");
@@ -131,7 +131,7 @@ describe("a server that asks for a sign-in", () => {
     expect(server.grants.register).toBe(1);
   });
 
-  test("refuses a callback of another authorization server, and shows the owner's refusal", async () => {
+  test("rejects a callback of another authorization server, and shows the owner's refusal", async () => {
     await reach("needs_auth");
     const mixedUp = await signIn();
     mixedUp.searchParams.set("iss", "https://evil.example");
@@ -155,7 +155,7 @@ describe("a server that asks for a sign-in", () => {
     expect(message).not.toContain("code-123456");
   });
 
-  test("keeps no sign-in for another origin", async () => {
+  test("doesn't use a sign-in for another origin", async () => {
     await reach("needs_auth");
     await follow(await signIn());
     await reach("ready");
@@ -166,7 +166,7 @@ describe("a server that asks for a sign-in", () => {
   });
 });
 
-test("parlor doctor starts each server that is on, and says how it does", async () => {
+test("parlor doctor starts each enabled server and reports its state", async () => {
   server = openFakeMcpHttp();
   await app.put("/api/tools/servers/good", { name: "Good", transport: "http", url: server.url });
   await app.put("/api/tools/servers/gone", { name: "Gone", transport: "http", url: `http://127.0.0.1:${freePort()}` });

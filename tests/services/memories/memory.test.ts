@@ -14,7 +14,7 @@ test.each([
   ["Mira plays the violin every Sunday morning", "Every Sunday morning Mira plays violin"],
   ["Ada trinkt gern grünen Tee.", "Ada trinkt gern den grünen Tee"],
   ["ミラは紅茶が好きです。", "ミラは紅茶が好きです"],
-])("%j says the same as %j", (one, other) => {
+])("%j means the same as %j", (one, other) => {
   expect(isSameStatement(one, other)).toBe(true);
   expect(isSameStatement(other, one)).toBe(true);
 });
@@ -26,7 +26,7 @@ test.each([
   ["Mira likes tea", "Mira likes trains"],
   ["ミラは紅茶が好きです。", "ミラは紅茶が好きではない。"],
   ["Likes tea", "Has a dog"],
-])("%j says something else than %j", (one, other) => {
+])("%j means something else than %j", (one, other) => {
   expect(isSameStatement(one, other)).toBe(false);
   expect(isSameStatement(other, one)).toBe(false);
 });
@@ -63,7 +63,7 @@ const chat = { characterId: "fox" };
 /** Space for two of three. */
 const TWO = chooseMemories([note("a", 1)], chat, 1_000).sent[0]!.tokens * 2.5;
 
-test("sends notes in the order of their creation, whatever the order of the list", () => {
+test("sends notes in the order of their creation, regardless of the order of the list", () => {
   const notes = [note("c", 3), note("a", 1), note("b", 2)];
   expect(idsOf(chooseMemories(notes, chat, 1_000))).toEqual(["a", "b", "c"]);
   expect(chooseMemories(notes.toReversed(), chat, 1_000)).toEqual(chooseMemories(notes, chat, 1_000));
@@ -83,7 +83,7 @@ test("prefers pinned notes, then narrow scopes, then those that were confirmed l
   expect(chooseMemories([confirmed, old, fresh], chat, TWO).leftOut).toEqual(["old"]);
 });
 
-test("sends nothing of other scopes, and a note as one line", () => {
+test("sends no notes of other scopes, and each note as one line", () => {
   const other = note("other", 1, { scope: { kind: "character", id: "owl" } });
   expect(chooseMemories([other], chat, 1_000)).toEqual({ sent: [], leftOut: [] });
   const { sent } = chooseMemories([note("a", 1, { text: "one\n- two" })], chat, 1_000);

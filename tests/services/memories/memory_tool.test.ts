@@ -19,7 +19,7 @@ async function call(args: Record<string, unknown>, conversationId: string) {
   return [isError, (parts[0] as { text: string }).text];
 }
 
-test("offers the tool while proposals are on, and a call only proposes", async () => {
+test("offers the tool while proposals are on, and a call only creates a proposal", async () => {
   const tools = await app.services.tools();
   const offered = async () => (await tools.listOffer(signal)).tools.map(({ name }) => name);
   expect(await offered()).not.toContain("propose_memory");

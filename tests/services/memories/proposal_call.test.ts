@@ -31,7 +31,7 @@ test("ignores unknown notes, facts without text and unknown scopes, and finds th
   ]);
 });
 
-test("takes an empty list as an answer, and text without JSON as none", () => {
+test("accepts an empty list as an answer, but not text without JSON", () => {
   expect(parseFacts(`{"proposals": []}`, question)).toEqual([]);
   expect(parseFacts("I found nothing.", question)).toBeUndefined();
   expect(parseFacts(`{"other": 1}`, question)).toBeUndefined();

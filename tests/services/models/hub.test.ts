@@ -37,14 +37,14 @@ test("a search returns the hub's details of each repository, page by page, witho
   ]);
 });
 
-test.each(["x", "limit=5", "cursor"])("a cursor %j that no search gave is refused", async (cursor) => {
+test.each(["x", "limit=5", "cursor"])("rejects the cursor %j, which no search returned", async (cursor) => {
   await using bench = await openModelBench({});
   const asked = bench.client.search({ query: "", format: "gguf", cursor }, anybody);
   await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
   expect(bench.hub.requests).toEqual([]);
 });
 
-test("the next page of a mirror that passes on the original's address is asked of the mirror, and no third place", async () => {
+test("the next page of a mirror that passes on the original's address is requested from the mirror only", async () => {
   const files = Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`m-${n}.gguf`, file()]));
   await using bench = await openModelBench({ "owner/name": { files } }, { token: "hf_mirror" });
   bench.hub.tokens.hf_mirror = true;
@@ -89,7 +89,7 @@ test.each<[string, FakeRepo | undefined, string | undefined, string, RegExp]>([
     /token in hub_token_file is invalid/,
   ],
   ["missing, with a token", undefined, "hf_good", "not_found", /doesn't exist$/],
-])("a repository that is %s: the error says what to do", async (_, repo, token, code, message) => {
+])("a repository that is %s gives an error that says what to do", async (_, repo, token, code, message) => {
   await using bench = await openModelBench(repo === undefined ? {} : { "owner/name": repo }, { token });
   bench.hub.tokens.hf_good = true;
   await expect(bench.client.getRepo("owner/name", anybody)).rejects

@@ -31,7 +31,7 @@ test("every offer fits, and a slow machine isn't offered models that crawl", () 
   expect(offer(64, 500, 1e9)).toEqual(["fast: Gemma 3 1B"]);
 });
 
-test("measures a machine, also for a models folder that doesn't exist yet", async () => {
+test("measures a machine, even for a models folder that doesn't exist yet", async () => {
   const measured = await measureMachine(`${await Deno.makeTempDir()}/not/yet/there`);
   expect(measured.memoryBytes).toBeGreaterThan(100e6);
   expect(measured.freeDiskBytes).toBeGreaterThan(0);

@@ -22,7 +22,7 @@ test.each([
   "connection:/m",
   "persona:x",
 ])(
-  "refuses %j and says where the models are listed",
+  "rejects %j and says where the models are listed",
   (name) => {
     expect(() => parseModelName(name)).toThrow(expect.objectContaining({
       code: "not_found",

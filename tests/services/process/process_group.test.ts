@@ -16,7 +16,7 @@ test("kills a program and its children at the time limit", { tags: ["X05"] }, as
     maxFolderBytes: 1_000_000,
     signal: new AbortController().signal,
   }).then(() => undefined, (error) => error);
-  expect(failure).toMatchObject({ code: "unprocessable", message: 'Stopped "sh": not finished after 2000 ms' });
+  expect(failure).toMatchObject({ code: "unprocessable", message: `Stopped "sh": it wasn't finished after 2000 ms` });
   const child = Number(await Deno.readTextFile(folder.file("children")));
   expect(child).toBeGreaterThan(0);
   await expect.poll(() => isGone(child)).toBe(true);

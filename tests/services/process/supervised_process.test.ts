@@ -8,7 +8,7 @@ async function readPid(path: string): Promise<number> {
   return Number(await Deno.readTextFile(path));
 }
 
-test("stops what a script has started, also what ignores SIGTERM", async () => {
+test("stops everything that a script has started, even processes that ignore SIGTERM", async () => {
   await using folder = await tempFolder();
   const started = `sh -c 'trap "" TERM; echo $$ >${folder.file("stubborn")}; sleep 300; sleep 300' & sleep 300`;
   const running = startWatched("/bin/sh", { args: ["-c", started], env: {}, stopWithinMs: 500 });
@@ -18,7 +18,7 @@ test("stops what a script has started, also what ignores SIGTERM", async () => {
   await expect.poll(() => isGone(stubborn)).toBe(true);
 });
 
-test("a program has ended although a child of it goes on with its output open", async () => {
+test("a program has ended even if a child of it keeps running with its output open", async () => {
   await using folder = await tempFolder();
   const script = `echo first; sleep 300 & echo $! >${folder.file("child")}; echo last`;
   const running = startWatched("/bin/sh", { args: ["-c", script], env: {} });

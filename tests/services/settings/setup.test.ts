@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { detectSetupEnvironment } from "../../../services/settings/settings.ts";
 
-test("detects a container by the markerer file of its engine", async () => {
+test("detects a container by the marker file of its engine", async () => {
   const marker = await Deno.makeTempFile({ prefix: "parlor-marker-" });
   try {
     expect(await detectSetupEnvironment(["127.0.0.1"], ["/nowhere/marker", marker])).toEqual({

@@ -38,11 +38,11 @@ test.each([
   ["a playlist in UTF-16", new Uint8Array([0xff, 0xfe, ...text("#\0E\0X\0T\0M\0")])],
   ["a frame with a reserved version", new Uint8Array([0xff, 0xeb, 0x90, 0xc4, ...new Uint8Array(100)])],
   ["a frame with a bit rate that is none", new Uint8Array([0xff, 0xfb, 0xf0, 0xc4, ...new Uint8Array(100)])],
-])("refuses %s as audio", { tags: ["P11"] }, (_name, bytes) => {
+])("rejects %s as audio", { tags: ["P11"] }, (_name, bytes) => {
   expect(sniffAudio(bytes)).toBeUndefined();
 });
 
-test("loud PCM that begins like a frame is no container and no pair of frames, real MP3 is one", () => {
+test("loud PCM that begins like a frame isn't recognized as a container or a pair of frames, but real MP3 is", () => {
   const loud = new Uint8Array(4000).map((_, at) => at % 2 === 0 ? 0xfb : 0xff);
   for (const bytes of [joined([new Uint8Array([0xff, 0xfb, 0x90, 0xc4]), fakeAudio("pcm", "x")]), loud.subarray(1)]) {
     expect([sniffContainer(bytes), hasTwoMp3Frames(bytes)]).toEqual([undefined, false]);

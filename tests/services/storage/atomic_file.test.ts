@@ -11,7 +11,7 @@ test.each([
   ["rename", OLD],
   ["renamed", NEW],
   ["folder_sync", NEW],
-])("leaves a whole file when the writer is killed at step %s", { tags: ["D04"] }, async (step, expected) => {
+])("leaves a complete file when the writer is killed at step %s", { tags: ["D04"] }, async (step, expected) => {
   for (const name of ["credentials.json", "tokens.json", "config.toml"]) {
     await using folder = await tempFolder();
     const path = folder.file(name);
@@ -35,7 +35,7 @@ test("writes the new content", { tags: ["D04"] }, async () => {
   expect(await Deno.readTextFile(path) === NEW).toBe(true);
 });
 
-test("leaves one whole content after concurrent writes, and no temporary files", async () => {
+test("leaves one complete version after concurrent writes, and no temporary files", async () => {
   await using folder = await tempFolder();
   const path = folder.file("tokens.json");
   const contents = Array.from({ length: 8 }, (_, n) => String(n).repeat(100_000));

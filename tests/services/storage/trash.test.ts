@@ -91,7 +91,7 @@ test("an item that is restored while the trash is emptied isn't purged", async (
   expect(purged).not.toContain("f99");
 });
 
-test("an item that can't be deleted doesn't keep the others", async () => {
+test("an item that can't be deleted doesn't stop the deletion of others", async () => {
   trash.register("note", { restore });
   trash.register("file", {
     restore,

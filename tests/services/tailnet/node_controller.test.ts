@@ -7,7 +7,7 @@ test.each([
   [false, ["parlor.tail.test:80"]],
   [true, ["parlor.tail.test:443", "parlor.tail.test:80"]],
 ])(
-  "every port there is gets an entry, with certificates %s, and none is open to the internet",
+  "every port gets an entry, with certificates %s, and none is open to the internet",
   async (isHttps, names) => {
     const config = JSON.parse(await serveConfig({ ...SERVING, isHttps }));
     const ports = Object.keys(config.TCP).map(Number);

@@ -7,7 +7,7 @@ const done = () => answerText("done");
 const openRegistry = (...sources: FakeTools[]) =>
   new ToolRegistry(sources.map((source) => () => Promise.resolve(source)));
 
-test("gives tools of the same name the name of their server, and each tool a name of its own", async () => {
+test("gives tools with the same name the name of their server, and each tool a unique name", async () => {
   const registry = openRegistry(
     new FakeTools("files").set("read", done).set("list files", done).set("docs_read", done),
     new FakeTools("docs").set("read", done),
@@ -35,7 +35,7 @@ test("cuts names to 64 characters and keeps them apart", async () => {
   expect(new Set(tools.map(({ name }) => name)).size).toBe(2);
 });
 
-test("calls the tool of the server that a name stands for", async () => {
+test("calls the tool of the server that a name belongs to", async () => {
   const [files, docs] = [new FakeTools("files").set("read", done), new FakeTools("docs").set("read", done)];
   const registry = openRegistry(files, docs);
   const { tools } = await registry.listOffer(never());

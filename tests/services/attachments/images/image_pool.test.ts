@@ -258,7 +258,7 @@ describe("rejecting", () => {
     expect(pixelAt(readPng(await pool.toPng(file)), 0, 0)).toEqual([1, 2, 3, 255]);
   });
 
-  test(`memory stays flat while ${PICTURES} pictures of impossible sizes are refused`, { tags: ["P05"] }, async () => {
+  test(`memory stays flat while ${PICTURES} images of impossible sizes are rejected`, { tags: ["P05"] }, async () => {
     const before = Deno.memoryUsage().rss;
     for (let refusedCount = 0; refusedCount < PICTURES; refusedCount += 4) {
       const refused = broken.slice(0, 4).map(([, bytes]) => pool.toPng(bytes).catch(({ code }) => code));

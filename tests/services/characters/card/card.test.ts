@@ -5,7 +5,7 @@ import { sillyTavernCard } from "../../../helpers/files/cards.ts";
 const text = (value: string) => new TextEncoder().encode(value);
 const refused = expect.objectContaining({ code: "unprocessable" });
 
-test("a V1 card becomes V3 with all its fields, and foreign ones stay at the root", () => {
+test("a V1 card becomes V3 with all its fields, and unknown fields stay at the root", () => {
   const card = parseCard({
     name: "A",
     description: "d",
@@ -39,7 +39,7 @@ test("a V1 card becomes V3 with all its fields, and foreign ones stay at the roo
   });
 });
 
-test("a Pygmalion card is read by its own names", () => {
+test("a Pygmalion card is read by its own field names", () => {
   const json = { char_name: "P", char_persona: "p", char_greeting: "g", example_dialogue: "e", world_scenario: "w" };
   expect(parseCard(json).data).toMatchObject({
     name: "P",
@@ -50,14 +50,14 @@ test("a Pygmalion card is read by its own names", () => {
   });
 });
 
-test("a card that says V2 or V3 and lacks data is read from its root", () => {
+test("a card that claims to be V2 or V3 but lacks data is read from its root", () => {
   expect(parseCard({ spec: "chara_card_v2", name: "Broken", description: "d" })).toMatchObject({
     spec: "chara_card_v3",
     data: { name: "Broken", description: "d" },
   });
 });
 
-test("data wins over the copies at the root, and the copies then say the same", () => {
+test("data takes precedence over the copies at the root, which are updated to match", () => {
   const received = sillyTavernCard("Fox");
   received.name = "Stale";
   received.description = "stale";
@@ -72,7 +72,7 @@ test("a valid card is unchanged, including the order of its fields", () => {
   expect(JSON.stringify(parseCard(parseCard(received)))).toBe(JSON.stringify(received));
 });
 
-test("wrong types are put right where one sense remains", { tags: ["P07"] }, () => {
+test("corrects wrong types if only one interpretation makes sense", { tags: ["P07"] }, () => {
   const { data } = parseCard({
     spec: "chara_card_v2",
     spec_version: 2,
@@ -118,13 +118,13 @@ describe("refuses data that isn't a card", () => {
     expect(() => parseCard(json)).toThrow(refused);
   });
 
-  test("nesting of 100,000 levels, in text and parsed, without a stack to overflow", { tags: ["P07"] }, () => {
+  test("reads 100,000 levels of nesting, in text and parsed, without a stack overflow", { tags: ["P07"] }, () => {
     const deep = `{"name":"A","description":"","extensions":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
     expect(() => parseCardText(text(deep))).toThrow(refused);
     expect(() => parseCardText(text("[".repeat(1_000_000)))).toThrow(refused);
   });
 
-  test("a number beyond all bounds, bad UTF-8, a text of 50 MB", { tags: ["P07"] }, () => {
+  test("handles a number beyond all bounds, invalid UTF-8 and a text of 50 MB", { tags: ["P07"] }, () => {
     expect(() => parseCardText(text('{"name":"A","description":"","extensions":{"x":1e999}}'))).toThrow(refused);
     expect(() => parseCardText(new Uint8Array([0x7b, 0xff, 0x7d]))).toThrow(refused);
     expect(() => parseCardText(new Uint8Array(50_000_000).fill(0x20))).toThrow(
@@ -134,7 +134,7 @@ describe("refuses data that isn't a card", () => {
 });
 
 test(
-  "keys that name the prototype are data, duplicate keys count last, lone surrogates stay",
+  "prototype names are ordinary keys, the last duplicate key wins, and lone surrogates are kept",
   { tags: ["P07"] },
   () => {
     const json =
@@ -149,7 +149,7 @@ test(
   },
 );
 
-test("decorators are lines at the head of a lorebook text", () => {
+test("decorators are lines at the start of a lorebook text", () => {
   expect(removeDecorators("@@depth 4\n@@@role user\n\nText\n@@not_one")).toBe("\nText\n@@not_one");
   expect(removeDecorators("mail@@example")).toBe("mail@@example");
   expect(removeDecorators("@@depth 4")).toBe("");

@@ -69,7 +69,7 @@ test("a file is recognized by its content: PNG, JSON, CHARX, and nothing else", 
   await expect(readCardFile(bytes(""))).rejects.toMatchObject(refused);
 });
 
-test("a CHARX has its card, its main icon and its other files, but none outside of it", async () => {
+test("a CHARX contains its card, its main icon and its other files, but none from outside", async () => {
   const { card: read, avatarPng, unpacked } = await readCardFile(charx());
   expect(read.data.name).toBe("Fox");
   expect(avatarPng).toEqual(plainPng(3, 3));
@@ -77,7 +77,7 @@ test("a CHARX has its card, its main icon and its other files, but none outside 
   expect(await unpacked()).toEqual({ "evil/card.json": strToU8('{"name":"Wrong","description":""}') });
 });
 
-test("an icon that is all there is beside the card is the picture of the card itself", async () => {
+test("a card's only icon is its image", async () => {
   const lone = { "card.json": strToU8(JSON.stringify(card)), "assets/icon/images/face.png": plainPng(3, 3) };
   const { card: read, others } = await readCardFile(zip(lone));
   expect(others).toEqual([]);
@@ -87,7 +87,7 @@ test("an icon that is all there is beside the card is the picture of the card it
   ]);
 });
 
-test("a CHARX behind a JPEG is found from the end, and without an icon of its own the JPEG is the picture", async () => {
+test("a CHARX after a JPEG is found from the end, and without its own icon the JPEG is its image", async () => {
   const head = new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 0xff, 0xd9]);
   const inside = zip({ "card.json": strToU8(JSON.stringify({ ...card, data: { ...card.data, assets: [] } })) });
   const { card: read, avatarImage } = await readCardFile(new Uint8Array(Buffer.concat([head, inside])));
@@ -111,7 +111,7 @@ test("a broken CHARX, or one with false sizes, is rejected", async () => {
   await expect(readCardFile(crowded)).rejects.toMatchObject({ code: "too_large" });
 });
 
-test("a CHARX of ours holds card and picture, and reads back as it was", async () => {
+test("a CHARX that Parlor writes contains card and image, and reads back unchanged", async () => {
   const before = parseCard({ ...card, data: { ...card.data, assets: undefined } });
   const made = await joined((await createCharx(before, plainPng(3, 3))).stream());
   const files = unzipSync(made);
@@ -139,7 +139,7 @@ test.each<[string, Uint8Array]>([
     "base64 and no word of what it is",
     webpWithExif(webp, exifComment(Buffer.from(text).toString("base64"), "")),
   ],
-])("a card in the comment of a picture's Exif block is read, and the picture is its own: %s", async (_, content) => {
+])("reads a card in the comment of an image's Exif block, with the image itself: %s", async (_, content) => {
   const { card: read, avatarImage, avatarPng, others } = await readCardFile(content);
   expect(read.data.name).toMatch(/^F.chsin/);
   expect([avatarImage, avatarPng, others]).toEqual([content, undefined, undefined]);

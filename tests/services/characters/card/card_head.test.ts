@@ -32,11 +32,11 @@ test.each<[string, RawChunk[]]>([
   ["a text behind them that is longer than all", [...pieces(9, 200), ["tEXt", new Uint8Array(9000).fill(65)]]],
   ["bytes in them that look as a card", [["IDAT", decoy], ["IDAT", decoy], piece(3)]],
   ["chunks of the same length behind them", [...pieces(6, 64), ["eXIf", new Uint8Array(64)]]],
-])("the card behind %s is found as in the whole file", async (_, pixels) => {
+])("finds a card after %s as in the whole file", async (_, pixels) => {
   expect(await nameRead([...pixels, CARD])).toBe("Behind");
 });
 
-test("a card before the pixels is found, and of a file with many chunks of pixels little is read", async () => {
+test("finds a card before the pixels, and reads little of a file with many chunks of pixels", async () => {
   expect(await nameRead([CARD, ...pieces(20, 1000)])).toBe("Behind");
   const reads = await readsOf([...pieces(200, 40_000), CARD]);
   expect(reads).toBeLessThan(20);

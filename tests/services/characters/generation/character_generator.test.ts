@@ -25,7 +25,7 @@ async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter
   return { portraits, jobs, until };
 }
 
-test("a portrait goes from pending over running to done, and is the character's picture then, its card kept", async () => {
+test("a portrait goes from pending through running to done, and becomes the character's image without changing its card", async () => {
   await using app = await openTestApp({ config: { builtinAppInstalled: true } });
   await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
   const go = Promise.withResolvers<void>();
@@ -55,7 +55,7 @@ test("a portrait goes from pending over running to done, and is the character's 
   await jobs.close();
 });
 
-test("a portrait that is cancelled has failed and changes nothing", async () => {
+test("a canceled portrait fails and changes nothing", async () => {
   await using app = await openTestApp({ config: { builtinAppInstalled: true } });
   await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
   const { portraits, jobs, until } = await portraitsOf(

@@ -15,11 +15,11 @@ test.each([
   ["a wrapped card", JSON.stringify({ spec: "chara_card_v2", spec_version: "2.0", data: CARD })],
   ["raw line breaks inside texts", JSON.stringify(CARD).replaceAll("\\n", "\n")],
   ["a comma too many", JSON.stringify(CARD).replace(/\}$/, ",}").replace("]", ",]")],
-])("an answer is read: %s", (_, answer) => {
+])("reads an answer: %s", (_, answer) => {
   expect(parseCharacterFields(answer)).toEqual(CARD);
 });
 
-test("quotation marks without their backslash stay in the text", () => {
+test("keeps unescaped quotation marks in the text", () => {
   const answer = '{"name": "Fern", "description": "She says "hm", then "no".", "tags": ["a"]}';
   expect(parseCharacterFields(answer)).toEqual({
     name: "Fern",
@@ -28,7 +28,7 @@ test("quotation marks without their backslash stay in the text", () => {
   });
 });
 
-test("other names of fields, lists and objects in the place of texts are understood", () => {
+test("understands other field names, and lists and objects in place of texts", () => {
   const answer = JSON.stringify({
     character: {
       character_name: "Fern",
@@ -47,7 +47,7 @@ test("other names of fields, lists and objects in the place of texts are underst
   });
 });
 
-test("paragraphs under labels are read where there is no JSON", () => {
+test("reads labeled paragraphs if there is no JSON", () => {
   const answer = [
     "Sure, here is a character.",
     "**Name:** Fern",
@@ -74,7 +74,7 @@ test.each(["", "I'm sorry, but I can't help with that.", '{"error": "no"}', "[1,
   (answer) => expect(parseCharacterFields(answer)).toEqual({}),
 );
 
-test("an answer is parsed at every length, and texts only grow", () => {
+test("parses an answer at every length, and texts only grow", () => {
   const answer = JSON.stringify(CARD).replace("🦊", "\\ud83e\\udd8a");
   let before: Record<string, unknown> = {};
   for (let length = 1; length <= answer.length; length++) {
@@ -89,7 +89,7 @@ test("an answer is parsed at every length, and texts only grow", () => {
   expect(before).toEqual(CARD);
 });
 
-test("nesting without end breaks nothing", () => {
+test("endless nesting breaks nothing", () => {
   expect(parseCharacterFields(`{"name": "Fern", "description": ${"[".repeat(50_000)}`).name).toBe("Fern");
   expect(parseCharacterFields('{"__proto__": {"name": "x"}, "constructor": "y"}')).toEqual({ name: "x" });
 });

@@ -42,7 +42,7 @@ async function untilNames(wanted: string[]): Promise<void> {
   await looking;
 }
 
-test("a file dropped into the folder appears, changes and goes, under its name or an id made of it", async () => {
+test("a file put into the folder appears, changes and disappears, under its name or an ID derived from it", async () => {
   expect(await names()).toEqual([]);
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox")));
   await Deno.writeTextFile(own("My Own Wolf.json"), card("Wolf"));
@@ -67,7 +67,7 @@ test("a file dropped into the folder appears, changes and goes, under its name o
   expect((await app.get("/api/characters/fox")).status).toBe(404);
 });
 
-test("names that are no ids, or ids twice, get an id of their own", async () => {
+test("file names that aren't valid IDs, or whose ID is taken, get another ID", async () => {
   await Deno.writeTextFile(own("search.json"), card("A"));
   await Deno.writeTextFile(own("fox.json"), card("B"));
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("C")));
@@ -162,7 +162,7 @@ test("a thousand indexed files aren't read again, unless the schema is new", asy
 });
 
 describe("the built-in character", () => {
-  test("is there from the start, once: removed it stays away until it is asked for", async () => {
+  test("exists from the start, once; if deleted, it stays away until it is requested", async () => {
     const dataDir = `${outside}/data`;
     let fresh = await openTestApp({ dataDir });
     const restart = async () => {
@@ -195,7 +195,7 @@ describe("the built-in character", () => {
     await fresh[Symbol.asyncDispose]();
   });
 
-  test("has the picture that its shapes draw", () => {
+  test("has the image that its shapes draw", () => {
     const png = Uint8Array.fromBase64(BUILTIN_AVATAR);
     const data = chunksOf(png).find(({ type }) => type === "IDAT")!.bytes.subarray(8, -4);
     const rows = inflateSync(data);
@@ -213,7 +213,7 @@ describe("the built-in character", () => {
 });
 
 test(
-  `of ${WIDTHS} widths few reduced pictures are kept, bounded in number and bytes, the ones not asked for go first`,
+  `of ${WIDTHS} widths few resized images are kept, limited in number and bytes; the least recently used go first`,
   { tags: ["P09"] },
   async () => {
     const folder = `${outside}/reduced`;

@@ -19,7 +19,7 @@ const refuse = () => {
   throw new Deno.errors.PermissionDenied("not now");
 };
 
-test("an unreadable folder of Parlor loses no character", async () => {
+test("an unreadable folder of Parlor doesn't remove characters from the list", async () => {
   const { rows } = scan("own");
   expect(rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);

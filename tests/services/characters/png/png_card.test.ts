@@ -80,7 +80,7 @@ describe("a card is found", () => {
     expect(nameIn(...chunks)).toBe(name);
   });
 
-  test("beside a foreign chunk with a wrong checksum, and without what follows the end", () => {
+  test("next to an unknown chunk with a wrong checksum, and without the data after the end", () => {
     const wrong = rawChunk(cardChunk("ccv3", v3), 1);
     const bytes = Buffer.concat([
       pngOf(...picture),
@@ -95,12 +95,12 @@ describe("a card is found", () => {
   });
 });
 
-test("a card whose check sum is wrong is no card, and the reason says so", () => {
+test("a card with a wrong checksum is rejected, with this reason", () => {
   const wrong = Buffer.concat([pngOf(...picture), rawChunk(cardChunk("chara", v2), 1), rawChunk(END)]);
   expect(() => parsePngCard(new Uint8Array(wrong))).toThrow(/checksum of its chunk is wrong/);
 });
 
-describe("a PNG is refused before anything is allocated for it", { tags: ["P05"] }, () => {
+describe("a PNG is rejected before memory is allocated for it", { tags: ["P05"] }, () => {
   const bytes = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat([SIGNATURE, ...parts]));
   const length = (value: number) => {
     const head = rawChunk(picture[1]);
@@ -140,7 +140,7 @@ describe("a PNG is refused before anything is allocated for it", { tags: ["P05"]
 });
 
 describe("text chunks", { tags: ["P06"] }, () => {
-  test("a deflated text that would become a gigabyte is inflated up to the limit and no further", () => {
+  test("inflates a compressed text of a gigabyte only up to the limit", () => {
     const bomb = deflateSync(new Uint8Array(1024 * 1024 * 1024), { level: 9 });
     expect(bomb.length).toBeLessThan(1.1 * 1024 * 1024);
     const before = Deno.memoryUsage().rss;
@@ -152,7 +152,7 @@ describe("text chunks", { tags: ["P06"] }, () => {
     expect(Deno.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
   });
 
-  test("of a hundred such chunks a few are tried", () => {
+  test("tries only a few of a hundred such chunks", () => {
     const bomb = deflatedChunk("chara", "A".repeat(30 * 1024 * 1024));
     const chunks = Array.from({ length: 100 }, () => bomb);
     expect(() => nameIn(...picture, ...chunks, END)).toThrow(expect.objectContaining({ code: "too_large" }));
@@ -160,7 +160,7 @@ describe("text chunks", { tags: ["P06"] }, () => {
     expect(nameIn(...picture, ...chunks, cardChunk("ccv3", v3), END)).toBe("Three");
   });
 
-  test("a file of 100,000 chunks is refused", () => {
+  test("rejects a file with 100,000 chunks", () => {
     const chunks = Array.from({ length: 100_000 }, (): RawChunk => ["tEXt", latin1("a\0b")]);
     const png = pngOf(...picture, ...chunks, cardChunk("chara", v2), END);
     expect(() => parsePngCard(png)).toThrow(
@@ -176,12 +176,12 @@ describe("text chunks", { tags: ["P06"] }, () => {
     ["a damaged deflate stream", ["zTXt", latin1("chara\0\0nonsense")]],
     ["an international text without its fields", ["iTXt", latin1("chara\0\0")]],
     ["a card's word as another chunk's text", ["tEXt", latin1(`note\0chara\0${base64(v2)}`)]],
-  ])("%s is refused", (_, chunk) => {
+  ])("rejects %s", (_, chunk) => {
     expect(() => nameIn(...picture, chunk, END)).toThrow(expect.objectContaining({ code: "unprocessable" }));
   });
 });
 
-test("an edit of a SillyTavern card changes the name and nothing else: every other chunk is byte for byte the same", () => {
+test("an edit of a SillyTavern card changes only the name: all other chunks are identical byte for byte", () => {
   const original = sillyTavernCard("Fox");
   const png = sillyTavernPng(original);
   const card = parsePngCard(png);
@@ -201,7 +201,7 @@ test("an edit of a SillyTavern card changes the name and nothing else: every oth
   expect(JSON.stringify(sillyTavernReads(edited))).toBe(JSON.stringify(before));
 });
 
-test("both versions are written from the same card, and V2 readers get true V2", () => {
+test("writes both versions from the same card, so that V2 readers get valid V2", () => {
   const received = sillyTavernCard("Fox");
   const card = parseCard({ ...received, spec: "chara_card_v3", spec_version: "3.0" });
   card.data.nickname = "Foxy";
@@ -222,7 +222,7 @@ test("both versions are written from the same card, and V2 readers get true V2",
   expect(cardUnder(embedCard(png, card, { versions: "v2" }), "ccv3")).toBeUndefined();
 });
 
-test("old copies under any spelling and packing go when a card is written", () => {
+test("writing a card removes old copies in any spelling and compression", () => {
   const png = pngOf(
     header(2, 2),
     cardChunk("Chara", v2),
@@ -237,7 +237,7 @@ test("old copies under any spelling and packing go when a card is written", () =
   expect(chunksOf(removeCard(written)).map(({ type }) => type)).toEqual(["IHDR", "IDAT", "IEND"]);
 });
 
-test("chunks are laid out as the reference values say", () => {
+test("chunks match the reference values", () => {
   const hex = (chunk: Uint8Array) => Buffer.from(chunk).toString("hex");
   expect(hex(rawChunk(["tEXt", latin1("chara\0e30=")])).slice(-8)).toBe("22d86daf");
   const written = embedCard(plainPng(), parseCard({ name: "A" }));

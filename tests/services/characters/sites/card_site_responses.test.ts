@@ -43,7 +43,7 @@ test.each([
 });
 
 test.each([["gone", 404, "x"], ["none", 200, "<html>"]])(
-  "a picture that is %s there keeps no card away",
+  "a card is used even if its image is %s",
   async (_name, status, body) => {
     const { import: fetchCard } = siteWith({
       [EXPORT]: () => Response.json({ character: { ...card, data: { ...card.data, avatar: AVATAR } } }),
@@ -68,14 +68,14 @@ test.each([`https://jannyai.com/characters/${ID}_character-heron`, `https://jani
   },
 );
 
-test("where the site refuses servers, the way by the browser is named", async () => {
+test("if the site rejects servers, the error explains how to download with the browser", async () => {
   const { import: fetchCard } = siteWith({ [DOWNLOAD]: () => new Response("Just a moment", { status: 403 }) });
   const refused = fetchCard(`https://jannyai.com/characters/${ID}_heron`);
   await expect(refused).rejects.toMatchObject({ code: "upstream_error" });
   await expect(refused).rejects.toThrow(/api\.jannyai\.com.*403.*Download the card there with a browser/);
 });
 
-test("an answer of another form is an error of the site's", async () => {
+test("a response with another structure is reported as an error of the site", async () => {
   for (const answer of [{}, { character: null }, [], "x"]) {
     const { import: fetchCard } = siteWith({ [EXPORT]: () => Response.json(answer) });
     const failed = fetchCard(`https://pygmalion.chat/character/${ID}`);
@@ -91,7 +91,7 @@ test.each([
     "https://aicharactercards.com/character-cards/ann/heron/",
     "https://aicharactercards.com/wp-json/pngapi/v1/image/ann/heron",
   ],
-])("%s is asked for its file", async (url, file) => {
+])("requests the file from %s", async (url, file) => {
   const { asked, import: fetchCard } = siteWith({ [file]: () => new Response(png) });
   expect((await fetchCard(url)).bytes).toEqual(png);
   expect(asked).toEqual([`GET ${file}`]);

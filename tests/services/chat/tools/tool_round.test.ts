@@ -46,7 +46,7 @@ function openApproval() {
   return { approval, call, writes };
 }
 
-test("a call isn't decided before the decision is stored, and waits on if it can't be stored", async () => {
+test("a call counts as decided only after the decision is stored, and keeps waiting if it can't be stored", async () => {
   const { approval, call, writes } = openApproval();
   const order: string[] = [];
   const decideAndFail = approval.decide("call_1", { decision: "allow", by: "owner" });

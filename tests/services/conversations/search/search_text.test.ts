@@ -132,7 +132,7 @@ const block = (text: string) => ({
 });
 const version = (id: string, revision = 1, created_at = 5) => ({ id, revision, created_at });
 
-test("finds the texts of the same state of a conversation only", () => {
+test("finds only texts of the same state of a conversation", () => {
   const texts = new FoldedTexts();
   texts.add(version("a"), [block("one")]);
   expect(texts.find(version("a"))).toEqual([block("one")]);

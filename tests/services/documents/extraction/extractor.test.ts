@@ -104,7 +104,7 @@ const epubOf = (chapters: Record<string, string>, extra: PackedEntry[] = []) =>
     ...extra,
   ]);
 
-test("reads the pages of a PDF printed by a browser, scripts of several languages too", async () => {
+test("reads the pages of a PDF printed by a browser, including several scripts", async () => {
   const { unit, pages } = await extract(
     "a.pdf",
     await printPdf([
@@ -278,7 +278,7 @@ test("runs no script of a PDF and follows none of its references", { tags: ["F06
   expect(requests).toBe(0);
 });
 
-test("expands no entities that a file declares", { tags: ["F06"] }, async () => {
+test("doesn't expand entities that a file declares", { tags: ["F06"] }, async () => {
   const doctype = `<!DOCTYPE d [<!ENTITY a "${"lol".repeat(100)}">${
     Array.from("bcdefghij", (name, n) => `<!ENTITY ${name} "${`&${"abcdefghi"[n]};`.repeat(100)}">`).join("")
   }<!ENTITY f SYSTEM "file:///etc/passwd">]>`;
@@ -367,7 +367,7 @@ test("reads HTML with 20,000 nested elements, and XML", { tags: ["F06"] }, async
   expect((await extract("a.docx", await docxOf(nested))).pages).toEqual(["the core"]);
 });
 
-test("stops when it is cancelled", async () => {
+test("stops when it is canceled", async () => {
   const abort = new AbortController();
   const reading = extract("a.pdf", writePdf(Array.from({ length: 3_000 }, (_, n) => `line ${n}`)), {
     signal: abort.signal,

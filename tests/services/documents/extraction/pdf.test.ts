@@ -117,7 +117,7 @@ test("refuses pages without images and pages that don't exist", async () => {
   expect(await codeOf(read(pdf, 2))).toBe("unsupported");
 });
 
-test("an image of too many pixels is never decoded", async () => {
+test("never decodes an image with too many pixels", async () => {
   const raw = "/ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /ASCIIHexDecode";
   expect(await codeOf(read(writeScan(`/Width 100000 /Height 100000 ${raw}`, "00")))).toBe("no_text");
   // A JPEG whose own header claims more than the page says.
@@ -129,7 +129,7 @@ test("an image of too many pixels is never decoded", async () => {
     .toMatch(/^(no_text|damaged|too_large|timeout)$/);
 });
 
-test("thousands of images are refused, and deep nesting is read", async () => {
+test("rejects thousands of images, and reads deep nesting", async () => {
   const image = "/Width 2 /Height 2 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /ASCIIHexDecode";
   const many = "q 1 0 0 1 0 0 cm /I Do 200 0 0 200 0 0 cm Q /I Do ".repeat(2_000);
   expect(await codeOf(read(writeScan(image, "FF000000FF000000FFFFFFFF", many)))).toBe("too_large");

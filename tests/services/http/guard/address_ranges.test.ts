@@ -36,7 +36,7 @@ test.each(words(NOT_PUBLIC))("%s isn't public", { tags: ["E05"] }, (ip) => {
   expect(isPublicAddress(ip)).toBe(false);
 });
 
-test.each(words(PUBLIC))("%s next to the refused ranges is public", { tags: ["E05"] }, (ip) => {
+test.each(words(PUBLIC))("%s next to the blocked ranges is public", { tags: ["E05"] }, (ip) => {
   expect(isPublicAddress(ip)).toBe(true);
 });
 
@@ -89,7 +89,7 @@ test.each([
   ["fe12::1", false],
   ["::ffff:10.1.2.3", false],
   ["10.1", false],
-])("allowed networks hold %s: %s", (ip, expected) => {
+])("allowed networks contain %s: %s", (ip, expected) => {
   expect(isInsideCidrs(ip, ["10.0.0.0/8", "fd00::/8"].map(parseCidr))).toBe(expected);
 });
 

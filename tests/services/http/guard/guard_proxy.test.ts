@@ -71,7 +71,7 @@ test("the server of a plain request sees no password or hop headers, and the che
   ]);
 });
 
-test("a body is passed on by its length, and a second request on the connection never reaches the first server", async () => {
+test("a body is forwarded by its length, and a second request on the connection never reaches the first server", async () => {
   await using server = openHttpServer(async (conn, head) => {
     const body = head.slice(head.indexOf("\r\n\r\n") + 4);
     const rest = new Uint8Array(5 - body.length);
@@ -88,7 +88,7 @@ test("a body is passed on by its length, and a second request on the connection 
   expect(server.requests.join()).not.toContain("Proxy-Authorization");
 });
 
-test("interim answers come through before the final one", async () => {
+test("interim responses are forwarded before the final one", async () => {
   await using server = openHttpServer(async (conn) => {
     await send(conn, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
     await sendText(conn, "final");
@@ -132,7 +132,7 @@ test.each([
   "GET gopher://a.example/",
   "GET /",
   "OPTIONS *",
-])("the proxy itself refuses %j", { tags: ["E04", "E07", "E08"] }, async (request) => {
+])("the proxy itself rejects %j", { tags: ["E04", "E07", "E08"] }, async (request) => {
   await using closed = openSilentListener(PRIVATE);
   await using guard = await openTestGuard({ "inner.example": [PRIVATE] });
   const { port, header } = passOf(guard);
@@ -145,7 +145,7 @@ test.each([
   ["a body of unknown length", "Transfer-Encoding: chunked\r\n"],
   ["two lengths", "Content-Length: 1\r\nContent-Length: 2\r\n"],
   ["a length that is no number", "Content-Length: -1\r\n"],
-])("a plain request with %s is refused before any connection", async (_title, headers) => {
+])("rejects a plain request with %s before any connection", async (_title, headers) => {
   await using server = openSilentListener(PUBLIC);
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });
   const { port, header } = passOf(guard);
@@ -162,7 +162,7 @@ test.each([
   ["a header without name", "GET http://a.example/ HTTP/1.1\r\n: b\r\n\r\n"],
   ["a header of 100 KB", `GET http://a.example/ HTTP/1.1\r\nA: ${"b".repeat(100_000)}\r\n\r\n`],
   ["10,000 headers", `GET http://a.example/ HTTP/1.1\r\n${"a: b\r\n".repeat(10_000)}\r\n`],
-])("%s is answered 400, and the proxy lives on", { tags: ["E11"] }, async (_title, text) => {
+])("responds to %s with 400, and the proxy keeps running", { tags: ["E11"] }, async (_title, text) => {
   await using server = openHttpServer((conn) => sendText(conn, "alive"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });
   expect((await rawRequest(passOf(guard).port, text)).status).toBe(400);
@@ -171,7 +171,7 @@ test.each([
   expect(await answer.text()).toBe("alive");
 });
 
-test("a client that ends, half-closes or stays silent costs its own connection only", async () => {
+test("a client that ends, half-closes or stays silent loses only its own connection", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "alive"), { hostname: PUBLIC });
   using clock = standingClock();
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { headMs: 100 } });
@@ -210,7 +210,7 @@ test("strangers can't use up the connections: the oldest of theirs is closed", a
   strangers.forEach((conn) => conn.close());
 });
 
-test("more connections than allowed are turned away while all are in use", async () => {
+test("rejects connections above the limit while all are in use", async () => {
   await using server = openSilentListener(PUBLIC);
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { connections: 2 } });
   const { port, header } = passOf(guard);
@@ -226,7 +226,7 @@ test("more connections than allowed are turned away while all are in use", async
   tunnels.forEach((conn) => conn.close());
 });
 
-test("a client that leaves takes its connection to the server along", async () => {
+test("a client that disconnects also closes its connection to the server", async () => {
   const { promise: serverSawEnd, resolve } = Promise.withResolvers<string>();
   await using server = openHttpServer(async (conn) => {
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
@@ -247,7 +247,7 @@ test.each([
   ["HTTP/1.1", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n\r\n", "4\r\npart\r\n0\r\n\r\n"],
   ["HTTP/1.1", "HTTP/1.1 204 None\r\n\r\n", ""],
   ["HTTP/1.0", "HTTP/1.0 200 OK\r\n\r\npart", "part"],
-])("an %s client gets the answer %j with the body %j", async (version, text, body) => {
+])("an %s client gets the response %j with the body %j", async (version, text, body) => {
   await using server = openHttpServer((conn) => send(conn, text), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });
   const { port, header } = passOf(guard);

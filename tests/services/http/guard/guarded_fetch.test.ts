@@ -27,7 +27,7 @@ function openPair() {
   };
 }
 
-test("a response has status, headers, body and final address", async () => {
+test("a response has status, headers, body and final URL", async () => {
   await using server = openHttpServer(
     (conn) => send(conn, "HTTP/1.1 404 Nope\r\nX-A: 1\r\nContent-Length: 2\r\n\r\nno"),
     {
@@ -56,7 +56,7 @@ test("HEAD and 204 have no body and leave nothing open", async () => {
 });
 
 test(
-  "a name is looked up once a call, and a private second answer is never connected to",
+  "looks a name up once per call, and never connects to a private second answer",
   { tags: ["E01"] },
   async () => {
     await using pair = await openPair();
@@ -125,7 +125,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test("five redirects are followed, a sixth isn't, and a loop ends", { tags: ["E03"] }, async () => {
+test("follows five redirects but not a sixth, and a loop ends", { tags: ["E03"] }, async () => {
   await using server = openHttpServer((conn, head) => {
     const left = Number(/^GET \/(\d+)/.exec(head)?.[1]);
     if (left === 0) return sendText(conn, "end");
@@ -140,7 +140,7 @@ test("five redirects are followed, a sixth isn't, and a loop ends", { tags: ["E0
   expect(server.requests).toHaveLength(6);
 });
 
-test("a redirect can be had as it is, or be an error", async () => {
+test("a redirect can be returned unchanged, or be an error", async () => {
   await using server = openHttpServer((conn) => send(conn, "HTTP/1.1 302 Found\r\nX-Repo: r\r\nLocation: /x\r\n\r\n"), {
     hostname: PUBLIC,
   });
@@ -151,7 +151,7 @@ test("a redirect can be had as it is, or be an error", async () => {
   await expect(guard.fetch(`http://${PUBLIC}:${server.port}/`, { redirect: "error" })).rejects.toThrow(GENERIC);
 });
 
-test("secrets are sent to their own origin only, also after a redirect back", async () => {
+test("secrets are sent only to their own origin, even after a redirect back", async () => {
   await using other = openHttpServer(
     (conn) => send(conn, `HTTP/1.1 302 Found\r\nLocation: http://${PUBLIC}:${server.port}/back\r\n\r\n`),
     { hostname: PUBLIC },
@@ -212,7 +212,7 @@ test.each([
   "http://[::ffff:7f00:1]/",
   "http://１２７.0.0.1/",
   "http://8.8.8.8:8080/",
-])("%s is refused by its words, without a lookup", { tags: ["E04", "E06", "E07"] }, async (url) => {
+])("%s is rejected by its text, without a lookup", { tags: ["E04", "E06", "E07"] }, async (url) => {
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { allow: [] });
   const { code, message } = await failureOf(guard.fetch(url));
   expect([code, message]).toEqual([
@@ -231,7 +231,7 @@ test.each(["http://a%00b/", "http://%zz/", "http://", "a.example", "http://a.exa
   },
 );
 
-test("the host that the URL parser reads is checked and connected to", { tags: ["E08"] }, async () => {
+test("checks and connects to the host that the URL parser reads", { tags: ["E08"] }, async () => {
   await using pair = await openPair();
   await using guard = await openTestGuard({ "good.example": [PUBLIC], "evil.example": [PRIVATE] });
   const { port } = pair;
@@ -251,7 +251,7 @@ test("the host that the URL parser reads is checked and connected to", { tags: [
   expect(pair.secret.connections).toBe(0);
 });
 
-test("proxy settings of the environment change nothing, whenever they are made", { tags: ["E09"] }, async () => {
+test("proxy settings in the environment have no effect, whenever they are set", { tags: ["E09"] }, async () => {
   await using pair = await openPair();
   await using foreign = openSilentListener();
   const setAll = () => {
@@ -334,13 +334,13 @@ test("closed, silent, hanging up, filtered, unknown and private targets look the
   expect(hungUp).toBe(2);
 });
 
-test("the second address is tried if the first doesn't answer", async () => {
+test("tries the second address if the first doesn't respond", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "second"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": ["127.0.0.5", PUBLIC] }, { allow: ["127.0.0.0/8"] });
   expect(await (await guard.fetch(`http://a.example:${server.port}/`)).text()).toBe("second");
 });
 
-test("the caller's signal ends a call before and during its answer", async () => {
+test("the caller's signal ends a call before and during its response", async () => {
   await using server = openHttpServer(async (conn) => {
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
     await conn.read(new Uint8Array(1));

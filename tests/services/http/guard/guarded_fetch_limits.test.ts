@@ -22,7 +22,7 @@ async function memoryRise(run: () => Promise<void>): Promise<number> {
 }
 
 test(
-  "a body without end is cut at its limit, and hardly more is taken from the server",
+  "an endless body is cut at its limit, and hardly more is read from the server",
   { tags: ["E11"] },
   async () => {
     let sent = 0;
@@ -50,7 +50,7 @@ test(
   },
 );
 
-test("without a limit given, 32 MiB is the limit", { tags: ["E11"] }, async () => {
+test("the default limit is 32 MiB", { tags: ["E11"] }, async () => {
   await using server = openHttpServer(
     (conn) => send(conn, `HTTP/1.1 200 OK\r\nContent-Length: ${32 * MIB + 1}\r\n\r\n`),
     {
@@ -69,7 +69,7 @@ const bombs: Record<string, () => Uint8Array> = {
   zstd: () => zlib.zstdCompressSync(new Uint8Array(BOMB_BYTES)),
 };
 
-test.each(Object.keys(bombs))("a %s bomb is counted as it unfolds", { tags: ["E11"] }, async (encoding) => {
+test.each(Object.keys(bombs))("a %s bomb is counted while it is decompressed", { tags: ["E11"] }, async (encoding) => {
   const bomb = bombs[encoding]!();
   expect(bomb.length).toBeLessThan(4 * MIB);
   await using server = openHttpServer(async (conn) => {
@@ -94,7 +94,7 @@ test.each(Object.keys(bombs))("a %s bomb is counted as it unfolds", { tags: ["E1
   expect(rise).toBeLessThan(128 * MIB);
 });
 
-test.each(["gzip", "br"])("a %s answer arrives unfolded and no longer says that it is folded", async (encoding) => {
+test.each(["gzip", "br"])("a %s response is decompressed and no longer declares its compression", async (encoding) => {
   const body = encoding === "gzip"
     ? zlib.gzipSync("hello ".repeat(100))
     : zlib.brotliCompressSync("hello ".repeat(100));
@@ -159,7 +159,7 @@ test(
   },
 );
 
-test("headers that never end are cut by size and by time", { tags: ["E11"] }, async () => {
+test("endless headers are limited by size and by time", { tags: ["E11"] }, async () => {
   await using server = openHttpServer((conn, head) => {
     if (head.startsWith("GET /fast")) return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n".repeat(1000));
     return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n");
@@ -173,7 +173,7 @@ test("headers that never end are cut by size and by time", { tags: ["E11"] }, as
   });
 });
 
-test("a header of 100 KB is refused, one of 20 KB passes", { tags: ["E11"] }, async () => {
+test("a header of 100 KB is rejected, one of 20 KB is accepted", { tags: ["E11"] }, async () => {
   await using server = openHttpServer((conn, head) => {
     const bytes = Number(/^GET \/(\d+)/.exec(head)?.[1]);
     return send(conn, `HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(bytes)}\r\nContent-Length: 2\r\n\r\nok`);

@@ -25,7 +25,7 @@ test.each([
   ["for another name", { name: "other.example" }],
   ["signed by itself", { name: "good.example", signedBy: "self" as const }],
   ["that ran out", { name: "good.example", isExpired: true }],
-])("a certificate %s is refused", { tags: ["E10"] }, async (_title, options) => {
+])("rejects a certificate %s", { tags: ["E10"] }, async (_title, options) => {
   const tls = await authority.issue(options);
   await using server = openHttpServer((conn) => sendText(conn, "private"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names, { caCerts: [authority.cert] });

@@ -69,7 +69,7 @@ test.each<[string, string[]]>([
   ["after an interim head", [
     "HTTP/1.1 103 Early\r\nLink: <x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nHello, harbour",
   ]],
-])("a body is read %s", async (_, parts) => {
+])("reads a body %s", async (_, parts) => {
   await using server = serving(...parts);
   const answer = await get(`http://${PUBLIC}:${server.port}/a/b?c=d#e`, { headers: { range: "bytes=5-" } });
   expect(answer.status).toBe(200);
@@ -119,7 +119,7 @@ test.each([
     .toMatchObject({ code: "upstream_error", message: expect.stringMatching(REFUSED) });
 });
 
-test("silence ends a call, before the head and within the body", { tags: ["E11"] }, async () => {
+test("silence ends a call, before the headers and within the body", { tags: ["E11"] }, async () => {
   await using mute = openSilentListener(PUBLIC);
   using clock = standingClock();
   const unanswered = failureOf(get(`http://${PUBLIC}:${mute.port}/`, { limits: { idleMs: 100 } }));
@@ -147,7 +147,7 @@ test("private addresses are never connected to, by address or by name", { tags: 
   expect(secret.connections).toBe(0);
 });
 
-test("a name with one public and one private address is refused", { tags: ["E02"] }, async () => {
+test("rejects a name with one public and one private address", { tags: ["E02"] }, async () => {
   await using server = serving("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
   const names = { "two.example.org": [PUBLIC, PRIVATE] };
   expect((await failureOf(get(`http://two.example.org:${server.port}/`, { names }))).message).toMatch(REFUSED);
@@ -155,14 +155,14 @@ test("a name with one public and one private address is refused", { tags: ["E02"
 });
 
 test.each(["ftp://example.org/", "file:///etc/passwd", "http://a:b@example.org/", "http://127.0.0.1/"])(
-  "%s is refused by its words",
+  "%s is rejected by its text",
   { tags: ["E07"] },
   async (url) => {
     expect(await failureOf(get(url))).toMatchObject({ code: "address_not_allowed" });
   },
 );
 
-test("TLS has to be that of the name, and the name goes into Host", { tags: ["E10"] }, async () => {
+test("the TLS certificate must match the name, which is sent as Host", { tags: ["E10"] }, async () => {
   await using authority = await openAuthority();
   const good = await authority.issue({ name: "good.example.org" });
   await using server = openHttpServer(

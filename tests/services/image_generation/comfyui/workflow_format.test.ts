@@ -6,7 +6,7 @@ const workflow = {
   "6": { class_type: "CLIPTextEncode", inputs: { text: "masterpiece, %prompt%, 100%", list: ["%prompt%"] } },
 };
 
-test("a whole value gets the type of what fills it, and a longer text its words", () => {
+test("a placeholder that is the whole value keeps the type of the inserted value; within a longer text it becomes text", () => {
   const { workflow: filled, unfilled } = fillWorkflow(workflow, { seed: 5, scale: 7.5, prompt: "a fox" });
   expect(filled).toEqual({
     "3": { class_type: "KSampler", inputs: { seed: 5, cfg: 7.5, model: ["4", 0], on: true, none: null } },
@@ -15,7 +15,7 @@ test("a whole value gets the type of what fills it, and a longer text its words"
   expect(unfilled).toEqual([]);
 });
 
-test("the workflow that is filled stays as it was, and places without a value stay in their place", () => {
+test("filling a workflow doesn't change the original, and placeholders without a value stay", () => {
   const before = structuredClone(workflow);
   const { workflow: filled, unfilled } = fillWorkflow(workflow, { prompt: "x" });
   expect(workflow).toEqual(before);
@@ -24,7 +24,7 @@ test("the workflow that is filled stays as it was, and places without a value st
 });
 
 test.each(['"}, "7": {', "%seed%", "\\u0022", "$& $1", "\u2028"])(
-  "a prompt of %j is text and nothing else",
+  "a prompt of %j is inserted as text only",
   (prompt) => {
     const { workflow: filled } = fillWorkflow(workflow, { seed: 1, scale: 1, prompt });
     expect(filled["6"]!.inputs).toEqual({ text: `masterpiece, ${prompt}, 100%`, list: [prompt] });
@@ -32,11 +32,11 @@ test.each(['"}, "7": {', "%seed%", "\\u0022", "$& $1", "\u2028"])(
   },
 );
 
-test("a name that every object has is no value", () => {
+test("names of properties that every object has aren't values", () => {
   const odd = { "1": { class_type: "A", inputs: { a: "%constructor%" } } };
   expect(fillWorkflow(odd, {}).unfilled).toEqual(["constructor"]);
 });
 
-test("places are listed once, sorted", () => {
+test("placeholders are listed once, sorted", () => {
   expect(listPlaceholders(workflow)).toEqual(["prompt", "scale", "seed"]);
 });

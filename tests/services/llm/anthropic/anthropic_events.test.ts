@@ -17,7 +17,7 @@ function translated(frames: unknown[], whole?: unknown): ChatEvent[] {
 
 const delta = (delta: unknown) => ({ type: "content_block_delta", index: 0, delta });
 
-test("text that isn't a string is left out", () => {
+test("text that isn't a string is omitted", () => {
   const texts = [5, {}, true, null].flatMap((text) => [
     delta({ type: "text_delta", text }),
     delta({ type: "thinking_delta", thinking: text }),
@@ -26,7 +26,7 @@ test("text that isn't a string is left out", () => {
   expect(translated([...texts, delta({ type: "text_delta", text: "Hi" })])).toEqual([{ type: "text", text: "Hi" }]);
 });
 
-test("a stop reason named like a member of every object is a text", () => {
+test("a stop reason with the name of an object member is plain text", () => {
   const frames = ["constructor", "__proto__"].map((stop_reason) => ({ type: "message_delta", delta: { stop_reason } }));
   expect(translated(frames)).toEqual([
     { type: "finish", reason: "constructor" },
@@ -35,7 +35,7 @@ test("a stop reason named like a member of every object is a text", () => {
   expect(translated([{ type: "message_delta", delta: { stop_reason: 5 } }])).toEqual([]);
 });
 
-test("blocks of a whole answer that are no objects are left out, and counts that are no numbers are 0", () => {
+test("blocks of a whole response that aren't objects are omitted, and counts that aren't numbers are 0", () => {
   const answer = { content: [null, 5, { type: "text", text: "Hi" }], usage: { input_tokens: "7", output_tokens: 2 } };
   expect(translated([], answer)).toEqual([
     { type: "text", text: "Hi" },

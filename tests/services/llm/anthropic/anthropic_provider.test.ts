@@ -50,7 +50,7 @@ test.each([
   expect(completion.choices[0]!.finish_reason).toBe(reason);
 });
 
-test("a whole answer becomes the one OpenAI-shaped object, tools included", async () => {
+test("a whole response becomes the one OpenAI-shaped object, including tools", async () => {
   const tool = { id: "toolu_1", name: "look", fragments: ['{"where":', '"up"}'] };
   await using llm = await openFakeAnthropic({ thinking: ["hm"], tool, stopReason: "tool_use" });
   const expected = [{ id: "toolu_1", type: "function", function: { name: "look", arguments: '{"where":"up"}' } }];
@@ -94,7 +94,7 @@ test.each(
   expect(error).toMatchObject({ kind: failure, status });
 });
 
-test("a model that refuses sampler fields is asked again without them, and never with them after that", async () => {
+test("a model that rejects sampler fields gets another request without them, and never gets them again", async () => {
   await using llm = await openFakeAnthropic({ fail: "sampling" });
   const call = ask("hi", { temperature: 0.5, top_k: 3, stop: ["END", " "] });
   for (let n = 0; n < 2; n++) {
@@ -129,7 +129,7 @@ test.each([
   expect(stream.sent).toMatchObject({ leftOut: [{ field: "temperature" }], outputLimit: limit });
 });
 
-test("a model without budgets gets the effort, from then on without an attempt", async () => {
+test("a model without budgets gets the effort, later without a first attempt", async () => {
   await using llm = await openFakeAnthropic({ fail: "budget" });
   const call = ask("hi", { reasoning_effort: "high" });
   for (let n = 0; n < 2; n++) {
@@ -159,7 +159,7 @@ test.each([[{ reasoning_effort: "none" }, { type: "disabled" }], [{}, undefined]
   },
 );
 
-test("signed reasoning comes with tool calls, and goes back unchanged with their results", async () => {
+test("signed reasoning is stored with tool calls, and sent back unchanged with their results", async () => {
   const tool = { id: "toolu_1", name: "look", fragments: ["{}"] };
   await using llm = await openFakeAnthropic({ thinking: ["hm", "m"], tool, stopReason: "tool_use" });
   const signed = {
@@ -185,7 +185,7 @@ test("signed reasoning comes with tool calls, and goes back unchanged with their
   ]);
 });
 
-test("reasoning without tool calls, and that of other servers, isn't sent back", () => {
+test("reasoning without tool calls, or from other servers, isn't sent back", () => {
   const foreign = [{ type: "reasoning.text", text: "x", format: "unknown" }];
   const signed = [{ type: "reasoning.text", text: "x", signature: "s", format: "anthropic-claude-v1" }];
   const messages: ChatMessage[] = [
@@ -214,7 +214,7 @@ test.each([
   expect(turns.map((block) => "cache_control" in block)).toEqual(turns.map((_, index) => index === marked));
 });
 
-test("instructions are marked for the cache if no message is stable; marks of the caller's own stay alone", () => {
+test("instructions are marked for the cache if no message is stable; the caller's own marks are unchanged", () => {
   const mark = { cache_control: { type: "ephemeral" } };
   const messages: ChatMessage[] = [{ role: "system", content: "s" }, { role: "user", content: "a" }];
   expect(toAnthropicMessages(messages, 1)).toEqual({
@@ -268,7 +268,7 @@ test("all pages of the model list are read, and the context size is in it", asyn
   expect(await client.readContextSize(target(llm.url, { kind }), "other", never())).toBeUndefined();
 });
 
-test("system messages at the start are the system text, later ones part of the user's turn, neighbours are merged", () => {
+test("system messages at the start are the system text, later ones part of the user's turn, and adjacent ones are merged", () => {
   const messages: ChatMessage[] = [
     { role: "system", content: "You are a fox." },
     { role: "developer", content: [{ type: "text", text: "Be brief." }] },
@@ -300,7 +300,7 @@ test("a history that begins with the assistant, or is empty, gets a user turn fi
   }
 });
 
-test("images, tool calls and tool results take Anthropic's form", () => {
+test("images, tool calls and tool results are converted to Anthropic's format", () => {
   const messages: ChatMessage[] = [
     {
       role: "user",
@@ -339,7 +339,7 @@ test("images, tool calls and tool results take Anthropic's form", () => {
   ]);
 });
 
-test("fields unknown to Anthropic are left out; tools and the temperature scale are translated", () => {
+test("fields unknown to Anthropic are omitted; tools and the temperature scale are converted", () => {
   const params = {
     temperature: 1.8,
     top_p: null,

@@ -20,7 +20,7 @@ afterAll(() => client.close());
 
 const runTest = (where: UpstreamTarget, model?: string) => testConnection(client, where, never(), model);
 
-test("a server that works is reachable and authorized, with its models and context size, and needs no advice", async () => {
+test("a working server is reachable and authorized, with its models and context size, and needs no advice", async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp", models: ["m"], apiKey: "right-key" });
   const result = await runTest(target(llm.origin, { apiKey: "right-key" }), "m");
   expect(result).toMatchObject({ isReachable: true, isAuthorized: true, models: ["m"], contextSize: 2048 });
@@ -75,7 +75,7 @@ test.each([6000, 25])(
   },
 );
 
-test("an empty model list and an unlisted model are advice, not errors", async () => {
+test("an empty model list and an unlisted model give advice, not errors", async () => {
   await using llm = await openFakeLlm({ personality: "ollama", models: [] });
   expect((await runTest(target(llm.url))).advice).toContain("ollama pull");
   llm.models = ["one"];

@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const llama = { id: "llama", name: "Llama", kind: "openai" as const, baseUrl: "http://127.0.0.1:8080/v1/" };
 
-test("a fresh data folder has an active demo, which stays deleted", async () => {
+test("a new data folder has an active demo, which stays deleted", async () => {
   expect(connections.list()).toMatchObject([{ id: "demo", kind: "demo", name: "Demo", isActive: true, hasKey: false }]);
   expect(connections.getTarget("demo")).toMatchObject({ kind: "demo" });
   await reopen();
@@ -50,7 +50,7 @@ test("a fresh data folder has an active demo, which stays deleted", async () => 
   expect(connections.list()).toEqual([]);
 });
 
-test("a profile keeps what was entered over a restart, its key unseen", async () => {
+test("a profile survives a restart as entered, without showing its key", async () => {
   const { connection, isNew } = await connections.put({
     ...llama,
     model: "m",
@@ -97,7 +97,7 @@ test("a changed origin drops the stored key, a changed path or name keeps it", {
   }
 });
 
-test("an unsaved profile borrows the stored key for the same origin only", { tags: ["U01"] }, async () => {
+test("an unsaved profile uses the stored key only for the same origin", { tags: ["U01"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   const unsaved = (more: Record<string, unknown>) => connections.getUnsavedTarget({ ...llama, ...more }).apiKey;
   expect(unsaved({})).toBe("sk-1234567");
@@ -110,7 +110,7 @@ test("an unsaved profile borrows the stored key for the same origin only", { tag
   expect(unsaved({ apiKey: null })).toBeUndefined();
 });
 
-test("an absent key keeps the stored one, null and an empty one clear it, clearKey keeps the profile", async () => {
+test("an absent key keeps the stored one, null and an empty one delete it, and clearKey keeps the profile", async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   expect((await connections.put(llama)).connection.hasKey).toBe(true);
   expect((await connections.put({ ...llama, apiKey: null })).connection.hasKey).toBe(false);
@@ -123,7 +123,7 @@ test("an absent key keeps the stored one, null and an empty one clear it, clearK
   expect(connections.find("llama")).toMatchObject({ name: "Llama", hasKey: false });
 });
 
-test("one profile is active at a time, over a restart", async () => {
+test("one profile is active at a time, even after a restart", async () => {
   await connections.put(llama);
   await connections.activate("llama");
   await reopen();
@@ -133,7 +133,7 @@ test("one profile is active at a time, over a restart", async () => {
   expect(connections.findActive()?.id).toBe("llama");
 });
 
-test("removing the active profile leaves none active, and the next new one becomes it", async () => {
+test("removing the active profile leaves none active, and the next new one becomes active", async () => {
   await connections.put(llama);
   await connections.remove("demo");
   expect(connections.findActive()).toBeUndefined();
@@ -163,7 +163,7 @@ test("a profile without a usable address is refused", async () => {
   expect(connections.list()).toHaveLength(1);
 });
 
-test("a write checks the version it is given, and an id that differs by case is a clash", async () => {
+test("a write checks the version it is given, and an ID that differs only in case is a conflict", async () => {
   await connections.put(llama);
   await expect(connections.put(llama, 7)).rejects.toMatchObject({ code: "revision_mismatch" });
   await expect(connections.remove("llama", 7)).rejects.toMatchObject({ code: "revision_mismatch" });

@@ -65,7 +65,7 @@ test.each<Case>([
   }
 });
 
-test("an LM Studio that answers 200 to everything is known by shape alone", async () => {
+test("an LM Studio that responds to everything with 200 is recognized by its response bodies", async () => {
   const http = await openFakeHttp((request, answer) =>
     answer.json(200, { error: `Unexpected endpoint or method. (GET ${request.path})` })
   );
@@ -75,7 +75,7 @@ test("an LM Studio that answers 200 to everything is known by shape alone", asyn
   await http.close();
 });
 
-test("web pages, AirPlay, redirects and speech servers are no finds on any port", async () => {
+test("web pages, AirPlay, redirects and speech servers aren't detected as model servers on any port", async () => {
   const others: [number, string, string][] = [
     [200, "text/html", "<html>"],
     [403, "text/plain", "Forbidden"],
@@ -95,14 +95,14 @@ test("web pages, AirPlay, redirects and speech servers are no finds on any port"
   await Promise.all(doors.map((door) => door.close()));
 });
 
-test("an Ollama that refuses our host name is still a find", async () => {
+test("an Ollama that rejects the host name is still detected", async () => {
   const http = await openFakeHttp((_, answer) => answer.send(403, "text/plain", ""));
   const found = await detectServers({ hosts: LOOPBACK, ports: [{ port: http.port, as: 11434 }], deadlineMs });
   expect(found).toMatchObject([{ software: "Ollama", models: [] }]);
   await http.close();
 });
 
-test("a port that takes connections and says nothing ends at the deadline, and keeps no other waiting", async () => {
+test("a port that accepts connections and stays silent ends at the deadline, and delays no other", async () => {
   const silent = await openFakeHttp(() => {});
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const ports = [{ port: silent.port, as: 8080 }, { port: silent.port, as: 5000 }, { port: llm.port, as: 8080 }];
@@ -121,7 +121,7 @@ test("an endless body isn't read beyond its limit", async () => {
   await http.close();
 });
 
-test("discover leaves out metadata and link-local hosts, by literal and by name", { tags: ["E14"] }, async () => {
+test("discover skips metadata and link-local hosts, as literals and as names", { tags: ["E14"] }, async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const asked: string[] = [];
   const resolve = (host: string) => {

@@ -21,11 +21,11 @@ test.each<[string, DialectName]>([
   ["https://api.groq.com/openai/v1", "groq"],
   ["https://notopenai.com/v1", "generic"],
   ["http://127.0.0.1:8080/v1", "generic"],
-])("the address %s shows the dialect %s", (baseUrl, name) => {
+])("the address %s has the dialect %s", (baseUrl, name) => {
   expect(chooseDialect({ kind: "openai", baseUrl }).name).toBe(name);
 });
 
-test("the owner's choice wins over the address, the address over what the server said, the protocol over all", () => {
+test("the owner's choice takes precedence over the address, the address over the server's own words, and the protocol over all", () => {
   const baseUrl = "https://api.mistral.ai/v1";
   expect(chooseDialect({ kind: "openai", baseUrl, override: "vllm", detected: "ollama" }).name).toBe("vllm");
   expect(chooseDialect({ kind: "openai", baseUrl, detected: "ollama" }).name).toBe("mistral");
@@ -33,7 +33,7 @@ test("the owner's choice wins over the address, the address over what the server
   expect(chooseDialect({ kind: "anthropic", baseUrl, override: "vllm" }).name).toBe("anthropic");
 });
 
-test("a product without a dialect of its own is generic", () => {
+test("a product without its own dialect is generic", () => {
   expect(getDialectOfSoftware("LocalAI")).toBe("generic");
   expect(getDialectOfSoftware("vLLM")).toBe("vllm");
 });

@@ -87,7 +87,7 @@ test("the context is the smallest doubling of 4,096 that holds prompt and answer
   expect(ollama.askedSizes).toEqual([4_096, 4_096, 8_192, 16_384, 65_536]);
 });
 
-test("a loaded context that suffices is kept, and a larger one is announced before it is loaded", async () => {
+test("a loaded context that is large enough is kept, and a larger one is announced before it is loaded", async () => {
   const { promise: loading, resolve: finishLoading } = Promise.withResolvers<void>();
   await using ollama = await openFakeOllama({ loading });
   ollama.load("fake-model", 16_384);
@@ -120,7 +120,7 @@ test("the context is at most the model's maximum and the connection's limit, eve
   expect(ollama.askedSizes).toEqual([40_960, 6_000, 6_000, 6_000]);
 });
 
-test("a context named by the request wins", async () => {
+test("a context in the request takes precedence", async () => {
   await using ollama = await openFakeOllama();
   await run(ollama, { ...needing(100), params: { num_ctx: 5_000 } });
   await run(ollama, { ...needing(100), params: { options: { num_ctx: 7_000 } } });
@@ -134,7 +134,7 @@ test("a call whose caller counted no tokens gets a context for its messages, too
   expect(ollama.askedSizes).toEqual([8_192, 16_384]);
 });
 
-test("a prompt longer than estimated is sent again with a larger context, and nothing of it is lost", async () => {
+test("a prompt longer than estimated is sent again with a larger context, and none of it is lost", async () => {
   await using ollama = await openFakeOllama();
   const messages = [
     { role: "user", content: words(3_000) },
@@ -238,7 +238,7 @@ test("a model without tools fails with the reason, and isn't asked without them"
   expect(ollama.chats).toHaveLength(1);
 });
 
-test("tool calls arrive in OpenAI's form", async () => {
+test("tool calls arrive in OpenAI's format", async () => {
   await using ollama = await openFakeOllama({
     models: { "fake-model": { capabilities: ["completion", "tools"] } },
     pieces: [],

@@ -7,7 +7,7 @@ function bodyOf(params: Record<string, unknown>) {
   return createOllamaBody(ask("hi", params), { stream: true, contextSize: 4096 });
 }
 
-test("samplers and the limit become options under Ollama's names; nothing else does", () => {
+test("samplers and the limit become options under Ollama's names; other fields don't", () => {
   const params = {
     temperature: 0.5,
     top_k: 3,
@@ -55,7 +55,7 @@ test.each([
   expect(bodyOf({ response_format }).format).toEqual(format);
 });
 
-test("images, tool calls and tool results take Ollama's form", () => {
+test("images, tool calls and tool results are converted to Ollama's format", () => {
   const messages: ChatMessage[] = [
     { role: "developer", content: "Be brief." },
     {
@@ -93,7 +93,7 @@ test("images, tool calls and tool results take Ollama's form", () => {
 test.each([
   [{ type: "image_url", image_url: { url: "https://example.org/a.png" } }, /doesn't support image URLs/],
   [{ type: "input_audio", input_audio: {} }, /input_audio/],
-])("content that Ollama can't receive is refused instead of left out: %j", (part, message) => {
+])("content that Ollama can't receive is rejected instead of omitted: %j", (part, message) => {
   const call = { model: "m", messages: [{ role: "user", content: [part] }], params: {} };
   expect(() => createOllamaBody(call, { stream: true })).toThrow(message);
 });

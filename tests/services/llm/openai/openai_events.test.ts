@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => client.close());
 
-test("an answer comes as text, finish reason and usage", async () => {
+test("an answer arrives as text, finish reason and usage", async () => {
   await using llm = await openFakeLlm({ pieces: ["Hel", "lo ", "wörld"] });
   const answer = await gather(await client.openChatStream(target(llm.url), ask(), never()));
   expect(answer).toMatchObject({ text: "Hello wörld", error: undefined });
@@ -81,21 +81,21 @@ test.each([
   "reasoning+reasoning_details",
   "reasoning_content+reasoning",
 ])(
-  "reasoning in %s comes once",
+  "reasoning in %s arrives once",
   async (fields) => {
     await using llm = await openFakeLlm({ reasoning: ["a", "b"], switches: { reasoning: fields } });
     expect((await gather(await client.openChatStream(target(llm.url), ask(), never()))).reasoning).toBe("ab");
   },
 );
 
-test("timings without usage give the counts they hold", async () => {
+test("timings without usage provide the token counts", async () => {
   await using llm = await openFakeLlm({ switches: { timings: "on", usage: "none" } });
   const answer = await gather(await client.openChatStream(target(llm.url), ask(), never()));
   const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
   expect(answer.events.at(-1)).toEqual({ type: "usage", usage, timings: FAKE_TIMINGS });
 });
 
-test("the made-up counts of an old KoboldCpp are left out", async () => {
+test("the invented counts of an old KoboldCpp are omitted", async () => {
   await using llm = await openFakeLlm({ switches: { usage: "fake" } });
   const answer = await gather(await client.openChatStream(target(llm.url), ask(), never()));
   expect(answer.events.filter((event) => event.type === "usage")).toEqual([]);
@@ -124,27 +124,31 @@ test.each([
   ["cut", "interrupted"],
   ["rst", "interrupted"],
   ["silent_end", "interrupted"],
-])("after %s in the middle the text so far is given and the failure is %s", { tags: ["U05"] }, async (fail, kind) => {
-  for (const chunk of [0, 1]) {
-    for (const end of ["done", "none"]) {
-      await using llm = await openFakeLlm();
-      const call = ask(
-        "hi",
-        {},
-        `fake:words=9,seed=2,after=4,fail=${fail},chunk=${chunk},end=${end},message=out of luck`,
-      );
-      const answer = await gather(await client.openChatStream(target(llm.url), call, never()));
-      const sent = seededWords(9, 2).slice(0, 4).join("");
-      // A reset drops what the receiving system still holds, so how much of the text arrives is not ours to say.
-      if (fail === "rst") expect(sent.startsWith(answer.text)).toBe(true);
-      else expect(answer.text).toBe(sent);
-      expect(kindOf(answer.error)).toBe(kind);
-      expect(String(answer.error)).toContain(kind === "failed" ? "out of luck" : "ended its reply without finishing");
+])(
+  "after %s in the middle, the text so far is returned and the failure is %s",
+  { tags: ["U05"] },
+  async (fail, kind) => {
+    for (const chunk of [0, 1]) {
+      for (const end of ["done", "none"]) {
+        await using llm = await openFakeLlm();
+        const call = ask(
+          "hi",
+          {},
+          `fake:words=9,seed=2,after=4,fail=${fail},chunk=${chunk},end=${end},message=out of luck`,
+        );
+        const answer = await gather(await client.openChatStream(target(llm.url), call, never()));
+        const sent = seededWords(9, 2).slice(0, 4).join("");
+        // A reset drops what the receiving system still holds, so how much of the text arrives is not ours to say.
+        if (fail === "rst") expect(sent.startsWith(answer.text)).toBe(true);
+        else expect(answer.text).toBe(sent);
+        expect(kindOf(answer.error)).toBe(kind);
+        expect(String(answer.error)).toContain(kind === "failed" ? "out of luck" : "ended its reply without finishing");
+      }
     }
-  }
-});
+  },
+);
 
-test("nothing of a server's own id and event fields reaches the events", { tags: ["U05"] }, async () => {
+test("a server's own id and event fields don't reach the events", { tags: ["U05"] }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();

@@ -32,7 +32,7 @@ test("only fields that are set are sent, with the length of the body", async () 
   expect(request.headers.get("origin")).toBeNull();
 });
 
-test("a server that refuses stream_options is asked once more without, and not again the next time", async () => {
+test("a server that rejects stream_options is asked once more without it, and next time without it from the start", async () => {
   await using llm = await openFakeLlm({ switches: { no_stream_options: "on" } });
   for (let n = 0; n < 2; n++) {
     expect((await gather(await client.openChatStream(target(llm.url), ask(), never()))).text).toBe("Hello");
@@ -62,7 +62,7 @@ test("a base URL without /v1 works with LM Studio, which answers 200 to unknown 
   expect(error.message).toContain("Unexpected endpoint or method");
 });
 
-test("an answer without streaming is one object, its reasoning under one name", async () => {
+test("an answer without streaming is one object, with its reasoning under one name", async () => {
   await using llm = await openFakeLlm({ reasoning: ["hm"], switches: { reasoning: "reasoning" } });
   const completion = await client.completeChat(target(llm.url), ask(), never());
   expect(completion).toMatchObject({ object: "chat.completion", model: "fake-model", usage: FAKE_USAGE });
@@ -75,7 +75,7 @@ test("an answer without streaming is one object, its reasoning under one name", 
   expect(llm.chats[0]!.json).not.toHaveProperty("stream_options");
 });
 
-test("a server that streams although it was not asked is gathered into one object", async () => {
+test("a response that a server streams unasked is combined into one object", async () => {
   const frames = [
     '{"choices":[{"delta":{"content":"Hel"}}]}',
     '{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}',
@@ -89,7 +89,7 @@ test("a server that streams although it was not asked is gathered into one objec
   await http.close();
 });
 
-test("an answer padded with blank lines while it waited is read", async () => {
+test("a response padded with blank lines during the wait is read", async () => {
   const http = await openFakeHttp((_, answer) =>
     answer.send(200, "application/json", '\n\n\n{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}')
   );
@@ -103,7 +103,7 @@ test("an answer padded with blank lines while it waited is read", async () => {
 });
 
 test(
-  "metadata and link-local addresses are refused before anything is sent, also behind a name",
+  "metadata and link-local addresses are refused before anything is sent, even if a name resolves to them",
   { tags: ["E14"] },
   async () => {
     for (const url of ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://168.63.129.16/v1"]) {
@@ -139,7 +139,7 @@ test("a redirect to another origin isn't followed and gets no key", { tags: ["U0
   expect(elsewhere.requests).toHaveLength(0);
 });
 
-test("a 307 within the origin is followed with method, body and key; a circle ends", { tags: ["U02"] }, async () => {
+test("a 307 within the origin is followed with method, body and key; a loop ends", { tags: ["U02"] }, async () => {
   const http = await openFakeHttp(async (request, answer) => {
     if (request.path === "/v1/models") return await answer.send(307, "text/plain", "", { location: "/v1/models" });
     if (!request.path.endsWith("/")) {

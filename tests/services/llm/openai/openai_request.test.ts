@@ -44,7 +44,7 @@ test("the limit of a server that needs one leaves half of a small context to the
   expect(fieldsIn("mlx", {}, { contextSize: 1000 })).toEqual({ max_tokens: 500 });
 });
 
-test("a caller can't set another model, other messages or another way to answer, neither can an extra body", () => {
+test("neither a caller nor an extra body can set another model, other messages or another kind of response", () => {
   const own = { model: "other", messages: [], stream: false };
   const call = { ...ask("hi", { ...own, stream_options: { include_usage: false } }), extraBody: own };
   const body = createOpenAiBody(target("http://h/v1", { extraBody: own }), call, { stream: true });
@@ -87,7 +87,7 @@ test("the extra body of a preset overrides that of the connection, and the reque
   });
 });
 
-test("a refused field is known under the caller's name", () => {
+test("a rejected field is stored under the caller's name", () => {
   const { callerNames } = createOpenAiBody(
     target("http://h/v1", { dialect: getDialect("llama.cpp") }),
     ask("hi", { repetition_penalty: 1.2, reasoning_effort: "none" }),

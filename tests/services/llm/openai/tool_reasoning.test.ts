@@ -48,7 +48,7 @@ function strictTarget(llm: FakeLlm, name: DialectName) {
 }
 
 test.each([...DIALECT_NAMES.filter((name) => name !== "anthropic" && name !== "ollama")])(
-  "%s gets reasoning in turns that call tools, as far as it wants it, and nowhere else",
+  "%s gets reasoning in turns that call tools, as far as it accepts it, and nowhere else",
   (name) => {
     const details = [{ type: "reasoning.text", text: "hm", signature: "c2ln" }];
     const [wanted] = getDialect(name).returnsReasoningWithTools;
@@ -58,12 +58,12 @@ test.each([...DIALECT_NAMES.filter((name) => name !== "anthropic" && name !== "o
   },
 );
 
-test("servers that refuse unknown fields of messages get no reasoning", () => {
+test("servers that reject unknown fields of messages get no reasoning", () => {
   const names: DialectName[] = ["openai", "azure", "gemini", "mistral", "groq"];
   for (const name of names) expect(getDialect(name).returnsReasoningWithTools, name).toEqual([]);
 });
 
-test("OpenRouter gets text as reasoning where there are no blocks", () => {
+test("OpenRouter gets text as reasoning if there are no blocks", () => {
   expect(reasoningIn("openrouter", turns({ reasoning_content: "hm" }))[3]).toEqual({ reasoning: "hm" });
 });
 
@@ -88,7 +88,7 @@ test.each([{}, { reasoning_content: "I have to look." }])(
   },
 );
 
-test("DeepSeek's refusal of calls without reasoning is reported where another dialect was chosen", async () => {
+test("DeepSeek's rejection of calls without reasoning is reported if another dialect was chosen", async () => {
   await using llm = await openStrict("deepseek");
   const error = await failureOf(
     client.openChatStream(strictTarget(llm, "openai"), { ...ask(), messages: turns({}) }, never()),
@@ -118,7 +118,7 @@ test("DeepSeek's thinking is switched by type", async () => {
 });
 
 test.each([true, false])(
-  "OpenRouter's blocks are collected and go back unchanged; streamed: %s",
+  "OpenRouter's blocks are collected and sent back unchanged; streamed: %s",
   async (isStreamed) => {
     await using llm = await openStrict("openrouter", {
       pieces: [],

@@ -34,11 +34,11 @@ test.each(
   ]);
 });
 
-test("a byte order mark at the start is taken off, one in a text stays", () => {
+test("a byte order mark is removed at the start and kept within a text", () => {
   for (const size of [1, 2, 100]) expect(parse("\ufeffdata: a\ufeffb\n\n", size)).toEqual([[undefined, "a\ufeffb"]]);
 });
 
-test("half a character at the end becomes the replacement character, and loses nothing before it", () => {
+test("half a character at the end becomes the replacement character, and nothing before it is lost", () => {
   const seen: Seen[] = [];
   const parser = new EventStreamParser((name, data) => seen.push([name, data]));
   parser.push(new Uint8Array([...new TextEncoder().encode("data: ab"), 0xf0, 0x9f]));
@@ -47,7 +47,7 @@ test("half a character at the end becomes the replacement character, and loses n
 });
 
 test.each(["data: ", "data", "", ": ", "error: ", "garbage "])(
-  "50 MB without a newline after %j end in an error long before, and nothing is kept",
+  "50 MB without a newline after %j end early with an error, and nothing is stored",
   { tags: ["U04"] },
   (start) => {
     const parser = new EventStreamParser(() => {});
@@ -62,7 +62,7 @@ test.each(["data: ", "data", "", ": ", "error: ", "garbage "])(
   },
 );
 
-test("many lines that never end an event are capped too", { tags: ["U04"] }, () => {
+test("many lines that never end an event are also limited", { tags: ["U04"] }, () => {
   const parser = new EventStreamParser(() => {});
   const block = new TextEncoder().encode("data: x\n".repeat(8192));
   expect(() => {
@@ -70,7 +70,7 @@ test("many lines that never end an event are capped too", { tags: ["U04"] }, () 
   }).toThrow(RangeError);
 });
 
-test("comments are a sign of life and are never capped", () => {
+test("comments are a sign of life and are never limited", () => {
   const parser = new EventStreamParser(() => {});
   const block = new TextEncoder().encode(": keep-alive\n\n".repeat(4096));
   expect(() => {

@@ -72,7 +72,7 @@ test.each<[string, () => Uint8Array]>([
   expect(await headOf(make())).toEqual({});
 });
 
-test.each([0, 3, 1000])("a file of %d bytes without GGUF's magic is rejected", async (bytes) => {
+test.each([0, 3, 1000])("rejects a file of %d bytes without GGUF's magic", async (bytes) => {
   expect(await headOf(new TextEncoder().encode("<!doctype html>".padEnd(bytes).slice(0, bytes)))).toBeUndefined();
 });
 
@@ -80,7 +80,7 @@ test("overflowing sizes aren't shown", async () => {
   expect(await headOf(ggufFile({ tensors: [[2 ** 40, 2 ** 40]] }))).toEqual({ architecture: "llama" });
 });
 
-test("keys named like parts of objects are only keys", async () => {
+test("keys with the names of object members are ordinary keys", async () => {
   expect(await headOf(ggufFile({ keys: { __proto__: "x", "constructor": "y", "general.architecture": "z" } })))
     .toEqual({ architecture: "z" });
 });

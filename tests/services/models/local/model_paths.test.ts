@@ -4,7 +4,7 @@ import { listCandidates } from "../../../../services/models/downloads/downloads.
 
 const paths = (...names: string[]) => names.map((path) => ({ path }));
 
-test("models whose shards are all there are found in order, each by its folder, stem and count", () => {
+test("models with all their shards are found in order, each by its folder, stem and count", () => {
   const groups = findCompleteModels(paths(
     "b-00002-of-00002.gguf",
     "a/b-00001-of-00002.gguf",

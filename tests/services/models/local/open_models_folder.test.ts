@@ -15,7 +15,7 @@ const modelsOf = async (app: Awaited<ReturnType<typeof openTestApp>>) => {
   return [listed.map(({ path }) => path), used.find(({ what }) => what === "models")?.size_bytes];
 };
 
-test("models may be a link to a folder on another disk, whose mode stays as it is", async () => {
+test("models may be a link to a folder on another disk, whose mode isn't changed", async () => {
   await using here = await tempFolder();
   const [data, disk] = [here.file("data"), here.file("disk")];
   await putModel(disk);
@@ -30,7 +30,7 @@ test("models may be a link to a folder on another disk, whose mode stays as it i
   expect((await Deno.lstat(`${data}/models`)).isSymlink).toBe(true);
 });
 
-test("models_dir names the folder, which is made when it is missing", async () => {
+test("models_dir is the path of the folder, which is created if it is missing", async () => {
   await using here = await tempFolder();
   const modelsDir = here.file("disk/models");
   await using app = await openTestApp({ config: { modelsDir } });
@@ -40,7 +40,7 @@ test("models_dir names the folder, which is made when it is missing", async () =
   expect(await modelsOf(app)).toEqual([["owner/name/tiny.gguf"], 5000]);
 });
 
-test("a link that leads nowhere or to a file, and a models_dir in the data folder, stop the start with a sentence", async () => {
+test("a link that leads nowhere or to a file, and a models_dir in the data folder, stop startup with a message", async () => {
   await using here = await tempFolder();
   const data = here.file("data");
   await Deno.mkdir(data, { mode: 0o700 });

@@ -76,7 +76,7 @@ test("unmatched braces cost no steps and stay as written", { tags: ["F01"] }, ()
 });
 
 test(
-  "a text is parsed once however deep its macros are, and no further than the steps allow",
+  "a text is parsed once however deeply its macros are nested, and only as far as the steps allow",
   { tags: ["F01"] },
   () => {
     // Each level parsed anew would make a tree of 50,000 levels quadratic: 7 * 10^10 characters.
@@ -149,7 +149,7 @@ test("variables of a message aren't visible to others", () => {
 });
 
 test(
-  "hostile fields leave the others their macros; when there are too many, the work still ends",
+  "hostile fields don't affect the macros of others; if there are too many, the work still ends",
   { tags: ["F01"] },
   () => {
     const { budget, expand } = open({}, { steps: 1_000 });

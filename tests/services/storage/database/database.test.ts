@@ -154,7 +154,7 @@ test("closing waits for earlier writes, empties the log and refuses later writes
   await Promise.all([database.close(), database.close()]);
   await Promise.all(writes);
   await expect(database.write([insert("late")])).rejects.toMatchObject({ code: "internal" });
-  expect(() => database.all(IDS)).toThrow("it is closed");
+  expect(() => database.all(IDS)).toThrow("it's closed");
   expect((await Array.fromAsync(Deno.readDir(folder.path))).map(({ name }) => name)).toEqual(["app.db"]);
   await using again = await testDatabase(path);
   expect(again.all(IDS)).toHaveLength(100);
@@ -195,7 +195,7 @@ test.each([
   ["a boolean", true],
   ["NaN", NaN],
   ["a text that would come back cut", "a\0b"],
-  ["half a surrogate pair", "\ud83e"],
+  ["an unpaired surrogate", "\ud83e"],
 ])("refuses %s as a value without affecting other writes", async (_, value) => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));

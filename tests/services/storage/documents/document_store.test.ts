@@ -67,7 +67,7 @@ test("stores heads of any length and bodies with unusual characters unchanged", 
 });
 
 test(
-  "a sealed value opens neither in another document nor as its other part",
+  "an encrypted value can't be decrypted in another document, or as its other part",
   { tags: ["K02"] },
   async () => {
     await put("a", "A", "secret of a");
@@ -84,7 +84,7 @@ test(
   },
 );
 
-test("doesn't open an older value of the same document", { tags: ["K02"] }, async () => {
+test("doesn't decrypt an older value of the same document", { tags: ["K02"] }, async () => {
   await put("a", "A", "first");
   const { sealed } = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM document WHERE id = 'a'")!;
   await put("a", "A", "second");

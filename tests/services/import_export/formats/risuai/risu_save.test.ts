@@ -19,7 +19,7 @@ test.each([
   await expect(openRisuSave(new Uint8Array(bytes), none)).rejects.toMatchObject({ code: "unprocessable" });
 });
 
-test("a character in a separate file is read, a missing one is named", async () => {
+test("a character in a separate file is read, and a missing one is named", async () => {
   const block = (type: number, name: string, value: unknown) => {
     const [about, content] = [name, JSON.stringify(value)].map((text) => new TextEncoder().encode(text));
     const length = new Uint8Array(4);
