@@ -83,7 +83,7 @@ function* readSent(blocks: BlockStore, id: string, { before, isIncluded }: Histo
 
 /** Clients can write any field of a message, so its type is checked. */
 function parseLoreState(value: unknown): ActivationState | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as ActivationState : undefined;
+  return isJsonObject(value) ? value as ActivationState : undefined;
 }
 
 /** Finds the documents of a message. Replies have none to send: theirs were sent with the prompt. */

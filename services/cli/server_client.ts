@@ -5,6 +5,7 @@ import { type LocalServer, openLocalClient } from "../diagnostics/local_server.t
 import { AppError } from "../errors.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
 import { createHash } from "node:crypto";
+import { delay } from "../async/delay.ts";
 import { randomToken } from "../crypto/random.ts";
 import { type CliContext, parseOptions, readPem } from "./cli_environment.ts";
 
@@ -295,8 +296,7 @@ function openCallbackListener(state: string): CallbackListener {
     port: server.addr.port,
     outcome: promise,
     // Sends the last page, but doesn't wait for idle connections that browsers open in advance.
-    close: () =>
-      Promise.race([server.shutdown(), new Promise<void>((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS))]),
+    close: () => Promise.race([server.shutdown(), delay(CLOSE_WITHIN_MS)]),
   };
 }
 

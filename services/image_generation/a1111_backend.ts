@@ -17,6 +17,7 @@ import {
   type ImageTask,
 } from "./backend.ts";
 import { delay } from "../async/delay.ts";
+import { asObject } from "../json/type_guards.ts";
 
 /** Maximum size of a response. An upscaled image has about 4 MB, and a batch with a grid is smaller than this. */
 const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
@@ -306,8 +307,9 @@ function toCheckpointName(title: string): string {
 function parseProgress(json: unknown): A1111Progress | undefined {
   const { progress, state, current_image: preview } = (json ?? {}) as Record<string, unknown>;
   if (typeof progress !== "number") return undefined;
-  const { job, job_count: jobCount, job_timestamp: timestamp, sampling_step: step, sampling_steps: steps } =
-    (typeof state === "object" && state !== null ? state : {}) as Record<string, unknown>;
+  const { job, job_count: jobCount, job_timestamp: timestamp, sampling_step: step, sampling_steps: steps } = asObject(
+    state,
+  );
   const share = Math.min(Math.max(progress, 0), 1);
   return {
     isBusy: share > 0 || (typeof jobCount === "number" && jobCount > 0) || (typeof job === "string" && job !== ""),
@@ -333,8 +335,7 @@ function parseResult(json: unknown): A1111Result {
 
 function parseInfo(info: unknown): Record<string, unknown> {
   try {
-    const value = typeof info === "string" && info !== "" ? JSON.parse(info) : undefined;
-    return typeof value === "object" && value !== null ? value : {};
+    return asObject(typeof info === "string" && info !== "" ? JSON.parse(info) : undefined);
   } catch {
     return {};
   }

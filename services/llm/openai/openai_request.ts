@@ -1,4 +1,5 @@
 /** Builds requests to OpenAI-compatible servers in the dialect of the server (docs/protocols/llm.md, "Dialects"). */
+import { isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../chat_event.ts";
 import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
 import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
@@ -92,13 +93,9 @@ export function mergeFields(
   const merged = { ...low };
   for (const [name, value] of Object.entries(high ?? {})) {
     const before = merged[name];
-    merged[name] = isPlainObject(before) && isPlainObject(value) ? mergeFields(before, value) : value;
+    merged[name] = isJsonObject(before) && isJsonObject(value) ? mergeFields(before, value) : value;
   }
   return merged;
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Returns the server's name of a field, or the caller's name if that one is taken. */
