@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from "hono";
 import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
 import { joinBytes } from "../services/storage/atomic_file.ts";
-import { isNestedDeeper, parseJsonInTurns } from "../services/json/incremental_parse.ts";
+import { isNestedDeeper, parseJsonIncrementally } from "../services/json/incremental_parse.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 
@@ -116,7 +116,7 @@ async function cacheBody(
   if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw createNestingError();
   try {
     if (isLong) {
-      const parsing = parseJsonInTurns(bytes, MAX_JSON_DEPTH);
+      const parsing = parseJsonIncrementally(bytes, MAX_JSON_DEPTH);
       req.json = () => parsing;
       await parsing;
       // Free the memory now: garbage collection would take much longer.

@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { toRangedAnswer } from "./http/file_response.ts";
 import { checkAttachmentType } from "./http/form.ts";
-import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
 import { toVersionJson } from "./schemas/versions.ts";

@@ -17,7 +17,7 @@ import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/c
 import * as schema from "./schemas/characters.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { toVersionJson } from "./schemas/versions.ts";
-import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of characters. */
 export function characterRoutes(services: Services) {
@@ -42,7 +42,7 @@ function cardSiteRoutes(services: Services) {
       };
       return c.json(await site.search(search, getClientSignal(c)), 200);
     })
-    .openapi(schema.pictureRoute, async (c) => {
+    .openapi(schema.resultImageRoute, async (c) => {
       const site = await services.cardSite();
       const { creator, slug } = c.req.valid("param");
       const { bytes, type } = await site.fetchAvatar(creator, slug, getClientSignal(c));
@@ -52,7 +52,7 @@ function cardSiteRoutes(services: Services) {
       const site = await services.cardSite();
       const { characters } = await services.characters();
       const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), getClientSignal(c));
-      return await sendCharacter(services, c, await characters.importCard(bytes, { picture: image }), 201);
+      return await sendCharacter(services, c, await characters.importCard(bytes, { image }), 201);
     });
 }
 

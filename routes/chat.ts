@@ -13,7 +13,7 @@ import { toCallJson } from "../services/chat/tools/tool_messages.ts";
 import { getContentText } from "../services/conversations/message.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import {
   chatRoute,

@@ -7,7 +7,7 @@ import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/chat/conversations.ts";
 import * as messageSchema from "./schemas/chat/messages.ts";
-import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of conversations. */
 export function conversationRoutes(services: Services) {

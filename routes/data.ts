@@ -21,7 +21,7 @@ import {
   trashRoute,
 } from "./schemas/data.ts";
 import { toJobJson } from "./schemas/jobs.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of the data folder and diagnostics. */
 export function dataRoutes(services: Services) {

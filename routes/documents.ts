@@ -8,7 +8,7 @@ import { readStreamedUpload } from "./http/form.ts";
 import { formatAttachmentHeader, toRangedAnswer } from "./http/file_response.ts";
 import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
-import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Policy for the original file: browsers may only save it. */
 const SAVE_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff" };

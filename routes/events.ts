@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
 import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import { changeFrames, eventsRoute } from "./schemas/events.ts";
 

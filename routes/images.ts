@@ -8,7 +8,7 @@ import { toDataUrl } from "../services/attachments/images/image_header.ts";
 import { createErrorBody } from "./errors.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/images.ts";
 import { toVersionJson } from "./schemas/versions.ts";

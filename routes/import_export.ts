@@ -13,7 +13,7 @@ import {
   importRoute,
 } from "./schemas/import_export.ts";
 import { toJobJson } from "./schemas/jobs.ts";
-import { openStream, passRawResponse } from "./server/raw_response.ts";
+import { openStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of imports and exports. */
 export function importExportRoutes(services: Services) {

@@ -5,7 +5,7 @@ import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/memories.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of notes. */
 export function memoryRoutes(services: Services) {

@@ -15,7 +15,7 @@ import { createRouter } from "./http/router.ts";
 import { ChunkFrames } from "./schemas/chat/chat_frames.ts";
 import * as schema from "./schemas/openai_api.ts";
 import { SpeechLanguage, TranscriptionPrompt } from "./schemas/transcription.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of the OpenAI-compatible API. */
 export function openAiRoutes(services: Services) {

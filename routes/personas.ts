@@ -8,7 +8,7 @@ import type { Precondition } from "../services/storage/preconditions.ts";
 import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
 import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
 import { readImage, readUpload } from "./http/form.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import { toDocumentUses } from "./schemas/documents.ts";
 import * as schema from "./schemas/personas.ts";

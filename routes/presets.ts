@@ -5,7 +5,7 @@ import type { StoredPreset } from "../services/presets/presets.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";
 

@@ -12,7 +12,7 @@ import { detectTranscriptionServers } from "../services/transcription/transcript
 import { createErrorBody } from "./errors.ts";
 import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
 import * as transcriptions from "./schemas/transcription.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of speech. */
 export function speechRoutes(services: Services) {

@@ -6,7 +6,7 @@ import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
 import * as servers from "./schemas/tool_servers.ts";
 import * as schema from "./schemas/tools.ts";
-import { passRawResponse } from "./server/raw_response.ts";
+import { passRawResponse } from "./http/raw_response.ts";
 
 /** Returns the URL to which an authorization server sends the browser back, as the browser reaches this server. */
 const getCallbackUrl = (c: AppContext) => `${c.var.facts.origin}/api/tools/callback`;

@@ -4,7 +4,7 @@ import { AppError } from "../../services/errors.ts";
 import { normalized } from "../../services/json/text.ts";
 import { toFileName } from "../../services/storage/ids.ts";
 import { matchesStrongly, parseTagList } from "../../services/storage/preconditions.ts";
-import { passRawResponse } from "../server/raw_response.ts";
+import { passRawResponse } from "./raw_response.ts";
 import { formatEtag } from "./etag.ts";
 
 /** A file in a response. */

@@ -390,7 +390,7 @@ export const searchRoute = createRoute({
 });
 
 /** An image among the results. */
-export const pictureRoute = createRoute({
+export const resultImageRoute = createRoute({
   method: "get",
   path: "/api/characters/search/{creator}/{slug}/avatar",
   tags,

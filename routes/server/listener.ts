@@ -34,7 +34,7 @@ const LIMITS: ListenerLimits = {
 };
 
 /** Pause in milliseconds after a failed accept. Descriptors become free when connections end. */
-const ACCEPT_PAUSE_MS = 100;
+const ACCEPT_RETRY_MS = 100;
 
 /**
  * Number of idle connections to close when descriptors run out, so that files and upstream calls can also be opened.
@@ -168,7 +168,7 @@ export function openListener(options: ListenerOptions): Listener {
           log("warn", `Can't accept a connection: ${getErrorMessage(error)}. Closing idle connections`);
         }
         closeIdle(CLOSED_AT_SHORTAGE);
-        await delay(ACCEPT_PAUSE_MS);
+        await delay(ACCEPT_RETRY_MS);
       }
     }
   }

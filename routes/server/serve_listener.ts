@@ -8,7 +8,7 @@ import { getErrorMessage } from "../../services/errors.ts";
 import type { Listener, ListenerOptions } from "./listener.ts";
 
 /** Pause before `Deno.serve` is restarted after it ended, as it does when descriptors run out. */
-const RESTART_PAUSE_MS = 100;
+const RESTART_DELAY_MS = 100;
 
 /** Hosts that a runtime puts into the URL of a request that names none. */
 const STAND_INS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
@@ -78,7 +78,7 @@ export function openServeListener(
           "warn",
           "Can't accept connections: Deno.serve ended, probably because file descriptors ran out. Restarting it",
         );
-        await delay(RESTART_PAUSE_MS);
+        await delay(RESTART_DELAY_MS);
         try {
           if (!isEnding) running = serve(port);
           break;

@@ -51,7 +51,7 @@ const TICK_MS = 8;
  *
  * @see https://docs.rs/tokio/latest/tokio/runtime/struct.Builder.html#method.event_interval
  */
-const POLLED_AFTER_TURNS = 64;
+const POLLED_AFTER_TICKS = 64;
 
 /** Time that work has blocked the event loop since sockets were last polled, without the current iteration. */
 let heldMs = 0;
@@ -107,9 +107,9 @@ function endTick(): void {
 function schedule(): void {
   if (isScheduled) return;
   isScheduled = true;
-  let turns = 0;
+  let ticks = 0;
   const next = () => {
-    if (++turns < POLLED_AFTER_TURNS) return void setImmediate(next);
+    if (++ticks < POLLED_AFTER_TICKS) return void setImmediate(next);
     heldMs = 0;
     continueWork(waiting.length);
   };

@@ -26,11 +26,11 @@ if ("DedicatedWorkerGlobalScope" in self) {
 }
 
 async function run(request: BackupRequest, signal: AbortSignal): Promise<BackupAnswer> {
-  let toldAtMs = 0;
+  let reportedAtMs = 0;
   const progress = (doneBytes: number, totalBytes: number) => {
     const nowMs = performance.now();
-    if (nowMs - toldAtMs < PROGRESS_INTERVAL_MS && doneBytes < totalBytes) return;
-    toldAtMs = nowMs;
+    if (nowMs - reportedAtMs < PROGRESS_INTERVAL_MS && doneBytes < totalBytes) return;
+    reportedAtMs = nowMs;
     self.postMessage({ progress: { doneBytes, totalBytes } } satisfies BackupAnswer);
   };
   try {

@@ -64,7 +64,7 @@ const INTERVALS_MS = { daily: DAY_MS, weekly: 7 * DAY_MS, off: Infinity };
 /** How often to check whether one is due; a machine that slept catches up. */
 const LOOK_MS = 60 * 60 * 1000;
 /** If a backup is this many times larger than the latest, it has data that is missing now. */
-const MOST_SHRUNK = 2;
+const MAX_SHRINK_RATIO = 2;
 /** File names that count as backups. None can leave the folder. */
 const NAME = /^[^./\\\0][^/\\\0]*\.backup$/;
 
@@ -269,7 +269,7 @@ export class Backups {
       const { size } = await Deno.stat(path);
       // File names have seconds.
       const isOfThisStore = parseBackupTime(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
-      if (isOfThisStore && size <= latestBytes * MOST_SHRUNK) await Deno.remove(path);
+      if (isOfThisStore && size <= latestBytes * MAX_SHRINK_RATIO) await Deno.remove(path);
       else held.push(name);
     }
     if (held.length > 0) {

@@ -167,21 +167,19 @@ export class Characters {
    *
    * @param file Its bytes, or its path. The file is left in place.
    * @param options.id By default a new one.
-   * @param options.picture Image for files without one: PNG, JPEG, WebP or GIF. A card inside it is ignored.
+   * @param options.image Image for files without one: PNG, JPEG, WebP or GIF. A card inside it is ignored.
    * @throws {AppError} `unprocessable`, `too_large`; `conflict` if the id is taken
    */
   async importCard(
     file: Uint8Array<ArrayBuffer> | string,
-    { id = createUuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
+    { id = createUuidV7(), image }: { id?: string; image?: Uint8Array } = {},
   ): Promise<ReadCharacter> {
     // A CHARX is read from disk.
     if (typeof file !== "string" && isCharx(file)) {
-      return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, picture }));
+      return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, image }));
     }
     const isOnDisk = typeof file === "string";
-    const { card, avatarPng, avatarImage = picture, others } = isOnDisk
-      ? await readCardFile(file)
-      : parseCardBytes(file);
+    const { card, avatarPng, avatarImage = image, others } = isOnDisk ? await readCardFile(file) : parseCardBytes(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
     await this.#deps.index.refresh();
@@ -228,10 +226,10 @@ export class Characters {
       const replaced = parseEmbeddedPath(findMainIcon(before)?.uri);
       // The icon of the CHARX is no longer the character's image.
       const card = replaced === undefined ? before : withMainIcon(before, OWN_IMAGE);
-      const picture = replaceImage(isPngPath(stored.path) ? file.bytes : undefined, png);
+      const imageFile = replaceImage(isPngPath(stored.path) ? file.bytes : undefined, png);
       const ending = "png";
       const changeAssets = replaced === undefined ? undefined : () => assets.removeEntry(id, replaced);
-      return await this.#replace(stored, { content: embedCard(picture, card), card, cause, ending, changeAssets });
+      return await this.#replace(stored, { content: embedCard(imageFile, card), card, cause, ending, changeAssets });
     });
   }
 

@@ -40,7 +40,7 @@ export interface ChatRequest {
 }
 
 /** Earlier messages of a new conversation, before the one that the request adds. */
-export interface ConversationOpening {
+export interface ConversationStart {
   participants: { character_id: string }[];
   messages: ChatMessage[];
 }
@@ -61,7 +61,7 @@ export interface StatefulChatRequest extends ChatRequest {
    */
   usesTools?: boolean;
   /** Ignored if the conversation exists. */
-  opening?: ConversationOpening;
+  opening?: ConversationStart;
   /** IANA name of the client's time zone. */
   timeZone?: string;
 }

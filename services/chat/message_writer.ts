@@ -21,7 +21,7 @@ import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import type { ConversationOpening, StatefulChatRequest } from "./chat_service.ts";
+import type { ConversationStart, StatefulChatRequest } from "./chat_service.ts";
 
 /** Dependencies of a MessageWriter. */
 export interface MessageWriterDeps {
@@ -79,14 +79,14 @@ export class MessageWriter {
       return { ...request, messages };
     }
     if (last.role !== "user") {
-      return { ...request, opening: request.opening && await this.#storeOpeningImages(request.opening) };
+      return { ...request, opening: request.opening && await this.#storeStartImages(request.opening) };
     }
     const content = await storeInlineImages(this.#deps.images, last.content);
-    const opening = request.opening && await this.#storeOpeningImages(request.opening);
+    const opening = request.opening && await this.#storeStartImages(request.opening);
     return { ...request, opening, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
 
-  async #storeOpeningImages(opening: ConversationOpening): Promise<ConversationOpening> {
+  async #storeStartImages(opening: ConversationStart): Promise<ConversationStart> {
     const messages: ChatMessage[] = [];
     for (const message of opening.messages) {
       messages.push({ ...message, content: await storeInlineImages(this.#deps.images, message.content) });
@@ -252,7 +252,7 @@ export class MessageWriter {
     const id = request.conversationId;
     const { participants = [], messages: earlier = [] } = request.opening ?? {};
     const all = [
-      ...earlier.map((message) => completeMessage(toOpeningInput(message, reply), createUuidV7(), formatTime(reply))),
+      ...earlier.map((message) => completeMessage(toStartInput(message, reply), createUuidV7(), formatTime(reply))),
       ...added,
     ];
     const state: ConversationState = {
@@ -293,7 +293,7 @@ function createUserMessage(
 }
 
 /** Returns an earlier message of a new conversation as it is stored: without the IDs from the client. */
-function toOpeningInput({ id: _, mid: __, variants: ___, ...fields }: ChatMessage, reply: NewReply): MessageInput {
+function toStartInput({ id: _, mid: __, variants: ___, ...fields }: ChatMessage, reply: NewReply): MessageInput {
   return fields.role === "assistant" ? { character_id: reply.characterId, ...fields } : fields;
 }
 

@@ -63,7 +63,12 @@ export class ReplySaver {
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
           statements.push(...settled.statements);
           return saved = settled.message;
-        }, { byReply: true, withRounds: true, beside: () => statements, written: () => reply.markSaved(saved!) });
+        }, {
+          byReply: true,
+          withRounds: true,
+          extraStatements: () => statements,
+          written: () => reply.markSaved(saved!),
+        });
         break;
       } catch (error) {
         if (error instanceof AppError && error.code === "not_found") break;

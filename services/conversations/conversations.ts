@@ -336,7 +336,7 @@ export class Conversations {
     change: (before: Message) => Message | undefined,
     options: {
       expected?: ExpectedVersion;
-      beside?: (before: ConversationState) => Statement[];
+      extraStatements?: (before: ConversationState) => Statement[];
       /** Returns the change of the active path that the change of the message requires, if any. */
       switching?: (before: Message, after: Message) => VersionChange | undefined;
       withRounds?: boolean;
@@ -372,7 +372,7 @@ export class Conversations {
         { ...next, head: withPin(next.head, edit.before, edit.after) },
         added,
         edit,
-        options.beside?.(state) ?? [],
+        options.extraStatements?.(state) ?? [],
       );
       options.written?.(after);
       return edit.after;
@@ -384,7 +384,7 @@ export class Conversations {
     state: ConversationState,
     messagesAdded: number,
     edit: BlockChange,
-    beside: Statement[] = [],
+    extraStatements: Statement[] = [],
   ): Promise<ConversationState> {
     const next = {
       ...state,
@@ -399,7 +399,7 @@ export class Conversations {
       this.#deps.store.update(next, snippet),
       ...this.#deps.changes.record(next.id, next.revision, edit.touched),
       ...edit.statements,
-      ...beside,
+      ...extraStatements,
     ]);
     this.publish(next);
     return next;

@@ -87,7 +87,7 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   const message = { id, role: input.role ?? "user", content: input.content ?? "" } as Message;
   for (const field in input) {
     const value = input[field];
-    if (value !== null && value !== undefined && !SET_APART.has(field)) message[field] = value;
+    if (value !== null && value !== undefined && !SEPARATE_FIELDS.has(field)) message[field] = value;
   }
   message.created_at = parseTime(input.created_at, stored?.created_at) ?? stored?.created_at ?? now;
   message.updated_at = parseTime(input.updated_at, stored?.updated_at) ?? now;
@@ -98,7 +98,7 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
 }
 
 /** Fields that aren't copied from the input: those set above or below, and the versions, which are stored elsewhere. */
-const SET_APART = new Set([
+const SEPARATE_FIELDS = new Set([
   "id",
   "role",
   "content",

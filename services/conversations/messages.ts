@@ -145,18 +145,18 @@ export class Messages {
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
     const { blocks, variants, revisions, images, now } = this.#deps;
     const patch = "content" in given ? { ...given, content: await storeInlineImages(images, given.content) } : given;
-    const beside: Statement[] = [];
+    const extraStatements: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
     const message = await this.#conversations.editMessage(id, mid, (before) => {
       blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Cursors of the streamed reply don't fit the new text.
-      beside.push(renewReplyRow(id, mid, randomToken(9)));
+      extraStatements.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
         base = variants.switchTo(id, before, wanted);
-        beside.push(...variants.keep(id, before));
+        extraStatements.push(...variants.keep(id, before));
         // No revision is needed: the previous text becomes a version.
         if (Object.keys(fields).length === 0) return base;
       }
@@ -175,7 +175,9 @@ export class Messages {
       expected,
       withRounds: true,
       switching: (before, after) => this.#switch(id, before, after),
-      beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
+      extraStatements: (
+        state,
+      ) => [...extraStatements, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
       written: (after) => revision = after.revision,
     });
     return { message: message!, revision };

@@ -67,17 +67,17 @@ export interface ProgramChat {
 }
 
 /** A node with a message. */
-interface Shown {
+interface ShownMessages {
   id: string;
   message: TreeMessage;
-  parent?: Shown;
-  children: Shown[];
+  parent?: ShownMessages;
+  children: ShownMessages[];
 }
 
 /** A conversation to create: a copy of the path to a node, and the branches there. */
 interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
-  parent?: Shown;
-  group: Shown[];
+  parent?: ShownMessages;
+  group: ShownMessages[];
 }
 
 /**
@@ -153,7 +153,7 @@ export function hashOf({ messages, continuations }: TreeChat, more?: unknown): s
 
 function createChat(
   { id, forkedFrom, parent, group }: Branch,
-  path: ReadonlySet<Shown>,
+  path: ReadonlySet<ShownMessages>,
 ): { chat: TreeChat; further: Omit<Branch, "id">[] } {
   let count = 0;
   const createId = () => `${id}-${count++}`;
@@ -205,14 +205,14 @@ function toMessage(
 function listShown(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
-): { roots: Shown[]; path: ReadonlySet<Shown> } {
+): { roots: ShownMessages[]; path: ReadonlySet<ShownMessages> } {
   const children = listChildren(nodes);
   const last = nodes.get(current ?? "") ?? [...nodes.values()].findLast(({ id }) => !children.get(id)?.length);
-  const roots: Shown[] = [];
-  const shown = new Map<string, Shown>();
+  const roots: ShownMessages[] = [];
+  const shown = new Map<string, ShownMessages>();
   const seen = new Set<string>();
   const walk = (root: TreeNode) => {
-    const waiting: { node: TreeNode; parent?: Shown }[] = [{ node: root }];
+    const waiting: { node: TreeNode; parent?: ShownMessages }[] = [{ node: root }];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const { node, parent } = next;
       if (seen.has(node.id)) continue;
@@ -231,7 +231,7 @@ function listShown(
   for (const node of [...(last ? [last] : []), ...nodes.values()]) {
     if (!seen.has(node.id)) walk(findOldest(nodes, node));
   }
-  const path = new Set<Shown>();
+  const path = new Set<ShownMessages>();
   let end = last && shown.get(last.id);
   while (end !== undefined && end.children.length > 0) end = end.children.at(-1);
   for (const one of findPath(end)) path.add(one);
@@ -261,8 +261,8 @@ function findOldest(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeN
   return oldest;
 }
 
-function findPath(end: Shown | undefined): Shown[] {
-  const way: Shown[] = [];
+function findPath(end: ShownMessages | undefined): ShownMessages[] {
+  const way: ShownMessages[] = [];
   for (let at = end; at !== undefined; at = at.parent) way.push(at);
   return way.reverse();
 }

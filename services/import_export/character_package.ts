@@ -55,12 +55,12 @@ const FOLDERS: [RegExp, string][] = [
 /**
  * Packs a character.
  *
- * @param picture PNG without a card; absent if the image is imported separately.
+ * @param image PNG without a card; absent if the image is imported separately.
  * @throws {AppError} `storage_full`; `too_large` if the card exceeds its limit.
  */
 export async function packCharacter(
   scratch: Scratch,
-  { card, files, picture }: { card: Card; files: readonly FurtherFile[]; picture?: Uint8Array },
+  { card, files, image }: { card: Card; files: readonly FurtherFile[]; image?: Uint8Array },
 ): Promise<PackedCharacter> {
   const notes: ImportNote[] = [];
   const assets: Record<string, string>[] = [];
@@ -85,7 +85,7 @@ export async function packCharacter(
       assets.push({ type, uri: EMBEDDED_PREFIX + path, name, ext: ending });
       yield createEntry(path, bytes);
     }
-    if (picture !== undefined) yield createEntry(IMAGE_PATH, picture);
+    if (image !== undefined) yield createEntry(IMAGE_PATH, image);
     // Last, because it lists the files before it.
     yield createEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
   }

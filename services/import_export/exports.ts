@@ -6,7 +6,7 @@ import { type CardFormat, exportCard } from "../characters/card/card_file.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
-import { parseJsonInTurns } from "../json/incremental_parse.ts";
+import { parseJsonIncrementally } from "../json/incremental_parse.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { toFileName } from "../storage/ids.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
@@ -278,12 +278,12 @@ export class Exports {
       const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
       const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
         void unreadable.push(`${folder}/${id}/${mid}/${n}`);
-      const beside = [
+      const related = [
         ["variants", readable(`variants/${id}`, () => variants.readLines(id, noteIn("variants")))],
         ["continuations", readable(`continuations/${id}`, () => reader.readContinuations(id, noteIn("continuations")))],
       ] as const;
       const read = await reading;
-      const files = await Promise.all(beside.map(async ([folder, lines]) => [folder, await lines] as const));
+      const files = await Promise.all(related.map(async ([folder, lines]) => [folder, await lines] as const));
       if (read === undefined) continue;
       // The readable part is exported; its `damaged` field says what is missing.
       if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
@@ -296,7 +296,7 @@ export class Exports {
 
   async #readConversation(id: string): Promise<WholeConversation> {
     const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
-    return await parseJsonInTurns(json, Infinity) as WholeConversation;
+    return await parseJsonIncrementally(json, Infinity) as WholeConversation;
   }
 
   async #findNames(conversation: WholeConversation): Promise<SpeakerNames> {

@@ -189,7 +189,7 @@ async function writeDocument({ documents, documentUses }: ImportWriterDeps, item
 async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCharacter): Promise<WriteResult> {
   const { id, file, files, avatar } = item;
   try {
-    const name = getName(await characters.importCard(file, { id, picture: avatar }));
+    const name = getName(await characters.importCard(file, { id, image: avatar }));
     return { state: "added", name, kept: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;

@@ -12,7 +12,7 @@ export function createTooLargeError(path: string, maxBytes: number): AppError {
 }
 
 /** Maximum ratio. Text compresses to a tenth; a thousandth, file after file, is a ZIP bomb. */
-const MOST_INFLATED = 100;
+const MAX_RATIO = 100;
 const ALWAYS_INFLATED_BYTES = 256 * 1024 * 1024;
 
 /** Opens a ZIP file. @throws {AppError} `unprocessable`, `too_large` */
@@ -27,7 +27,7 @@ export async function openZip(path: string): Promise<ImportSource> {
       if (isPlainPath(entry.path) && !entries.has(entry.path)) entries.set(entry.path, entry);
       else passedOver.push(entry.path);
     }
-    const maxInflated = size * MOST_INFLATED + ALWAYS_INFLATED_BYTES;
+    const maxInflated = size * MAX_RATIO + ALWAYS_INFLATED_BYTES;
     let inflated = 0;
     const releaseEntry = ({ path }: SourceFile, maxBytes: number): ZipEntry => {
       const entry = entries.get(path);
@@ -37,7 +37,7 @@ export async function openZip(path: string): Promise<ImportSource> {
       if (inflated <= maxInflated) return entry;
       throw new AppError(
         "too_large",
-        `Can't import the ZIP file: it decompresses to more than ${MOST_INFLATED} times its size`,
+        `Can't import the ZIP file: it decompresses to more than ${MAX_RATIO} times its size`,
       );
     };
     return {

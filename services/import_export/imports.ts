@@ -49,7 +49,7 @@ const TITLES: Record<ImportKind, string> = {
   chatbox: "Import from Chatbox",
   parlor: "Import of an export",
 };
-const KEPT_MS = 60 * 60 * 1000;
+const RETENTION_MS = 60 * 60 * 1000;
 const SWEEP_MS = 10 * 60 * 1000;
 
 /** Imports, one at a time. */
@@ -161,7 +161,7 @@ export class Imports {
       const isAtWork = this.#parts.jobs.list().some(({ key, state }) =>
         key === id && (state === "queued" || state === "running")
       );
-      if (!isAtWork && usedAtMs + KEPT_MS < this.#parts.now()) void this.#forget(id).catch(() => {});
+      if (!isAtWork && usedAtMs + RETENTION_MS < this.#parts.now()) void this.#forget(id).catch(() => {});
     }
   }
 

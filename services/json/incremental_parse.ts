@@ -28,7 +28,7 @@ interface List {
  * @throws {SyntaxError} if the text isn't JSON.
  * @throws {RangeError} if it's nested deeper.
  */
-export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
+export async function parseJsonIncrementally(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
   const search = new ListSearch(bytes);
   while (!search.isDone) {
     search.goOn();

@@ -40,7 +40,7 @@ export const RUNTIME_LIMITS: RuntimeLimits = {
 };
 
 /** Minimum time between two lists of tools. */
-const LIST_PAUSE_MS = 1_000;
+const LIST_INTERVAL_MS = 1_000;
 
 /** The state of a server, for the owner. */
 export type ServerState = "off" | "starting" | "ready" | "needs_auth" | "failed";
@@ -416,7 +416,7 @@ export class ServerRuntime {
         const isChanged = this.#mustListAgain;
         this.#mustListAgain = false;
         if (isChanged && this.#connection === connection) this.#updateTools(connection);
-      }, LIST_PAUSE_MS);
+      }, LIST_INTERVAL_MS);
     });
   }
 

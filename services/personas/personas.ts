@@ -160,8 +160,8 @@ export class Personas {
     }
     const { card: given, avatarPng, avatarImage } = parseCardBytes(file);
     const card = convertToPersonaCard(given, options);
-    const picture = avatarPng ?? avatarImage;
-    const png = picture && await this.#asPng(picture);
+    const image = avatarPng ?? avatarImage;
+    const png = image && await this.#asPng(image);
     const id = createUuidV7();
     return await this.#lock(id, () => this.#create(id, card, png));
   }
@@ -192,9 +192,9 @@ export class Personas {
     return await this.#lock(id, async () => {
       const before = await this.#get(id);
       assertExpected(`persona "${id}"`, expected, before.version);
-      const picture = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
+      const imageFile = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
       return await this.#replace(before, {
-        content: embedPersonaCard(picture, before.card),
+        content: embedPersonaCard(imageFile, before.card),
         cause: "avatar",
         ending: "png",
       });

@@ -108,7 +108,7 @@ export function insertAtDepths(
 export type RoleStrictness = 0 | 1 | 2;
 
 /** Replaces the user's message if the character speaks first. */
-const OPENING = "(The conversation begins.)";
+const FIRST_USER_MESSAGE = "(The conversation begins.)";
 
 /**
  * Reports whether an upstream error comes from a template that requires alternating roles. @param message The server's
@@ -140,7 +140,7 @@ export function toAlternatingRoles(messages: readonly ChatMessage[], strictness:
     else if (joinedLists.has(last.content)) last.content.push(...toParts(turn.content));
     else joinedLists.add(last.content = [...last.content, ...toParts(turn.content)]);
   }
-  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: OPENING });
+  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: FIRST_USER_MESSAGE });
   if (system === "") return turns;
   if (strictness === 1) return [{ role: "system", content: system }, ...turns];
   return [{ role: "user", content: joinContent(system, turns[0]!.content) }, ...turns.slice(1)];

@@ -60,7 +60,7 @@ export interface TrashOptions {
 }
 
 /** How long items stay in the trash. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
+const RETENTION_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
 /** Number of items that are purged at the same time, so that their writes share commits. */
 const PURGED_AT_ONCE = 16;
@@ -122,7 +122,7 @@ export class Trash {
     const rows = this.#db.iterate<Row>(
       `SELECT id, kind, deleted_at, substr(sealed, 1, ${BEGIN_BYTES}) AS sealed FROM trash WHERE deleted_at >= ?
        ORDER BY deleted_at DESC, id DESC`,
-      this.#now() - KEPT_MS,
+      this.#now() - RETENTION_MS,
     );
     for (const row of rows) {
       await yieldIfTickUsedUp();
@@ -148,7 +148,7 @@ export class Trash {
    */
   async restore(id: string): Promise<void> {
     const row = this.#findRow(id);
-    if (row === undefined || row.deleted_at < this.#now() - KEPT_MS) {
+    if (row === undefined || row.deleted_at < this.#now() - RETENTION_MS) {
       throw new AppError("not_found", `Trash item "${id}" not found`);
     }
     await (await this.#getKind(row.kind)).restore(this.#record(row), takeOut(row.id));
@@ -162,7 +162,7 @@ export class Trash {
 
   /** Deletes items that are older than seven days. */
   async sweep(): Promise<void> {
-    await this.#purge("deleted_at < ?", this.#now() - KEPT_MS);
+    await this.#purge("deleted_at < ?", this.#now() - RETENTION_MS);
   }
 
   /** Deletes items; one that fails doesn't stop the others. @throws The first error, after all were tried. */

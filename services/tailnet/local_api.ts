@@ -203,7 +203,7 @@ function parseHealth(health: unknown): Map<string, string> | undefined {
 // Follows the node's messages: stores the last one of each kind and wakes the controller.
 
 /** The node's message to a slow consumer. It isn't shown to the owner. */
-const OUR_OWN_FAULT = /fell behind|too slow/i;
+const CLIENT_TOO_SLOW = /fell behind|too slow/i;
 
 /** Follows the messages of one node. */
 export class Watch {
@@ -293,7 +293,7 @@ export class Watch {
 
   #take({ browseUrl, errorMessage, health }: Notice): void {
     if (browseUrl) this.#browseUrl = browseUrl;
-    if (errorMessage && !OUR_OWN_FAULT.test(errorMessage)) this.#errorMessage = removeSecrets(errorMessage);
+    if (errorMessage && !CLIENT_TOO_SLOW.test(errorMessage)) this.#errorMessage = removeSecrets(errorMessage);
     if (health !== undefined) {
       this.#health = new Map([...health].map(([code, text]) => [code, removeSecrets(text)]));
     }

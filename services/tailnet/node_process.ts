@@ -19,7 +19,7 @@ const PREDECESSOR_POLL_MS = 100;
 const SOCKET_POLL_MS = 50;
 
 /** Options of a run. */
-interface NodeLife {
+interface NodeRun {
   program: string;
   /** Folder for the state, created by the caller with mode 0700. */
   stateFolder: string;
@@ -36,7 +36,7 @@ interface NodeLife {
  * @returns Why it ended; continues a sentence.
  * @throws {AppError} if it can't be started; the abort reason
  */
-async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
+async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeRun): Promise<string> {
   const socketPath = await prepareSocketPath(stateFolder);
   const api = new LocalApi(socketPath, times.answerMs);
   const working = new AbortController();

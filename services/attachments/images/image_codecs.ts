@@ -68,11 +68,11 @@ interface PngCodec {
 }
 
 async function decodePng(bytes: Uint8Array): Promise<Raster> {
-  const picture = keepPixelChunks(bytes);
+  const image = keepPixelChunks(bytes);
   const env = { emscripten_notify_memory_growth: () => {} };
   const png = instantiate<PngCodec>(await loadCodec("png"), { env });
-  const address = copyIn(png, picture);
-  const pixels = png.decode(address, picture.length);
+  const address = copyIn(png, image);
+  const pixels = png.decode(address, image.length);
   if (pixels < 0) throw new ImageError(`its pixels can't be decoded (${pixels})`);
   const [width, height] = [png.width(), png.height()];
   return { width, height, pixels: copyOut(png, pixels, width * height * 4) };

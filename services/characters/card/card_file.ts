@@ -97,16 +97,16 @@ const latin1 = new TextDecoder("latin1");
  *
  * @throws {AppError} `unprocessable` if there is no valid card; `too_large`
  */
-function parseExifCard(picture: Uint8Array): Card {
-  const comment = readUserComment(picture);
+function parseExifCard(image: Uint8Array): Card {
+  const comment = readUserComment(image);
   if (comment === undefined) {
     throw new AppError("unprocessable", "Can't read the character card: the image doesn't contain one");
   }
   return parseChunkText(comment);
 }
 
-function readUserComment(picture: Uint8Array): Uint8Array | undefined {
-  const exif = findExif(picture);
+function readUserComment(image: Uint8Array): Uint8Array | undefined {
+  const exif = findExif(image);
   const pointer = exif && findEntry(exif, exif.firstAt, EXIF_DIRECTORY_TAG);
   if (exif === undefined || pointer === undefined) return undefined;
   const { tiff, isLittle } = exif;
@@ -186,11 +186,11 @@ export async function exportCard(
 ): Promise<ExportedCard> {
   const { stored, file, card: own } = await characters.open(id);
   const card = keepsFolder ? own : withoutFolder(own);
-  const picture = isPngPath(stored.path) ? file.bytes : undefined;
+  const image = isPngPath(stored.path) ? file.bytes : undefined;
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {
     const others = await characters.openCharxFiles(stored);
-    const made = await createCharx(card, picture, others);
+    const made = await createCharx(card, image, others);
     return {
       ...facts,
       sizeBytes: made.sizeBytes,
@@ -199,8 +199,8 @@ export async function exportCard(
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
     };
   }
-  const named = await characters.hasCharxFiles(stored) ? removeEmbeddedAssets(card, picture !== undefined) : card;
-  const bytes = toFile(named, picture, format);
+  const named = await characters.hasCharxFiles(stored) ? removeEmbeddedAssets(card, image !== undefined) : card;
+  const bytes = toFile(named, image, format);
   return {
     ...facts,
     sizeBytes: bytes.length,
@@ -212,8 +212,8 @@ export async function exportCard(
   };
 }
 
-function toFile(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
-  if (format === "png") return embedCard(picture ?? createBlankImage(), card);
+function toFile(card: Card, image: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
+  if (format === "png") return embedCard(image ?? createBlankImage(), card);
   const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // Like SillyTavern
   return indented.length <= MAX_CARD_BYTES ? indented : new TextEncoder().encode(JSON.stringify(card));
 }

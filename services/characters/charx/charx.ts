@@ -60,7 +60,7 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
   const card = parseCardText(text);
   const isAlone = others.length === 0 && image !== undefined &&
     parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
-  return { card: isAlone ? withMainIcon(card, OWN_IMAGE) : card, image: image, others };
+  return { card: isAlone ? withMainIcon(card, OWN_IMAGE) : card, image, others };
 }
 
 /** A CHARX ready to be written. */
@@ -85,17 +85,17 @@ export async function createCharx(card: Card, png?: Uint8Array, others?: CardFil
   const placed = png === undefined ? { card } : chooseImagePath(inside.card, taken);
   const text = serializeCard(placed.card);
   const own = [await deflateEntry(CARD_PATH, text)];
-  let pictureBytes = 0;
+  let imageBytes = 0;
   if (png !== undefined && placed.path !== undefined) {
-    const picture = removeAssetChunks(removeCard(png));
-    pictureBytes = picture.length;
-    own.push(createEntry(placed.path, picture));
+    const image = removeAssetChunks(removeCard(png));
+    imageBytes = image.length;
+    own.push(createEntry(placed.path, image));
   }
   own.push(...inside.entries);
   const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
   return {
     sizeBytes,
-    isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_CHARX_IMAGE_BYTES,
+    isTooLarge: sizeBytes > MAX_CHARX_BYTES || imageBytes > MAX_CHARX_IMAGE_BYTES,
     stream: () => writeZip([...own, ...others?.toPackedEntries() ?? []], { isLarge: false }),
   };
 }

@@ -85,11 +85,11 @@ export function withMainIcon<T extends AssetHolder>(card: T, uri: string): T {
  * Returns a card without CHARX assets, for formats that can't contain them. The main icon becomes the image of the
  * file.
  */
-export function removeEmbeddedAssets<T extends AssetHolder>(card: T, hasPicture: boolean): T {
+export function removeEmbeddedAssets<T extends AssetHolder>(card: T, hasImage: boolean): T {
   const { assets } = card.data;
   if (!Array.isArray(assets)) return card;
   const main = findMainIcon(card);
-  const isOwn = hasPicture && parseEmbeddedPath(main?.uri) !== undefined;
+  const isOwn = hasImage && parseEmbeddedPath(main?.uri) !== undefined;
   const named = isOwn ? withMainIcon(card, OWN_IMAGE) : card;
   const left = (named.data.assets as unknown[]).filter((asset) =>
     !isJsonObject(asset) || typeof asset.uri !== "string" || parseEmbeddedPath(asset.uri) === undefined

@@ -61,13 +61,13 @@ async function readCharxFile(path: string): Promise<CharxResponse> {
   files.delete(CARD_PATH);
   const named = findMainIconPath(card);
   const inside = named !== undefined && files.has(named) ? named : undefined;
-  const picture = await readMainImage(file, files, inside, beginsAt);
+  const image = await readMainImage(file, files, inside, beginsAt);
   // A bare PNG is stored as the character's image. Any other image is converted, and also kept as it is.
   const own = inside ?? IMAGE_PATH;
-  if (picture !== undefined && picture.path === own && isBarePng(own, picture.bytes)) files.delete(own);
+  if (image !== undefined && image.path === own && isBarePng(own, image.bytes)) files.delete(own);
   const others = [...files.values()];
   for (const entry of others) if (entry.method !== 0) await checkInflates(file, entry);
-  return { card, image: picture?.bytes, others };
+  return { card, image: image?.bytes, others };
 }
 
 async function readMainImage(
@@ -76,11 +76,11 @@ async function readMainImage(
   inside: string | undefined,
   beginsAt: number,
 ): Promise<{ path?: string; bytes: Uint8Array<ArrayBuffer> } | undefined> {
-  const isBehindPicture = inside === undefined && beginsAt > 0 && (await readBytesAt(file, 0, 1))?.[0] === 0xff;
-  if (isBehindPicture && beginsAt > MAX_CHARX_IMAGE_BYTES) {
+  const isBehindImage = inside === undefined && beginsAt > 0 && (await readBytesAt(file, 0, 1))?.[0] === 0xff;
+  if (isBehindImage && beginsAt > MAX_CHARX_IMAGE_BYTES) {
     throw new CharxError("too_large", "its main picture is too large");
   }
-  if (isBehindPicture) return { bytes: (await readBytesAt(file, 0, beginsAt))! };
+  if (isBehindImage) return { bytes: (await readBytesAt(file, 0, beginsAt))! };
   const entry = files.get(inside ?? IMAGE_PATH);
   if (entry === undefined) return undefined;
   if (entry.sizeBytes > MAX_CHARX_IMAGE_BYTES) throw new CharxError("too_large", "its main picture is too large");
@@ -114,11 +114,11 @@ async function checkInflates(file: Deno.FsFile, entry: ZipEntry): Promise<void> 
 }
 
 /** Reports whether a PNG equals the character's image without its card. */
-function isBarePng(path: string, picture: Uint8Array): boolean {
+function isBarePng(path: string, image: Uint8Array): boolean {
   if (!/\.png$/i.test(path)) return false;
   try {
-    const bare = removeCard(picture);
-    return bare.length === picture.length && bare.every((byte, at) => byte === picture[at]);
+    const bare = removeCard(image);
+    return bare.length === image.length && bare.every((byte, at) => byte === image[at]);
   } catch {
     return false; // not a PNG, regardless of its name
   }

@@ -54,7 +54,7 @@ interface GenerationParams extends GenerationRequest {
 
 const CHARACTER_KIND = "character";
 const MAX_TITLE = 80;
-const FROM_PICTURE = "Character from an image";
+const FROM_IMAGE = "Character from an image";
 /** Maximum length of the longer side of an image sent to the model, in pixels. */
 const SENT_PX = 1568;
 
@@ -86,7 +86,7 @@ export class CharacterGenerator {
   async start(request: GenerationRequest, isPortrait: boolean): Promise<JobSnapshot> {
     if (request.picture !== undefined) this.#deps.attachments.getImage(request.picture);
     const params: GenerationParams = { ...request, isPortrait, id: createUuidV7() };
-    const title = request.idea.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE) || FROM_PICTURE;
+    const title = request.idea.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE) || FROM_IMAGE;
     return await this.#deps.jobs.start(CHARACTER_KIND, { title, params });
   }
 

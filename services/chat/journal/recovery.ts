@@ -93,7 +93,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
       if (store.find(id) !== undefined) {
         const { text, reasoning } = journalled.get(runs[index]!.generation)!;
         const ended = (tools?.open ?? []).map((open) => endCall(open, mid, now()));
-        const beside: Statement[] = [
+        const extraStatements: Statement[] = [
           createEndStatement(id, mid, now()),
           deleteResumeRow(id, mid),
           ...ended.map(({ record }) => calls.save(record)),
@@ -101,9 +101,9 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
         await conversations.editMessage(id, mid, (before) => {
           const attempt = interrupted(withEndedCalls(before, ended), text, reasoning, now());
           const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);
-          beside.push(...statements);
+          extraStatements.push(...statements);
           return message;
-        }, { byReply: true, withRounds: true, beside: () => beside });
+        }, { byReply: true, withRounds: true, extraStatements: () => extraStatements });
         recovered++;
       }
     } catch (error) {

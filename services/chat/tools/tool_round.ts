@@ -71,14 +71,14 @@ export class ToolRound {
     return this.#isStored ? this.calls.find(({ record }) => record.id === callId) : undefined;
   }
 
-  /** Starts the next round and stores it, together with the statements `beside`. */
-  async start(message: Message, calls: readonly OpenCall[], beside: Statement[]): Promise<void> {
+  /** Starts the next round and stores it, together with the statements of `extraStatements`. */
+  async start(message: Message, calls: readonly OpenCall[], extraStatements: Statement[]): Promise<void> {
     this.#isStored = false;
     this.#earlier = this.#reply.rounds;
     this.#message = message;
     this.calls = calls;
     this.#reply.beginRound(this.#toMessages());
-    await this.store(calls, beside);
+    await this.store(calls, extraStatements);
     this.#isStored = true;
   }
 
@@ -116,15 +116,15 @@ export class ToolRound {
     this.setResult(call, toNotice(reason));
   }
 
-  /** Saves the messages of all rounds, the changed calls and the statements `beside` in one transaction. */
-  async store(changed: readonly OpenCall[], beside: Statement[] = []): Promise<void> {
+  /** Saves the messages of all rounds, the changed calls and the statements of `extraStatements` in one transaction. */
+  async store(changed: readonly OpenCall[], extraStatements: Statement[] = []): Promise<void> {
     const { conversations, callStore } = this.#deps;
     const { conversationId, messageId } = this.#reply;
     this.syncReply();
     await conversations.editMessage(conversationId, messageId, (before) => this.#reply.getFinalMessage(before), {
       byReply: true,
       withRounds: true,
-      beside: () => [...changed.map(({ record }) => callStore.save(record)), ...beside],
+      extraStatements: () => [...changed.map(({ record }) => callStore.save(record)), ...extraStatements],
     });
   }
 

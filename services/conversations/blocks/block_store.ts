@@ -37,8 +37,8 @@ export interface BlockEdit extends BlockChange {
 }
 
 /** Maximum number of messages that a switch of versions lists as changed: about 5 ms of work. */
-const MOST_NAMED = 400;
-const MOST_NAMED_BYTES = 512 * 1024;
+const MAX_NAMED = 400;
+const MAX_NAMED_BYTES = 512 * 1024;
 
 /** Maximum length of a text to return. A longer one would be in memory twice. */
 const MAX_RETURNED_CHARS = 1024 * 1024;
@@ -534,9 +534,9 @@ export class BlockStore extends BlockWriter {
 
   /** Returns the message IDs of some ranges; `undefined` if there are too many. */
   #listFewMids(conversationId: string, ranges: readonly BlockRange[]): string[] | undefined {
-    if (this.countIn(conversationId, ranges) > MOST_NAMED) return undefined;
+    if (this.countIn(conversationId, ranges) > MAX_NAMED) return undefined;
     const rows = this.listRowsIn(conversationId, ranges);
-    if (rows.reduce((sum, { sealed }) => sum + sealed.length, 0) > MOST_NAMED_BYTES) return undefined;
+    if (rows.reduce((sum, { sealed }) => sum + sealed.length, 0) > MAX_NAMED_BYTES) return undefined;
     return rows.flatMap((row) =>
       this.findReadableMessages(conversationId, row)?.map(({ id }) => id) ?? this.listMids(conversationId, row)
     );

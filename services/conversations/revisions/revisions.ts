@@ -87,7 +87,7 @@ export class Revisions {
     if (blocks.findRow(state.id, edited.id) === undefined) {
       throw new AppError("conflict", `Can't restore message "${edited.id}": it was deleted`);
     }
-    const beside: Statement[] = [];
+    const extraStatements: Statement[] = [];
     const restoreMessage = (present: Message) => {
       if (edited.active_variant >= present.variant_count) {
         throw new AppError(
@@ -95,19 +95,19 @@ export class Revisions {
           `Can't restore version ${edited.active_variant} of message "${edited.id}": it was deleted`,
         );
       }
-      if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
+      if (present.active_variant !== edited.active_variant) extraStatements.push(...variants.keep(state.id, present));
       // Versions added since then stay.
       return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
     };
     const edit = editOrSwitch(blocks, state, edited, restoreMessage);
-    beside.push(
+    extraStatements.push(
       deleteReplyRow(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
     const kind = edit.isSwitched ? "path" : "content";
     const next = dropStaleSummary(blocks, state, edited.id, kind);
     const head = withPin(next.head, edit.before, edited);
-    await this.#conversations.write({ ...next, head }, edit.added, edit, beside);
+    await this.#conversations.write({ ...next, head }, edit.added, edit, extraStatements);
   }
 
   async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
@@ -188,10 +188,10 @@ export interface RevisionDifference {
 }
 
 /** Maximum number of messages in a response. Enough to read, even if the whole conversation was replaced. */
-const MOST_MESSAGES = 200;
+const MAX_MESSAGES = 200;
 
 /** Maximum length of a text in a response. */
-const MOST_CHARACTERS = 20_000;
+const MAX_CHARACTERS = 20_000;
 
 /**
  * Lists the differences between a revision and the current state. The caller holds the conversation's lock.
@@ -255,7 +255,7 @@ function toRemoved(message: Message): MessageDifference {
 }
 
 function limitDifferences(messages: MessageDifference[]): RevisionDifference {
-  return { fields: [], messages: messages.slice(0, MOST_MESSAGES), more: Math.max(0, messages.length - MOST_MESSAGES) };
+  return { fields: [], messages: messages.slice(0, MAX_MESSAGES), more: Math.max(0, messages.length - MAX_MESSAGES) };
 }
 
 /** Returns the visible fields of a message. Times and token counts don't count as differences. */
@@ -266,7 +266,7 @@ function getVisibleFields(
 }
 
 function getText({ content }: Message): string {
-  return getContentText(content).slice(0, MOST_CHARACTERS);
+  return getContentText(content).slice(0, MAX_CHARACTERS);
 }
 
 function listDifferingFields(before: ConversationHead, after: ConversationHead): string[] {

@@ -228,11 +228,11 @@ export interface RecallPage {
 }
 
 /** Passages of one answer. */
-const MOST_ITEMS = 20;
+const MAX_ITEMS = 20;
 /** Passages with all words from which no others are looked for. */
 const ENOUGH = 5;
 /** Words that are looked for one by one, the longest first. */
-const MOST_WORDS = 4;
+const MAX_WORDS = 4;
 
 /** Words of questions that say nothing of what they are about. */
 const STOP_WORDS = new Set(
@@ -261,7 +261,7 @@ export async function recall(
     words.length === 0 ? await search.search({ query, excludedId: conversationId }, client) : await find(words),
   );
   if (words.length > 1 && listPassages(pages).length < ENOUGH) {
-    for (const word of words.slice(0, MOST_WORDS)) pages.push(await find([word]));
+    for (const word of words.slice(0, MAX_WORDS)) pages.push(await find([word]));
   }
   const found = new Map<string, { hit: SearchHit; score: number }>();
   pages.forEach((page, n) => {
@@ -273,7 +273,7 @@ export async function recall(
   });
   const items = [...found.values()]
     .sort((a, b) => b.score - a.score || b.hit.created_at.localeCompare(a.hit.created_at))
-    .slice(0, MOST_ITEMS).map(({ hit }) => hit);
+    .slice(0, MAX_ITEMS).map(({ hit }) => hit);
   const unreadable = [...new Set(pages.flatMap((page) => page.unreadable ?? []))];
   return { items, ...(unreadable.length > 0 && { unreadable }) };
 }

@@ -31,7 +31,7 @@ export interface GuardProxy {
 
 export const REFUSAL_HEADER = "x-guard-refusal";
 
-const ACCEPT_PAUSE_MS = 50;
+const ACCEPT_RETRY_MS = 50;
 const LINGER_MS = 1000; // Lets a client read the last bytes before its socket closes.
 
 interface Context {
@@ -93,7 +93,7 @@ async function acceptAll(
     try {
       admit(await listener.accept());
     } catch {
-      if (!closing.aborted) await delay(ACCEPT_PAUSE_MS);
+      if (!closing.aborted) await delay(ACCEPT_RETRY_MS);
     }
   }
 }

@@ -74,7 +74,7 @@ function isArray(bytes: Uint8Array): boolean {
 /** `2023-6-1 @14h 22m 5s 123ms`, optionally without spaces and milliseconds. */
 const WITH_LETTERS = /^(\d{4})-(\d{1,2})-(\d{1,2})\s*@\s*(\d{1,2})h\s*(\d{1,2})m\s*(\d{1,2})s(?:\s*(\d{1,3})ms)?$/;
 /** `June 19, 2023 2:20pm` */
-const IN_WORDS = /^([A-Za-z]+ \d{1,2}, \d{4}) (\d{1,2}):(\d{2})\s*([ap]m)$/i;
+const LONG_DATE = /^([A-Za-z]+ \d{1,2}, \d{4}) (\d{1,2}):(\d{2})\s*([ap]m)$/i;
 /** Smaller numbers are in seconds. */
 const FIRST_MS = 100_000_000_000;
 
@@ -98,7 +98,7 @@ function toMs(value: unknown): number | undefined {
     const [year, month, day, hour, minute, second, ms = "0"] = letters.slice(1);
     return new Date(+year!, +month! - 1, +day!, +hour!, +minute!, +second!, +ms).getTime();
   }
-  const words = IN_WORDS.exec(text);
+  const words = LONG_DATE.exec(text);
   if (words !== null) {
     const [day, hour, minute, half] = words.slice(1);
     return Date.parse(`${day} ${(+hour! % 12) + (half!.toLowerCase() === "pm" ? 12 : 0)}:${minute}`);

@@ -7,7 +7,7 @@ import { buildTree, convertChat, type TreeNode } from "../branching_chat.ts";
 import { createChangedNote } from "../import_report.ts";
 
 /** Content types of visible messages; tools, files and notes have others. */
-const SPOKEN = ["text", "multimodal_text", "code"];
+const TEXT_TYPES = ["text", "multimodal_text", "code"];
 
 /** Yields the conversations of ChatGPT's export: `conversations.json` with a message tree for each. */
 export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -46,7 +46,7 @@ function convertChatGptMessage(message: JsonObject): TreeNode["message"] {
   const author = isJsonObject(message.author) ? asText(message.author.role) : "";
   const content = asObject(message.content);
   const metadata = asObject(message.metadata);
-  if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
+  if (!["user", "assistant", "system"].includes(author) || !TEXT_TYPES.includes(asText(content.content_type))) return;
   // Messages to tools aren't replies.
   if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
   const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];

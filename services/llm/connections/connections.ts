@@ -176,7 +176,7 @@ export class Connections {
   async installDemoOnce(): Promise<void> {
     if (this.#profiles.readSetting(DEMO_INSTALLED) !== undefined) return;
     await this.#profiles.put(DEMO_ID, () => parseConnection({ kind: "demo", name: "Demo" }, undefined), {
-      beside: [this.#profiles.createSetting(DEMO_INSTALLED, "true")],
+      extraStatements: [this.#profiles.createSetting(DEMO_INSTALLED, "true")],
     });
   }
 

@@ -27,7 +27,7 @@ import { createOpenAiBody } from "./openai_request.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
-import { parseJsonInTurns } from "../../json/incremental_parse.ts";
+import { parseJsonIncrementally } from "../../json/incremental_parse.ts";
 
 /** Creates the provider for OpenAI-compatible servers. */
 export function createOpenAiProvider(http: HttpClient): Provider {
@@ -251,7 +251,7 @@ async function readEmbeddings(
   if (head.startsWith("<")) throw call.createError("web_page", "returned a web page. Is the address correct?");
   // Passed on without parsing, because numbers take long to parse.
   if (/"embedding"\s*:\s*("|\[)/.exec(head)?.[1] === (isBase64 ? '"' : "[")) return bytes;
-  const value = await parseJsonInTurns(bytes, MAX_DEPTH).catch(() => undefined);
+  const value = await parseJsonIncrementally(bytes, MAX_DEPTH).catch(() => undefined);
   if (!isJsonObject(value)) throw call.createError("bad_answer", "returned a response that isn't JSON");
   if (!Array.isArray(value.data)) {
     if ("error" in value) throw call.createReportedError(value);

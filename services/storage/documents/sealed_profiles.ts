@@ -50,7 +50,7 @@ export interface ProfileWrite {
   /** The required stored version. */
   expectedVersion?: ExpectedVersion;
   /** Statements for the same transaction. */
-  beside?: Statement[];
+  extraStatements?: Statement[];
 }
 
 /** The profiles of one kind. Writes are on disk before they are visible. */
@@ -134,7 +134,7 @@ export class SealedProfiles<Content extends object> {
       const before = this.#records.get(known);
       assertExpected(`${this.#options.what} "${known}"`, write.expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(known);
-      await this.#save(known, make(before?.content), before, write.beside);
+      await this.#save(known, make(before?.content), before, write.extraStatements);
       return { record: this.get(known), isNew: before === undefined };
     });
   }
@@ -211,7 +211,7 @@ export class SealedProfiles<Content extends object> {
     id: string,
     content: Content,
     before: ProfileRecord<Content> | undefined,
-    beside: Statement[] = [],
+    extraStatements: Statement[] = [],
   ): Promise<void> {
     const { db, sealer, now = Date.now, kind, activeKey } = this.#options;
     const updatedAtMs = now();
@@ -230,7 +230,7 @@ export class SealedProfiles<Content extends object> {
       };
     const isFirst = activeKey !== undefined && this.#activeId === undefined &&
       (before === undefined || this.#records.size === 1);
-    await db.write([statement, ...beside, ...(isFirst ? [this.createSetting(activeKey, id)] : [])]);
+    await db.write([statement, ...extraStatements, ...(isFirst ? [this.createSetting(activeKey, id)] : [])]);
     this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });
     if (isFirst) this.#activeId = id;
     this.#publish(id);

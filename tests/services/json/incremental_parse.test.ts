@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { parseJsonInTurns } from "../../../services/json/incremental_parse.ts";
+import { parseJsonIncrementally } from "../../../services/json/incremental_parse.ts";
 
 const MAX_DEPTH = 500;
 const encoder = new TextEncoder();
-const parse = (text: string) => parseJsonInTurns(encoder.encode(text), MAX_DEPTH);
+const parse = (text: string) => parseJsonIncrementally(encoder.encode(text), MAX_DEPTH);
 
 /** Items as they come, with what a search for commas and brackets could stumble over. */
 const ITEMS = Array.from({ length: 4_000 }, (_, n) => ({
@@ -61,7 +61,7 @@ test.each([
 test("distinguishes invalid UTF-8 from invalid JSON", async () => {
   const bytes = encoder.encode(`{"messages":${LIST}}`);
   bytes[bytes.length - 20] = 0xff;
-  await expect(parseJsonInTurns(bytes, MAX_DEPTH)).rejects.toThrow(TypeError);
+  await expect(parseJsonIncrementally(bytes, MAX_DEPTH)).rejects.toThrow(TypeError);
 });
 
 test.each([

@@ -48,7 +48,7 @@ import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
 /** Maximum size of a file in the folder. Embedded images make them large. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
-const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 const SAMPLERS = {
   temperature: "temp",
   top_p: "topP",
@@ -71,7 +71,7 @@ const REASONS: Record<string, ImportReasonCode> = {
   "templates.json": "agnai_templates",
   "trees.json": "agnai_trees",
 };
-const TAKEN = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
+const IMPORTED_FILES = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
 /** Name of a profile without a name. */
 const NAMELESS = "You";
 
@@ -87,7 +87,7 @@ async function* readSingleFiles(source: ImportSource): AsyncGenerator<ImportStep
     try {
       if (/\.json$/i.test(path)) yield* convertJson(path, await source.read(file, MAX_CHAT_BYTES));
       else if (/\.png$/i.test(path)) {
-        const bytes = await source.read(file, MAX_PICTURE_BYTES);
+        const bytes = await source.read(file, MAX_IMAGE_BYTES);
         const { data } = parsePngCard(bytes);
         const id = deriveStableId("agnai", "card", data.name, data.creator, hashContent(data.description));
         yield { what: "character", id, source: path, name: data.name, file: bytes };
@@ -255,7 +255,7 @@ class Folder {
 
   *#listLeftOut(): Generator<ImportStep> {
     for (const [path] of this.#byPath) {
-      if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
+      if (IMPORTED_FILES.includes(path) || /^messages-.*\.json$/.test(path)) continue;
       const reason = getOwn(REASONS, path);
       if (reason !== undefined) yield createLeftOutNote(this.#resolvePath(path), reason);
     }
@@ -287,7 +287,7 @@ class Folder {
     const name = getBaseName(asText(value).split("?")[0]!);
     const file = name === "" ? undefined : this.source.files.find(({ path }) => getBaseName(path) === name);
     if (file === undefined) return findImage(value);
-    return await this.source.read(file, MAX_PICTURE_BYTES).catch(() => undefined);
+    return await this.source.read(file, MAX_IMAGE_BYTES).catch(() => undefined);
   }
 
   #resolvePath(path: string): string {

@@ -102,8 +102,8 @@ async function* readSteps(
   const json = parseJsonObject(bytes);
   const named = { ...origin, name: asText(json.name) || id };
   if (folder === "personas") {
-    const picture = byPath.get(`personas/${id}.png`);
-    const avatar = picture && await source.read(picture, MAX_BYTES);
+    const image = byPath.get(`personas/${id}.png`);
+    const avatar = image && await source.read(image, MAX_BYTES);
     yield { what: "persona", ...named, description: asText(json.description), avatar };
   } else if (folder === "lorebooks") {
     const scope = (["global", "character", "persona", "chat"] as const).find((one) => one === json.scope);

@@ -31,7 +31,7 @@ import type { RisuFiles } from "./risuai.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
 
 /** Maximum size of an image, the same as for uploads. */
-export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+export const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 /** Maximum size of a chat's messages. */
 const MAX_COLD_BYTES = 64 * 1024 * 1024;
 const SAMPLERS = {
@@ -226,7 +226,7 @@ class Account {
     const media = [...findMedia(character)].filter(({ key }) => key !== "");
     const files = media.flatMap(({ key, ...medium }) => {
       const file = this.files.find(key);
-      const read = () => this.source.read(file!, MAX_PICTURE_BYTES);
+      const read = () => this.source.read(file!, MAX_IMAGE_BYTES);
       return file === undefined
         ? []
         : [{ ...medium, source: `${source}/${medium.name}`, sizeBytes: file.sizeBytes, read }];
@@ -301,7 +301,7 @@ class Account {
     source: string,
   ): Promise<{ avatar?: Uint8Array<ArrayBuffer>; note?: ImportNote }> {
     if (asText(key) === "") return {};
-    const avatar = await this.#read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
+    const avatar = await this.#read(asText(key), MAX_IMAGE_BYTES).catch(() => undefined);
     if (avatar !== undefined) return { avatar };
     return { note: createChangedNote(source, "avatar_missing") };
   }

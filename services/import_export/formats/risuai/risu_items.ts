@@ -251,14 +251,14 @@ export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generat
   };
 }
 
-interface Said {
+interface ParsedMessage {
   id: string;
   chat: JsonObject;
   place: RisuChatContext;
   personaId: string | undefined;
 }
 
-function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
+function convertMessages(said: JsonObject[], { id, chat, place, personaId }: ParsedMessage): ImportedMessage[] {
   // Messages up to this one aren't sent.
   const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
   const messages = said.map((message, index): ImportedMessage => {

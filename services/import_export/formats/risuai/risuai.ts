@@ -24,7 +24,7 @@ import {
   type Scratch,
   type SourceFile,
 } from "../../import_source.ts";
-import { convertRisuPreset, MAX_PICTURE_BYTES, readRisuAccount } from "./risu_account.ts";
+import { convertRisuPreset, MAX_IMAGE_BYTES, readRisuAccount } from "./risu_account.ts";
 import { convertRisuBook, readRisuChat, type RisuChatContext } from "./risu_items.ts";
 import { decodeMessagePack, RISU_DATABASE, unpack } from "./risu_save.ts";
 import { Buffer } from "node:buffer";
@@ -99,7 +99,7 @@ class Files {
       break;
     }
     if (isPng(begin)) {
-      const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
+      const bytes = await this.source.read(file, MAX_IMAGE_BYTES);
       const persona = findPersona(bytes);
       if (persona !== undefined) yield* this.#readPersona(file, persona, bytes);
       else yield this.#toCharacter(file.path, parseCardFile(file.path, bytes), bytes);

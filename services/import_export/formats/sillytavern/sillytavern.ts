@@ -20,7 +20,7 @@ import { type FurtherFile, packCharacter } from "../../character_package.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
-const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
+const IMAGE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
 /** Objects that chats refer to, by SillyTavern's names. */
 interface Known {
@@ -78,9 +78,9 @@ class Reading {
       this.known.personas.set(file, id);
       const said = descriptions[file];
       const description = asText(isJsonObject(said) ? said.description : said);
-      const picture = this.folder.find(`User Avatars/${file}`);
-      const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
-      if (picture !== undefined && avatar === undefined) yield createRefusedNote(picture.path, "image_unreadable");
+      const image = this.folder.find(`User Avatars/${file}`);
+      const avatar = image && await this.source.read(image, MAX_CARD_BYTES).catch(() => undefined);
+      if (image !== undefined && avatar === undefined) yield createRefusedNote(image.path, "image_unreadable");
       yield {
         what: "persona",
         id,
@@ -140,7 +140,7 @@ class Reading {
           continue;
         }
         const files = images.map((one) => this.#toFile(one));
-        const packed = await packCharacter(this.scratch, { card, files, picture: removeCard(bytes) });
+        const packed = await packCharacter(this.scratch, { card, files, image: removeCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {
@@ -250,7 +250,7 @@ class Reading {
 
   async #readImage(url: string): Promise<string | undefined> {
     const path = url.replace(/^\//, "");
-    const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decodeText(path)) : undefined;
+    const file = IMAGE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decodeText(path)) : undefined;
     if (file === undefined) return undefined;
     return toDataUrl(await this.source.read(file, MAX_CARD_BYTES));
   }

@@ -19,7 +19,7 @@ export interface TavernFolder {
 
 /** Signs of the root folder. One of them is enough. */
 const SIGNS = ["settings.json", "characters/", "chats/", "worlds/", "group chats/", "OpenAI Settings/"];
-const TAKEN = [
+const IMPORTED_FOLDERS = [
   ...["settings.json", "characters", "chats", "group chats", "groups", "worlds", "User Avatars"],
   ...["OpenAI Settings", "TextGen Settings"],
 ];
@@ -83,7 +83,7 @@ function notImported(paths: string[], root: string): ImportNote[] {
   for (const path of paths) {
     const top = path.split("/")[0]!;
     // Images of messages are imported with their messages.
-    if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
+    if (IMPORTED_FOLDERS.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }
   return [...counts].map(([top, count]) =>
@@ -115,7 +115,7 @@ interface SpriteFolders {
   listLeft(): [folder: string, count: number][];
 }
 
-const PICTURE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
+const IMAGE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
 
 /** Finds expression images among the files of the character folder. */
 export function findSprites(files: readonly SourceFile[], { getPath }: Pick<TavernFolder, "getPath">): SpriteFolders {
@@ -127,7 +127,7 @@ export function findSprites(files: readonly SourceFile[], { getPath }: Pick<Tave
     folders.set(folder, found);
     found.count++;
     const name = [...rest.slice(0, -1), getStem(file.path)].join("/");
-    if (PICTURE_ENDING.test(file.path)) found.sprites.push({ file, name });
+    if (IMAGE_ENDING.test(file.path)) found.sprites.push({ file, name });
   }
   return {
     take(stem) {
