@@ -112,3 +112,22 @@ test("Undo by keyboard restores a chat that was deleted by keyboard", async () =
   await page.keyboard.press("Enter");
   await chat.waitFor();
 });
+
+test("the focus returns from the edit of a message to where it came from", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: fill });
+  const { page } = ui;
+  const message = page.getByLabel("Message", { exact: true });
+  const edited = page.getByLabel("Message text");
+  await message.press("ArrowUp");
+  await edited.press("Escape");
+  await expect.poll(() => message.evaluate((field) => field === document.activeElement)).toBe(true);
+
+  const actions = page.getByRole("button", { name: "Message actions" });
+  await actions.press("Enter");
+  await page.getByRole("menuitem", { name: "Edit" }).press("Enter");
+  await edited.fill("Where do the geese go?");
+  await edited.press("Tab");
+  await page.getByRole("button", { name: "Save", exact: true }).press("Enter");
+  await page.locator(".message").getByText("geese").waitFor();
+  await expect.poll(() => actions.evaluate((button) => button === document.activeElement)).toBe(true);
+});

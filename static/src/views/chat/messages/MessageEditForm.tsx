@@ -16,9 +16,17 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
   const [isBusy, setBusy] = useState(false);
   useAutoHeight(area, text);
   useLayoutEffect(() => {
+    const opener = document.activeElement;
     area.current?.focus({ preventScroll: true });
     area.current?.setSelectionRange(text.length, text.length);
     area.current?.scrollIntoView({ block: "nearest" });
+    const message = area.current?.closest(".message");
+    return () => {
+      const focused = document.activeElement;
+      // A button that is busy has lost it already.
+      const hasFocus = focused === document.body || message?.contains(focused);
+      if (message && hasFocus) requestAnimationFrame(() => returnFocus(opener, message));
+    };
   }, []);
   const save = async () => {
     if (text.trim() === "" || isBusy) return;
@@ -75,4 +83,11 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
       </div>
     </div>
   );
+}
+
+/** To what opened the form, or to the actions of the message, which were not shown with it. */
+function returnFocus(opener: Element | null, message: Element): void {
+  const isShown = opener instanceof HTMLElement && opener !== document.body && opener.isConnected;
+  const target = isShown ? opener : message.querySelector<HTMLElement>(".message-actions [aria-haspopup]");
+  target?.focus({ preventScroll: true });
 }

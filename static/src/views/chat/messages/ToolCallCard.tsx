@@ -39,7 +39,7 @@ export function ToolCallCard(
   const isPending = state === "pending" && isLive;
   const at = { conversationId: chat.id, replyId, callId: call.id };
   return (
-    <section class="tool-call" data-state={state} aria-label={t.label(name, words)}>
+    <div class="tool-call" data-state={state} role="group" aria-label={t.label(name, words)}>
       <header>
         <Icon name={ICONS[state ?? "done"]} />
         <span class="tool-name">
@@ -63,7 +63,7 @@ export function ToolCallCard(
       )}
       {result !== undefined && <Result at={at} call={call} />}
       <Images urls={call.images ?? []} />
-    </section>
+    </div>
   );
 }
 
@@ -194,7 +194,7 @@ const FULL_FROM = 20_000;
 
 /** Text that scrolls in itself. */
 function Code({ label, text }: { label: string; text: string }) {
-  return <pre class="tool-code" tabIndex={0} role="region" aria-label={label}>{text}</pre>;
+  return <pre class="tool-code" tabIndex={0} role="group" aria-label={label}>{text}</pre>;
 }
 
 function Images({ urls }: { urls: readonly string[] }) {
