@@ -96,7 +96,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     expect(await parlor.json("POST", "/api/models/local/stop", {})).toMatchObject({ state: "stopped" });
     expect(await isGone(pid)).toBe(true);
     const refused = await ask("c2");
-    expect([refused.status, (await refused.json()).error.message]).toEqual([503, expect.stringMatching(/start it/)]);
+    expect([refused.status, (await refused.json()).error.message]).toEqual([503, expect.stringMatching(/Start it/)]);
   });
 
   test("a server that dies is started again and answers at its new address", async () => {

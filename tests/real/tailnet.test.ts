@@ -89,7 +89,7 @@ function defineTests(installed: string): void {
         fqdn: "parlor.tail.test",
         port: 80,
         url: ADDRESS,
-        error: expect.stringMatching(/no HTTPS certificates/),
+        error: expect.stringMatching(/doesn't issue HTTPS certificates/),
       });
       await reach("/api/auth/status");
       isOver = true;

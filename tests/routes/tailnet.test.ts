@@ -46,7 +46,7 @@ test("switched on it waits for its person, then runs, over plain HTTP with the r
     hostname: "study",
     auth_url: null,
     ...{ fqdn: "study-1.fox-owl.ts.net", port: 80, url: "http://study-1.fox-owl.ts.net" },
-    error: expect.stringMatching(/no HTTPS certificates/),
+    error: expect.stringMatching(/doesn't issue HTTPS certificates/),
   });
   const { args, environment, prefs } = await bench.double.facts();
   expect(args).toEqual(expect.arrayContaining(["--tun=userspace-networking", "--port=0", "--no-logs-no-support"]));
@@ -55,7 +55,7 @@ test("switched on it waits for its person, then runs, over plain HTTP with the r
   expect(prefs).toMatchObject({ ControlURL: "http://control.test", CorpDNS: false, RouteAll: false, ShieldsUp: false });
   expect(prefs, "what it does not know of its settings is kept").toHaveProperty("AdvertiseRoutes", null);
   expect(await bench.double.faults()).toEqual([]);
-  expect(bench.app.logLines.join("\n")).toMatch(/"warn","message":"Parlor is reached .* no passkey can close it/);
+  expect(bench.app.logLines.join("\n")).toMatch(/"warn","message":"Parlor is reachable .* a passkey can't protect it/);
 });
 
 test("the setting is stored in config.toml", async () => {
@@ -182,7 +182,7 @@ test("without tailscaled switching on is 503 that says how to get it, and change
   const answer = await bench.app.post("/api/tailnet/enable", {});
   expect([answer.status, (await answer.json()).error]).toMatchObject([503, {
     code: "not_available",
-    message: expect.stringMatching(/no file.*Install Tailscale/),
+    message: expect.stringMatching(/doesn't exist.*Install Tailscale/),
   }]);
   expect(await bench.status()).toEqual(OFF);
 });
@@ -215,7 +215,7 @@ test(
       db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
       return Promise.resolve();
     });
-    expect(bench.app.logLines.join("\n")).toContain("Can't read what was remembered of the tailnet node");
+    expect(bench.app.logLines.join("\n")).toContain("Can't read the stored state of the tailnet node");
     await bench.until("running");
     expect((await bench.app.services.tailnet()).own).toEqual({
       fqdn: "parlor.fox-owl.ts.net",

@@ -149,7 +149,7 @@ test("rejects a stale save with a reason, keeps the other client's text, and res
   const { error } = await refused.json();
   expect(error).toMatchObject({
     code: "revision_mismatch",
-    message: expect.stringContaining("it is at version 2"),
+    message: expect.stringContaining("it's at version 2"),
   });
   expect((await readConversation(app)).messages[0]!.content).toBe("written by the first");
 

@@ -46,7 +46,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe("a program", () => {
-  test("gets no environment but its own and PATH, and a folder of its own", async () => {
+  test("gets only its own environment and PATH, and a separate folder", async () => {
     await put({ API_KEY: "k-123456" });
     const { parts } = await call("environment");
     const seen = JSON.parse((parts[0] as { text: string }).text);
@@ -75,7 +75,7 @@ describe("a program", () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("names the reason if it ends before the handshake, without its secrets", async () => {
+  test("reports why it ended before the handshake, without its secrets", async () => {
     await put({ API_KEY: "k-123456" }, "crash");
     const { state, error } = await mcp.test("fake", signal);
     expect(state).toBe("failed");
@@ -84,13 +84,13 @@ describe("a program", () => {
     expect(app.logLines.join("")).not.toContain("k-123456");
   });
 
-  test("that doesn't exist is named", async () => {
+  test("that doesn't exist is named in the error", async () => {
     await mcp.put("none", { command: "no-such-program-here" });
     const { state, error } = await mcp.test("none", signal);
     expect([state, error?.code, error?.message]).toEqual([
       "failed",
       "not_available",
-      `Can't start "no-such-program-here": there is no such program on this machine`,
+      `Can't start "no-such-program-here": the program isn't installed on this machine`,
     ]);
     const { tools, unavailable } = await mcp.listTools(signal);
     expect(tools).toEqual([]);
@@ -106,7 +106,7 @@ describe("a program", () => {
     await mcp.servers.put("old", { command: "true", isEnabled: true }, { isImport: true });
     expect(await mcp.listTools(signal)).toMatchObject({
       tools: [],
-      unavailable: [{ reason: expect.stringMatching(/are off/) }],
+      unavailable: [{ reason: expect.stringMatching(/disabled/) }],
     });
     await expect(mcp.test("old", signal)).rejects.toMatchObject({ code: "programs_not_allowed" });
     expect((await app.put("/api/tools/servers/new", { command: "true" })).status).toBe(403);
@@ -120,7 +120,7 @@ describe("a hostile program", () => {
     ["die", "upstream_error", /ended with code 9. It printed: out of memory/],
     ["cut", "upstream_error", /ended with code 0/],
     ["nonsense", "upstream_error", /isn't valid MCP/],
-  ])("that answers with %s fails the call, and the next one works", async (name, code, message) => {
+  ])("that responds with %s fails the call, and the next one works", async (name, code, message) => {
     await put();
     await expect(call(name)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
     expect(await call("echo", { message: "back" })).toEqual({
@@ -139,7 +139,7 @@ describe("a hostile program", () => {
     });
   });
 
-  test("that repeats its key in a failed result gets it masked, before the text is cut", async () => {
+  test("that repeats its key in a failed result gets it masked before the text is cut", async () => {
     await put({ API_KEY: "k-123456" });
     const { parts, isError } = await call("fail");
     expect(isError).toBe(true);
@@ -156,7 +156,7 @@ describe("a hostile program", () => {
     });
   });
 
-  test("that doesn't answer is given up after the time limit", async () => {
+  test("that doesn't respond is stopped after the time limit", async () => {
     await put();
     const slow = await getTool("slow");
     await expect(mcp.callTool(slow, {}, { ...LIMITS, timeoutMs: 50 })).rejects.toMatchObject({
@@ -173,7 +173,7 @@ describe("a hostile program", () => {
     expect((await call("noise")).parts).toEqual([{ type: "text", text: "quiet" }]);
   });
 
-  test("that sends more text than the limit of a call gets it cut", { tags: ["F08"] }, async () => {
+  test("that sends more text than the limit of a call gets the text cut", { tags: ["F08"] }, async () => {
     await put();
     const echo = await getTool("echo");
     expect(await mcp.callTool(echo, { message: "é".repeat(50) }, { ...LIMITS, maxBytes: 11 })).toEqual({
@@ -183,7 +183,7 @@ describe("a hostile program", () => {
     });
   });
 
-  test("that changes its tools loses those that are gone", async () => {
+  test("that changes its tools loses those that no longer exist", async () => {
     await put();
     const huge = await getTool("huge");
     await call("swap");
@@ -196,7 +196,7 @@ describe("a hostile program", () => {
   });
 });
 
-test("lists tools with hints and permissions; a permission holds for the tool as it was", async () => {
+test("lists tools with hints and permissions; a permission applies to one definition of the tool", async () => {
   await put();
   const echo = await getTool("echo");
   expect(echo).toMatchObject({ serverName: "Fake", permission: "ask", hints: { readOnly: true } });
@@ -206,7 +206,7 @@ test("lists tools with hints and permissions; a permission holds for the tool as
   expect((await getTool("echo")).permission).toBe("ask");
 });
 
-test("starts a server again by itself after it died", async () => {
+test("restarts a server automatically after it died", async () => {
   const events: string[] = [];
   app.services.events.subscribe(({ kind, id }) => void events.push(`${kind} ${id}`));
   await put();
@@ -235,7 +235,7 @@ test("stops a program that nobody has used for a while, and still knows its tool
   expect(await readPid()).not.toBe(pid);
 });
 
-test("a program that takes longer to list its tools than it may be idle isn't stopped", async () => {
+test("doesn't stop a program that takes longer to list its tools than its idle limit", async () => {
   await using bench = await openMcpBench({ limits: { idleMs: 500 } });
   await putInBench(bench.mcp, "late");
   expect(await bench.mcp.test("fake", signal)).toMatchObject({ state: "ready" });

@@ -31,7 +31,7 @@ test("creates folders with 0700 and files with 0600 from the first moment, even 
 });
 
 test(
-  "refuses a second process while the first lives; a killed process leaves no lock",
+  "refuses a second process while the first is alive; a killed process leaves no lock",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -53,7 +53,7 @@ test(
 );
 
 test(
-  "refuses a read-only disk at the start",
+  "refuses a read-only disk at startup",
   { tags: ["M05"] },
   async (context) => {
     await using folder = await tempFolder();
@@ -65,7 +65,7 @@ test(
     await expect(openDataDir(path)).rejects.toMatchObject({
       code: "internal",
       message: expect.stringMatching(
-        /^Can't open the data directory ".*": it cannot be written to \(Read-only file system/,
+        /^Can't open the data directory ".*": it isn't writable \(Read-only file system/,
       ),
     });
   },
@@ -84,7 +84,7 @@ test.skipIf(Deno.build.os === "windows").each([
   ["that is empty", []],
   ["that holds a configuration", ["config.toml"]],
   ["that holds a database", ["app.db", "something"]],
-])("corrects the mode of a folder that others may enter %s", { tags: ["K08"] }, async (_, names) => {
+])("corrects the mode of a folder that others can access %s", { tags: ["K08"] }, async (_, names) => {
   await using folder = await tempFolder();
   const path = folder.file("data");
   await Deno.mkdir(path);
@@ -106,7 +106,7 @@ test.skipIf(Deno.build.os === "windows").each([
   await Deno.chmod(path, mode);
   await expect(openDataDir(path)).rejects.toMatchObject({
     code: "internal",
-    message: expect.stringContaining("others may enter it"),
+    message: expect.stringContaining("other users can access it"),
   });
   expect(await modeOf(path)).toBe(mode.toString(8));
   expect((await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name)).toEqual(names);

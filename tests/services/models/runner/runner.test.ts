@@ -101,7 +101,7 @@ test("doesn't pass the key as an argument, which every user of the machine could
   expect(commandLine).not.toContain(bench.offered[0]!.apiKey);
 });
 
-test("a program that ends at once fails with its last output", async () => {
+test("a program that ends immediately fails with its last output", async () => {
   await using bench = await openBench("broken");
   await bench.runner.run({ path: MODEL });
   const failed = await bench.until("failed");
@@ -111,17 +111,17 @@ test("a program that ends at once fails with its last output", async () => {
   await expect(ask(bench.runner)).rejects.toMatchObject({ code: "not_available" });
 });
 
-test("a program that never gets ready fails and is killed", async () => {
+test("a program that never becomes ready fails and is killed", async () => {
   await using bench = await openBench("stuck", { startMs: 500 });
   await bench.runner.run({ path: MODEL });
-  expect((await bench.until("failed")).error).toMatch(/not ready after/);
+  expect((await bench.until("failed")).error).toMatch(/wasn't ready after/);
 });
 
 test("a crashed program is restarted at a new address, and fails if it keeps crashing", async () => {
   await using bench = await openBench("fragile");
   await bench.runner.run({ path: MODEL }, { activate: true });
   const failed = await bench.until("failed");
-  expect(failed).toMatchObject({ restarts: 3, error: expect.stringMatching(/code 3; given up after 3 restarts$/) });
+  expect(failed).toMatchObject({ restarts: 3, error: expect.stringMatching(/code 3; stopped after 3 restarts$/) });
   expect(bench.offered).toHaveLength(4);
   expect(bench.offered.map(({ activate }) => activate)).toEqual([true, false, false, false]);
   expect(new Set(bench.offered.map(({ apiKey }) => apiKey)).size).toBe(4);
@@ -134,7 +134,7 @@ test("a program that hangs is ended and started again", async () => {
   await expect.poll(async () => (await bench.runner.getStatus()).restarts).toBeGreaterThan(0);
 });
 
-test("a program that takes no notice of a polite signal is ended all the same", async () => {
+test("a program that ignores SIGTERM is still ended", async () => {
   await using bench = await openBench("stubborn");
   await bench.runner.run({ path: MODEL });
   await bench.until("running");
@@ -175,11 +175,11 @@ test("a chat after a restart starts the model again; after Stop it says that it 
   await bench.runner.stop();
   await expect(ask(bench.runner)).rejects.toMatchObject({
     code: "not_available",
-    message: expect.stringMatching(/start it/),
+    message: expect.stringMatching(/Start it/),
   });
 });
 
-test("who waits for a model that is loading can leave, and the model loads on", async () => {
+test("a client that waits for a loading model can disconnect, and the model keeps loading", async () => {
   await using bench = await openBench("stuck");
   await bench.runner.run({ path: MODEL });
   const client = new AbortController();
@@ -189,7 +189,7 @@ test("who waits for a model that is loading can leave, and the model loads on", 
   expect((await bench.runner.getStatus()).state).toBe("starting");
 });
 
-test("another model takes the place of the one that runs", async () => {
+test("another model replaces the running one", async () => {
   await using bench = await openBench("good");
   await Deno.writeFile(bench.folder.resolve("other.gguf"), ggufFile());
   await bench.runner.run({ path: MODEL });
@@ -200,7 +200,7 @@ test("another model takes the place of the one that runs", async () => {
   expect((await bench.until("running")).settings?.path).toBe("other.gguf");
 });
 
-test("without the program the answer says how one gets it, and what to type", async () => {
+test("without the program, the response explains how to install it and which command to type", async () => {
   await using bench = await openBench(undefined);
   await expect(bench.runner.run({ path: MODEL })).rejects.toMatchObject({
     code: "not_available",

@@ -150,8 +150,10 @@ test("refuses a newer database unchanged", { tags: ["D05"] }, async () => {
   const path = folder.file("app.db");
   await (await testDatabase(path, slowMigrations(10))).close();
   expect(await refusalOf(path)).toBe(
-    `Can't open the database "${path}": it has schema ${NEWEST + 1} and this program knows schemas up to ${NEWEST}; ` +
-      "start the newer program again",
+    `Can't open the database "${path}": it has schema version ${
+      NEWEST + 1
+    }, and this program supports versions up to ${NEWEST}. ` +
+      "Start the newer program again",
   );
 });
 
@@ -168,7 +170,7 @@ test(
     for (const ending of ["", "-wal"]) await Deno.copyFile(path + ending, copied + ending);
     holder.close();
     const log = await Deno.readFile(`${copied}-wal`);
-    expect(await refusalOf(copied)).toContain("it has schema 99");
+    expect(await refusalOf(copied)).toContain("it has schema version 99");
     expect(await Deno.readFile(`${copied}-wal`)).toEqual(log);
   },
 );
@@ -179,7 +181,7 @@ test("refuses a database of another program unchanged", { tags: ["D05"] }, async
   const other = new DatabaseSync(path);
   other.exec("CREATE TABLE bookmark(url TEXT)");
   other.close();
-  expect(await refusalOf(path)).toContain("it is a database of another program");
+  expect(await refusalOf(path)).toContain("it's a database of another program");
 });
 
 test.each([
@@ -193,12 +195,12 @@ test.each([
   damage(bytes);
   await Deno.writeFile(path, bytes);
   expect(await refusalOf(path)).toMatch(
-    /^Can't open the database ".*": the file is damaged \(.*\); it was left as it is/,
+    /^Can't open the database ".*": the file is damaged \(.*\) and wasn't changed/,
   );
 });
 
 test(
-  "a corrupt page fails what needs it and nothing else, and isn't overwritten",
+  "a corrupt page fails only what needs it, and isn't overwritten",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -231,7 +233,7 @@ test(
     await Deno.writeFile(`${path}-wal`, new Uint8Array(100));
     await expect(testDatabase(path)).rejects.toMatchObject({
       code: "internal",
-      message: `Can't open the database "${path}": the file is missing but its log "${path}-wal" is not`,
+      message: `Can't open the database "${path}": the file is missing but its log "${path}-wal" isn't`,
     });
     expect((await Deno.stat(`${path}-wal`)).size).toBe(100);
     await Deno.writeFile(path, new Uint8Array(0));
@@ -270,7 +272,7 @@ test.skipIf(Deno.build.os === "windows")(
     const [refusal] = await runChild("storage_lock_child.ts", [path], { prefix });
     expect(JSON.parse(refusal!)).toMatchObject({
       code: "internal",
-      message: expect.stringMatching(/^Can't open the data directory ".*": it cannot be written to \(/),
+      message: expect.stringMatching(/^Can't open the data directory ".*": it isn't writable \(/),
     });
     await Deno.chmod(path, 0o700);
     await makeDatabase(`${path}/app.db`);
@@ -279,7 +281,7 @@ test.skipIf(Deno.build.os === "windows")(
     const before = await Deno.readFile(`${path}/app.db`);
     const [second] = await runChild("storage_lock_child.ts", [path], { prefix });
     expect(JSON.parse(second!).message).toMatch(
-      /^Can't open the database ".*": the file or its folder cannot be written to/,
+      /^Can't open the database ".*": the file or its folder isn't writable/,
     );
     expect(await Deno.readFile(`${path}/app.db`)).toEqual(before);
     await Deno.chmod(path, 0o700);

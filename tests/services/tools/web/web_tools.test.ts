@@ -116,7 +116,7 @@ test.each<[string, Partial<FakeSearxng["switches"]>, string, RegExp]>([
     "upstream_error",
     /redirects to/,
   ],
-])("fails with what to change if %s", async (_what, switches, code, message) => {
+])("fails with advice if %s", async (_what, switches, code, message) => {
   using web = await openTools();
   Object.assign(searxng.switches, switches);
   await expect(web.call("web_search", { query: "tea" })).rejects.toMatchObject({
@@ -143,7 +143,7 @@ test.each([
   ["read_page", { url: "file:///etc/passwd" }],
   ["read_page", { url: "http://example.org/", start: -1 }],
   ["read_page", { url: "http://example.org/", start: "10" }],
-])("answers %s with arguments %j with an error and asks nobody", async (name, args) => {
+])("answers %s with arguments %j with an error and sends no request", async (name, args) => {
   using web = await openTools();
   expect(await web.call(name, args)).toMatchObject({ isError: true });
   expect(searxng.queries).toEqual([]);
@@ -163,7 +163,7 @@ test("reads the main text of a page without its navigation", async () => {
   expect(text).not.toMatch(/Menu item|steal/);
 });
 
-test("goes on reading where it stopped, without fetching the page again", async () => {
+test("continues reading where it stopped, without fetching the page again", async () => {
   let nowMs = 0;
   using web = await openTools({}, () => nowMs);
   const whole = Array.from({ length: 5_000 }, (_, n) => `word${n}`).join(" ");
@@ -196,7 +196,7 @@ test("cuts the text at the limit of the call, at a whole character", async () =>
   expect(new TextEncoder().encode(textOf(output)).length).toBeLessThanOrEqual(1_000);
 });
 
-test("reads nothing at internal addresses, nor behind a redirect to one", { tags: ["E03"] }, async () => {
+test("reads nothing at internal addresses, or after a redirect to one", { tags: ["E03"] }, async () => {
   using web = await openTools();
   await using inside = openSilentListener(PRIVATE);
   await using local = openSilentListener("127.0.0.1");
@@ -230,7 +230,7 @@ test("follows a redirect to a public address and names the final one", async () 
   expect((await web.call("read_page", { url: at("/loop") })).isError).toBe(true);
 });
 
-test("refuses a page above the limit, also one that grows when it's decompressed", async () => {
+test("rejects a page above the limit, even one that grows when it's decompressed", async () => {
   using web = await openTools({ maxBytes: 100_000 });
   serve = () => new Response("tea ".repeat(50_000), { headers: { "content-type": "text/plain" } });
   expect(await web.call("read_page", { url: at("/huge") })).toMatchObject({ isError: true });
@@ -244,7 +244,7 @@ test("refuses a page above the limit, also one that grows when it's decompressed
   expect((await web.call("read_page", { url: at("/") })).isError).toBe(false);
 });
 
-test("gives up a page that trickles, and one whose reading takes too much", async () => {
+test("stops reading a page that trickles, and one that takes too much to parse", async () => {
   using web = await openTools({ fetchMs: 200, worker: { ...PAGE_LIMITS.worker, chars: 1_000 } });
   const left = Promise.withResolvers<void>();
   serve = () =>
@@ -262,7 +262,7 @@ test("gives up a page that trickles, and one whose reading takes too much", asyn
 });
 
 test.each<[string, () => Response, RegExp]>([
-  ["an image", () => new Response(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 1])), /isn't a page/],
+  ["an image", () => new Response(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 1])), /isn't a web page/],
   ["a missing page", () => new Response("gone", { status: 404 }), /status 404/],
   ["an empty page", () => html("<script>render()</script>"), /no text/],
 ])("answers with an error for %s", async (_what, answer, message) => {
@@ -273,7 +273,7 @@ test.each<[string, () => Response, RegExp]>([
   expect(textOf(output)).toMatch(message);
 });
 
-test("offers nothing until configured, and no tool that is off", async () => {
+test("offers nothing until configured, and no disabled tool", async () => {
   using web = await openTools();
   const names = async () => (await web.tools.listTools()).tools.map(({ name }) => name);
   const { settings } = web.tools;
@@ -290,7 +290,7 @@ test("offers nothing until configured, and no tool that is off", async () => {
   expect(await names()).toEqual(["read_page"]);
 });
 
-test("keeps a permission for the tool as it is, and asks by default", async () => {
+test("keeps a permission for one definition of the tool, and asks by default", async () => {
   using web = await openTools();
   const tool = (await web.tools.findTool("web", "web_search"))!;
   expect(tool.permission).toBe("ask");

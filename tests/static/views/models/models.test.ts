@@ -136,7 +136,7 @@ test("Run, a reply in the chat, Stop: then the chat says why there is no reply",
   await page.getByText("Stopped").first().waitFor();
   await page.goto(`${bench.app.url}/new`);
   await sendMessage(page, "Are you still there?");
-  await page.getByText("The model on this machine is stopped; start it under Settings, Models").first().waitFor();
+  await page.getByText("The local model is stopped. Start it in Settings > Models").first().waitFor();
   expect(errors).toEqual([]);
 }, 180_000);
 
