@@ -146,7 +146,7 @@ export function useJumpTarget(
       element.scrollIntoView({ block: element.clientHeight > innerHeight / 2 ? "start" : "center" });
       if (left > 0) frame = requestAnimationFrame(() => settle(left - 1));
       else {
-        splitByWords(element, target.words);
+        highlightWords(element, target.words);
         onArrived();
       }
     };
@@ -161,16 +161,18 @@ export function useJumpTarget(
   }, [target]);
   // Highlights belong to the search they came from.
   const isSearching = chat.search.isOpen.value;
-  useEffect(() => () => void highlights()?.delete(FOUND), [isSearching]);
+  useEffect(() => () => void findHighlights()?.delete(FOUND), [isSearching]);
 }
 
 /** Highlights words without changing elements. Browsers without support only show the message. */
-function splitByWords(element: Element, words: readonly string[]): void {
-  const registry = highlights();
+function highlightWords(element: Element, words: readonly string[]): void {
+  const registry = findHighlights();
   if (!registry) return;
   const ranges: Range[] = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    // The time is no result.
+    if (node.parentElement?.closest(".message-actions")) continue;
     const text = (node.textContent ?? "").toLowerCase();
     for (const word of words) {
       for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
@@ -184,6 +186,6 @@ function splitByWords(element: Element, words: readonly string[]): void {
   registry.set(FOUND, new Highlight(...ranges));
 }
 
-function highlights(): HighlightRegistry | undefined {
+function findHighlights(): HighlightRegistry | undefined {
   return typeof Highlight === "function" ? CSS.highlights : undefined;
 }

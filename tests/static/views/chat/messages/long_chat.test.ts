@@ -180,6 +180,20 @@ test("Ctrl+F searches the whole chat, steps through the hits, and pressed again 
   );
 });
 
+test("highlights what a search found in a message, not in its time", async () => {
+  const message = { id: "m1", role: "user", content: "Platform 47", created_at: "2026-01-02T10:47:00Z" };
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Trains", [message, { role: "assistant", content: "Thanks" }]),
+    hasTouch: true,
+    isMobile: true,
+    viewport: { width: 390, height: 844 },
+  });
+  await ui.page.locator('[data-message-id="m1"]').getByText(":47").waitFor();
+  await ui.page.keyboard.press("Control+f");
+  await ui.page.getByRole("searchbox", { name: "Search in this chat" }).fill("47");
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
+});
+
 test("shows another device's changes far from the end where they are loaded", async () => {
   await using ui = await openLong("/c/c1#m100");
   await ui.page.locator('[data-message-id="m100"]').waitFor();
