@@ -188,7 +188,7 @@ test("stops a reply from any client, keeps its text and ends the upstream call",
   expect((await app.post("/api/chat/replies/none/stop")).status).toBe(404);
 });
 
-test("returns the existing reply, running or ended, when a request is sent twice", async () => {
+test("returns the existing reply, running or finished, when a request is sent twice", async () => {
   llm.switches.manual = "on";
   const first = ask(app, 1);
   const again = ask(app, 1);
@@ -452,7 +452,7 @@ test.each([
   ["regenerate", "u1", 400],
   ["continue", "none", 404],
   ["regenerate", "none", 404],
-])("%s of %s is refused", async (action, mid, status) => {
+])("rejects %s of %s", async (action, mid, status) => {
   await gather(await ask(app, 1));
   expect((await ask(app, 1, { action, assistant_message_id: mid })).status).toBe(status);
 });
@@ -597,7 +597,7 @@ test("ends the upstream call when a stateless client disconnects, before and aft
   expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
 });
 
-test(`${ROUNDS} clients that leave a stored reply, and as many that leave one of their own, leave nothing behind`, {
+test(`${ROUNDS} clients that leave a stored reply, and as many that leave an unstored one, leave nothing behind`, {
   tags: ["U06"],
   timeout: 300_000,
 }, async () => {

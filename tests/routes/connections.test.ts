@@ -23,13 +23,13 @@ async function json(response: Promise<Response>, status: number) {
   return await answer.json();
 }
 
-test("a fresh server lists one active demo", async () => {
+test("a new server lists one active demo", async () => {
   expect(await json(app.get("/api/connections"), 200)).toMatchObject([
     { id: "demo", kind: "demo", name: "Demo", active: true, has_key: false },
   ]);
 });
 
-test("omitted fields of a saved profile stay; a name made from the address follows it", async () => {
+test("omitted fields of a saved profile keep their value; a name derived from the address follows it", async () => {
   await app.put("/api/connections", profile({ model: "m", context_size: 4096, timeouts: { idle_ms: 9 } }));
   const host = new URL(llm.origin).host;
   const kept = { base_url: llm.origin, model: "m", context_size: 4096, timeouts: { idle_ms: 9 }, has_key: true };
@@ -48,7 +48,7 @@ test("omitted fields of a saved profile stay; a name made from the address follo
   await json(app.put("/api/connections", { id: "new", name: "New" }), 400);
 });
 
-test("PUT creates and updates a profile, the list never holds the key", async () => {
+test("PUT creates and updates a profile, and the list never contains the key", async () => {
   const created = await app.put("/api/connections", profile({ name: "Llama", model: "m", timeouts: { idle_ms: 9 } }));
   expect(created.status).toBe(201);
   expect(created.headers.get("etag")).toBe('"1"');
@@ -65,12 +65,12 @@ test("PUT creates and updates a profile, the list never holds the key", async ()
   expect(app.logLines.join("\n")).not.toContain(KEY);
 });
 
-test("a profile without an id gets one", async () => {
+test("a profile without an ID gets one", async () => {
   const { id } = await json(app.put("/api/connections", { base_url: llm.url }), 201);
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test("a profile survives a restart, with its key and being active", async () => {
+test("a profile survives a restart with its key and stays active", async () => {
   await json(app.put("/api/connections", profile()), 201);
   await json(app.post("/api/connections/llama/activate"), 200);
   await app.restart();
@@ -86,13 +86,13 @@ test.each([
   [{ base_url: "http://h", context_size: 0.5 }, "context_size"],
   [{ base_url: "http://h", timeouts: { idle_ms: -1 } }, "timeouts.idle_ms"],
   [{}, "base_url"],
-])("PUT of %j is a 400 that names %s", async (body, path) => {
+])("PUT of %j gets 400 with a message that names %s", async (body, path) => {
   const { error } = await json(app.put("/api/connections", body), 400);
   expect(error).toMatchObject({ code: "invalid_request", issues: [{ path }] });
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
 });
 
-test("activate, clear key and delete work on existing connections and are 404 on others", async () => {
+test("activate, clear key and delete work on existing connections and get 404 on others", async () => {
   await json(app.put("/api/connections", profile()), 201);
   expect(await json(app.post("/api/connections/llama/activate"), 200)).toMatchObject({ id: "llama", active: true });
   expect((await app.delete("/api/connections/llama/key")).status).toBe(204);
@@ -109,7 +109,7 @@ test("activate, clear key and delete work on existing connections and are 404 on
   }
 });
 
-test("a write with another version than asked is a 412", async () => {
+test("a write with another version than requested gets 412", async () => {
   await json(app.put("/api/connections", profile()), 201);
   const headers = { "If-Match": '"7"' };
   expect((await json(app.put("/api/connections", profile(), { headers }), 412)).error.code).toBe("revision_mismatch");
@@ -131,7 +131,7 @@ test("moving a profile to another origin drops the key", { tags: ["U01"] }, asyn
   }
 });
 
-test("an unsaved profile is tested without being saved, and a saved one lends its key to the same origin", async () => {
+test("an unsaved profile is tested without being saved, and the key of a saved one is used only for the same origin", async () => {
   await json(app.put("/api/connections", profile()), 201);
   const verdict = await json(app.post("/api/connections/test", { id: "llama", base_url: `${llm.origin}/v1/` }), 200);
   expect(verdict).toMatchObject({ reachable: true, authorized: true, models: ["m"], context_size: 2048 });
@@ -145,7 +145,7 @@ test("an unsaved profile is tested without being saved, and a saved one lends it
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(2);
 });
 
-test("a key that the server echoes is masked in the verdict", { tags: ["U03"] }, async () => {
+test("a key that the server echoes is masked in the result", { tags: ["U03"] }, async () => {
   await using echo = await openFakeLlm({ personality: "jan", apiKey: "another" });
   const answer = await app.post("/api/connections/test", { base_url: `${echo.url}`, api_key: KEY });
   expect(await answer.text()).not.toContain(KEY);
@@ -160,14 +160,14 @@ test("test and PUT refuse metadata and link-local addresses, and nothing is sent
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
 });
 
-test("discover probes the configured hosts and nothing that a client names", { tags: ["E14"] }, async () => {
+test("discover probes the configured hosts and none that a client names", { tags: ["E14"] }, async () => {
   const body = { hosts: ["127.0.0.1"], ports: [{ port: llm.port, as: 8080 }] };
   expect(await json(app.post("/api/connections/discover", body), 200)).toEqual([]);
   expect(await json(app.post("/api/connections/discover"), 200)).toEqual([]);
   expect(llm.requests).toHaveLength(0);
 });
 
-test("a changed profile is announced by name alone", async () => {
+test("the event for a changed profile contains only its name", async () => {
   const changes: unknown[] = [];
   app.services.events.subscribe((event) => changes.push(event));
   await json(app.put("/api/connections", profile()), 201);

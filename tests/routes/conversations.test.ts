@@ -267,7 +267,7 @@ test("keeps a newer draft when a page saves with an older one", async () => {
   expect(await read("c1")).toMatchObject({ draft: "newest", draft_version: 3 });
 });
 
-test("lists conversations, the last changed first, and pages summaries stably", async () => {
+test("lists conversations, most recently changed first, and pages summaries stably", async () => {
   for (const i of range(7)) await put(`c${i}`, { title: `T${i}`, messages: [say(`m${i}`, `text ${i}`)] });
   await app.patch("/api/conversations/c2/messages/m2", { content: "touched" });
   const all = await (await app.get("/api/conversations")).json();
@@ -418,7 +418,7 @@ test("saves removed, added and moved messages in the right order", async () => {
   expect((await put("c2", { messages: [say("m205", "free again")] })).status).toBe(201);
 });
 
-test("lists which chats are branches, and whose title is only the greeting's beginning", async () => {
+test("lists which chats are branches, and which titles are only the greeting's beginning", async () => {
   await using app = await openTestApp();
   const greeting = "The door creaks open. Good evening, and welcome.";
   const participants = [{ character_id: "mira" }];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
-test("the data is measured by what it is, and the backups in their folder are listed, the newest first", async () => {
+test("disk usage is listed by kind of data, and the backups in their folder, newest first", async () => {
   const backupDir = await Deno.makeTempDir({ prefix: "parlor-backups-" });
   await Deno.writeTextFile(`${backupDir}/parlor-2026-01-01T000000Z.backup`, "older");
   await Deno.writeTextFile(`${backupDir}/notes.txt`, "not ours");

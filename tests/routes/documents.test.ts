@@ -48,7 +48,7 @@ test("stores a PDF printed by a browser and reads its pages", async () => {
   expect(await (await app.get("/api/documents")).json()).toEqual([document]);
 });
 
-test("a sweep leaves an upload alone that is under way", async () => {
+test("a sweep doesn't delete an upload in progress", async () => {
   const { documents } = await app.services.documents();
   const half = new TextEncoder().encode("A line of the document.\n".repeat(20_000));
   async function* content() {
@@ -61,7 +61,7 @@ test("a sweep leaves an upload alone that is under way", async () => {
   expect(await waitForDocument(app, document.id)).toMatchObject({ state: "ready", name: "notes.txt" });
 });
 
-test("keeps no text, name or original readable on disk", async () => {
+test("stores no readable text, name or original on disk", async () => {
   const text = "The unmistakable sentence of a private letter.\n".repeat(4_000);
   const { id } = await addDocument(app, "secretname.md", `# Letter\n\n${text}`);
   await addDocument(app, "printed.pdf", writePdf(["unmistakable line of a PDF"]));
@@ -71,7 +71,7 @@ test("keeps no text, name or original readable on disk", async () => {
   }
 });
 
-test("sends the original whole or in part, for saving only", { tags: ["P08"] }, async () => {
+test("sends the original, whole or in part, only for saving", { tags: ["P08"] }, async () => {
   const html = `<!doctype html><title>x</title><script>alert(1)</script><p>${"words ".repeat(40_000)}`;
   const { id } = await addDocument(app, "page.html", html);
   const whole = await app.get(`/api/documents/${id}/file`);
@@ -114,13 +114,13 @@ test.each([
   ["picture.png", new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13])],
   ["archive.zip", new Uint8Array([0x50, 0x4b, 0x03, 0x04, 20, 0, 0, 0, 8, 0, 0, 0, 0, 0])],
   ["program", new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0])],
-])("refuses %s and keeps nothing of it", async (name, bytes) => {
+])("rejects %s and stores nothing of it", async (name, bytes) => {
   expect(await codeOf(await uploadDocument(app, name, bytes))).toEqual([415, "unsupported_media_type"]);
   expect(await (await app.get("/api/documents")).json()).toEqual([]);
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/documents`))).toEqual([]);
 });
 
-test("refuses a file above the limit and keeps nothing of it", { tags: ["P03"] }, async () => {
+test("rejects a file above the limit and stores nothing of it", { tags: ["P03"] }, async () => {
   await app[Symbol.asyncDispose]();
   app = await openTestApp({ config: { maxDocumentBodyBytes: 100_000 } });
   expect((await uploadDocument(app, "fits.txt", "a ".repeat(50_000))).status).toBe(201);
@@ -129,7 +129,7 @@ test("refuses a file above the limit and keeps nothing of it", { tags: ["P03"] }
   expect((await Array.fromAsync(Deno.readDir(`${app.dataDir}/documents`))).length).toBe(1);
 });
 
-test("refuses forms without a file, other types and other addresses", { tags: ["P04"] }, async () => {
+test("rejects forms without a file, and other types and other URLs", { tags: ["P04"] }, async () => {
   const form = new FormData();
   form.append("url", "https://example.org");
   expect(await codeOf(await app.post("/api/documents", form))).toEqual([400, "invalid_request"]);
@@ -173,12 +173,12 @@ test("sends a page of a scan as an image", async () => {
   expect(await codeOf(await app.get("/api/documents/none/pages/1/image"))).toEqual([404, "not_found"]);
 });
 
-test.each(["0", "5-3", "a", "1-", ""])("refuses the pages %j", async (pages) => {
+test.each(["0", "5-3", "a", "1-", ""])("rejects the pages %j", async (pages) => {
   const { id } = await addDocument(app, "notes.txt", "Buy marmalade");
   expect(await codeOf(await app.get(`/api/documents/${id}/text?pages=${pages}`))).toEqual([400, "invalid_request"]);
 });
 
-test("the search finds pages of documents, after all conversations, page by page", async () => {
+test("the search finds pages of documents, after all conversations, in pages", async () => {
   const { id } = await addDocument(
     app,
     "long.pdf",
@@ -212,7 +212,7 @@ test("the search finds pages of documents, after all conversations, page by page
   expect(inChat.items).toHaveLength(1);
 });
 
-test("an export moves documents to another server with their owners", async () => {
+test("an export moves documents with their owners to another server", async () => {
   const pdf = writePdf(["First page", "Second page"]);
   const { id } = await addDocument(app, "report.pdf", pdf);
   await app.put("/api/personas/me", { name: "Me", documents: [{ id, use: "pages", pages: "2" }] });
@@ -231,7 +231,7 @@ test("an export moves documents to another server with their owners", async () =
   expect(documents).toEqual([{ id, use: "pages", pages: "2" }]);
 });
 
-test("a document whose stored facts can't be opened is listed as damaged and can be deleted", async () => {
+test("a document whose stored properties can't be decrypted is listed as damaged and can be deleted", async () => {
   const good = await addDocument(app, "good.txt", "Fine");
   const { id } = await addDocument(app, "bad.txt", "Still there");
   const damage = () => {

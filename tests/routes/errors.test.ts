@@ -37,7 +37,7 @@ test.each<[ErrorCode, number]>([
   expect(getStatus(code)).toBe(status);
 });
 
-test("a defect shows nothing of itself in the answer, and everything in the log", { tags: ["C11"] }, () => {
+test("a defect is completely in the log, and none of it is in the response", { tags: ["C11"] }, () => {
   const defect = new TypeError("cannot read /home/me/secret of undefined", { cause: new Error("deeper") });
   const body = createErrorBody(defect, "r1");
   expect(body.error).toMatchObject({ code: "internal", request_id: "r1" });
@@ -66,7 +66,7 @@ test.each([[400, "invalid_json"], [413, "too_large"], [415, "unsupported_media_t
   },
 );
 
-test("an error carries its issues, and its headers go with the answer", async () => {
+test("an error contains its issues, and its headers are sent with the response", async () => {
   await using app = await openTestApp();
   const failing = createRouter()
     .post("/api/x-slow", () => {
@@ -91,7 +91,7 @@ test("an error carries its issues, and its headers go with the answer", async ()
 });
 
 test.each(["{", "", "nonsense", '{"draft":"\\ud800', "\xff\xfe{}"])(
-  "answers a body that isn't JSON with 400: %j",
+  "responds to a body that isn't JSON with 400: %j",
   async (body) => {
     await using app = await openTestApp();
     const bytes = Uint8Array.from(body, (character) => character.charCodeAt(0));
@@ -102,7 +102,7 @@ test.each(["{", "", "nonsense", '{"draft":"\\ud800', "\xff\xfe{}"])(
   },
 );
 
-test("an unknown path below /api is 404 in JSON, a known one with another method 405 with Allow", async () => {
+test("an unknown path below /api gets 404 in JSON, a known one with another method 405 with Allow", async () => {
   await using app = await openTestApp();
   for (const path of ["/api", "/api/", "/api/nothing", "/api/conversations/c1/nothing"]) {
     const answer = await app.get(path);
@@ -117,7 +117,7 @@ test("an unknown path below /api is 404 in JSON, a known one with another method
 });
 
 test.each(["TRACE", "TRACK", "FOO", "get", "OPTIONS", "PROPFIND"])(
-  "the method %s is 404 or 405 and echoes nothing",
+  "the method %s gets 404 or 405 and is echoed nowhere",
   { tags: ["H16"] },
   async (method) => {
     await using app = await openTestApp();
@@ -129,7 +129,7 @@ test.each(["TRACE", "TRACK", "FOO", "get", "OPTIONS", "PROPFIND"])(
   },
 );
 
-test("CONNECT opens nothing", { tags: ["H16"] }, async () => {
+test("CONNECT opens no tunnel", { tags: ["H16"] }, async () => {
   await using app = await openTestApp();
   for (const path of [`localhost:${app.port}`, "evil.test:443"]) {
     expect((await fetchAs(app, { method: "CONNECT", path })).status).toBeGreaterThanOrEqual(400);
@@ -137,7 +137,7 @@ test("CONNECT opens nothing", { tags: ["H16"] }, async () => {
 });
 
 test(
-  "an error that names what was asked is JSON, not sniffable, and quotes no markup as markup",
+  "an error that quotes the request is JSON, can't be sniffed, and doesn't contain markup",
   { tags: ["C11"] },
   async () => {
     await using app = await openTestApp();

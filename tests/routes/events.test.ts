@@ -26,7 +26,7 @@ function frameReader(answer: Response) {
   };
 }
 
-test("changes come as they happen, names only, under the headers of a stream", async () => {
+test("changes are streamed as they happen, with names only and the headers of a stream", async () => {
   await using app = await openTestApp();
   const answer = await app.get("/api/events");
   expect(answer.headers.get("content-type")).toBe("text/event-stream");
@@ -78,7 +78,7 @@ function openRoute(keepAliveMs?: number) {
   };
 }
 
-test("a client that leaves leaves nothing behind", async () => {
+test("a client that disconnects leaves nothing behind", async () => {
   const route = openRoute();
   const frames = [frameReader(await route.ask()), frameReader(await route.ask())];
   expect(route.subscriptions).toBe(2);
@@ -89,7 +89,7 @@ test("a client that leaves leaves nothing behind", async () => {
   expect(route.subscriptions).toBe(0);
 });
 
-test("streams end when the listener closes, and none begins after", { tags: ["L06"] }, async () => {
+test("streams end when the listener closes, and no new ones start", { tags: ["L06"] }, async () => {
   const route = openRoute();
   const frames = frameReader(await route.ask());
   await frames.next();
@@ -109,7 +109,7 @@ test("a client that doesn't read has a bounded queue and is then disconnected", 
   expect([await frames.next(), await frames.next()]).toEqual([": open", undefined]);
 });
 
-test("two changes while a client was away are sent as one", async () => {
+test("two changes of the same item while a client was away are sent as one", async () => {
   const route = openRoute();
   const frames = frameReader(await route.ask());
   await frames.next();

@@ -35,7 +35,7 @@ test("is unconfigured without a connection, and models aren't available", async 
   expect((await json("/api/models", 503)).error.code).toBe("not_available");
 });
 
-test("reports ok if the model server responds and degraded if it refuses the key or is off, always with status 200", async () => {
+test("reports ok if the model server responds and degraded if it rejects the key or is off, always with status 200", async () => {
   const llm = await openFakeLlm({ models: ["a", "b"] });
   await connect(llm.url, { model: "b" });
   const health = await json("/api/health");
@@ -60,7 +60,7 @@ test("a port that HTTP clients block is unreachable", async () => {
   });
 });
 
-test("lists the upstream's models with all their fields", async () => {
+test("lists the model server's models with all their fields", async () => {
   await using llm = await openFakeLlm({ personality: "vllm", models: ["a", "b"] });
   await connect(llm.origin);
   expect(await json("/api/models")).toMatchObject({
@@ -69,7 +69,7 @@ test("lists the upstream's models with all their fields", async () => {
   });
 });
 
-test("returns 502 with the reason if the upstream refuses or is off", async () => {
+test("returns 502 with the reason if the model server rejects the request or is off", async () => {
   const llm = await openFakeLlm({ apiKey: "needed" });
   await connect(llm.url, { api_key: "wrong-key-1234" });
   const refused = (await json("/api/models", 502)).error;
@@ -80,7 +80,7 @@ test("returns 502 with the reason if the upstream refuses or is off", async () =
   expect((await json("/api/models", 502)).error.message).toContain("connection refused");
 });
 
-test("an upstream's Retry-After is passed on", async () => {
+test("passes on a model server's Retry-After", async () => {
   const http = await openFakeHttp((_, answer) => answer.json(429, { error: "slow down" }, { "retry-after": "12" }));
   await connect(`http://127.0.0.1:${http.port}/v1`);
   const answer = await app.get("/api/models");

@@ -7,7 +7,7 @@ import { openTestApp } from "../helpers/app/test_app.ts";
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
-test("a job is listed with its progress and can be cancelled once", async () => {
+test("a job is listed with its progress and can be canceled once", async () => {
   await using app = await openTestApp();
   const hasBegun = Promise.withResolvers<JobContext>();
   app.services.jobs.register("test", {
@@ -39,7 +39,7 @@ test("a job is listed with its progress and can be cancelled once", async () => 
   expect([again.status, (await again.json()).error.code]).toEqual([409, "conflict"]);
 });
 
-test("a job that failed says why", async () => {
+test("a failed job says why it failed", async () => {
   await using app = await openTestApp();
   const ended = Promise.withResolvers<void>();
   app.services.jobs.register("test", {
@@ -54,14 +54,14 @@ test("a job that failed says why", async () => {
     .toMatchObject({ state: "failed", error: { code: "upstream_error", message: "The hub refused" } });
 });
 
-test("an unknown job is 404, a word that is no id 400", async () => {
+test("an unknown job gets 404, and a word that isn't an ID gets 400", async () => {
   await using app = await openTestApp();
   expect((await app.get("/api/jobs/unknown")).status).toBe(404);
   expect((await app.post("/api/jobs/unknown/cancel")).status).toBe(404);
   expect((await app.get("/api/jobs/a.b")).status).toBe(400);
 });
 
-test("the list of jobs leaves out what a detail holds in lists; the job itself has all of it", async () => {
+test("the list of jobs omits lists in details, and the job itself contains all of them", async () => {
   await using app = await openTestApp();
   const detail = {
     kind: "tavern",

@@ -63,7 +63,7 @@ test("a lorebook is created, read, listed without its entries, changed and remov
   expect((await app.delete("/api/lorebooks/b1")).status).toBe(404);
 });
 
-test("books outlive a restart, listed and whole", async () => {
+test("books survive a restart, in the list and completely", async () => {
   await app.put("/api/lorebooks/b1", { name: "One", book: BOOK });
   await app.put("/api/lorebooks/b2", { name: "Two", scope: "chat", book: worldInfo });
   const before = [await json(app.get("/api/lorebooks")), await json(app.get("/api/lorebooks/b2"))];
@@ -72,7 +72,7 @@ test("books outlive a restart, listed and whole", async () => {
   expect([await json(app.get("/api/lorebooks")), await json(app.get("/api/lorebooks/b2"))]).toEqual(before);
 });
 
-test("the body of a PUT may be the book itself, in SillyTavern's form too", async () => {
+test("the body of a PUT may be the book itself, also in SillyTavern's format", async () => {
   expect(await json(app.put("/api/lorebooks/b1", BOOK))).toMatchObject({ name: "Lorebook", book: BOOK });
   expect(await json(app.put("/api/lorebooks/b2", { name: "Velm", ...worldInfo }))).toMatchObject({
     name: "Velm",
@@ -103,7 +103,7 @@ test("two concurrent writes both take effect", async () => {
   expect((await app.get("/api/lorebooks/b1")).headers.get("etag")).toBe('"3"');
 });
 
-test("SillyTavern's file is imported and exported unchanged, whatever the book is called here", async () => {
+test("SillyTavern's file is imported and exported unchanged, whatever its name in Parlor", async () => {
   const imported = await upload("/api/lorebooks/import", JSON.stringify(worldInfo), "Velm by the sea.json");
   expect(imported.status).toBe(201);
   const { id, name, entry_count } = await imported.json();
@@ -132,42 +132,46 @@ test.each<[string, BlobPart]>([
   ["no lorebook", '{"name":"x"}'],
   ["nested without end (P07)", `{"entries":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
   ["no UTF-8", new Uint8Array([0x7b, 0xff])],
-])("a file that is %s is rejected without a trace", async (_, file) => {
+])("a file that is %s is rejected and leaves nothing behind", async (_, file) => {
   expect((await upload("/api/lorebooks/import", file)).status).toBe(422);
   expect(await json(app.get("/api/lorebooks"))).toEqual([]);
 });
 
-test("invalid ids, bodies and forms are rejected without a trace", { tags: ["P01", "P03", "P04"] }, async () => {
-  for (const id of ["..", "%2e%2e", "a%00b", "import", "x".repeat(65), "a.b", "ä"]) {
-    expect([400, 404, 405]).toContain((await app.put(`/api/lorebooks/${id}`, { book: BOOK })).status);
-  }
-  const put = async (body: Record<string, unknown>) => (await app.put("/api/lorebooks/b1", body)).status;
-  expect(await put({ name: "x".repeat(201), book: BOOK })).toBe(400);
-  expect(await put({ scope: "nobody", book: BOOK })).toBe(400);
-  expect(await put({ character_ids: ["../x"], book: BOOK })).toBe(400);
-  expect(await put({ book: [] })).toBe(400);
-  expect(await put({ book: { entries: "none" } })).toBe(422);
-  expect(await put({})).toBe(422);
-  const nested = `{"book":{"entries":[],"x":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`;
-  const headers = { "Content-Type": "application/json" };
-  expect((await app.put("/api/lorebooks/b1", nested, { headers })).status).toBe(400);
-  const tooLong = { book: { entries: [], x: "x".repeat(11 * 1024 * 1024) } };
-  expect((await app.put("/api/lorebooks/b1", tooLong)).status).toBe(413);
-  expect((await app.post("/api/lorebooks/import", "x", { headers: { "Content-Type": "text/plain" } })).status).toBe(
-    415,
-  );
-  const form = new FormData();
-  form.set("file", "no file");
-  expect((await app.post("/api/lorebooks/import", form)).status).toBe(400);
-  expect(await json(app.get("/api/lorebooks"))).toEqual([]);
-});
+test(
+  "invalid IDs, bodies and forms are rejected and leave nothing behind",
+  { tags: ["P01", "P03", "P04"] },
+  async () => {
+    for (const id of ["..", "%2e%2e", "a%00b", "import", "x".repeat(65), "a.b", "ä"]) {
+      expect([400, 404, 405]).toContain((await app.put(`/api/lorebooks/${id}`, { book: BOOK })).status);
+    }
+    const put = async (body: Record<string, unknown>) => (await app.put("/api/lorebooks/b1", body)).status;
+    expect(await put({ name: "x".repeat(201), book: BOOK })).toBe(400);
+    expect(await put({ scope: "nobody", book: BOOK })).toBe(400);
+    expect(await put({ character_ids: ["../x"], book: BOOK })).toBe(400);
+    expect(await put({ book: [] })).toBe(400);
+    expect(await put({ book: { entries: "none" } })).toBe(422);
+    expect(await put({})).toBe(422);
+    const nested = `{"book":{"entries":[],"x":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`;
+    const headers = { "Content-Type": "application/json" };
+    expect((await app.put("/api/lorebooks/b1", nested, { headers })).status).toBe(400);
+    const tooLong = { book: { entries: [], x: "x".repeat(11 * 1024 * 1024) } };
+    expect((await app.put("/api/lorebooks/b1", tooLong)).status).toBe(413);
+    expect((await app.post("/api/lorebooks/import", "x", { headers: { "Content-Type": "text/plain" } })).status).toBe(
+      415,
+    );
+    const form = new FormData();
+    form.set("file", "no file");
+    expect((await app.post("/api/lorebooks/import", form)).status).toBe(400);
+    expect(await json(app.get("/api/lorebooks"))).toEqual([]);
+  },
+);
 
-test("an id that differs by letter case alone is refused", async () => {
+test("rejects an ID that differs from another only in case", async () => {
   await app.put("/api/lorebooks/Book", { book: BOOK });
   expect((await app.put("/api/lorebooks/book", { book: BOOK })).status).toBe(409);
 });
 
-test("a deleted one is restored unchanged, unless its id is taken", async () => {
+test("a deleted one is restored unchanged, unless its ID is taken", async () => {
   const stored = await json(app.put("/api/lorebooks/b1", { name: "Beasts", book: worldInfo }));
   await app.delete("/api/lorebooks/b1");
   const [entry] = await json(app.get("/api/trash"));
@@ -198,7 +202,7 @@ test("writes and deletions publish events", async () => {
   ]);
 });
 
-test("an unreadable book is listed as such, fails alone, and can be replaced or deleted", {
+test("an unreadable book is listed as such, doesn't affect others, and can be replaced or deleted", {
   tags: ["K03"],
 }, async () => {
   const storage = await import("node:sqlite");
@@ -231,7 +235,7 @@ test("an unreadable book is listed as such, fails alone, and can be replaced or 
   expect((await app.delete("/api/lorebooks/worse")).status).toBe(204);
 });
 
-test("books are found for a chat, its characters, its persona and for all, each once", async () => {
+test("finds the books of a chat, its characters, its persona and of all chats, each once", async () => {
   const put = (id: string, fields: Record<string, unknown>) =>
     app.put(`/api/lorebooks/${id}`, { name: id, book: BOOK, ...fields });
   await put("all", {});
@@ -255,7 +259,7 @@ test("books are found for a chat, its characters, its persona and for all, each 
   ]);
 });
 
-test("a draft is tried on a conversation: what fires, by which key, what nearly did", async () => {
+test("a draft is tested against a conversation: which entries activate, by which key, and which nearly do", async () => {
   await app.put("/api/characters/ann", {
     spec: "chara_card_v2",
     data: {
@@ -337,7 +341,7 @@ test("a draft is tried on a conversation: what fires, by which key, what nearly 
   });
 });
 
-test("a saved book is tried on a text, behind a conversation where one is named", async () => {
+test("a saved book is tested against a text, after a conversation if one is named", async () => {
   await app.put("/api/lorebooks/b1", { name: "Velm", book: worldInfo });
   const text = "Where is captain Orla tonight? The lighthouse is dark in the storm.";
   const found = await json(app.post("/api/lorebooks/test", { lorebook_id: "b1", text }));
@@ -355,7 +359,7 @@ test("a saved book is tried on a text, behind a conversation where one is named"
   expect(both.entries).toHaveLength(2);
 });
 
-test("a trial needs a book and something to scan, and is bound in what it takes", async () => {
+test("a test requires a book and a text, both of limited size", async () => {
   const status = async (body: Record<string, unknown>) => (await app.post("/api/lorebooks/test", body)).status;
   expect(await status({ text: "x" })).toBe(400);
   expect(await status({ book: BOOK })).toBe(400);
@@ -366,7 +370,7 @@ test("a trial needs a book and something to scan, and is bound in what it takes"
   expect(await status({ book: BOOK, conversation_id: "none" })).toBe(404);
 });
 
-test("a pattern without end in a trial blocks no other request and ends as too slow", async () => {
+test("an endless pattern in a test blocks no other request and is reported as too slow", async () => {
   const entries = [{ ...BOOK.entries[0]!, keys: ["/^(\\w+\\s?)+$/"], use_regex: true }];
   const text = `${"word ".repeat(30)}!`;
   const trial = app.post("/api/lorebooks/test", { book: { entries }, text });

@@ -59,7 +59,7 @@ test("creates, lists, changes and removes a note; the trash restores it with its
   expect((await app.post("/api/memories/n1/versions/9/restore")).status).toBe(404);
 });
 
-test("refuses a save from a device that read an older note, and names both ETags", async () => {
+test("rejects a save from a device that read an older note, and names both ETags", async () => {
   await app.put("/api/memories/n1", { text: "One" });
   const [desk, phone] = await Promise.all([app.get("/api/memories/n1"), app.get("/api/memories/n1")]);
   const put = (text: string, etag: string) => app.put("/api/memories/n1", { text }, { headers: { "If-Match": etag } });
@@ -89,7 +89,7 @@ test.each([
   expect(await json(app.get("/api/memories"))).toEqual([]);
 });
 
-test("accepts, edits and dismisses proposals; what says the same isn't proposed again", async () => {
+test("accepts, edits and dismisses proposals; a note with the same meaning isn't proposed again", async () => {
   const { proposals } = await app.services.memory();
   const scope = { kind: "everything" } as const;
   const source = { conversationId: "c1", messageId: "m1" };

@@ -32,7 +32,7 @@ const ask = { repo: "owner/name", format: "gguf", file: "x-Q4_K_M.gguf" };
 const untilDone = (app: TestApp) =>
   expect.poll(async () => (await json(app.get("/api/models/downloads")))[0].state).toBe("done");
 
-test("browse, list files, download, find it on disk, delete it", async () => {
+test("searches the hub, lists files, downloads one, finds it on disk, deletes it", async () => {
   await using bench = await openBench();
   const { app, hub } = bench;
   expect(await json(app.get("/api/models/browse?q=name&format=gguf"))).toEqual({
@@ -95,7 +95,7 @@ test.each([
   ["x-UD-Q4_K_XL.gguf", 15, "UD-Q4_K_XL"],
   ["x-Q5_K_M.gguf", 999, "Q5_K_M"],
 ])(
-  "the quantisation of %s with file type %d is %s: the file knows better than its name",
+  "the quantization of %s with file type %d is %s, because the file takes precedence over its name",
   async (name, type, expected) => {
     await using app = await openTestApp();
     const keys = { "general.architecture": "llama", "general.file_type": type };
@@ -126,19 +126,23 @@ test("every change of a download is an event, so that all devices can show it", 
   expect(seen.filter((event) => event === `job ${id}`).length).toBeGreaterThanOrEqual(4);
 });
 
-test("a download is cancelled once; a file that is being downloaded can't be deleted", { tags: ["M02"] }, async () => {
-  await using bench = await openBench();
-  const { app, hub } = bench;
-  const held = Promise.withResolvers<void>();
-  hub.faults.hold = { afterBytes: 1000, until: held.promise };
-  const { id } = await json(app.post("/api/models/download", ask), 202);
-  await hub.untilTransfers(1);
-  await json(app.delete(`/api/models/local?path=${encodeURIComponent(PATH)}`), 409);
-  expect(await json(app.post(`/api/models/downloads/${id}/cancel`))).toMatchObject({ id, state: "cancelled" });
-  await json(app.post(`/api/models/downloads/${id}/cancel`), 409);
-  await json(app.post("/api/models/downloads/unknown/cancel"), 404);
-  held.resolve();
-});
+test(
+  "a download can be canceled once; a file that is being downloaded can't be deleted",
+  { tags: ["M02"] },
+  async () => {
+    await using bench = await openBench();
+    const { app, hub } = bench;
+    const held = Promise.withResolvers<void>();
+    hub.faults.hold = { afterBytes: 1000, until: held.promise };
+    const { id } = await json(app.post("/api/models/download", ask), 202);
+    await hub.untilTransfers(1);
+    await json(app.delete(`/api/models/local?path=${encodeURIComponent(PATH)}`), 409);
+    expect(await json(app.post(`/api/models/downloads/${id}/cancel`))).toMatchObject({ id, state: "cancelled" });
+    await json(app.post(`/api/models/downloads/${id}/cancel`), 409);
+    await json(app.post("/api/models/downloads/unknown/cancel"), 404);
+    held.resolve();
+  },
+);
 
 test.each([
   [{ ...ask, repo: "../x" }, 400],
@@ -151,7 +155,7 @@ test.each([
   [{ repo: "owner/name", format: "mlx" }, 422],
   [{ ...ask, file: "missing.gguf" }, 404],
   [{ ...ask, repo: "owner/missing" }, 404],
-])("a download of %j is answered %d, and nothing is written", { tags: ["M01"] }, async (body, status) => {
+])("a download of %j gets %d, and nothing is written", { tags: ["M01"] }, async (body, status) => {
   await using bench = await openBench();
   await json(bench.app.post("/api/models/download", body), status);
   expect(await json(bench.app.get("/api/models/downloads"))).toEqual([]);
@@ -170,7 +174,7 @@ test.each(["../app.db", "/etc/passwd", ".parts", "a/../../app.db", "..%2fapp.db"
   },
 );
 
-test("an unreachable hub is 502 everywhere, and models on disk are still listed", async () => {
+test("an unreachable hub gets 502 everywhere, and models on disk are still listed", async () => {
   await using bench = await openBench();
   await bench.hub[Symbol.asyncDispose]();
   await json(bench.app.get("/api/models/browse?q=x&format=mlx"), 502);
@@ -179,7 +183,7 @@ test("an unreachable hub is 502 everywhere, and models on disk are still listed"
   expect(await json(bench.app.get("/api/models/local"))).toEqual([]);
 });
 
-test("a model runs as the connection local, which becomes active when that was asked for", async () => {
+test("a model runs as the connection local, which becomes active if requested", async () => {
   const folder = await Deno.makeTempDir({ prefix: "parlor-llama-" });
   const llamaServerPath = await fakeLlamaServer(folder, "good");
   {
@@ -214,7 +218,7 @@ test("a model runs as the connection local, which becomes active when that was a
   await Deno.remove(folder, { recursive: true });
 });
 
-test("without llama-server a run is 503 with the way to get it", async () => {
+test("without llama-server a run gets 503 with instructions to install it", async () => {
   await using app = await openTestApp({ config: { llamaServerPath: "/nowhere/llama-server" } });
   await Deno.writeFile(`${app.dataDir}/models/small.gguf`, MODEL);
   const { error } = await json(app.post("/api/models/local/run", { path: "small.gguf" }), 503);

@@ -22,7 +22,7 @@ const list = async () => await (await app.get("/api/personas")).json();
 const codeOf = async (response: Response) => [response.status, (await response.json()).error.code];
 const fileOf = (name: string) => `${app.dataDir}/personas/${name}`;
 
-test("one is created, changed, listed by name, and there again after a restart", async () => {
+test("a persona is created, changed, listed by name, and still exists after a restart", async () => {
   const created = await put("p1");
   expect(created.status).toBe(201);
   expect(await created.json()).toEqual({ id: "p1", ...ann, has_avatar: false, updated_at: expect.any(String) });
@@ -62,7 +62,7 @@ test("is stored as a V2 card that other programs read as a character", async () 
   expect(await filesBelow(`${app.dataDir}/personas`)).toEqual([fileOf("p1.png")]);
 });
 
-test("its picture is optional; a new text keeps the picture, a new picture the text", async () => {
+test("the image is optional; a new text keeps the image, a new image the text", async () => {
   await put("p1");
   expect(await codeOf(await app.get("/api/personas/p1/avatar"))).toEqual([404, "not_found"]);
   const given = makeRgbaPng(9, 5, (x, y) => [x * 20, y * 40, 7, 255]);
@@ -82,7 +82,7 @@ test("its picture is optional; a new text keeps the picture, a new picture the t
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
 });
 
-test("fields that other programs put into the card survive a change", async () => {
+test("fields that other programs add to the card survive a change", async () => {
   const foreign = { extensions: { "x/y": [1], "parlor/persona": { version: 1, position: 4 } }, tags: ["me"], odd: 5 };
   const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Old", description: "old", ...foreign } };
   await Deno.writeTextFile(fileOf("p1.json"), JSON.stringify(card));
@@ -105,7 +105,7 @@ test("a card file in the folder is a persona under any name; a broken one isn't"
   expect(await list()).toHaveLength(1);
 });
 
-test("If-Match guards text, picture and removal", async () => {
+test("If-Match guards text, image and deletion", async () => {
   const tag = (await put("p1")).headers.get("etag")!;
   const now = (await put("p1", { name: "Anna" }, { "If-Match": tag })).headers.get("etag")!;
   expect((await app.get("/api/personas/p1")).headers.get("etag")).toBe(now);
@@ -119,7 +119,7 @@ test("If-Match guards text, picture and removal", async () => {
   expect((await app.delete("/api/personas/p1", { headers: { "If-Match": pictured } })).status).toBe(204);
 });
 
-test("a deleted one is sealed in the trash, restored with its picture, or removed for good", async () => {
+test("a deleted one is encrypted in the trash, and restored with its image or deleted permanently", async () => {
   await put("p1", { name: "Needle-7f3a", description: "Needle-7f3a" });
   await putAvatar("p1", noise(200, 200));
   const file = await Deno.readFile(fileOf("p1.png"));
@@ -148,13 +148,13 @@ test.each([
   ["an empty name", { name: " " }],
   ["a name that is none", { name: 5 }],
   ["a name of a page", { name: "x".repeat(201) }],
-])("%s is refused", async (_name, body) => {
+])("rejects %s", async (_name, body) => {
   expect(await codeOf(await put("p1", body))).toEqual([400, "invalid_request"]);
   expect(await list()).toEqual([]);
 });
 
 test(
-  "no two ids differ by letter case alone, and existing ones aren't overwritten",
+  "IDs can't differ only in case, and existing ones aren't overwritten",
   { tags: ["P01"] },
   async () => {
     await put("p1");
@@ -170,13 +170,13 @@ test.each([
   ["a PNG without pixels", "image/png", pngFile(pngChunk("IEND")), 422],
   ["a picture's data URL", "image/png", new TextEncoder().encode(dataUrl(picture())), 422],
   ["a picture called text", "application/json", picture(), 415],
-])("refuses %s as a persona's image", { tags: ["P08"] }, async (_name, type, bytes, status) => {
+])("rejects %s as a persona's image", { tags: ["P08"] }, async (_name, type, bytes, status) => {
   await put("p1");
   expect((await putAvatar("p1", bytes, { "Content-Type": type })).status).toBe(status);
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ has_avatar: false });
 });
 
-test("concurrent pictures are complete and match their card", { tags: ["P10"] }, async () => {
+test("concurrently saved images are complete and match their card", { tags: ["P10"] }, async () => {
   await put("p1");
   const pictures = [picture(1, 64), picture(2, 64), picture(3, 64)];
   await Promise.all([...pictures.map((bytes) => putAvatar("p1", bytes)), put("p1", { name: "Anna" })]);
@@ -186,7 +186,7 @@ test("concurrent pictures are complete and match their card", { tags: ["P10"] },
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
 });
 
-test("a temporarily unreadable one fails the list, and is in it as soon as it can be read", async () => {
+test("a temporarily unreadable persona fails the list, and is listed again when it can be read", async () => {
   await put("p1");
   await app.restart();
   const open = vi.spyOn(Deno, "open").mockRejectedValue(new Deno.errors.PermissionDenied("not now"));
@@ -198,7 +198,7 @@ test("a temporarily unreadable one fails the list, and is in it as soon as it ca
   expect(await list()).toMatchObject([{ id: "p1", name: "Ann" }]);
 });
 
-test("the picture is the persona's portable card, and may come as bytes of any kind", async () => {
+test("the image is the persona's portable card, and may be sent as bytes of any type", async () => {
   await put("p1");
   expect((await putAvatar("p1", picture(), { "Content-Type": "application/octet-stream" })).status).toBe(200);
   const bytes = new Uint8Array(await (await app.get("/api/personas/p1/avatar")).arrayBuffer());
@@ -212,7 +212,7 @@ const importFile = (content: Uint8Array | string, query = "") => {
 };
 const exportOf = (id: string) => app.get(`/api/personas/${id}/export`);
 
-test("its card is exported and imported again, with and without a picture, with all fields", async () => {
+test("its card is exported and imported again, with and without an image, with all fields", async () => {
   const foreign = { description: "Tall. {{user}} limps.", extensions: { other: { kept: [1] } }, tags: ["me"] };
   for (const hasPicture of [false, true]) {
     await put("p1");
@@ -245,7 +245,7 @@ test("its card is exported and imported again, with and without a picture, with 
   expect(await codeOf(await exportOf("none"))).toEqual([404, "not_found"]);
 });
 
-test("name, picture and description of a character's card are imported, rewritten for the user", async () => {
+test("name, image and description of a character's card are imported, rewritten for the user", async () => {
   const card = sillyTavernCard("Fox");
   card.data.description = "{{char}} met {{User}}. <BOT> knows <user>.";
   const swapped = await (await importFile(sillyTavernPng(card))).json();
@@ -265,7 +265,7 @@ test("name, picture and description of a character's card are imported, rewritte
   expect(asItIs).toMatchObject({ description: card.data.description, has_avatar: false });
 });
 
-test("refuses a file that isn't a persona with the reason and leaves nothing", async () => {
+test("rejects a file that isn't a persona with the reason and leaves nothing behind", async () => {
   const long = JSON.stringify({ name: "Long", description: "x".repeat(500_001), first_mes: "" });
   const cases: [Uint8Array | string, number, string][] = [
     ["{}", 422, "no name"],

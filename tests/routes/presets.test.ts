@@ -17,7 +17,7 @@ function upload(file: BlobPart, fileName = "preset.json") {
   return app.post("/api/presets/import", form);
 }
 
-test("a fresh installation has the built-in preset, which can be read and exported and not changed", async () => {
+test("a new installation has the built-in preset, which can be read and exported but not changed", async () => {
   expect(await json(app.get("/api/presets"))).toMatchObject([{ id: "default", builtin: true, prompt_count: 11 }]);
   const builtin = await json(app.get("/api/presets/default"));
   expect(builtin).toMatchObject({ builtin: true, sampler: {}, dialect: "chat_completion" });
@@ -29,7 +29,7 @@ test("a fresh installation has the built-in preset, which can be read and export
   }
 });
 
-test("a preset is created, changed in part, listed, deleted and restored", async () => {
+test("a preset is created, partly changed, listed, deleted and restored", async () => {
   const created = await app.put("/api/presets/p1", { name: "Warm", models: ["mist*"], sampler: { temperature: 1.2 } });
   expect(created.status).toBe(201);
   expect(created.headers.get("etag")).toBe('"1"');
@@ -82,7 +82,7 @@ test.each([
   expect(await json(app.get(`/api/presets/${preset.id}/export`))).toEqual(file);
 });
 
-test("refuses a file that isn't a preset and leaves nothing", { tags: ["P07", "P12"] }, async () => {
+test("rejects a file that isn't a preset and leaves nothing behind", { tags: ["P07", "P12"] }, async () => {
   expect((await upload("PNG")).status).toBe(422);
   expect((await upload("{}")).status).toBe(422);
   const put = async (body: Record<string, unknown> | string) =>
@@ -99,7 +99,7 @@ test("refuses a file that isn't a preset and leaves nothing", { tags: ["P07", "P
   expect(await json(app.get("/api/presets"))).toHaveLength(1);
 });
 
-test("the pinned preset holds, else the one closest to the model, else the one in the settings, else the built-in", async () => {
+test("the pinned preset applies, otherwise the best match for the model, the one in the settings, or the built-in one", async () => {
   const presets = await app.services.presets();
   const named = async (conversationPresetId?: string | null, model?: string) =>
     (await presets.resolve({ conversationPresetId, model })).id;

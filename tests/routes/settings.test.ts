@@ -4,7 +4,7 @@ import { openTestApp } from "../helpers/app/test_app.ts";
 
 const PATH = "/api/settings";
 
-test("settings have defaults, are changed one by one, and outlive a restart", async () => {
+test("settings have defaults, are changed individually, and survive a restart", async () => {
   await using app = await openTestApp();
   const fresh = await app.get(PATH);
   expect([fresh.headers.get("etag"), await fresh.json()]).toMatchObject(['"0"', {
@@ -36,7 +36,7 @@ test("voices for narration and speech can be set, and null uses those of the spe
   expect((await app.patch(PATH, { speech_voice: "x".repeat(301) })).status).toBe(400);
 });
 
-test("prompt templates have distinct names without spaces, and are sealed", async () => {
+test("prompt templates have distinct names without spaces, and are encrypted", async () => {
   await using app = await openTestApp();
   const prompt_templates = [{ name: "erklären", text: "needleTemplate [[topic]]" }, { name: "b-2", text: "x" }];
   expect(await (await app.patch(PATH, { prompt_templates })).json()).toMatchObject({ prompt_templates });
@@ -55,7 +55,7 @@ test("prompt templates have distinct names without spaces, and are sealed", asyn
   expect(await (await app.patch(PATH, { prompt_templates: null })).json()).toMatchObject({ prompt_templates: [] });
 });
 
-test("null puts a setting back to its default", async () => {
+test("null resets a setting to its default", async () => {
   await using app = await openTestApp();
   await app.patch(PATH, { display_name: "Ada", auto_title: false, accent_hue: 30, default_persona_id: "p1" });
   const answer = await app.patch(PATH, { display_name: null, auto_title: null, accent_hue: null });
@@ -63,7 +63,7 @@ test("null puts a setting back to its default", async () => {
     .toMatchObject({ display_name: "", auto_title: true, accent_hue: null, default_persona_id: "p1" });
 });
 
-test("a change of an older version is 412 and changes nothing; without If-Match it is made", async () => {
+test("a change of an older version gets 412 and changes nothing; without If-Match it succeeds", async () => {
   await using app = await openTestApp();
   const first = { headers: { "if-match": '"0"' } };
   expect((await app.patch(PATH, { language: "de" }, first)).status).toBe(200);
@@ -73,7 +73,7 @@ test("a change of an older version is 412 and changes nothing; without If-Match 
   expect((await app.patch(PATH, { language: "fr" })).headers.get("etag")).toBe('"2"');
 });
 
-test("concurrent changes all survive and publish events; one that changes nothing doesn't", async () => {
+test("concurrent changes all survive and publish events; a change without effect doesn't", async () => {
   await using app = await openTestApp();
   const events: unknown[] = [];
   app.services.events.subscribe((event) => events.push(event));
@@ -103,7 +103,7 @@ test.each([
 });
 
 test(
-  "settings lie sealed, and an older value put back is an error, not the settings",
+  "settings are encrypted, and a restored older value is an error, not the settings",
   { tags: ["K01", "K02"] },
   async () => {
     await using app = await openTestApp();

@@ -20,14 +20,14 @@ const OFF = {
 };
 const EXISTS = (path: string) => Deno.stat(path).then(() => true, () => false);
 
-test("the node is off at first and nothing of it is there", async () => {
+test("the node is off at first and has no files", async () => {
   await using bench = await openTailnetBench();
   expect(await bench.status()).toEqual(OFF);
   expect(await bench.double.starts()).toEqual([]);
   expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
 });
 
-test("switched on it waits for its person, then runs, over plain HTTP with the reason", async () => {
+test("after it is turned on, the node waits for a sign-in, then runs over plain HTTP with the reason", async () => {
   await using bench = await openTailnetBench({ nameSuffix: "-1" });
   expect(await bench.enable("study")).toMatchObject({
     enabled: true,
@@ -83,7 +83,7 @@ test.each([
   ["with a hyphen at its end", "a-"],
   ["beyond ASCII", "bücher"],
   ["that is no text", 5],
-])("a host name %s is 400 and starts nothing", { tags: ["T02"] }, async (_, hostname) => {
+])("a host name %s gets 400 and starts nothing", { tags: ["T02"] }, async (_, hostname) => {
   await using bench = await openTailnetBench();
   const answer = await bench.app.post("/api/tailnet/enable", { hostname });
   expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
@@ -91,7 +91,7 @@ test.each([
   expect(await bench.double.starts()).toEqual([]);
 });
 
-test("switched on twice, and by two at a time, there is one node", { tags: ["T02"] }, async () => {
+test("turning it on twice, even at the same time, starts one node", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await Promise.all([bench.enable(), bench.enable()]);
   await bench.until("needs_auth");
@@ -104,20 +104,20 @@ test("switched on twice, and by two at a time, there is one node", { tags: ["T02
   expect(await bench.double.faults()).toEqual([]);
 });
 
-test("a request without a body switches on under the known name", async () => {
+test("a request without a body turns the node on under its known name", async () => {
   await using bench = await openTailnetBench();
   const answer = await bench.app.post("/api/tailnet/enable");
   expect([answer.status, await answer.json()]).toMatchObject([200, { enabled: true, hostname: "parlor" }]);
 });
 
-test("a body of another type is refused, not passed over", { tags: ["T02"] }, async () => {
+test("a body of another type is rejected, not ignored", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   const headers = { "Content-Type": "application/octet-stream" };
   expect((await bench.app.post("/api/tailnet/enable", '{"hostname":"../x"}', { headers })).status).toBe(400);
   expect(await bench.double.starts()).toEqual([]);
 });
 
-test("switched off during the sign-in it ends cleanly and leaves nothing", { tags: ["T02"] }, async () => {
+test("turning it off during the sign-in ends it cleanly and leaves nothing behind", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.enable();
   await bench.until("needs_auth");
@@ -128,7 +128,7 @@ test("switched off during the sign-in it ends cleanly and leaves nothing", { tag
   expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
 });
 
-test("switching off logs the node out and removes its state, so it must be signed in again", async () => {
+test("turning it off logs the node out and deletes its state, so that it must be signed in again", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await bench.disable();
@@ -139,7 +139,7 @@ test("switching off logs the node out and removes its state, so it must be signe
   expect((await bench.until("needs_auth")).auth_url).not.toBeNull();
 });
 
-test.each(["fails", "hangs"] as const)("the node can be switched off if its logout %s", async (logout) => {
+test.each(["fails", "hangs"] as const)("the node can be turned off even if its logout %s", async (logout) => {
   await using bench = await openTailnetBench({ logout }, { tailnetTimes: { logoutMs: 100 } });
   await bench.run();
   await bench.disable();
@@ -147,7 +147,7 @@ test.each(["fails", "hangs"] as const)("the node can be switched off if its logo
   expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
 });
 
-test("a state that a sudden end kept from being wiped is wiped at the next start", async () => {
+test("state that wasn't deleted because of a crash is deleted at the next start", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await (await bench.app.services.tailnet()).disable();
@@ -156,7 +156,7 @@ test("a state that a sudden end kept from being wiped is wiped at the next start
   await expect.poll(() => EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
 });
 
-test("a stranger at a gated origin learns and switches nothing", { tags: ["T02"] }, async () => {
+test("a stranger at a gated origin learns and changes nothing", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench({}, { config: { loopbackAuthBypass: false } });
   await bench.enable();
   await bench.until("needs_auth");
@@ -169,7 +169,7 @@ test("a stranger at a gated origin learns and switches nothing", { tags: ["T02"]
   expect((await bench.app.services.tailnet()).getStatus()).toMatchObject({ enabled: true, state: "needs_auth" });
 });
 
-test("the log holds no sign-in address", { tags: ["T02"] }, async () => {
+test("the log contains no sign-in URL", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await bench.double.die(3);
@@ -177,7 +177,7 @@ test("the log holds no sign-in address", { tags: ["T02"] }, async () => {
   expect(bench.app.logLines.join("\n")).not.toMatch(/authreq|tskey/);
 });
 
-test("without tailscaled switching on is 503 that says how to get it, and changes nothing", async () => {
+test("without tailscaled, turning the node on gets 503 with instructions, and changes nothing", async () => {
   await using bench = await openTailnetBench({}, { config: { tailscaledPath: "/nowhere/tailscaled" } });
   const answer = await bench.app.post("/api/tailnet/enable", {});
   expect([answer.status, (await answer.json()).error]).toMatchObject([503, {
@@ -195,7 +195,7 @@ test("without tailscaled the server runs and says what is missing", async () => 
   expect((await bench.app.get("/api/health")).status).toBe(200);
 });
 
-test("a setting fixed by a flag can't be changed: 409 names the flag", async () => {
+test("a setting set by a flag can't be changed: 409 names the flag", async () => {
   await using probe = await openTestApp();
   const sources = { ...probe.services.config.sources, tailnet_enabled: "flag" as const };
   await using bench = await openTailnetBench({}, { config: { sources } });
@@ -224,7 +224,7 @@ test(
   },
 );
 
-test("the node can be switched on without a writable configuration file, also for the next start", async () => {
+test("the node can be turned on without a writable configuration file, also for the next start", async () => {
   await using bench = await openTailnetBench();
   const path = `${bench.app.dataDir}/config.toml`;
   await bench.app.services.characters(); // writes that the built-in character is installed

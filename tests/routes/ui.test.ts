@@ -46,7 +46,7 @@ test("the policy allows nothing inline, no eval, no plug-in and no other host", 
 });
 
 test.each(["/api", "/api/", "/api/unknown", "/favicon.ico", "/c/x.txt", "/secret.js", "/index.html"])(
-  "answers %s without the page",
+  "responds to %s without the page",
   async (path) => expect((await get(path)).status).toBe(404),
 );
 
@@ -57,12 +57,12 @@ test.each([
   "/assets/%2e%2e/secret.js",
   "/assets/.js",
 ])(
-  "only complete assets are under %s",
+  "only complete assets are served under %s",
   async (path) => expect((await get(path)).status).toBe(404),
 );
 
 test.each([["br, gzip", "br", "br copy"], ["gzip", "gzip", "gzip copy"], ["br;q=0, gzip", "gzip", "gzip copy"]])(
-  "a browser that takes %s gets the smallest copy it can read, for good",
+  "a browser that accepts %s gets the smallest copy it can read, cached forever",
   async (accepted, encoding, body) => {
     const answer = await get("/assets/app-1.js", { "accept-encoding": accepted });
     expect([answer.headers.get("content-encoding"), await answer.text()]).toEqual([encoding, body]);
@@ -72,7 +72,7 @@ test.each([["br, gzip", "br", "br copy"], ["gzip", "gzip", "gzip copy"], ["br;q=
   },
 );
 
-test("an asset without a copy that fits is sent as it is", async () => {
+test("an asset without a matching copy is sent uncompressed", async () => {
   const answer = await get("/assets/app-1.js", { "accept-encoding": "zstd" });
   expect([answer.headers.get("content-encoding"), await answer.text()]).toEqual([null, "plain script"]);
 });
@@ -86,7 +86,7 @@ test("an unchanged page isn't sent again", async () => {
   await Deno.writeTextFile(`${folder}/index.html`, "<!doctype html>page");
 });
 
-test("a page that was not built is an error that says how to build it", async () => {
+test("a page that hasn't been built gets an error that says how to build it", async () => {
   const empty = createRouter();
   empty.route("/", uiRoutes(`${folder}/nowhere`));
   empty.onError((error, c) => createErrorResponse(error, c));

@@ -7,7 +7,7 @@ import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 const desk = { host: "desk.example", address: "203.0.113.5" };
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-test("a token is minted by a session, opens every listed host, and ends when revoked", async () => {
+test("a session creates a token, which works on every listed host and ends when it is revoked", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -101,7 +101,7 @@ test("a session on one host sees and revokes the lost phone of another", { tags:
   expect((await phone.signIn()).status).toBe(401);
 });
 
-test("without its last passkey an RPID stays gated; an invite opens one enrolment", { tags: ["G05"] }, async () => {
+test("without its last passkey an RP ID stays gated; an invite allows one enrollment", { tags: ["G05"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -119,7 +119,7 @@ test("without its last passkey an RPID stays gated; an invite opens one enrolmen
   expect((await new Visitor(app, desk).enrol({ code })).code).toBe("pairing_code_required");
 });
 
-test("a wrong bearer token isn't helped by the api_token cookie; another scheme leaves the cookie in effect", {
+test("a wrong bearer token is rejected despite an api_token cookie; with another scheme the cookie still works", {
   tags: ["S13"],
 }, async () => {
   await using app = await openGatedApp();
@@ -138,7 +138,7 @@ test("a wrong bearer token isn't helped by the api_token cookie; another scheme 
     );
 });
 
-test("a token repeated, empty or a MiB long opens nothing", { tags: ["S14"] }, async () => {
+test("a token that is repeated, empty or a MiB long is rejected", { tags: ["S14"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -150,7 +150,7 @@ test("a token repeated, empty or a MiB long opens nothing", { tags: ["S14"] }, a
   expect((await stranger.get("/api/settings", bearer(`${token}, ${token}`))).status).toBe(401);
 });
 
-test("no log line, error or listing holds a token or its hash", { tags: ["S15", "S16"] }, async () => {
+test("no log line, error or list contains a token or its hash", { tags: ["S15", "S16"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -191,7 +191,7 @@ test(
   },
 );
 
-test("the command line's code is traded for a session of a few minutes, which mints a token and ends", async () => {
+test("the command line's code is exchanged for a session of a few minutes, which creates a token and ends", async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -228,7 +228,7 @@ test("an invite links to the page at the caller's origin, with the code in the f
   );
 });
 
-test("only the owner has addresses checked, and only those that a phone could use", async () => {
+test("only the owner can have addresses checked, and only those that a phone could use", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   const visitor = new Visitor(app, desk);
@@ -239,7 +239,7 @@ test("only the owner has addresses checked, and only those that a phone could us
   expect([status, json.error.issues[0].path]).toEqual([400, "url"]);
 });
 
-test("who can read the session key is the owner at this machine, also where the bypass is off", async () => {
+test("a caller who can read the session key is the owner at this machine, even if the bypass is off", async () => {
   await using app = await openGatedApp();
   const here = { "X-Forwarded-For": "127.0.0.1" };
   await new Visitor(app, { headers: here }).enrol();
@@ -264,7 +264,7 @@ test("who can read the session key is the owner at this machine, also where the 
   expect((await remote.post("/api/auth/invites", {})).status).toBe(401);
 });
 
-test('under pairing = "code" the first enrolment needs the code on the terminal, or an invite', async () => {
+test('under pairing = "code" the first enrollment requires the code on the terminal, or an invite', async () => {
   const shown: string[] = [];
   await using app = await openGatedApp({ config: { pairing: "code" }, announce: (text) => shown.push(text) });
   expect(shown).toEqual([expect.stringMatching(/^Pairing code: \w{4}-\w{4}$/)]);
@@ -282,7 +282,7 @@ test('under pairing = "code" the first enrolment needs the code on the terminal,
 });
 
 test(
-  "from elsewhere under localhost, listed by the operator, the ceremony needs the code",
+  "from another machine under localhost, listed by the operator, the ceremony requires the code",
   { tags: ["H03"] },
   async () => {
     const shown: string[] = [];
@@ -312,7 +312,7 @@ test("refuses to enroll under the tailnet name through another listener", { tags
 });
 
 test(
-  "the start says under which addresses no browser can enrol, and status says it too",
+  "startup and status name the addresses under which browsers can't enroll",
   { tags: ["G21"] },
   async () => {
     await using app = await openTestApp({

@@ -29,7 +29,7 @@ test("pairing ends the grace for everyone else, and signing out and in again wor
   expect(Date.parse(credential.last_used_at)).toBeGreaterThan(Date.parse(credential.created_at) - 1);
 });
 
-test("grace is each RPID's own, and one passkey serves all machines of a tailnet", async () => {
+test("each RP ID has its own grace, and one passkey works on all machines of a tailnet", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, { host: "desk.fox-owl.ts.net", address: "100.64.0.1" });
   await owner.enrol();
@@ -44,7 +44,7 @@ test("grace is each RPID's own, and one passkey serves all machines of a tailnet
   expect(await new Visitor(app, desk).isIn()).toBe(true);
 });
 
-test("a session is valid on hosts of its own RPID only", async () => {
+test("a session is valid only on hosts of its own RP ID", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -56,7 +56,7 @@ test("a session is valid on hosts of its own RPID only", async () => {
 });
 
 test(
-  "of two concurrent enrollments one succeeds, and the RPID is gated by one passkey",
+  "of two concurrent enrollments one succeeds, and the RP ID is gated by one passkey",
   { tags: ["G01"] },
   async () => {
     await using app = await openGatedApp();
@@ -73,7 +73,7 @@ test(
   },
 );
 
-test("once gated, enrolling takes a session, an invite or the loopback bypass", { tags: ["G02"] }, async () => {
+test("once gated, enrolling requires a session, an invite or the loopback bypass", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -102,7 +102,7 @@ test("once gated, enrolling takes a session, an invite or the loopback bypass", 
   expect((await new Visitor(app, desk).enrol({ code })).code).toBe("pairing_code_required");
 });
 
-test("grace of another RPID opens no enrolment here", { tags: ["G02"] }, async () => {
+test("grace of another RP ID allows no enrollment here", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
   const other = new Visitor(app, { ...desk, host: "phone.example" });
@@ -111,7 +111,7 @@ test("grace of another RPID opens no enrolment here", { tags: ["G02"] }, async (
   expect((await new Visitor(app, desk).post("/api/auth/register/finish", answer)).status).toBe(401);
 });
 
-test("the loopback bypass enrols on its own machine, gated or not", { tags: ["G02"] }, async () => {
+test("the loopback bypass allows enrolling on its own machine, gated or not", { tags: ["G02"] }, async () => {
   await using app = await openTestApp();
   const owner = new Visitor(app);
   expect((await owner.enrol()).status).toBe(200);
@@ -128,18 +128,22 @@ test("access that ended during the ceremony doesn't count", { tags: ["G02"] }, a
   expect((await owner.post("/api/auth/register/finish", answer)).status).toBe(401);
 });
 
-test("what enrols under an unlisted host opens nothing, neither there nor elsewhere", { tags: ["G03"] }, async () => {
-  await using app = await openGatedApp();
-  const evil = new Visitor(app, { host: "evil.test", address: "203.0.113.66" });
-  expect((await evil.enrol()).status).toBe(200);
-  const refused = ["/api/conversations", "/api/auth/credentials", "/api/auth/tokens"];
-  for (const path of refused) expect((await evil.get(path)).code).toBe("host_not_allowed");
-  expect((await evil.post("/api/auth/token", { label: "x" })).code).toBe("host_not_allowed");
-  await new Visitor(app, desk).enrol();
-  const cookie = `__Host-app_sess=${evil.cookies.get("__Host-app_sess")}`;
-  const elsewhere = new Visitor(app, { ...desk, headers: { Cookie: cookie } });
-  for (const path of refused) expect((await elsewhere.get(path)).status).toBe(401);
-});
+test(
+  "a passkey enrolled under an unlisted host opens nothing, neither there nor elsewhere",
+  { tags: ["G03"] },
+  async () => {
+    await using app = await openGatedApp();
+    const evil = new Visitor(app, { host: "evil.test", address: "203.0.113.66" });
+    expect((await evil.enrol()).status).toBe(200);
+    const refused = ["/api/conversations", "/api/auth/credentials", "/api/auth/tokens"];
+    for (const path of refused) expect((await evil.get(path)).code).toBe("host_not_allowed");
+    expect((await evil.post("/api/auth/token", { label: "x" })).code).toBe("host_not_allowed");
+    await new Visitor(app, desk).enrol();
+    const cookie = `__Host-app_sess=${evil.cookies.get("__Host-app_sess")}`;
+    const elsewhere = new Visitor(app, { ...desk, headers: { Cookie: cookie } });
+    for (const path of refused) expect((await elsewhere.get(path)).status).toBe(401);
+  },
+);
 
 test(
   "refuses to enroll under names next to this machine's, its node's or a listed host's",
@@ -154,7 +158,7 @@ test(
 );
 
 test(
-  "register/begin on an unlisted host doesn't reveal the owner's user handle, nor share its own",
+  "register/begin on an unlisted host doesn't reveal the owner's user handle, nor use its own",
   { tags: ["G03"] },
   async () => {
     await using app = await openGatedApp();
@@ -175,7 +179,7 @@ test(
   },
 );
 
-test("unlisted hosts have at most 16 RPIDs; listed ones don't count", { tags: ["G03"] }, async () => {
+test("unlisted hosts have at most 16 RP IDs, and listed hosts don't count", { tags: ["G03"] }, async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
   for (let i = 0; i < 16; i++) {
@@ -186,7 +190,7 @@ test("unlisted hosts have at most 16 RPIDs; listed ones don't count", { tags: ["
   expect((await new Visitor(app, { ...desk, host: "phone.example" }).enrol()).status).toBe(200);
 });
 
-test("a challenge counts once, for its own ceremony, RPID, origin and browser", { tags: ["G08"] }, async () => {
+test("a challenge is valid once, for its own ceremony, RP ID, origin and browser", { tags: ["G08"] }, async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -231,7 +235,7 @@ test.each([
   "https://DESK.fox-owl.ts.net",
   "https://desk.fox-owl.ts.net.",
   "https://desk.fox-owl.ts.net/",
-])("an answer made on the page of %s is refused", { tags: ["G09"] }, async (origin) => {
+])("a response created on the page of %s is rejected", { tags: ["G09"] }, async (origin) => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, { host: "desk.fox-owl.ts.net", address: "100.64.0.1" });
   expect((await owner.enrol({}, { origin })).code).toBe("invalid_request");
@@ -247,7 +251,7 @@ test.each([
   ["topOrigin alone", { topOrigin: "https://evil.test" }],
   ["no user verification", { userVerified: false }],
   ["no user presence", { userPresent: false }],
-])("%s is refused at both ceremonies", { tags: ["G10", "G11", "G12"] }, async (_name, faults) => {
+])("both ceremonies reject %s", { tags: ["G10", "G11", "G12"] }, async (_name, faults) => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await owner.enrol({}, faults)).code).toBe("invalid_request");
@@ -255,7 +259,7 @@ test.each([
   expect([400, 401]).toContain((await owner.signIn(faults)).status);
 });
 
-test("an answer of the other ceremony's type is refused", { tags: ["G10"] }, async () => {
+test("a response of the other ceremony's type is rejected", { tags: ["G10"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await owner.enrol({}, { type: "webauthn.get" })).code).toBe("invalid_request");
@@ -295,7 +299,7 @@ test("of two concurrent sign-ins with the same counter exactly one succeeds", { 
   }
 });
 
-test("every reason to refuse a sign-in has the same answer", { tags: ["G14"] }, async () => {
+test("all reasons to reject a sign-in get the same response", { tags: ["G14"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -321,7 +325,7 @@ test("every reason to refuse a sign-in has the same answer", { tags: ["G14"] }, 
 });
 
 test(
-  "refuses attestation other than none, without requests about its certificates",
+  "rejects attestation other than none, without requests about its certificates",
   { tags: ["G15"] },
   async () => {
     await using app = await openGatedApp();
@@ -388,7 +392,7 @@ test(
   },
 );
 
-test("the options name the RPID that the host has", { tags: ["G18"] }, async () => {
+test("the options contain the RP ID of the host", { tags: ["G18"] }, async () => {
   await using app = await openTestApp();
   const cases = [
     ["a.tail.ts.net", "tail.ts.net"],
@@ -406,7 +410,7 @@ test("the options name the RPID that the host has", { tags: ["G18"] }, async () 
   }
 });
 
-test("refuses a credential ID that is enrolled already and keeps the old record", { tags: ["G20"] }, async () => {
+test("rejects a credential ID that is already enrolled and keeps the old record", { tags: ["G20"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol({ name: "First" });
@@ -419,7 +423,7 @@ test("refuses a credential ID that is enrolled already and keeps the old record"
   expect((await owner.signIn()).status).toBe(200);
 });
 
-test("over plain HTTP off this machine no session is opened and no cookie set", async () => {
+test("over plain HTTP from another machine, no session is created and no cookie set", async () => {
   await using app = await openGatedApp({ connection: { peerAddress: "192.168.1.5" } });
   const visitor = new Visitor(app, { host: "desk.example" });
   const enrolled = await visitor.enrol();
@@ -428,7 +432,7 @@ test("over plain HTTP off this machine no session is opened and no cookie set", 
   expect([...visitor.cookies.keys()]).toEqual([]);
 });
 
-test("begin takes no body, or one that fits, whatever its type is called", async () => {
+test("begin accepts no body, or a valid one, whatever its type", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await owner.post("/api/auth/register/begin")).status).toBe(200);

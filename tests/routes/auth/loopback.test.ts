@@ -25,7 +25,7 @@ async function statusesOf(app: TestApp, headers: Record<string, string> = {}): P
 
 const all = (status: number) => Object.fromEntries(SPELLINGS.map((spelling) => [spelling, [status]]));
 
-test("a passkey on localhost closes every loopback spelling", { tags: ["G22"] }, async () => {
+test("a passkey on localhost closes all loopback names", { tags: ["G22"] }, async () => {
   await using app = await openWithoutBypass();
   expect(await statusesOf(app)).toEqual(all(200));
   const stream = await fetch(`http://127.0.0.1:${app.port}/api/events`);
@@ -87,7 +87,7 @@ test(
   },
 );
 
-test("a session stays with the host name it was opened on", { tags: ["G22"] }, async () => {
+test("a session works only with the host name it was created on", { tags: ["G22"] }, async () => {
   await using app = await openWithoutBypass();
   const owner = new Visitor(app);
   await owner.enrol();
@@ -95,7 +95,7 @@ test("a session stays with the host name it was opened on", { tags: ["G22"] }, a
   expect(await statusesOf(app, cookie)).toEqual({ ...all(401), "localhost": [200], "LOCALHOST.": [200] });
 });
 
-test("start-up names the addresses that are open, and stops once they are closed", { tags: ["G21"] }, async () => {
+test("startup names the addresses that are open, and no longer once they are closed", { tags: ["G21"] }, async () => {
   await using app = await openTestApp({
     config: {
       loopbackAuthBypass: false,
@@ -129,13 +129,13 @@ test.each([
   ['pairing = "code"', { pairing: "code", allowedHosts: ["localhost", "desk.example", "10.0.0.1"] }],
   ["require_auth = false", { requireAuth: false, allowedHosts: ["desk.example"] }],
   ["an address of the network to listen on", { host: "192.0.2.7" }],
-])("start-up names no open address with %s", { tags: ["G21"] }, async (_name, config) => {
+])("startup names no open address with %s", { tags: ["G21"] }, async (_name, config) => {
   await using app = await openWithoutBypass(config);
   expect(app.logLines.filter((line) => /Open without/.test(line))).toEqual([]);
 });
 
 test(
-  "doctor names the open addresses and doesn't say that nothing is wrong",
+  "doctor names the open addresses and doesn't report that everything is fine",
   { tags: ["G21"], timeout: 120_000 },
   async () => {
     await using app = await openWithoutBypass();

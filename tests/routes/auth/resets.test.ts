@@ -24,7 +24,7 @@ async function removeFile(app: TestApp, name: string, isRunning: boolean): Promi
 const WHEN: [string, boolean][] = [["while running", true], ["between runs", false]];
 
 test.each(WHEN)(
-  "credentials.json removed %s: grace is back, sessions are over, nothing else is lost",
+  "credentials.json removed %s: grace returns, sessions end, nothing else is lost",
   { tags: ["G07"] },
   async (_, isRunning) => {
     await using app = await openGatedApp();
@@ -66,7 +66,7 @@ test.each(WHEN)(
   },
 );
 
-test("a damaged tokens.json accepts no token and doesn't stop the start", { tags: ["S17"] }, async () => {
+test("a damaged tokens.json accepts no token and doesn't stop startup", { tags: ["S17"] }, async () => {
   await using app = await openGatedApp();
   const { owner, script } = await enter(app);
   await Deno.writeTextFile(`${app.dataDir}/tokens.json`, "[]");
@@ -76,7 +76,7 @@ test("a damaged tokens.json accepts no token and doesn't stop the start", { tags
 });
 
 test(
-  "a damaged credentials.json gates everything, across a restart too, and is never written over",
+  "a damaged credentials.json gates everything, even after a restart, and is never overwritten",
   { tags: ["G06"] },
   async () => {
     await using app = await openGatedApp();
@@ -96,7 +96,7 @@ test(
   },
 );
 
-test("require_auth = false opens a gated origin, and back at true it is gated as before", async () => {
+test("require_auth = false opens a gated origin, and true gates it again", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
   try {
     for (const [requireAuth, isOpen] of [[true, false], [false, true], [true, false]] as const) {

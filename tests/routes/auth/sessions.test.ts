@@ -35,7 +35,7 @@ test("over HTTP on this machine it is app_sess", { tags: ["S02"] }, async () => 
   expect(cookie).toMatch(/^app_sess=/);
 });
 
-test("a cookie under the other scheme's name counts nowhere", { tags: ["S03"] }, async () => {
+test("a cookie under the other scheme's name is valid nowhere", { tags: ["S03"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -50,7 +50,7 @@ test("a cookie under the other scheme's name counts nowhere", { tags: ["S03"] },
   expect((await here.get("/api/settings", { Cookie: `__Host-app_sess=${local}` })).status).toBe(401);
 });
 
-test("no other cookie is taken for ours, and none breaks the server", { tags: ["S04"] }, async () => {
+test("no other cookie is used as the session, and none breaks the server", { tags: ["S04"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -71,29 +71,33 @@ test("no other cookie is taken for ours, and none breaks the server", { tags: ["
   }
 });
 
-test("idle for 30 days and a second a session is over; used at 29 days it is renewed", { tags: ["S06"] }, async () => {
-  let nowMs = Date.now();
-  await using app = await openGatedApp({ now: () => nowMs });
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  const first = owner.cookies.get(COOKIE)!;
-  nowMs += 29 * DAY_MS;
-  const used = await owner.get("/api/settings");
-  expect([used.status, used.headers.getSetCookie()[0]]).toEqual([200, expect.stringMatching(/^__Host-app_sess=1\./)]);
-  expect(owner.cookies.get(COOKIE)).not.toBe(first);
-  expect((await owner.get("/api/settings")).headers.getSetCookie()).toEqual([]);
-  nowMs += 30 * DAY_MS;
-  expect(await owner.isIn()).toBe(true);
-  // What was seen lately survives a restart, and counts from there.
-  await app.restart();
-  expect(await owner.isIn()).toBe(true);
-  nowMs += 30 * DAY_MS + 1_000;
-  expect(await owner.isIn()).toBe(false);
-  nowMs -= 20 * DAY_MS;
-  expect(await owner.isIn()).toBe(false);
-});
+test(
+  "a session idle for 30 days and a second has ended; one used after 29 days is renewed",
+  { tags: ["S06"] },
+  async () => {
+    let nowMs = Date.now();
+    await using app = await openGatedApp({ now: () => nowMs });
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    const first = owner.cookies.get(COOKIE)!;
+    nowMs += 29 * DAY_MS;
+    const used = await owner.get("/api/settings");
+    expect([used.status, used.headers.getSetCookie()[0]]).toEqual([200, expect.stringMatching(/^__Host-app_sess=1\./)]);
+    expect(owner.cookies.get(COOKIE)).not.toBe(first);
+    expect((await owner.get("/api/settings")).headers.getSetCookie()).toEqual([]);
+    nowMs += 30 * DAY_MS;
+    expect(await owner.isIn()).toBe(true);
+    // What was seen lately survives a restart, and counts from there.
+    await app.restart();
+    expect(await owner.isIn()).toBe(true);
+    nowMs += 30 * DAY_MS + 1_000;
+    expect(await owner.isIn()).toBe(false);
+    nowMs -= 20 * DAY_MS;
+    expect(await owner.isIn()).toBe(false);
+  },
+);
 
-test("a session idle for too long at the start is forgotten", { tags: ["S06"] }, async () => {
+test("a session that is idle for too long at startup is deleted", { tags: ["S06"] }, async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -105,7 +109,7 @@ test("a session idle for too long at the start is forgotten", { tags: ["S06"] },
 });
 
 test(
-  "a clock set back a year and forward again lets no session live for longer than that",
+  "setting the clock back a year and forward again doesn't extend a session",
   { tags: ["S07"] },
   async () => {
     let nowMs = Date.now();
@@ -148,7 +152,7 @@ async function openStream(app: TestApp, headers: Record<string, string>) {
   return { ended };
 }
 
-test("signing out, revoking the passkey or the token, and enrolling end the streams they gave", {
+test("signing out, revoking the passkey or the token, and enrolling end the streams of that access", {
   tags: ["S08", "S09", "S18"],
 }, async () => {
   await using app = await openGatedApp();
@@ -209,7 +213,7 @@ test("refuses a cookie signed with the key of another installation", { tags: ["S
   expect(readSession(key, foreign.cookies.get(COOKIE)!)).toMatchObject({ rp_id: "desk.example" });
 });
 
-test("a header of forwarding on a request from this machine takes the bypass away", { tags: ["H05"] }, async () => {
+test("a forwarding header on a request from this machine disables the bypass", { tags: ["H05"] }, async () => {
   await using app = await openTestApp();
   await new Visitor(app).enrol();
   expect(await new Visitor(app).isIn()).toBe(true);
@@ -219,17 +223,21 @@ test("a header of forwarding on a request from this machine takes the bypass awa
   }
 });
 
-test("behind a trusted proxy the client is whom it names last, and it needs a session", { tags: ["H06"] }, async () => {
-  await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"] } });
-  const here = { "X-Forwarded-For": "127.0.0.1" };
-  await new Visitor(app, { headers: here }).enrol();
-  const elsewhere = { "X-Forwarded-For": "127.0.0.1, 203.0.113.9" };
-  const answer = await fetchAs(app, { path: "/api/settings", headers: elsewhere });
-  expect(answer.status).toBe(401);
-  expect((await fetchAs(app, { path: "/api/settings", headers: here })).status).toBe(200);
-});
+test(
+  "behind a trusted proxy, the client is the last one it names, and needs a session",
+  { tags: ["H06"] },
+  async () => {
+    await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"] } });
+    const here = { "X-Forwarded-For": "127.0.0.1" };
+    await new Visitor(app, { headers: here }).enrol();
+    const elsewhere = { "X-Forwarded-For": "127.0.0.1, 203.0.113.9" };
+    const answer = await fetchAs(app, { path: "/api/settings", headers: elsewhere });
+    expect(answer.status).toBe(401);
+    expect((await fetchAs(app, { path: "/api/settings", headers: here })).status).toBe(200);
+  },
+);
 
-test("a listed host is 401 without a credential; an unlisted host is 403 with one", {
+test("a listed host gets 401 without a credential; an unlisted host gets 403 with one", {
   tags: ["H14", "H15"],
 }, async () => {
   await using app = await openGatedApp();

@@ -36,7 +36,7 @@ describe("search", () => {
     max_res_url: "http://127.0.0.3/secret.png",
   };
 
-  test("returns the results of the site in Parlor's shape, with images at Parlor's address", async () => {
+  test("returns the site's results in Parlor's format, with images at Parlor's address", async () => {
     site.nodes = [heron];
     expect(await search("q=heron&tags=bird,%20water&sort=stars&page=1")).toEqual({
       items: [{
@@ -74,7 +74,7 @@ describe("search", () => {
     expect(await ids("tags=bird&nsfw=true")).toHaveLength(4);
   });
 
-  test("leads from page to page, and asks the site once for what was seen a moment ago", async () => {
+  test("leads from page to page, and doesn't repeat a recent request to the site", async () => {
     site.isOldForm = true;
     site.nodes = Array.from({ length: 35 }, (_, n) => ({ fullPath: `ann/c${n}`, name: `C${n}` }));
     const first = await search("q=c");
@@ -85,7 +85,7 @@ describe("search", () => {
     expect(site.asked).toHaveLength(2);
   });
 
-  test("takes nothing on trust: fields of any type, results without names, answers that are none", async () => {
+  test("doesn't trust the site: fields of any type, results without names, responses without results", async () => {
     site.nodes = [
       { fullPath: "ann/odd", name: "Odd", topics: "bird", starCount: "many", lastActivityAt: 5, tagline: { a: 1 } },
       ...["ann", "a/b/c", "../x", "ann/..", "", "ann/a?b"].map((fullPath) => ({ fullPath, name: "No" })),
@@ -116,7 +116,7 @@ describe("search", () => {
   });
 
   test(
-    "a picture's address follows from its names alone; no address in an answer is ever asked",
+    "the URL of an image is built from its names alone, and no URL in a response is requested",
     { tags: ["W05"] },
     async () => {
       await using secret = openSilentListener(PRIVATE);
@@ -138,7 +138,7 @@ describe("search", () => {
     },
   );
 
-  test("doesn't show a file that isn't an image as one", { tags: ["P08"] }, async () => {
+  test("doesn't serve a file that isn't an image as one", { tags: ["P08"] }, async () => {
     site.files.set("/avatars/a/b/avatar.webp", new TextEncoder().encode("<svg onload=alert(1)>".padEnd(50)));
     expect((await app.get("/api/characters/search/a/b/avatar")).status).toBe(502);
     expect((await app.get("/api/characters/search/a/none/avatar")).status).toBe(404);
@@ -150,7 +150,7 @@ describe("import-url", () => {
   const png = Uint8Array.from(sillyTavernPng(sillyTavernCard("Direct Png")));
 
   test.each([["/card.png?ex=1#x", png, "Direct Png"], ["/card.json", json, "Direct Json"]])(
-    "takes a direct link to %s",
+    "accepts a direct link to %s",
     async (path, bytes, name) => {
       site.files.set(path.split("?")[0]!, bytes);
       const answer = await importUrl(site.url + path);
@@ -160,7 +160,7 @@ describe("import-url", () => {
     },
   );
 
-  test("takes a page of the card site: its file, found by the site's own answer or by its names", async () => {
+  test("accepts a page of the card site, and finds its file in the site's response or by its names", async () => {
     site.nodes = [{ fullPath: "ann/heron", name: "Heron", max_res_url: `${site.url}/max.png`, definition: {} }];
     site.files.set("/max.png", png);
     expect((await importUrl(`${site.url}/characters/ann/heron/gallery?x=1#y`)).status).toBe(201);
@@ -214,14 +214,14 @@ describe("import-url", () => {
   });
 
   test.each([["a page", "<html>".padEnd(500)], ["JSON that is no card", '{"a":1}'], ["nothing", ""]])(
-    "refuses %s behind the link",
+    "rejects %s at the link",
     async (_name, text) => {
       site.files.set("/x.png", new TextEncoder().encode(text));
       expect((await importUrl(`${site.url}/x.png`)).status).toBe(422);
     },
   );
 
-  test("refuses a picture without a card, and says so when the site has none", async () => {
+  test("rejects an image without a card, and says so if the site has none", async () => {
     site.files.set("/x.png", picture());
     expect((await importUrl(`${site.url}/x.png`)).status).toBe(422);
     const missing = await importUrl(`${site.url}/gone.png`);
@@ -280,7 +280,7 @@ describe("import-url", () => {
     expect(await names()).not.toContain("Direct Png");
   });
 
-  test("a redirect to a private address is refused at that hop, and a loop ends", { tags: ["E03"] }, async () => {
+  test("a redirect to a private address is rejected at that hop, and a loop ends", { tags: ["E03"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     for (const status of [301, 302, 303, 307, 308]) {
       for (const location of [`http://${PRIVATE}:${secret.port}/x.png`, "file:///etc/passwd", "http://localhost/"]) {
@@ -307,7 +307,7 @@ describe("import-url", () => {
     expect(secret.connections).toBe(0);
   });
 
-  test("a file without end is cut off at the largest size of a card", { tags: ["E11"] }, async () => {
+  test("an endless file is cut off at the maximum size of a card", { tags: ["E11"] }, async () => {
     await using small = await openTestApp({
       config: { cardSiteUrl: site.url, guardAllow: [`${PUBLIC}/32`], maxUploadBodyBytes: 1_000_000 },
     });
@@ -326,7 +326,7 @@ describe("import-url", () => {
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
-  test("closed, private and unknown targets can't be told apart", { tags: ["E13"] }, async () => {
+  test("closed, private and unknown targets give the same error", { tags: ["E13"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     const closed = new URL(site.url);
     closed.port = "9";

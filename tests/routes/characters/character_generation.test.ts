@@ -69,7 +69,7 @@ const written = async (app: TestApp) => {
   return all.filter(({ name }) => name !== "Pim");
 };
 
-test("a character comes field by field as the model writes it, and nothing is stored", async () => {
+test("a character is streamed field by field as the model writes it, and nothing is stored", async () => {
   await using bench = await withModel();
   const response = await create(bench.app);
   expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -84,7 +84,7 @@ test("a character comes field by field as the model writes it, and nothing is st
   expect(sent.response_format).toMatchObject({ type: "json_schema" });
 });
 
-test("a server that knows no response_format is asked again without it", async () => {
+test("a server that doesn't support response_format is asked again without it", async () => {
   await using bench = await withModel();
   const refusing = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     const body = await request.text();
@@ -105,7 +105,7 @@ test("a server that knows no response_format is asked again without it", async (
   }
 });
 
-test("text before a lost connection stays, and the error has the usual shape", async () => {
+test("text before a lost connection is kept, and the error has the usual format", async () => {
   await using bench = await withModel({ switches: { fail: "cut", after: 12 } });
   const { fields, last } = await readAll(await create(bench.app));
   expect(fields).toMatchObject({ name: "Fern", description: expect.stringMatching(/^\{\{char\}\} keeps/) });
@@ -131,14 +131,14 @@ test.each([
   expect((last.data.error as { message: string }).message).toMatch(message);
 });
 
-test("an answer that ran out of room says so", async () => {
+test("an answer that reached the token limit says so", async () => {
   await using bench = await withModel({ pieces: PIECES.slice(0, 15), switches: { reason: "length" } });
   const { fields, last } = await readAll(await create(bench.app));
   expect(fields.name).toBe("Fern");
   expect(last).toEqual({ event: "done", data: { is_cut: true } });
 });
 
-test("a client that leaves frees the model", async () => {
+test("a client that disconnects frees the model", async () => {
   await using bench = await withModel({ switches: { manual: "on" } });
   const asked = bench.llm.nextCall();
   const leaving = new AbortController();
@@ -163,13 +163,13 @@ test("a character that can't be written fails before the first byte", async () =
   expect((await create(app, { picture: "gone.png", background: true })).status).toBe(404);
 });
 
-test("a server that refuses the call is an ordinary error", async () => {
+test("a server that rejects the call gives an ordinary error", async () => {
   await using bench = await withModel({ apiKey: "secret" });
   const response = await create(bench.app);
   expect([response.status, (await response.json()).error.code]).toEqual([502, "upstream_error"]);
 });
 
-test("in the background a job ends in a stored card, whose picture is the portrait", async () => {
+test("in the background, a job stores a card with the image as its portrait", async () => {
   await using bench = await withModel();
   await bench.app.put("/api/attachments/keeper.png", noise(64, 96), { headers: { "content-type": "image/png" } });
   const id = await inBackground(bench.app, { picture: "keeper.png" });
@@ -202,7 +202,7 @@ test("a job that a model refuses fails, and no character is left", async () => {
   expect(await written(bench.app)).toEqual([]);
 });
 
-test("a cancelled job frees the model and leaves no character", async () => {
+test("a canceled job frees the model and leaves no character", async () => {
   await using bench = await withModel({ switches: { manual: "on" } });
   const asked = bench.llm.nextCall();
   const id = await inBackground(bench.app);
@@ -217,7 +217,7 @@ test("a cancelled job frees the model and leaves no character", async () => {
   expect(await written(bench.app)).toEqual([]);
 });
 
-test("a job that ran when Parlor ended is written after the next start, once", async () => {
+test("a job that was running when Parlor stopped is completed after the next start, once", async () => {
   await using bench = await withModel({ switches: { manual: "on" } });
   const asked = bench.llm.nextCall();
   const id = await inBackground(bench.app);

@@ -63,7 +63,7 @@ const jpeg = () => Deno.readFile(new URL("../../fixtures/images/quarters.jpg", i
 const setAvatar = (id: string, png: Uint8Array<ArrayBuffer>) =>
   app.put(`/api/characters/${id}/avatar`, png, { headers: { "content-type": "image/png" } });
 
-test("every file of a CHARX is there again after the name was edited, byte by byte and where it was", async () => {
+test("every file of a CHARX is unchanged and in its place after the name was edited", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id, card } = await importFiles(came);
   expect(await names("characters")).toEqual([`${id}.assets.zip`, `${id}.png`]);
@@ -81,7 +81,7 @@ test("every file of a CHARX is there again after the name was edited, byte by by
   });
 });
 
-test("an icon that isn't a PNG is kept beside its converted picture until another replaces it", async () => {
+test("an icon that isn't a PNG is kept next to its converted image until another one replaces it", async () => {
   const path = "assets/icon/image/face.jpg";
   const came = risuFiles(path, await jpeg());
   const { id } = await importFiles(came);
@@ -97,7 +97,7 @@ test("an icon that isn't a PNG is kept beside its converted picture until anothe
   expect([after[JOY], after[HALL], after["module.risum"]]).toEqual([came[JOY], came[HALL], came["module.risum"]]);
 });
 
-test("PNG and JSON cards list remote assets only, because they carry no files", async () => {
+test("PNG and JSON cards list only remote assets, because they contain no files", async () => {
   const { id } = await importFiles(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
   const kept = [
     { type: "icon", uri: "ccdefault:", name: "main", ext: "png" },
@@ -107,7 +107,7 @@ test("PNG and JSON cards list remote assets only, because they carry no files", 
   expect(JSON.parse(strFromU8(await exported(id, "json"))).data.assets).toEqual(kept);
 });
 
-test("they are sealed in the trash with their card, restored with it and removed with it", async () => {
+test("they are encrypted in the trash with their card, and restored or deleted with it", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id } = await importFiles(came);
   expect((await app.delete(`/api/characters/${id}`)).status).toBe(204);
@@ -187,7 +187,7 @@ test("applies the size limit of cards to files that aren't CHARX", { tags: ["P03
 });
 
 test(
-  "a form that breaks off or continues after a CHARX is 400 and stores nothing",
+  "a form that breaks off or continues after a CHARX gets 400 and stores nothing",
   { tags: ["P04"] },
   async () => {
     const charx = zipSync(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
@@ -204,7 +204,7 @@ test(
   },
 );
 
-test("a reader that leaves in the middle of a CHARX leaves no file open", async () => {
+test("a reader that disconnects in the middle of a CHARX leaves no file open", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id } = await importFiles({ ...came, "assets/other/x": noise(2_000_000) });
   const opened = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
@@ -223,7 +223,7 @@ test("a reader that leaves in the middle of a CHARX leaves no file open", async 
   expect(opened()).toBeLessThan(before + 10);
 });
 
-test("names that leave the folder are dropped, and a CHARX bomb is rejected", async () => {
+test("names that lead out of the folder are dropped, and a CHARX bomb is rejected", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id } = await importFiles({ ...came, "../../up.sh": strToU8("x"), "/etc/x": strToU8("x"), "a\\b": noise(3) });
   expect(Object.keys(await charxOf(id)).sort()).toEqual(Object.keys(came).sort());
@@ -235,7 +235,7 @@ test("names that leave the folder are dropped, and a CHARX bomb is rejected", as
   expect(await names("characters")).toEqual([`${id}.assets.zip`, `${id}.png`]);
 });
 
-test("a card whose assets name no icon keeps its picture through a CHARX", async () => {
+test("a card whose assets contain no icon keeps its image through a CHARX", async () => {
   const { "card.json": text, ...came } = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { spec, spec_version, data } = JSON.parse(strFromU8(text!));
   const card = { spec, spec_version, data: { ...data, assets: [asset("emotion", JOY, "joy")] } };

@@ -22,7 +22,7 @@ const rolesSent = () =>
   calls().map(({ json }) => (json!.messages as { role: string }[]).map(({ role }) => role).join(" "));
 const lastText = () => JSON.stringify((calls().at(-1)!.json!.messages as unknown[]).at(-1));
 
-test("a model that rejects a started reply is asked in words, from then on without an attempt", async () => {
+test("a model that rejects a partial reply is asked in words, later without a first attempt", async () => {
   await gather(await ask(app, 1));
   expect(await gather(await ask(app, 1, continued))).toMatchObject({ isDone: true });
   const message = await savedMessage(app, "a1");
@@ -37,7 +37,7 @@ test("a model that rejects a started reply is asked in words, from then on witho
   expect(connection.refused).toMatchObject([{ model: "claude-fake", field: "prefill", status: 400 }]);
 });
 
-test("messages that the client assembled are sent as they are", async () => {
+test("messages that the client assembled are sent unchanged", async () => {
   const messages = [{ role: "user", content: "hi" }, { role: "assistant", content: "Hel" }];
   const response = await app.post("/api/chat", { messages, stream: false });
   expect(response.status).toBe(502);

@@ -51,7 +51,7 @@ test.each(
   },
 );
 
-test("a refused field is left out from then on, over restarts, for 7 days or until the connection is edited", async () => {
+test("a rejected field is omitted from then on, across restarts, for 7 days or until the connection is edited", async () => {
   await using llm = await openFakeLlm({ personality: "openai" });
   let now = Date.now();
   await using app = await openTestApp({ now: () => now });
@@ -76,7 +76,7 @@ test("a refused field is left out from then on, over restarts, for 7 days or unt
   expect(await tries(6)).toBe(2);
 });
 
-test("what was learned isn't in plain text in the database", { tags: ["K01"] }, async () => {
+test("detected properties aren't stored in plain text", { tags: ["K01"] }, async () => {
   await using llm = await openFakeLlm({ personality: "openai", models: ["plainly-named"] });
   await using app = await openTestApp();
   await useModel(app, llm, { model: null });
@@ -88,7 +88,7 @@ test("what was learned isn't in plain text in the database", { tags: ["K01"] }, 
   expect(await connection(app)).toMatchObject({ resolved_model: "plainly-named", refused: [{ field: "top_k" }] });
 });
 
-test("a refused limit is sent under the name that the server asks for, and stays with the message", async () => {
+test("a rejected limit is sent under the name that the server asks for, and is stored with the message", async () => {
   await using llm = await openFakeLlm({ personality: "openai-thinking" });
   await using app = await openTestApp();
   await useModel(app, llm);
@@ -103,7 +103,7 @@ test("a refused limit is sent under the name that the server asks for, and stays
   });
 });
 
-test("no limit is sent unless one is set, and none stays with the message", async () => {
+test("no limit is sent unless one is set, and none is stored with the message", async () => {
   await using llm = await openFakeLlm();
   await using app = await openTestApp();
   await useModel(app, llm);
@@ -112,7 +112,7 @@ test("no limit is sent unless one is set, and none stays with the message", asyn
   expect(await savedMessage(app, "a1")).not.toHaveProperty("output_limit");
 });
 
-test("a question costs at most three more attempts, and none without a newly named field", async () => {
+test("a request takes at most three more attempts, and none without a newly named field", async () => {
   let body: Record<string, unknown> = {};
   let tries = 0;
   const http = await openFakeHttp(async (request, answer) => {
@@ -161,7 +161,7 @@ test.each(
   expect(llm.requests.length).toBe(asked + 1);
 });
 
-test("the owner's choice of a dialect wins over what the server says, and can be taken back", async () => {
+test("the owner's choice of a dialect takes precedence over the server's own words, and can be undone", async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   await using app = await openTestApp();
   await useModel(app, llm, { server: { override: "vllm" } });
@@ -197,7 +197,7 @@ test.each(
   expect((await ask(app, 2, { reasoning_effort: "enormous" })).status).toBe(400);
 });
 
-test("Azure gets the query of its address with every call, and its key in the api-key header", async () => {
+test("Azure gets the query of its URL with every call, and its key in the api-key header", async () => {
   const prefix = "/openai/deployments/gpt";
   await using llm = await openFakeLlm({ personality: "azure", prefix, apiKey: "azure-key-123456" });
   await using app = await openTestApp();
@@ -235,7 +235,7 @@ test("Mistral's parts of thinking are reasoning", async () => {
   await http.close();
 });
 
-test("a server without a known context size is never said to have room", async () => {
+test("a server without a known context size is never said to have space", async () => {
   await using llm = await openFakeLlm();
   await using app = await openTestApp();
   await useModel(app, llm);

@@ -36,7 +36,7 @@ async function preview(fields: Record<string, unknown> = {}) {
 
 const inServer = { context: "server", max_tokens: 500 };
 
-test("the preview shows the context that the reply asks for, and the whole chat is sent", async () => {
+test("the preview shows the context that the reply requests, and the whole chat is sent", async () => {
   await connect();
   await saveChat(10, 1_000);
   const seen = await preview();
@@ -46,7 +46,7 @@ test("the preview shows the context that the reply asks for, and the whole chat 
   expect(ollama.seen[0]).toHaveLength(11);
 });
 
-test("a loaded context that suffices is shown and kept", async () => {
+test("a loaded context that is large enough is shown and kept", async () => {
   await connect();
   ollama.load("fake-model", 65_536);
   await saveChat(2, 10);
@@ -105,7 +105,7 @@ test("a response without a stream waits through a reload", async () => {
   expect(ollama.loads).toEqual(["fake-model:16384"]);
 });
 
-test("the size of a server that doesn't say it is never shown as fitting, until a load has shown it", async () => {
+test("the preview never claims that the prompt fits a server with unknown size, until a load has shown the size", async () => {
   await using llm = await openFakeLlm({ personality: "ollama", models: ["loaded", "fake-model"] });
   await useModel(app, llm);
   await saveChat(2, 10);
@@ -116,7 +116,7 @@ test("the size of a server that doesn't say it is never shown as fitting, until 
   expect(await preview()).toMatchObject({ context_size: 4096, fits: true });
 });
 
-test("the connection says that a model spills into main memory, until it doesn't", async () => {
+test("the connection reports that a model spills into main memory, until it no longer does", async () => {
   const readNotice = async () => {
     const list: { id: string; notice?: { code: string; message: string } }[] = await (await app.get("/api/connections"))
       .json();

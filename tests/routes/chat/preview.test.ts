@@ -78,7 +78,7 @@ test("assembles system prompt, note and visible messages, and previews exactly w
   }]);
 });
 
-test("a chat's context limit leaves out older messages, and isn't sent", async () => {
+test("a chat's context limit omits older messages, and isn't sent", async () => {
   const messages = range(20).map((n) => turn(n, 30));
   await save({ messages });
   const body = {
@@ -124,7 +124,7 @@ test("trims a long conversation to the context, lists dropped messages in the pr
   }
 });
 
-test("sends the messages before the answer on regenerate, and also the answer on continue", async () => {
+test("sends the messages before the reply on regenerate, and also the reply on continue", async () => {
   await save({ messages: [turn(0), turn(1), turn(2), turn(3)] });
   for (const [action, count] of [["regenerate", 3], ["continue", 4]] as const) {
     const body = { conversation_id: "c1", assistant_message_id: "m3", action, context: "server" };

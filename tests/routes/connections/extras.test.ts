@@ -35,7 +35,7 @@ test("additional headers are sent with every request; their values are never ret
   expect(await connection(app)).toMatchObject({ header_names: [] });
 });
 
-test("headers are dropped with another origin, as the key is", { tags: ["K02"] }, async () => {
+test("headers are dropped with another origin, like the key", { tags: ["K02"] }, async () => {
   await using llm = await openFakeLlm();
   await using other = await openFakeLlm();
   await using app = await openTestApp();
@@ -57,7 +57,7 @@ test.each([
   ["X Y", "x"],
   ["X-Split", "a\r\nHost: evil.example"],
   ["X-Empty", " "],
-])("the header %s: %j is refused", async (name, value) => {
+])("rejects the header %s: %j", async (name, value) => {
   await using app = await openTestApp();
   const refused = await app.put("/api/connections", {
     id: "x",
@@ -78,7 +78,7 @@ test("a header that the server repeats in its error is masked", async () => {
   expect(error.message).toContain("bad header [header]");
 });
 
-test("the request wins over the extra body of the preset, and that over the connection's", async () => {
+test("the request takes precedence over the extra body of the preset, and that over the connection's", async () => {
   await using llm = await openFakeLlm();
   await using app = await openTestApp();
   await useModel(app, llm, {
@@ -110,7 +110,7 @@ test.each(["model", "messages", "stream"])("an extra body can't set %s", async (
   expect((await app.put("/api/presets/p1", { name: "P", extra_body })).status).toBe(400);
 });
 
-test("a failed call names its connection, in the answer, with the message and as the last call, and is an event", async () => {
+test("a failed call names its connection in the response, the message, the last call and an event", async () => {
   await using llm = await openFakeLlm({
     switches: { fail: "status_json", status: 429, retry_after: "7", message: "slow" },
   });
@@ -161,7 +161,7 @@ test("a reply that breaks off is a failed call", async () => {
   expect(await connection(app)).toMatchObject({ last_call: { ok: false, error: { kind: "interrupted" } } });
 });
 
-test("a server that is away is a failed call of its connection", async () => {
+test("an unreachable server is a failed call of its connection", async () => {
   await using app = await openTestApp();
   await useModel(app, { url: "http://127.0.0.1:9/v1" }, { name: "Away" });
   const { error } = await (await ask(app, 1)).json();
@@ -174,7 +174,7 @@ test("a server that is away is a failed call of its connection", async () => {
   expect(await connection(app)).toMatchObject({ last_call: { ok: false } });
 });
 
-test("a request picks its connection, and each version of a reply keeps the one that wrote it", async () => {
+test("a request chooses its connection, and each version of a reply keeps its own", async () => {
   await using one = await openFakeLlm({ pieces: ["one"], models: ["first"] });
   await using two = await openFakeLlm({ pieces: ["two"], models: ["second"] });
   await using app = await openTestApp();
@@ -200,7 +200,7 @@ test("a request picks its connection, and each version of a reply keeps the one 
   expect(unknown.status).toBe(404);
 });
 
-test("the model that answers where none is named is known after a test or a call", async () => {
+test("the model that responds if none is named is known after a test or a call", async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp", models: ["gemma", "other"] });
   await using app = await openTestApp();
   await useModel(app, llm, { model: null });

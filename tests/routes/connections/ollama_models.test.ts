@@ -42,7 +42,7 @@ function pullsOf(ollama: FakeOllama): unknown[] {
   return ollama.requests.filter(({ path }) => path === "/api/pull").map(({ json }) => json);
 }
 
-test("a download is a job with its progress in bytes; then the model answers", async () => {
+test("a download is a job with its progress in bytes; then the model responds", async () => {
   const gate = Promise.withResolvers<void>();
   await using app = await openTestApp();
   await using ollama = await openOllama(app, { models: {}, library: { qwen3: [1000, 10] }, pulling: gate.promise });
@@ -69,7 +69,7 @@ test("a download is a job with its progress in bytes; then the model answers", a
   expect((await connection(app)).dialect.models).toMatchObject({ "qwen3:latest": { thinking: true } });
 });
 
-test("a second download of the same model joins the first, also with the tag latest and from another connection", async () => {
+test("a second download of the same model joins the first, even with the tag latest or from another connection", async () => {
   const gate = Promise.withResolvers<void>();
   await using app = await openTestApp();
   await using ollama = await openOllama(app, { library: { qwen3: [1000] }, pulling: gate.promise });

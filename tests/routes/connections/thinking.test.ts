@@ -10,7 +10,7 @@ async function readDialect(app: TestApp) {
   return list.find(({ id }) => id === "double")!.dialect;
 }
 
-test("the dialect of Anthropic has the budgets that its requests carry", async () => {
+test("the dialect of Anthropic has the budgets that its requests contain", async () => {
   await using llm = await openFakeAnthropic();
   await using app = await openTestApp();
   await useModel(app, llm, { kind: "anthropic", model: "claude-fake" });
@@ -23,7 +23,7 @@ test("the dialect of Anthropic has the budgets that its requests carry", async (
   }
 });
 
-test("a model that refuses a budget is marked as one that chooses it itself", async () => {
+test("a model that rejects a budget is marked as choosing it itself", async () => {
   await using llm = await openFakeAnthropic({ fail: "budget" });
   await using app = await openTestApp();
   await useModel(app, llm, { kind: "anthropic", model: "claude-fake" });
@@ -31,7 +31,7 @@ test("a model that refuses a budget is marked as one that chooses it itself", as
   expect((await readDialect(app)).models).toEqual({ "claude-fake": { thinking: true, adaptive: true } });
 });
 
-test("servers that take an effort by name have no budgets", async () => {
+test("servers that accept an effort by name have no budgets", async () => {
   await using llm = await openFakeLlm();
   await using app = await openTestApp();
   await useModel(app, llm);

@@ -142,7 +142,7 @@ test.each([
   "q=a&cursor=x",
   "q=a&cursor=1.2.3",
 ])(
-  "the query %j is 400",
+  "rejects the query %j with 400",
   { tags: ["P12"] },
   async (query) => {
     await using app = await openTestApp();

@@ -158,7 +158,7 @@ test("deleting messages returns the trash entry that restores them", async () =>
   expect(await idsNow()).toEqual(range(5).map((i) => `m${i}`));
 });
 
-test("a message whose conversation is gone or whose id is there again stays in the trash", async () => {
+test("a message whose conversation no longer exists or whose ID is taken stays in the trash", async () => {
   await put("c1", { messages: [say("m0"), say("m1")] });
   await app.delete("/api/conversations/c1/messages/m1");
   const [item] = await list();
@@ -171,7 +171,7 @@ test("a message whose conversation is gone or whose id is there again stays in t
   expect((await restore("a.b")).status).toBe(400);
 });
 
-test("emptying the trash removes everything in it for good and nothing else", async () => {
+test("emptying the trash permanently deletes everything in it and nothing else", async () => {
   await put("c1", { messages: [say("m0"), say("m1")] });
   await put("c2", { messages: [say("n0")] });
   await app.delete("/api/conversations/c1/messages/m1");
@@ -182,7 +182,7 @@ test("emptying the trash removes everything in it for good and nothing else", as
   expect(await idsNow()).toEqual(["m0"]);
 });
 
-test("after seven days nothing can be restored, and the next start removes it for good", async () => {
+test("after seven days nothing can be restored, and the next start deletes it permanently", async () => {
   await put("c1", { messages: [say("m0"), say("m1")] });
   await app.delete("/api/conversations/c1/messages/m1");
   await app.delete("/api/conversations/c1");
@@ -198,7 +198,7 @@ test("after seven days nothing can be restored, and the next start removes it fo
   await expect.poll(left).toEqual([0, 0, 0, 0]);
 });
 
-test("nothing of what was removed is found in the data folder", { tags: ["K01"] }, async () => {
+test("no deleted content is found in the data folder", { tags: ["K01"] }, async () => {
   await put("c1", { title: "SecretTitleOfMine", messages: [say("m0", "SecretMessageOfMine"), say("m1")] });
   await app.patch("/api/conversations/c1/messages/m1", { content: "SecretEditOfMine" });
   await app.delete("/api/conversations/c1/messages/m0");

@@ -3,7 +3,7 @@ import { createEventStream } from "../../../routes/http/event_stream.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-test("a stream that has nothing to say is kept alive by comments", async () => {
+test("comments keep a silent stream alive", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
   const stream = createEventStream({ next: () => promise }, 5);
   const reader = stream.getReader();
@@ -13,7 +13,7 @@ test("a stream that has nothing to say is kept alive by comments", async () => {
   while (!(await reader.read()).done);
 });
 
-test("a source is asked only when the client takes, and is closed once when the client leaves", async () => {
+test("a source is read only when the client reads, and is closed once when the client disconnects", async () => {
   let [asked, closed] = [0, 0];
   const stream = createEventStream({ next: () => encode(`data: ${++asked}\n\n`), close: () => closed++ });
   expect(asked).toBe(0);

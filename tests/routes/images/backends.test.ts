@@ -15,7 +15,7 @@ const list = async () => await (await app.get("/api/image/connections")).json();
 const verdict = async (body: Record<string, unknown>) =>
   await (await app.post("/api/image/connections/test", body)).json();
 
-test("a backend keeps what was entered over a restart, its key unseen; the first one is active", async () => {
+test("a backend survives a restart as entered, without showing its key; the first one is active", async () => {
   const defaults = { negative_prompt: "blurry", width: 832, height: 1216, steps: 30, cfg_scale: 6.5, sampler: "euler" };
   const entered = { id: "home", name: "Home", kind: "comfyui", workflow_id: "mine", checkpoint: "tiny", defaults };
   const response = await put({ ...entered, base_url: "127.0.0.1:8188/", api_key: "sk-1234567" });
@@ -41,7 +41,7 @@ test("a second backend is inactive until it is activated, and removing the activ
   expect((await app.post("/api/image/generate", { prompt: "x" })).status).toBe(503);
 });
 
-test("omitted fields of a saved backend stay; a new one needs kind and address", async () => {
+test("omitted fields of a saved backend keep their value; a new one requires kind and URL", async () => {
   const defaults = { width: 512, steps: 8 };
   const whole = { id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860", checkpoint: "fox", defaults };
   await put({ ...whole, api_key: "u:pw" });
@@ -56,7 +56,7 @@ test("omitted fields of a saved backend stay; a new one needs kind and address",
   }
 });
 
-test("a checked write against another version is a 412, and nothing is written", async () => {
+test("a conditional write of another version gets 412, and nothing is written", async () => {
   await put({ id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860" });
   const refused = await put({ id: "one", kind: "a1111", base_url: "http://127.0.0.1:7861" }, {
     headers: { "if-match": '"7"' },
@@ -73,20 +73,20 @@ test.each([
   [{ kind: "comfyui", base_url: "http://169.254.169.254" }, 403, "address_not_allowed"],
   [{ kind: "comfyui", base_url: "http://[fe80::1]:8188" }, 403, "address_not_allowed"],
   [{ kind: "a1111", base_url: "http://metadata.google.internal" }, 403, "address_not_allowed"],
-])("%j is refused, saved or tested", { tags: ["E14"] }, async (body, status, code) => {
+])("rejects %j, both for saving and for testing", { tags: ["E14"] }, async (body, status, code) => {
   for (const response of [await put(body), await app.post("/api/image/connections/test", body)]) {
     expect(response.status).toBe(status);
     expect((await response.json()).error.code).toBe(code);
   }
 });
 
-test("an unknown backend is a 404 for all that can be done with one", async () => {
+test("every request about an unknown backend gets 404", async () => {
   expect((await app.delete("/api/image/connections/x")).status).toBe(404);
   expect((await app.post("/api/image/connections/x/activate")).status).toBe(404);
   expect((await app.get("/api/image/connections/x/checkpoints")).status).toBe(404);
 });
 
-test("checkpoints are the server's own, as they are now", async () => {
+test("the checkpoints are the current ones of the server", async () => {
   await using a1111 = new FakeA1111();
   await using comfy = new FakeComfy();
   await put({ id: "a", kind: "a1111", base_url: a1111.url });
@@ -113,7 +113,7 @@ test("a test says whether a backend can be used, and why not", async () => {
   expect((await verdict({ kind: "a1111", base_url: "http://127.0.0.1:9" })).error).toContain("127.0.0.1:9");
 });
 
-test("a login goes along as Basic, another key as a bearer token", async () => {
+test("a login is sent as Basic, another key as a bearer token", async () => {
   await using a1111 = new FakeA1111({ login: "owner:secret:word" });
   expect((await verdict({ kind: "a1111", base_url: a1111.url })).error).toContain("check its login");
   expect(await verdict({ kind: "a1111", base_url: a1111.url, api_key: "owner:secret:word" })).toEqual({
@@ -125,7 +125,7 @@ test("a login goes along as Basic, another key as a bearer token", async () => {
   for (const { headers } of comfy.requests) expect(headers.get("authorization")).toBe("Bearer sk-1234567");
 });
 
-test("a stored key goes to the origin it was entered for, and nowhere else", { tags: ["U01"] }, async () => {
+test("a stored key is sent only to the origin it was entered for", { tags: ["U01"] }, async () => {
   await using first = new FakeComfy();
   await using second = new FakeComfy();
   await put({ id: "c", kind: "comfyui", base_url: first.url, api_key: "sk-1234567" });
@@ -163,28 +163,32 @@ test("a key that the server sends back is masked", { tags: ["U03"] }, async () =
   expect(error).not.toContain("secretword");
 });
 
-test("a server that stalls, or sends a page with status 200, is a failure with words", { tags: ["U05"] }, async () => {
-  let body: BodyInit | null = "<html>a page</html>";
-  await using server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen() {} },
-    () => new Response(body, { headers: { "content-type": "text/html" } }),
-  );
-  const backend = { id: "c", kind: "comfyui", base_url: `http://127.0.0.1:${server.addr.port}` };
-  await put(backend);
-  const page = await app.post("/api/image/generate", { prompt: "x" });
-  expect([page.status, (await page.json()).error.message]).toEqual([
-    502,
-    expect.stringContaining("didn't return JSON"),
-  ]);
-  await app[Symbol.asyncDispose]();
-  app = await openTestApp({ imageLimits: { pollMs: 20, responseMs: 300 } });
-  await put(backend);
-  body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
-  const stalled = await app.post("/api/image/generate", { prompt: "x" });
-  expect([stalled.status, (await stalled.json()).error.code]).toEqual([504, "upstream_timeout"]);
-});
+test(
+  "a server that stalls, or sends a page with status 200, is an error with a message",
+  { tags: ["U05"] },
+  async () => {
+    let body: BodyInit | null = "<html>a page</html>";
+    await using server = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen() {} },
+      () => new Response(body, { headers: { "content-type": "text/html" } }),
+    );
+    const backend = { id: "c", kind: "comfyui", base_url: `http://127.0.0.1:${server.addr.port}` };
+    await put(backend);
+    const page = await app.post("/api/image/generate", { prompt: "x" });
+    expect([page.status, (await page.json()).error.message]).toEqual([
+      502,
+      expect.stringContaining("didn't return JSON"),
+    ]);
+    await app[Symbol.asyncDispose]();
+    app = await openTestApp({ imageLimits: { pollMs: 20, responseMs: 300 } });
+    await put(backend);
+    body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
+    const stalled = await app.post("/api/image/generate", { prompt: "x" });
+    expect([stalled.status, (await stalled.json()).error.code]).toEqual([504, "upstream_timeout"]);
+  },
+);
 
-test("keys of backends are nowhere in plain text", async () => {
+test("keys of backends are never stored in plain text", async () => {
   await put({ id: "c", kind: "comfyui", base_url: "http://127.0.0.1:8188", api_key: "sk-very-secret-1234567" });
   await app.restart(async () => {
     for await (const { name, isFile } of Deno.readDir(app.dataDir)) {
@@ -196,7 +200,7 @@ test("keys of backends are nowhere in plain text", async () => {
   expect(app.logLines.join("\n")).not.toContain("sk-very-secret");
 });
 
-test("discovery tells both kinds apart by their responses, on any port", async () => {
+test("discovery distinguishes both kinds by their responses, on any port", async () => {
   await using a1111 = new FakeA1111();
   await using off = new FakeA1111({ hasApi: false });
   await using locked = new FakeA1111({ login: "a:b" });
@@ -221,7 +225,7 @@ test("discovery tells both kinds apart by their responses, on any port", async (
   ]);
 });
 
-test("an address says of which kind its server is, without the stored key", { tags: ["U01"] }, async () => {
+test("the kind of a server is detected from its URL, without the stored key", { tags: ["U01"] }, async () => {
   const detect = async (base_url: string) => await (await app.post("/api/image/detect", { base_url })).json();
   await using a1111 = new FakeA1111();
   await using off = new FakeA1111({ hasApi: false });
@@ -250,7 +254,7 @@ test.each([
 });
 
 test(
-  "discover asks only the hosts of the configuration, and no metadata or link-local one",
+  "discover probes only the configured hosts, and no metadata or link-local one",
   { tags: ["E14"] },
   async () => {
     await using comfy = new FakeComfy();

@@ -102,7 +102,7 @@ test("deletes an image, and removes it from its message", async () => {
   expect((await app.delete(`/api/image/gallery/${id}`)).status).toBe(404);
 });
 
-test("keeps an image of no chat until it is deleted", async () => {
+test("keeps an image without a chat until it is deleted", async () => {
   const name = await generate({ prompt: "a fox", seed: 1 });
   const sweep = async () => {
     const attachments = await app.services.attachments();
@@ -117,7 +117,7 @@ test("keeps an image of no chat until it is deleted", async () => {
   expect((await app.get(`/api/attachments/${name}`)).status).toBe(404);
 });
 
-test("an image goes with its chat, and its settings with it", async () => {
+test("an image is deleted with its chat, together with its settings", async () => {
   await putChat();
   const name = await generate({ prompt: "a fox", seed: 1, conversation_id: "c1" });
   await app.delete("/api/conversations/c1");
@@ -155,7 +155,7 @@ test("lists an image whose settings can't be decrypted, and deletes it", async (
   expect((await list()).items).toEqual([]);
 });
 
-test("prompts are nowhere in plain text", async () => {
+test("prompts are never stored in plain text", async () => {
   await generate({ prompt: "a very secret fox", seed: 1 });
   await app.restart(async () => {
     for await (const { name, isFile } of Deno.readDir(app.dataDir)) {

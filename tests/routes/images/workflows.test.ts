@@ -34,7 +34,7 @@ test("the owner's workflow replaces a built-in one until it is deleted", async (
   expect(await (await app.get(`${PATH}/starter`)).json()).toEqual(STARTER_WORKFLOW);
 });
 
-test("a saved workflow is a readable file, is returned unchanged, and changes are validated", async () => {
+test("a saved workflow is a readable file that is returned unchanged, and changes are validated", async () => {
   const created = await app.put(`${PATH}/mine`, small("%prompt%, %style%"));
   expect(created.status).toBe(201);
   expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/workflows/mine.json`))).toEqual(small("%prompt%, %style%"));
@@ -45,7 +45,7 @@ test("a saved workflow is a readable file, is returned unchanged, and changes ar
   expect(await (await app.get(`${PATH}/mine`)).json()).toEqual(small("a"));
 });
 
-test("a file that is dropped in appears, also under a name that is no id", async () => {
+test("a file added to the folder appears, even under a name that isn't an ID", async () => {
   await drop("My Föxes (2).json", JSON.stringify(small()));
   const [mine] = await list();
   expect(mine).toMatchObject({ name: "My Föxes (2)", id: expect.stringMatching(/^w-[0-9a-f]{24}$/) });
@@ -74,7 +74,7 @@ test.each([
   ["a list", [], "isn't a JSON object"],
   ["a node without a class", { "3": { inputs: {} } }, "node 3 has no class_type"],
   ["a link to nowhere", { "3": { class_type: "K", inputs: { model: ["4", 0] } } }, "linked to node 4"],
-])("%s is refused with a reason", async (_what, body, words) => {
+])("rejects %s with a reason", async (_what, body, words) => {
   const response = await app.put(`${PATH}/bad`, body);
   expect(response.status).toBe(422);
   expect((await response.json()).error.message).toContain(words);
@@ -91,7 +91,7 @@ test("a deleted workflow can be restored", async () => {
   expect(await (await app.get(`${PATH}/mine`)).json()).toEqual(small());
 });
 
-test("ids that differ by letter case alone, words of paths and unknown ids are refused", async () => {
+test("rejects IDs that differ only in case, words of paths and unknown IDs", async () => {
   await app.put(`${PATH}/mine`, small());
   expect((await app.put(`${PATH}/MINE`, small())).status).toBe(409);
   expect((await app.put(`${PATH}/search`, small())).status).toBe(400);

@@ -123,15 +123,15 @@ test.each([
   ["sbf", '[ character: "Fox"; mind: "sly", "calm"; age: "3" ]'],
   ["boostyle", "Fox + sly + calm + 3"],
   ["attributes", "Name: Fox\nmind: sly, calm\nage: 3"],
-])("a persona of the kind %s is written as Agnai writes it", (kind, text) => {
+])("a persona of the kind %s is written as in Agnai's format", (kind, text) => {
   expect(formatDescription("Fox", { kind, attributes: { mind: ["sly", "calm"], age: ["3"] } })).toBe(text);
 });
 
-test("a persona that is a text is that text", () => {
+test("a persona that is a text becomes that text", () => {
   expect(formatDescription("Fox", { kind: "text", attributes: { text: ["A fox."] } })).toBe("A fox.");
 });
 
-test("a folder whose list of chats is broken is refused with the file's name", async () => {
+test("a folder with a broken list of chats is rejected with the file's name", async () => {
   await using app = await openTestApp();
   const files = { ...agnaiFolder(), "db/chats.json": new TextEncoder().encode("[{") };
   const job = await importJob(app, "kind=agnai", zipped(files));

@@ -31,7 +31,7 @@ async function seen(app: TestApp) {
   };
 }
 
-test("everything a person owns goes into one zip, and another Parlor has it whole from there", async () => {
+test("everything the owner has is exported to one zip, which another Parlor imports completely", async () => {
   await using first = await openTestApp();
   await makePrivateChat(first);
   const answer = await first.get("/api/export");
@@ -66,7 +66,7 @@ test("one chat as Markdown, without hidden messages", async () => {
   );
 });
 
-test("one chat as JSON has every text of it", async () => {
+test("one chat as JSON contains all its texts", async () => {
   await using app = await openTestApp();
   await makePrivateChat(app);
   const chat = await (await app.get("/api/conversations/c1/export?format=json")).json();
@@ -121,7 +121,7 @@ test.each([
   { kind: "conversations", ids: [], format: "json" },
   { kind: "conversations", ids: ["c1"], format: "png" },
   { kind: "personas", ids: ["p1"], format: "json" },
-])("refuses the selection %j", async (body) => {
+])("rejects the selection %j", async (body) => {
   await using app = await openTestApp();
   const answer = await app.post("/api/export", body);
   expect(answer.status).toBe(400);
@@ -132,14 +132,14 @@ test.each([["a chat that is not there", "/api/conversations/none/export?format=j
   "a form that is none",
   "/api/conversations/c1/export?format=pdf",
   400,
-]])("%s: %s is refused", async (_, path, status) => {
+]])("%s: %s is rejected", async (_, path, status) => {
   await using app = await openTestApp();
   const answer = await app.get(path);
   expect(answer.status).toBe(status);
   await answer.body?.cancel();
 });
 
-test("a conversation goes into the zip letter by letter as it is stored, its other texts in a file beside it", async () => {
+test("a conversation is exported exactly as stored, with its other texts in a separate file", async () => {
   await using app = await openTestApp();
   await makePrivateChat(app);
   const files = unzipSync(await (await app.get("/api/export")).bytes());
@@ -220,7 +220,7 @@ async function wholeHouse(app: TestApp): Promise<Record<string, unknown>> {
   return whole;
 }
 
-test("voices, workflows, servers, settings and drafts go with it; keys, devices and the trash do not", async () => {
+test("voices, workflows, servers, settings and drafts are exported; keys, devices and the trash aren't", async () => {
   await using first = await openTestApp();
   await fillHouse(first);
   const seen = { type: "image_url", image_url: { url: "/api/attachments/a.png" } };
@@ -248,7 +248,7 @@ test("voices, workflows, servers, settings and drafts go with it; keys, devices 
   expect(again.lines).toEqual([]);
 });
 
-test("tool servers go with it without their secrets, and arrive off, also where programs aren't allowed", async () => {
+test("tool servers are exported without their secrets, and imported as disabled, even if programs aren't allowed", async () => {
   await using first = await openTestApp({ config: { toolsAllowPrograms: true } });
   const files = { name: "Files", command: "/bin/true", args: ["-y"], env: { KEY: "env-secret" } };
   await first.put("/api/tools/servers/files", files);
@@ -279,7 +279,7 @@ test("tool servers go with it without their secrets, and arrive off, also where 
   expect((await second.put("/api/tools/servers/files", { enabled: true })).status).toBe(403);
 });
 
-test("an import keeps the settings and servers chosen here", async () => {
+test("an import keeps the settings and servers of this server", async () => {
   await using first = await openTestApp();
   await fillHouse(first);
   const zip = await (await first.get("/api/export")).bytes();
@@ -305,7 +305,7 @@ test("prompt templates are exported, and imported where there are none", async (
   expect(await (await app.get("/api/settings")).json()).toMatchObject({ prompt_templates });
 });
 
-test("an export of the earlier format is imported, one of a later format isn't", async () => {
+test("imports an export in the earlier format, but not one in a later format", async () => {
   await using app = await openTestApp();
   const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
   const variants = [{ n: 0, content: "First." }, { n: 1, content: "Second." }];
@@ -322,7 +322,7 @@ test("an export of the earlier format is imported, one of a later format isn't",
   expect(job).toMatchObject({ state: "failed", error: { message: expect.stringContaining("9.0.0") } });
 });
 
-test("what an export says of servers and settings is believed only where it can be", async () => {
+test("values of servers and settings in an export are validated", async () => {
   await using app = await openTestApp();
   const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
   const report = await importReport(

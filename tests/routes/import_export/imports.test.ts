@@ -122,7 +122,7 @@ test("expression images are imported with their character and exported in its CH
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toHaveLength(1); // the trial's
 });
 
-test("importing again adds nothing; a chat that went on there is updated, one that went on here is left", async () => {
+test("importing again adds nothing; a chat that continued there is updated, one that continued here isn't", async () => {
   await using app = await openTestApp();
   const files = tavernFolder();
   await importReport(app, "kind=sillytavern", zipped(files));
@@ -148,7 +148,7 @@ test("importing again adds nothing; a chat that went on there is updated, one th
   expect((await got(app, `/api/conversations/${id}`)).messages).toHaveLength(3);
 });
 
-test("a dry run changes nothing and counts as the import does, which then needs no second upload", async () => {
+test("a dry run changes nothing and counts like the import, which then needs no second upload", async () => {
   await using app = await openTestApp();
   const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(tavernFolder()));
   expect(trial).toMatchObject({ dry_run: true, upload_id: expect.any(String) });
@@ -199,7 +199,7 @@ test("a zip bomb is rejected", async () => {
   expect(report.lines.filter(({ reason }) => reason.includes("100 times"))).not.toEqual([]);
 });
 
-test("a body beyond the limit is refused while it comes, and nothing of it stays", async () => {
+test("a body above the limit is rejected while it is read, and none of it is stored", async () => {
   await using app = await openTestApp({ config: { maxImportBodyBytes: 1000 } });
   const body = new ReadableStream({
     start(controller) {

@@ -121,7 +121,7 @@ test("a local backup is imported: characters, personas, lorebooks, presets, chat
   expect(Object.fromEntries(present)).toEqual(EVERYTHING);
 });
 
-test.each(RISU_FORMS)("a database in the form %s holds the same", async (form) => {
+test.each(RISU_FORMS)("a database in the format %s has the same content", async (form) => {
   await using app = await openTestApp();
   const report = await importReport(
     app,
@@ -131,7 +131,7 @@ test.each(RISU_FORMS)("a database in the form %s holds the same", async (form) =
   expect(added(report)).toEqual(EVERYTHING);
 });
 
-test("what its encoder writes for undefined is nothing, and nothing else is lost for it", async () => {
+test("RisuAI's encoding of undefined becomes nothing, and nothing else is lost", async () => {
   await using app = await openTestApp();
   const [fox] = risuDatabase().characters as object[];
   const database = encode({ characters: [{ ...fox, scenario: UNDEFINED, trashTime: UNDEFINED }] });
@@ -232,7 +232,7 @@ test("single files: a character, its chats, a persona, a lorebook and a preset f
   expect(named(await got(app, "/api/personas"), "Cai")).toMatchObject({ description: "A cook.", has_avatar: true });
 });
 
-test("a CHARX is imported with its picture, alone and among others", async () => {
+test("a CHARX is imported with its image, alone and among others", async () => {
   await using app = await openTestApp();
   const icon = { type: "icon", name: "main", uri: "embeded://assets/icon/image/main.png", ext: "png" };
   const charx = (name: string) =>

@@ -106,7 +106,7 @@ test("imports edited messages of a ChatGPT tree as versions with what follows ea
   expect(said(await (await app.get(`/api/conversations/${branch.id}`)).json())).toEqual(["q2", "b2", "x1", "y1"]);
 });
 
-test("a tree that bites its tail ends", async () => {
+test("a tree with a cycle ends", async () => {
   await using app = await openTestApp();
   const chat = chatGptExport();
   Object.assign((chat.mapping as Record<string, object>).q!, { parent: "a2" });

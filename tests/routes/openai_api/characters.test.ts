@@ -70,7 +70,7 @@ test("system messages of the client follow the main prompt unexpanded; later one
   ]);
 });
 
-test("the preset's parameters apply, and the request's win", async () => {
+test("the preset's parameters apply, but the request's take precedence", async () => {
   await using at = await openOpenAiApp();
   await saveMira(at);
   const preset = {
@@ -86,7 +86,7 @@ test("the preset's parameters apply, and the request's win", async () => {
   expect(at.llm.chats.at(-1)!.json).toMatchObject({ temperature: 0.9, top_p: 0.7 });
 });
 
-test("a conversation that's too long loses its oldest messages, and no result of a tool loses its call", async () => {
+test("a conversation that is too long loses its oldest messages, and no tool result loses its call", async () => {
   await using at = await openOpenAiApp({ personality: "llama.cpp" }); // 2048 tokens of context
   await saveMira(at);
   const filler = "word ".repeat(700);

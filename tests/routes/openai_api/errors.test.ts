@@ -18,7 +18,7 @@ test.each([
   [429, 429, "rate_limit_error"],
   [500, 502, "server_error"],
   [504, 504, "server_error"],
-])("an upstream %i is answered with %i, streamed, whole and stored", async (status, answered, type) => {
+])("an upstream %i gets %i, streamed, whole and stored", async (status, answered, type) => {
   await using at = await openOpenAiApp();
   Object.assign(at.llm.switches, { fail: "status_json", status, message: "the double says no", retry_after: "7" });
   for (const more of [{}, { stream: true }, { store: true }, { store: true, stream: true }]) {
@@ -37,7 +37,7 @@ test("a prompt that's too long for the model has OpenAI's code", async () => {
   expect((await (await ask(at)).json()).error.code).toBe("context_length_exceeded");
 });
 
-test("a failure in mid-stream is data with an error, then the end", async () => {
+test("a failure in mid-stream is a data event with an error, then the end", async () => {
   await using at = await openOpenAiApp({ pieces: ["one ", "two "] });
   Object.assign(at.llm.switches, { fail: "cut", after: 1 });
   for (const store of [false, true]) {
@@ -49,7 +49,7 @@ test("a failure in mid-stream is data with an error, then the end", async () => 
   }
 });
 
-test("Parlor's own refusals have OpenAI's shape below /api/v1 only", async () => {
+test("Parlor's own errors have OpenAI's format only below /api/v1", async () => {
   await using at = await openOpenAiApp();
   const of = async (method: string, path: string, body?: Record<string, unknown>, token?: string) => {
     const response = await at.send(method, path, body, token);
@@ -87,7 +87,7 @@ test("without an active connection nothing is available, and the list has no def
   expect(data.map(({ id }: { id: string }) => id)).not.toContain("default");
 });
 
-test("a connection whose server is away is named, and its own model is listed", async () => {
+test("a connection whose server is unreachable is named, and its own model is listed", async () => {
   await using at = await openOpenAiApp();
   await at.llm.close();
   const { data, unavailable } = await (await at.send("GET", "/api/v1/models")).json();

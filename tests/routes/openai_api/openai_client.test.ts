@@ -18,7 +18,7 @@ test("lists the default, characters and the models of connections", async () => 
   expect(chosen.model).toBe("connection:double/org/large");
 });
 
-test("answers whole, with usage and finish reason, and passes sampling fields on but not store and metadata", async () => {
+test("responds without streaming, with usage and finish reason, and passes sampling fields on but not store and metadata", async () => {
   await using at = await openOpenAiApp({ pieces: ["Hi", " there"] });
   at.llm.switches.reason = "length";
   const completion = await at.client().chat.completions.create({
@@ -132,7 +132,7 @@ test("two clients stream at once", async () => {
   expect(texts).toEqual(["to first", "to second"]);
 });
 
-test("a client that leaves ends the upstream call", async () => {
+test("a client that disconnects ends the upstream call", async () => {
   await using at = await openOpenAiApp();
   at.llm.switches.manual = "on";
   const opening = at.client().chat.completions.create({ model: "default", messages: hello, stream: true });

@@ -116,7 +116,7 @@ test("a streamed reply ends with tool calls, finish reason and usage", async () 
   expect(usage.usage.total_tokens).toBeGreaterThan(0);
 });
 
-test("what can't be stored is refused before the model is asked", async () => {
+test("content that can't be stored is rejected before the model is asked", async () => {
   await using at = await openOpenAiApp();
   const messages = [{ role: "user", content: "Hi" }];
   const refusal = async (id: unknown) => {

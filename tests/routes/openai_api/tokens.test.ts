@@ -88,7 +88,7 @@ test("a limited token has eight calls at once; the ninth gets Retry-After", asyn
   for (const call of calls.slice(1)) await end(call);
 });
 
-test("a stored reply counts until it ends, also after its client has left", async () => {
+test("a stored reply counts until it ends, even after its client has disconnected", async () => {
   await using at = await openOpenAiApp();
   at.llm.switches.manual = "on";
   const leaving = new AbortController();

@@ -66,21 +66,24 @@ async function startListenerChild(options: { descriptors?: number; servesConnect
 
 const connect = (listener: Listener) => Deno.connect({ hostname: "127.0.0.1", port: listener.port });
 
-test.each(WAYS)("a listener on port 0 says where it is and whom it hears (%s)", async (_name, servesConnections) => {
-  const seen: ClientConnection[] = [];
-  await using listener = open({
-    servesConnections,
-    handler: (_, connection) => {
-      seen.push(connection);
-      return new Response("ok");
-    },
-  });
-  expect(listener.url).toBe(`http://localhost:${listener.port}`);
-  expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe("ok");
-  expect(seen).toMatchObject([{ peerAddress: "127.0.0.1", listener: "main" }]);
-});
+test.each(WAYS)(
+  "a listener on port 0 returns its address and the addresses of its clients (%s)",
+  async (_name, servesConnections) => {
+    const seen: ClientConnection[] = [];
+    await using listener = open({
+      servesConnections,
+      handler: (_, connection) => {
+        seen.push(connection);
+        return new Response("ok");
+      },
+    });
+    expect(listener.url).toBe(`http://localhost:${listener.port}`);
+    expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe("ok");
+    expect(seen).toMatchObject([{ peerAddress: "127.0.0.1", listener: "main" }]);
+  },
+);
 
-test.each(WAYS)("a port in use is refused with what was tried (%s)", async (_name, servesConnections) => {
+test.each(WAYS)("a port in use is rejected with the attempted address (%s)", async (_name, servesConnections) => {
   await using listener = open();
   expect(rejectionOf(() => open({ port: listener.port, servesConnections }))).toMatchObject({
     code: "not_available",
@@ -94,7 +97,7 @@ test.each(WAYS)("an invalid certificate is rejected (%s)", (_name, servesConnect
   });
 });
 
-test("HTTPS is served, and HTTP/2 not offered: its requests carry no Host", { tags: ["H12"] }, async () => {
+test("HTTPS is served, but HTTP/2 isn't offered, because its requests have no Host", { tags: ["H12"] }, async () => {
   const tls = await makeCertificate();
   await using listener = open({
     tls,
@@ -109,7 +112,7 @@ test("HTTPS is served, and HTTP/2 not offered: its requests carry no Host", { ta
   socket.close();
 });
 
-test("HTTP/2 with prior knowledge is refused on every path", { tags: ["H12"] }, async () => {
+test("every path rejects HTTP/2 with prior knowledge", { tags: ["H12"] }, async () => {
   await using app = await openTestApp();
   // The client sends the preface of RFC 9113, section 3.4, at once.
   const client = http2.connect(`http://localhost:${app.port}`);
@@ -140,7 +143,7 @@ test("HTTP/2 with prior knowledge is refused on every path", { tags: ["H12"] }, 
 test.each([
   ["nothing", ""],
   ["half a header", "GET / HTTP/1.1\r\nHost: loc"],
-])("a connection that sends %s is closed after its time", { tags: ["L02"] }, async (_name, text) => {
+])("a connection that sends %s is closed after its time limit", { tags: ["L02"] }, async (_name, text) => {
   await using listener = open({ limits: { firstRequestMs: 100 } });
   using connection = await connect(listener);
   await writeAll(connection, text);
@@ -148,7 +151,7 @@ test.each([
 });
 
 test(
-  "a connection kept alive is closed after its idle time, half of a next header or not",
+  "an idle keep-alive connection is closed after its limit, even with half of a next header",
   { tags: ["L02"] },
   async () => {
     await using listener = open({ limits: { idleMs: 100 } });
@@ -175,7 +178,7 @@ test("a slow response isn't idle", { tags: ["L02"] }, async () => {
 });
 
 test(
-  "beyond the limit of connections the longest idle one is closed, never a running response",
+  "above the limit of connections, the longest idle one is closed, never a running response",
   { tags: ["L02"] },
   async () => {
     const arrived = Promise.withResolvers<void>();
@@ -226,7 +229,7 @@ test.skipIf(Deno.build.os !== "linux")(
 );
 
 test.each(WAYS)(
-  "closing lets a running answer finish, ends streams by their signal, and refuses newcomers (%s)",
+  "closing lets a running response finish, ends streams by their signal, and rejects new connections (%s)",
   { tags: ["L06"] },
   async (_name, servesConnections) => {
     let hasAborted = false;
@@ -270,7 +273,7 @@ test.each(WAYS)(
 );
 
 test.each(WAYS)(
-  "closing cuts off no answer that a slow reader is still taking (%s)",
+  "closing doesn't cut off a response that a slow reader is still reading (%s)",
   { tags: ["L06"] },
   async (_name, servesConnections) => {
     const listener = open({ servesConnections, handler: () => new Response(new Uint8Array(5_000_000)) });
@@ -302,7 +305,7 @@ test.each(WAYS)(
 );
 
 test.each(WAYS)(
-  "a handler that fails costs its own request, not the listener (%s)",
+  "a handler that fails affects only its own request, not the listener (%s)",
   { tags: ["L05"] },
   async (_name, servesConnections) => {
     await using listener = open({
@@ -379,7 +382,7 @@ test("Deno.serve is started again when it ends for lack of descriptors", { tags:
 });
 
 test(
-  "HTTPS by Deno.serve takes the host of HTTP/2, and none that a request doesn't name",
+  "HTTPS by Deno.serve uses the host of HTTP/2, but none that a request doesn't name",
   { tags: ["H12"] },
   async () => {
     const tls = await makeCertificate();

@@ -60,7 +60,7 @@ test(
 );
 
 test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
-  "the tailnet listener refuses %s, also for ceremonies",
+  "the tailnet listener rejects %s, also for ceremonies",
   { tags: ["T01", "H03"] },
   async (host) => {
     await using bench = await openTailnetBench();
@@ -76,7 +76,7 @@ test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
   },
 );
 
-test("the node's name reaches nothing through the main listener, ceremonies included", { tags: ["H04"] }, async () => {
+test("the node's name reaches nothing through the main listener, including ceremonies", { tags: ["H04"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   for (const path of ["/api/conversations", "/api/auth/status", "/api/auth/register/begin"]) {
@@ -85,7 +85,7 @@ test("the node's name reaches nothing through the main listener, ceremonies incl
   }
 });
 
-test("the raw way in is closed for Parlor and its neighbours from the first moment, and after every restart", {
+test("the raw access is closed for Parlor and other services from the first moment, and after every restart", {
   tags: ["T01"],
 }, async () => {
   await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
@@ -112,7 +112,7 @@ test("the raw way in is closed for Parlor and its neighbours from the first mome
 });
 
 test(
-  "the double does forward: without the entries the loopback bypass would be open to the tailnet",
+  "the test double forwards requests: without the entries the loopback bypass would be open to the tailnet",
   { tags: ["T01"] },
   async () => {
     await using bench = await openTailnetBench();
@@ -179,7 +179,7 @@ test("with certificates it is HTTPS, and plain HTTP is redirected there", async 
   expect(statusOf(post)).toEqual([403, "host_not_allowed"]);
 });
 
-test("the short name leads to the whole one, under which the passkeys are", async () => {
+test("the short name redirects to the full name, under which the passkeys are enrolled", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   const answer = await bench.double.ask({ path: "/settings/privacy", host: "parlor" });
@@ -217,7 +217,7 @@ test(
   },
 );
 
-test("the RPID goes by the tailnet's own suffix, also while the node is off and after a restart", async () => {
+test("the RP ID is the tailnet's own suffix, even while the node is off and after a restart", async () => {
   await using bench = await openTailnetBench({ domain: "tail.test" });
   await bench.run();
   expect(JSON.parse((await bench.double.ask({ path: "/api/auth/status" })).body).rp_id).toBe("tail.test");
@@ -229,14 +229,14 @@ test("the RPID goes by the tailnet's own suffix, also while the node is off and 
   expect(statusOf(answer), "a made-up sibling does not enrol for it").toEqual([403, "host_not_allowed"]);
 });
 
-test("requests from the internet are refused", async () => {
+test("requests from the internet are rejected", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   const answer = await bench.double.ask({ path: "/api/auth/status", headers: { "X-Test-Funnel": "1" } });
   expect(statusOf(answer)).toEqual([403, "host_not_allowed"]);
 });
 
-test("bodies pass the door whole, and a client that leaves is noticed behind it", async () => {
+test("bodies pass the tailnet listener completely, and a disconnected client is noticed behind it", async () => {
   const left = Promise.withResolvers<void>();
   const bodies: string[] = [];
   const door = openTailnetListener({

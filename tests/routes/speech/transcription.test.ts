@@ -120,7 +120,7 @@ test.each([
   ["a web page", withSignature("<!doctype html>")],
   ["raw AAC", withSignature(0xff, 0xf1, 0x50, 0x80)],
   ["an empty file", new Uint8Array(0)],
-])("refuses %s with 415, and asks no server", async (_what, audio) => {
+])("rejects %s with 415, and asks no server", async (_what, audio) => {
   await using server = openFakeTranscription();
   await using app = await openTestApp();
   await configure(app, { base_url: server.origin });
@@ -129,7 +129,7 @@ test.each([
   expect(server.paths).toEqual([]);
 });
 
-test("refuses a recording above 25 MiB and takes one of exactly that size", async () => {
+test("rejects a recording above 25 MiB and accepts one of exactly that size", async () => {
   await using server = openFakeTranscription();
   await using app = await openTestApp();
   await configure(app, { base_url: server.origin });
@@ -142,7 +142,7 @@ test("refuses a recording above 25 MiB and takes one of exactly that size", asyn
   expect(server.calls.map(({ file }) => file.bytes.length)).toEqual([25 * 1024 * 1024]);
 });
 
-test("refuses a language that is no code, and a form without a file", async () => {
+test("rejects a language that isn't a code, and a form without a file", async () => {
   await using app = await openTestApp();
   await configure(app, { base_url: "http://127.0.0.1:9" });
   const form = new FormData();
@@ -157,19 +157,22 @@ test.each([
   [400, { error: "failed to read audio data" }, "failed to read audio data (status 400)"],
   [200, { error: { message: "model not loaded: sk-hearing" } }, "model not loaded: [key]"],
   [500, { detail: [{ msg: "out of memory" }] }, "out of memory (status 500)"],
-])("passes on a refusal of status %i as 502 in the server's words, without the key", async (status, body, message) => {
-  await using server = openFakeTranscription({ refusal: { status, body } });
-  await using app = await openTestApp();
-  await configure(app, { base_url: server.origin, model: "w", api_key: "sk-hearing" });
-  for (const options of [{}, EVENTS]) {
-    const error = await errorOf(await app.post("/api/stt/transcribe", toForm(wavFile(0.1)), options));
-    expect(error).toMatchObject({ status: 502, code: "upstream_error" });
-    expect(error.message).toContain(message);
-    expect(error.message).not.toContain("sk-hearing");
-  }
-});
+])(
+  "passes on a rejection with status %i as 502 with the server's message, without the key",
+  async (status, body, message) => {
+    await using server = openFakeTranscription({ refusal: { status, body } });
+    await using app = await openTestApp();
+    await configure(app, { base_url: server.origin, model: "w", api_key: "sk-hearing" });
+    for (const options of [{}, EVENTS]) {
+      const error = await errorOf(await app.post("/api/stt/transcribe", toForm(wavFile(0.1)), options));
+      expect(error).toMatchObject({ status: 502, code: "upstream_error" });
+      expect(error.message).toContain(message);
+      expect(error.message).not.toContain("sk-hearing");
+    }
+  },
+);
 
-test("says that no server is configured, and that one doesn't run", async () => {
+test("reports that no server is configured, and that one isn't running", async () => {
   await using app = await openTestApp();
   const none = await errorOf(await app.post("/api/stt/transcribe", toForm(wavFile(0.1))));
   expect(none).toMatchObject({ status: 503, code: "not_available" });

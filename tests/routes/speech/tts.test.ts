@@ -59,7 +59,7 @@ test("values of the request take precedence over the configured ones", async () 
   expect(speech.requests[0]!.json).toMatchObject({ model: "c", voice: "d", response_format: "wav" });
 });
 
-test("another speed than the voice's own is asked for, kept, and bounded", async () => {
+test("another speed than the voice's own is requested, stored, and limited", async () => {
   await using speech = openFakeSpeech();
   await using app = await openTestApp();
   const put = await app.put("/api/tts/config", { base_url: speech.url, speed: 1.5 });
@@ -73,7 +73,7 @@ test("another speed than the voice's own is asked for, kept, and bounded", async
   expect(await (await app.put("/api/tts/config", { speed: null })).json()).toMatchObject({ speed: 1 });
 });
 
-test("headerless PCM is passed on with its rate when it was asked for", async () => {
+test("headerless PCM is passed on with its sample rate when requested", async () => {
   await using speech = openFakeSpeech({ format: "pcm", contentType: "audio/pcm; rate=22050" });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url, format: "pcm" });
@@ -95,7 +95,7 @@ test.each(["audio/pcm", "audio/mpeg", "application/octet-stream"])(
   },
 );
 
-test("a server that sends MP3 although PCM was asked for is taken at its bytes", async () => {
+test("the format of MP3 sent in place of requested PCM is detected from its bytes", async () => {
   await using speech = openFakeSpeech({ audio: () => silentMp3(1) });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url, format: "pcm" });
@@ -118,7 +118,7 @@ test("the first bytes are passed on before the server has made the rest", async 
   expect(size).toBe(fakeAudio("mp3", "A long sentence").length);
 });
 
-test("a client that leaves ends the call at the speech server, and its place in the queue is free", async () => {
+test("a client that disconnects ends the call at the speech server and frees its place in the queue", async () => {
   await using speech = openFakeSpeech({ isManual: true });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -185,7 +185,7 @@ test.each([
   expect(error).toMatchObject({ status: 502, code: "upstream_error" });
 });
 
-test("audio that breaks off breaks off at the client too, never looking whole", async () => {
+test("audio that breaks off also breaks off for the client, and never looks complete", async () => {
   await using speech = openFakeSpeech({ cutAfterBytes: 300 });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -194,7 +194,7 @@ test("audio that breaks off breaks off at the client too, never looking whole", 
   await expect(answer.arrayBuffer()).rejects.toThrow();
 });
 
-test("endpoints without a version in front are found", async () => {
+test("finds endpoints without a version prefix", async () => {
   await using speech = openFakeSpeech({ prefix: "" });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: `${speech.origin}/` });
@@ -204,7 +204,7 @@ test("endpoints without a version in front are found", async () => {
   expect(speech.requests.map(({ path }) => path)).toEqual(["/v1/audio/speech", "/audio/speech", "/audio/speech"]);
 });
 
-test("without a server there is a clear 503, and a text of nothing or too much is refused", async () => {
+test("without a server, a request gets a clear 503; an empty or too long text is rejected", async () => {
   await using app = await openTestApp();
   expect(await errorOf(await app.post("/api/tts/speak", { text: "Hi" }))).toMatchObject({
     status: 503,
@@ -214,7 +214,7 @@ test("without a server there is a clear 503, and a text of nothing or too much i
   expect((await app.post("/api/tts/speak", { text: "x".repeat(4097) })).status).toBe(400);
 });
 
-test("the stored key goes to no other origin: not by base_url of a request, not after a change of the address", {
+test("the stored key is sent to no other origin: not by base_url of a request, and not after a change of the address", {
   tags: ["U01"],
 }, async () => {
   await using speech = openFakeSpeech();
@@ -268,7 +268,7 @@ test.each([
   ["strings", { voices: ["a.wav", "b.wav", "a.wav"] }, ["a.wav", "b.wav"]],
   ["under data", { object: "list", data: [{ voice_id: "a" }] }, ["a"]],
   ["keys of an object", { "en_US-joe": { speakers: 1 }, "de_DE-eva": { speakers: 1 } }, ["en_US-joe", "de_DE-eva"]],
-])("voices are read in every shape: %s", async (_, voices, ids) => {
+])("voices are read in every format: %s", async (_, voices, ids) => {
   await using speech = openFakeSpeech({ voices });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -279,7 +279,7 @@ test.each([
 });
 
 test.each([["404", undefined], ["an error in a 200", { error: "hub away", data: [] }]])(
-  "a server that lists no voices (%s) leaves the catalogue of its model",
+  "for a server that lists no voices (%s), the built-in list of its model is used",
   async (_, voices) => {
     await using speech = openFakeSpeech({ voices });
     await using app = await openTestApp();
@@ -309,7 +309,7 @@ test("the samples are the voices for a server with cloning, and without a server
   expect(await (await app.get("/api/tts/voices")).json()).toEqual(expected);
 });
 
-test("a sample that was chosen as the voice is spoken in, and its id is no voice of the server's", async () => {
+test("a sample chosen as the voice is used for speech, and its ID isn't sent as a voice of the server", async () => {
   await using app = await openTestApp();
   const id = await addSample(app);
   await using mlx = openFakeSpeech({ pages: { "/": { message: "MLX Audio" } } });
@@ -325,7 +325,7 @@ test("a sample that was chosen as the voice is spoken in, and its id is no voice
   expect(await errorOf(await app.post("/api/tts/speak", { text: "Hi", voice: id }))).toMatchObject({ status: 404 });
 });
 
-test("models are listed once each; a server that is away is a clear 502", async () => {
+test("models are listed once each; an unreachable server gets a clear 502", async () => {
   await using speech = openFakeSpeech();
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -338,7 +338,7 @@ test("models are listed once each; a server that is away is a clear 502", async 
   expect(error).toMatchObject({ status: 502, code: "upstream_error" });
 });
 
-test("a voice sample reaches each family of server in its own way", async () => {
+test("a voice sample is sent to each kind of server in its own way", async () => {
   await using app = await openTestApp();
   const id = await addSample(app);
   const speak = () => app.post("/api/tts/speak", { text: "Hi", ref_audio: id }).then(bytesOf);

@@ -38,7 +38,7 @@ async function expectNothingLeft(app: TestApp): Promise<void> {
 const page = () =>
   new Response("<html>A page with a player</html>".repeat(10), { headers: { "content-type": "text/html" } });
 
-test("an audio file at the address is fetched through the guard and stored, as a job", async () => {
+test("a job fetches an audio file at the URL through the guard and stores it", async () => {
   await using site = openSite(() => new Response(wavFile(2), { headers: { "content-type": "text/plain" } }));
   await using app = await openApp();
   const { status, body, response } = await importFrom(app, site.url("/voice.bin"));
@@ -48,7 +48,7 @@ test("an audio file at the address is fetched through the guard and stored, as a
   expect((await app.get(`/api/voices/${body.id}/audio`)).status).toBe(200);
 });
 
-test("a page goes to the downloader, which gets the address as one argument behind --, the guard as its only way out", async () => {
+test("a page is passed to the downloader as one argument after --, with the guard as its only network access", async () => {
   await using tool = await openFakeYtDlp();
   await using site = openSite(page);
   await using app = await openApp(tool.path);
@@ -63,7 +63,7 @@ test("a page goes to the downloader, which gets the address as one argument behi
   expect(site.asked).toEqual([]);
 });
 
-test("how much of a page's recording has come shows in the job, as the downloader says it", async () => {
+test("the job shows how much of a page's recording has been downloaded, as reported by the downloader", async () => {
   await using tool = await openFakeYtDlp();
   await using site = openSite(page);
   await using app = await openApp(tool.path);
@@ -87,7 +87,7 @@ test.each([
   "http://user:pass@a.test/",
   `http://a.test/${"x".repeat(3000)}`,
   "data:audio/wav;base64,AAAA",
-])("refuses an address that isn't plain http or https before anything runs: %j", { tags: ["X01"] }, async (url) => {
+])("rejects a URL that isn't plain http or https before anything runs: %j", { tags: ["X01"] }, async (url) => {
   await using tool = await openFakeYtDlp();
   await using app = await openApp(tool.path);
   const { status, code } = await importFrom(app, url);
@@ -98,7 +98,7 @@ test.each([
   );
 });
 
-test("the fragment, out of which the downloader would read orders, goes", { tags: ["X01"] }, async () => {
+test("removes the fragment, in which the downloader would read options", { tags: ["X01"] }, async () => {
   await using tool = await openFakeYtDlp();
   await using site = openSite(page);
   await using app = await openApp(tool.path);
@@ -107,7 +107,7 @@ test("the fragment, out of which the downloader would read orders, goes", { tags
 });
 
 test(
-  "the downloader sees an empty home and nothing of our environment but the way to programs",
+  "the downloader gets an empty home and no environment other than PATH",
   { tags: ["X02"] },
   async () => {
     Deno.env.set("SECRET_OF_THE_OWNER", "s3cret");
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  "private targets are refused: at the address itself, behind a redirect, and through the proxy the downloader has",
+  "rejects private targets: at the URL itself, after a redirect, and through the downloader's proxy",
   { tags: ["X03"] },
   async () => {
     await using inner = openSite(() => new Response(wavFile(1)), "127.0.0.1");
@@ -174,7 +174,7 @@ test.each([
   await expectNothingLeft(app);
 });
 
-test("a downloader that is missing or too old to be safe is a clear 503", { tags: ["X05"] }, async () => {
+test("a downloader that is missing or too old to be safe gets a clear 503", { tags: ["X05"] }, async () => {
   await using site = openSite(page);
   await using missing = await openApp("/nowhere/yt-dlp");
   expect(await importFrom(missing, site.url("/good"))).toMatchObject({ status: 503, code: "not_available" });
@@ -187,7 +187,7 @@ test("a downloader that is missing or too old to be safe is a clear 503", { tags
 });
 
 test(
-  "cancelling ends the whole process group of a downloader that ignores being asked",
+  "canceling ends the whole process group of a downloader that ignores SIGTERM",
   { tags: ["X05"] },
   async () => {
     await using tool = await openFakeYtDlp();
@@ -205,13 +205,13 @@ test(
   },
 );
 
-test("a piece that ends before it begins is refused", async () => {
+test("rejects a section that ends before it starts", async () => {
   await using app = await openApp();
   const { status, body } = await importFrom(app, "http://a.test/x", { start_s: 9, end_s: 9 });
   expect([status, body.error.issues[0].path]).toEqual([400, "end_s"]);
 });
 
-test("what a killed process left of an import is gone at the next start", async () => {
+test("the remains of an import by a killed process are deleted at the next start", async () => {
   await using app = await openApp();
   await Deno.mkdir(`${app.dataDir}/imports/import-abc`);
   await Deno.writeTextFile(`${app.dataDir}/imports/import-abc/sample.wav.part`, "x");
@@ -220,7 +220,7 @@ test("what a killed process left of an import is gone at the next start", async 
   await expect.poll(left).toEqual([]);
 });
 
-test("a sample without a name is called as its address ends", async () => {
+test("a sample without a name is named after the end of its URL", async () => {
   await using site = openSite(() => new Response(wavFile(2)));
   await using app = await openApp();
   for (

@@ -20,7 +20,7 @@ async function names(folder: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(folder), (entry) => entry.name)).sort();
 }
 
-test("a sample is taken in with its length and rate, listed by name, and is there after a restart", async () => {
+test("a sample is stored with its length and sample rate, listed by name, and exists after a restart", async () => {
   await using app = await openTestApp();
   const response = await app.post("/api/voices", formOf(wavFile(1.5), " Grandma ", "From the tape of 1987"));
   const sample = await response.json();
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  "audio is served under its own fixed type, sandboxed, never as what a page could run",
+  "audio is served with its fixed type and sandboxed, never as something a page could run",
   { tags: ["P08"] },
   async () => {
     await using app = await openTestApp();
@@ -83,7 +83,7 @@ test.each([
   ["bytes=100-", 100, 72_043],
   ["bytes=-10", 72_034, 72_043],
   ["bytes=72000-99999", 72_000, 72_043],
-])("a player gets the part it asks for: %s", async (range, start, end) => {
+])("a player gets the requested part: %s", async (range, start, end) => {
   await using app = await openTestApp();
   const { id } = await upload(app);
   const answer = await app.get(`/api/voices/${id}/audio`, { headers: { range } });
@@ -117,7 +117,7 @@ test("a sample gets another name and description, and keeps them", async () => {
   expect((await app.patch("/api/voices/nobody", { name: "A" })).status).toBe(404);
 });
 
-test("a deleted sample is gone at once, can be restored, and its file is removed with the trash", async () => {
+test("a deleted sample disappears immediately, can be restored, and its file is deleted with the trash", async () => {
   await using app = await openTestApp();
   const sample = await upload(app);
   expect((await app.delete(`/api/voices/${sample.id}`)).status).toBe(204);
@@ -145,7 +145,7 @@ test.each([
   ],
   ["an ID3v2 tag alone", "ID3\x04\0\0\0\0\x01\0" + "\0".repeat(128)],
   ["nothing", ""],
-])("%s is refused by its signature, and nothing is stored", { tags: ["P11"] }, async (_, content) => {
+])("%s is rejected by its signature, and nothing is stored", { tags: ["P11"] }, async (_, content) => {
   await using app = await openTestApp();
   const response = await app.post("/api/voices", formOf(content, "x"));
   expect([response.status, (await response.json()).error.code]).toEqual([415, "unsupported_media_type"]);
@@ -161,7 +161,7 @@ test("a file that only starts like audio is reported as damaged", async () => {
   expect(await names(`${app.dataDir}/voices`)).toEqual([]);
 });
 
-test("broken and oversized forms are rejected without a trace", { tags: ["P04"] }, async () => {
+test("broken and oversized forms are rejected and leave nothing behind", { tags: ["P04"] }, async () => {
   await using app = await openTestApp();
   const twice = formOf(wavFile(1), "x");
   twice.append("audio", new Blob([wavFile(1)]), "b.wav");
@@ -194,7 +194,7 @@ test("broken and oversized forms are rejected without a trace", { tags: ["P04"] 
 });
 
 test(
-  "refuses a body over the limit while reading it, regardless of its declared length",
+  "rejects a body above the limit while reading it, regardless of its declared length",
   { tags: ["P03"] },
   async () => {
     await using app = await openTestApp({ config: { maxVoiceBodyBytes: 100_000 } });
@@ -213,7 +213,7 @@ test(
   },
 );
 
-test("a form from a page of another origin is refused before it is read", { tags: ["C05"] }, async () => {
+test("a form from a page of another origin is rejected before it is read", { tags: ["C05"] }, async () => {
   await using app = await openTestApp();
   for (const [name, value] of [["sec-fetch-site", "cross-site"], ["origin", "http://evil.test"]] as const) {
     const response = await app.post("/api/voices", formOf(wavFile(1), "x"), { headers: { [name]: value } });
