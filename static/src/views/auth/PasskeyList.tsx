@@ -28,7 +28,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
   });
   const canEnrol = status.method !== "token";
   return (
-    <div class="privacy-part">
+    <div class="settings-part">
       <h3 id="passkeys" tabIndex={-1}>{t.passkeys}</h3>
       <p class="muted">{t.passkeysText}</p>
       {note}

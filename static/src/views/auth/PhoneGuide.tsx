@@ -26,7 +26,7 @@ export function PhoneGuide({ onTailnet }: { onTailnet: (isShown: boolean) => voi
   const t = texts.phone;
   const [isOpen, setOpen] = useState(false);
   return (
-    <div class="privacy-part">
+    <div class="settings-part">
       <h3 id="phone">{t.title}</h3>
       <p class="muted">{t.intro}</p>
       {isOpen ? <Steps onTailnet={onTailnet} /> : (

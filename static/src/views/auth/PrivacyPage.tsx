@@ -21,7 +21,7 @@ export function PrivacyPage() {
   if (status === undefined) return <p class="muted" role="status">{texts.loading}</p>;
   const isOwner = status.authenticated || status.bypass === "loopback" || status.bypass === "auth_disabled";
   return (
-    <section class="privacy">
+    <section class="settings-parts">
       <h2>{texts.privacy.title}</h2>
       <ThisBrowser status={status} />
       {!status.passkeys_supported && <PasskeysUnavailable level={3} />}
@@ -48,7 +48,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
     ? t.byDisabled
     : t.byGrace;
   return (
-    <div class="privacy-part">
+    <div class="settings-part">
       <h3>{t.here}</h3>
       <p>{words}</p>
       <div class="actions-row">

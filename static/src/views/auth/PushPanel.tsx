@@ -46,7 +46,7 @@ export function PushPanel() {
     await refresh();
   };
   return (
-    <div class="privacy-part">
+    <div class="settings-part">
       <h3 id="push" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.text}</p>
       {note}

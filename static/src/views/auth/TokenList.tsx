@@ -23,7 +23,7 @@ export function TokenList({ canMint }: { canMint: boolean }) {
   const [minted, setMinted] = useState<MintedToken>();
   return (
     <>
-      <div class="privacy-part">
+      <div class="settings-part">
         <h3 id="tokens" tabIndex={-1}>{t.tokens}</h3>
         <p class="muted">{t.tokensText}</p>
         {note}
@@ -159,7 +159,7 @@ function ProgramAccess(
     onMinted(minted);
   });
   return (
-    <div class="privacy-part">
+    <div class="settings-part">
       <h3>{t.programs}</h3>
       <p class="muted">{t.programsText}</p>
       <h4 id="base-url-label">{t.baseUrl}</h4>

@@ -17,9 +17,9 @@ export function AboutPage() {
   const version = useStore().connections.health.value?.version;
   const t = texts.about;
   return (
-    <section class="privacy">
+    <section class="settings-parts">
       <h2>{texts.settings.about}</h2>
-      <div class="privacy-part">
+      <div class="settings-part">
         <p>{t.text}</p>
         {version && <p class="muted">{t.version} {version}</p>}
       </div>
@@ -36,7 +36,7 @@ function Findings() {
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
   return (
-    <section class="privacy-part" aria-labelledby="findings">
+    <section class="settings-part" aria-labelledby="findings">
       <h3 id="findings" tabIndex={-1}>{t.findings}</h3>
       {error && <ErrorNote title={t.findingsFailed} error={error} onRetry={again} />}
       <p class="muted" role="status">{value === undefined ? isBusy && t.checking : t.wrong(wrong)}</p>
@@ -81,7 +81,7 @@ function Licenses() {
   const t = texts.licenses;
   const [isOpen, setOpen] = useState(false);
   return (
-    <section class="privacy-part" aria-labelledby="licences">
+    <section class="settings-part" aria-labelledby="licences">
       <h3 id="licences" tabIndex={-1}>{t.title}</h3>
       <p>{texts.about.licence}</p>
       {isOpen ? <Packages /> : (

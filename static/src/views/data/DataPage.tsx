@@ -21,7 +21,7 @@ export function DataPage() {
   const { value, error, again } = useResource(() => getDataReport(api.client));
   const t = texts.data;
   return (
-    <section class="privacy">
+    <section class="settings-parts">
       <h2>{texts.settings.dataPage}</h2>
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
@@ -37,7 +37,7 @@ export function DataPage() {
 function Import() {
   const t = texts.import;
   return (
-    <section class="privacy-part" aria-labelledby="import">
+    <section class="settings-part" aria-labelledby="import">
       <h3 id="import" tabIndex={-1}>{t.title}</h3>
       <p>{t.startHint}</p>
       <div class="actions-row">
@@ -51,7 +51,7 @@ function Space({ report }: { report: DataReport }) {
   const t = texts.data;
   const total = report.used.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
   return (
-    <section class="privacy-part" aria-labelledby="space">
+    <section class="settings-part" aria-labelledby="space">
       <h3 id="space" tabIndex={-1}>{t.space}</h3>
       <p class="muted">{t.total(bytes(total))}</p>
       <List label={t.space}>
@@ -68,7 +68,7 @@ function ExportSection() {
   const t = texts.export;
   const isSafe = globalThis.isSecureContext;
   return (
-    <section class="privacy-part" aria-labelledby="export">
+    <section class="settings-part" aria-labelledby="export">
       <h3 id="export" tabIndex={-1}>{t.title}</h3>
       <p>{t.text}</p>
       <dl class="moving-facts">
@@ -109,7 +109,7 @@ function DocumentsSection() {
   };
   const shown = documents?.filter(({ id }) => !removed.has(id));
   return (
-    <section class="privacy-part" aria-labelledby="documents">
+    <section class="settings-part" aria-labelledby="documents">
       <h3 id="documents" tabIndex={-1}>{t.title}</h3>
       {error && <ErrorNote title={t.listFailed} error={error} onRetry={refresh} />}
       {documents === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}

@@ -41,7 +41,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
   const now = new Date();
   const hasFolder = report.backup_dir !== null;
   return (
-    <section class="privacy-part" aria-labelledby="backups">
+    <section class="settings-part" aria-labelledby="backups">
       <h3 id="backups" tabIndex={-1} ref={heading}>{t.backups}</h3>
       {hasFolder
         ? <p class="muted">{texts.backups.kept}</p>

@@ -25,7 +25,7 @@ export function TailnetPanel() {
   const t = texts.tailnet;
   const [status, error] = [node.status.value, node.error.value];
   return (
-    <section class="privacy-part tailnet" aria-labelledby="tailnet">
+    <section class="settings-part tailnet" aria-labelledby="tailnet">
       <h3 id="tailnet" tabIndex={-1}>
         {t.title}
         {status && <span class="badge" role="status">{t.states[status.state]}</span>}

@@ -48,7 +48,7 @@ export function ToolServersSection() {
   };
   const shown = servers?.filter(({ id }) => !hiddenIds.has(id));
   return (
-    <section class="privacy-part" aria-labelledby="tool-servers">
+    <section class="settings-part" aria-labelledby="tool-servers">
       <h3 id="tool-servers" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}

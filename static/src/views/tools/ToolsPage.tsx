@@ -23,11 +23,11 @@ export function ToolsPage({ item }: { item: string | undefined }) {
   const t = texts.toolCalls;
   if (item === "calls") return <ToolCallList />;
   return (
-    <section class="privacy">
+    <section class="settings-parts">
       <h2>{texts.toolsPage.title}</h2>
       <ToolServersSection />
       <WebToolsSection />
-      <section class="privacy-part" aria-labelledby="tool-calls">
+      <section class="settings-part" aria-labelledby="tool-calls">
         <h3 id="tool-calls" tabIndex={-1}>{t.list}</h3>
         <p class="muted">{t.listHint}</p>
         <div class="actions-row">
@@ -134,7 +134,7 @@ function WebToolsSection() {
     return store.listen((event) => (event === undefined || event.kind === "web_tools") && load());
   }, []);
   return (
-    <section class="privacy-part" aria-labelledby="web-tools">
+    <section class="settings-part" aria-labelledby="web-tools">
       <h3 id="web-tools" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
