@@ -9,8 +9,8 @@ import type { ImportCommandContext } from "./services/cli/data_commands.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
 import { renderHelp } from "./services/config/config_keys.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
-import { AppError, getErrorMessage } from "./services/errors.ts";
-import { createLog, type Log } from "./services/log.ts";
+import { AppError, getErrorMessage, getErrorTrace } from "./services/errors.ts";
+import { createLog, createProcessLog, type Log, type LogLevel, writeLine } from "./services/log.ts";
 import type { ImportReport } from "./services/import_export/import_report.ts";
 import { dropProxyEnvironment } from "./services/http/guard/target_policy.ts";
 import { openServices } from "./services/services.ts";
@@ -67,8 +67,8 @@ if (import.meta.main) Deno.exit(await run(Deno.args));
  * @param beforeServing Called with a valid configuration before a server opens anything; a start from source builds the page.
  */
 export async function run(args: string[], beforeServing = async () => {}): Promise<number> {
+  const [command, ...rest] = toCommand(args);
   try {
-    const [command, ...rest] = toCommand(args);
     const isHelp = rest.includes("--help") || rest.includes("-h");
     if (command === "auth") {
       const { AUTH_HELP, runAuth } = await import("./services/cli/auth.ts");
@@ -96,8 +96,20 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     await serve(config);
     return 0;
   } catch (error) {
-    console.error(error instanceof AppError ? `parlor: ${error.message}` : error);
+    reportEnd(error, command === "serve");
     return 1;
+  }
+}
+
+/** Reports why a command failed. A server reports it in its log, which is JSON unless it's on a terminal. */
+function reportEnd(error: unknown, isServer: boolean): void {
+  if (isServer && !Deno.stderr.isTerminal()) {
+    const fields = error instanceof AppError
+      ? { code: error.code, error: error.message }
+      : { error: getErrorTrace(error) };
+    createProcessLog("error")("error", "The server ended because of an error", fields);
+  } else {
+    console.error(error instanceof AppError ? `parlor: ${error.message}` : error);
   }
 }
 
@@ -150,29 +162,15 @@ function readConfig(args: string[]): Config {
   });
 }
 
-/** Writes a line of the log; console.error takes four times as long, at every request. */
-function writeLine(line: string): void {
-  const bytes = encoder.encode(`${line}\n`);
-  try {
-    for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
-  } catch {
-    // Nobody reads our log any more; that is no reason to fail a request.
-  }
-}
-
 /** Serves until a signal stops it. */
 async function serve(config: Config): Promise<void> {
   dropProxyEnvironment();
-  const log = createLog({
-    level: config.logLevel as "info",
-    asJson: !Deno.stderr.isTerminal(),
-    write: writeLine,
-    now: Date.now,
-  });
+  const log = createProcessLog(config.logLevel as LogLevel);
   containDefects(log);
   const services = await openServices(config, {
     log,
-    announce: writeLine,
+    // Not logged, because it's a secret.
+    announce: (text) => writeLine(text, Deno.stdout),
     version: VERSION,
     backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
   });
@@ -189,6 +187,7 @@ async function serve(config: Config): Promise<void> {
       version: VERSION,
       runtime: `Deno ${Deno.version.deno}`,
       data_dir: config.dataDir,
+      listen: `${/^[^[].*:/.test(config.host) ? `[${config.host}]` : config.host}:${listener.port}`,
       addresses: [listener.url, ...config.allowedHosts],
     });
     const preparing = setTimeout(() => {
@@ -197,13 +196,17 @@ async function serve(config: Config): Promise<void> {
     await stopped;
     clearTimeout(preparing);
     log("info", "Stopping");
-    const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
+    const limit = setTimeout(() => {
+      log("error", "Can't stop in time; ending now", { seconds: STOP_WITHIN_MS / 1000 });
+      Deno.exit(1);
+    }, STOP_WITHIN_MS);
     // Replies end and are saved while the listener drains, so that their clients still hear of it.
     await Promise.all([listener.close(), services.stop()]);
     clearTimeout(limit);
   } finally {
     await services.close();
   }
+  log("info", "Stopped");
 }
 
 function readTlsFiles(config: Config): { cert: string; key: string } | undefined {

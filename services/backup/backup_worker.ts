@@ -1,6 +1,7 @@
 /** Creates a backup off the serving thread, then ends. `backups.ts` starts it. */
 import { AppError, type ErrorCode, getErrorMessage } from "../errors.ts";
 import { type BackupReport, type BackupRequest, makeBackup } from "./backup.ts";
+import { reportDefects } from "../process/worker.ts";
 
 /** Messages to the Worker: the request, then possibly a cancellation. */
 export type BackupOrder = BackupRequest | "stop";
@@ -16,6 +17,7 @@ const PROGRESS_INTERVAL_MS = 200;
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   const abort = new AbortController();
   self.onmessage = async ({ data }: MessageEvent<BackupOrder>) => {
     if (data === "stop") return abort.abort();

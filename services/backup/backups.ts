@@ -17,6 +17,7 @@ import {
 } from "./backup_settings.ts";
 import { type BackupReport, type BackupRequest, type BackupWatch, formatContents } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** Dependencies and settings. */
 export interface BackupOptions {
@@ -319,7 +320,7 @@ async function runBackupWorker(
   { signal, progress }: Required<BackupWatch>,
 ): Promise<BackupReport> {
   signal.throwIfAborted();
-  const worker = new Worker(new URL("./backup_worker.ts", import.meta.url), { type: "module" });
+  const worker = openWorker(new URL("./backup_worker.ts", import.meta.url));
   const { promise, resolve, reject } = Promise.withResolvers<Exclude<BackupAnswer, { progress: unknown }>>();
   worker.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
     if ("progress" in data) progress(data.progress.doneBytes, data.progress.totalBytes);

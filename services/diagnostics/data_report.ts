@@ -7,6 +7,7 @@ import { toFileError } from "../storage/atomic_file.ts";
 import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** Disk usage and backups. */
 export interface DataReport {
@@ -61,7 +62,7 @@ export class Diagnostics {
   async #look(): Promise<Finding[]> {
     const { folder: backupDir, schedule: backupSchedule } = this.#backups.getSettings();
     const config = { ...toPlainConfig(this.#config), backupDir, backupSchedule };
-    const worker = new Worker(new URL("./diagnostics_worker.ts", import.meta.url), { type: "module" });
+    const worker = openWorker(new URL("./diagnostics_worker.ts", import.meta.url));
     const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
     worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
     worker.onerror = (event) => {

@@ -2,6 +2,7 @@
 import { type DoctorConfig, runDoctorChecks } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 import { getErrorMessage } from "../errors.ts";
+import { reportDefects } from "../process/worker.ts";
 
 /** The request. */
 export interface FindingsRequest {
@@ -16,6 +17,7 @@ export type FindingsAnswer = { findings: Finding[] } | { failure: string };
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = async ({ data }: MessageEvent<FindingsRequest>) => {
     let answer: FindingsAnswer;
     try {

@@ -21,6 +21,7 @@ import {
 } from "./export_formats.ts";
 import type { ImportWriterDeps } from "./import_writer.ts";
 import type { PackedFile, PackOrder } from "./zip_worker.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** Dependencies. What is exported is what can be imported. */
 export interface ExportDeps extends Omit<ImportWriterDeps, "conversationImporter"> {
@@ -358,7 +359,7 @@ interface Packer {
 
 /** Starts a packer. */
 function openPacker(): Packer {
-  const worker = new Worker(new URL("./zip_worker.ts", import.meta.url), { type: "module" });
+  const worker = openWorker(new URL("./zip_worker.ts", import.meta.url));
   return {
     pack: (bytes, isText) =>
       new Promise((resolve, reject) => {

@@ -23,6 +23,7 @@ import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";
 import { createRefusedNote } from "./import_report.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
+import { reportDefects } from "../process/worker.ts";
 
 /** By kind. Each yields items before the items that refer to them. */
 export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
@@ -119,6 +120,7 @@ function toFailure(error: unknown): ReadingAnswer {
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   let running: AsyncGenerator<ReadingAnswer> | undefined;
   self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {
     try {

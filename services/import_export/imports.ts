@@ -11,6 +11,7 @@ import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
 import { createReport, type ImportReport } from "./import_report.ts";
 import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** Dependencies. */
 export interface ImportDeps extends ImportQueueDeps {
@@ -194,7 +195,7 @@ interface ReadingRequest {
 async function* readImport(
   { signal, begin, kind, path, name, scratch }: ReadingRequest,
 ): AsyncGenerator<ImportStep> {
-  const worker = new Worker(new URL("./import_worker.ts", import.meta.url), { type: "module" });
+  const worker = openWorker(new URL("./import_worker.ts", import.meta.url));
   let take: (answer: ReadingAnswer) => void = () => {};
   let refuse: (error: unknown) => void = () => {};
   const stop = () => refuse(signal.reason);

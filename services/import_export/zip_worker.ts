@@ -1,6 +1,7 @@
 /** The Worker that compresses the files of an export. `exports.ts` starts it. */
 import { crc32, deflateRawSync } from "node:zlib";
 import { findAttachmentNames } from "../attachments/attachment_rows.ts";
+import { reportDefects } from "../process/worker.ts";
 
 /** Message from the serving thread; the bytes are transferred. */
 export interface PackOrder {
@@ -35,6 +36,7 @@ function packed({ bytes, isText }: PackOrder): PackedFile {
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = ({ data }: MessageEvent<PackOrder>) => {
     const answer = packed(data);
     self.postMessage(answer, [answer.packed.buffer]);

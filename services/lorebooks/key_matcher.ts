@@ -3,6 +3,7 @@ import { Mutex } from "../async/locks.ts";
 import { type KeyJob, type KeyJobMessage, packKeyJob } from "./key_matcher_worker.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** Asks whether any of these texts contains a key. */
 export interface KeyQuery {
@@ -123,9 +124,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
   /** Returns the results received before the Worker stalled. */
   #askOnce(job: KeyJob, limitMs: number): Promise<KeyFinding[]> {
     clearTimeout(this.#idle);
-    const worker = this.#worker ??= new Worker(new URL("./key_matcher_worker.ts", import.meta.url), {
-      type: "module",
-    });
+    const worker = this.#worker ??= openWorker(new URL("./key_matcher_worker.ts", import.meta.url));
     const findings: KeyFinding[] = [];
     return new Promise((resolve) => {
       let timer: ReturnType<typeof setTimeout> | undefined;

@@ -3,6 +3,7 @@
  */
 import { compilePattern, containsKey, type KeyFinding, parsePattern, type ScanKey, ScanText } from "./scan_keys.ts";
 import type { KeyQuery } from "./key_matcher.ts";
+import { reportDefects } from "../process/worker.ts";
 
 /** Sent to the main thread: that the job started, then results in order. */
 export type KeyJobMessage = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
@@ -50,6 +51,7 @@ function matchPattern(texts: ScanText[], key: string): KeyFinding {
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = ({ data }: MessageEvent<KeyJob>) => {
     for (const news of runKeyJob(data)) self.postMessage(news);
   };

@@ -4,6 +4,7 @@
  */
 import { AppError } from "../errors.ts";
 import type { AudioProbeRequest, AudioProbeResponse } from "./audio_probe_worker.ts";
+import { openWorker } from "../process/worker.ts";
 
 /** The supported formats. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "m4a", "webm"] as const;
@@ -130,7 +131,7 @@ const LIMIT_MS = 15_000;
  * @throws {AppError} `unprocessable` if the file is invalid or takes too long to read
  */
 export async function probeAudio(bytes: Uint8Array<ArrayBuffer>, format: AudioFormat): Promise<AudioProperties> {
-  const worker = new Worker(new URL("./audio_probe_worker.ts", import.meta.url), { type: "module" });
+  const worker = openWorker(new URL("./audio_probe_worker.ts", import.meta.url));
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {
     const answer = await new Promise<AudioProbeResponse>((resolve) => {

@@ -1,5 +1,6 @@
 /** Worker: parses audio files, which come from strangers, outside the main thread. */
 import { parseBuffer } from "music-metadata";
+import { reportDefects } from "../process/worker.ts";
 
 /** A file to parse. */
 export interface AudioProbeRequest {
@@ -18,6 +19,7 @@ interface DedicatedWorkerGlobalScope {
   postMessage(response: AudioProbeResponse): void;
 }
 
+reportDefects();
 self.onmessage = async ({ data: { bytes, contentType } }) => {
   try {
     const { format } = await parseBuffer(bytes, { mimeType: contentType }, { duration: true, skipCovers: true });

@@ -101,5 +101,5 @@ test.each([
 
 test("a page that can't be built ends the start with the bundler's message", async () => {
   await Deno.writeTextFile(`${root}/static/src/main.tsx`, "const = ;");
-  await expect(start("a")).rejects.toThrow(/main\.tsx[\s\S]*parlor: Can't build the page/);
+  await expect(start("a")).rejects.toThrow(/main\.tsx[\s\S]*"error":"Can't build the page/);
 }, SEVERAL_BUILDS_MS);

@@ -37,45 +37,64 @@ test.each([
 });
 
 test.each([
-  [["help", "dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
-  [["dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
-  [["key"], {}, "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
-  [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
-  [["backup", "one", "two"], {}, 'parlor: Unexpected argument "two". See parlor --help\n'],
-  [["auth", "logout", "now"], {}, 'parlor: Unexpected argument "now". See parlor auth --help\n'],
-  [["--port", "x"], {}, "parlor: Bad value for port (--port): expected a whole number\n"],
-  [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT. See parlor --help\n"],
+  [["help", "dance"], 'parlor: Unknown command "dance". See parlor --help\n'],
+  [["dance"], 'parlor: Unknown command "dance". See parlor --help\n'],
+  [["key"], "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
+  [["auth"], "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
+  [["backup", "one", "two"], 'parlor: Unexpected argument "two". See parlor --help\n'],
+  [["auth", "logout", "now"], 'parlor: Unexpected argument "now". See parlor auth --help\n'],
+])("parlor %j ends with one clear sentence", async (args, sentence) => {
+  expect(await parlor(args)).toEqual({ code: 1, stdout: "", stderr: sentence });
+});
+
+test.each<[string[], Record<string, string>, string | RegExp]>([
+  [["--port", "x"], {}, "Bad value for port (--port): expected a whole number"],
+  [["--port", "1", "2"], {}, 'Unexpected argument "2". See parlor --help'],
+  [[], { PARLOR_PROT: "1" }, "Unknown environment variable PARLOR_PROT. See parlor --help"],
+  [[], { PARLOR_PORT: "tcp://10.96.0.7:8787" }, /^Bad value for PARLOR_PORT: Kubernetes sets it .*enableServiceLinks/],
+  [["--data-dir", "DIR"], { CONFIG: "port = 1\nhost = [" }, /^Can't read ".*config.toml", line 2, column \d+: /],
   [
     ["--tls-cert", "/none.pem", "--tls-key", "/none.pem", "--data-dir", "DIR"],
     {},
-    `parlor: Bad value for tls_cert: can't read "/none.pem"`,
+    /^Bad value for tls_cert: can't read "\/none.pem"/,
   ],
-  [["--data-dir", "/proc/none"], {}, "parlor: Can't open"],
-])("parlor %j with %j ends with one clear sentence", async (args, env, sentence) => {
-  const dataDir = await Deno.makeTempDir();
-  try {
-    const { code, stderr } = await parlor(args.map((arg) => (arg === "DIR" ? dataDir : arg)), env);
-    expect(code).toBe(1);
-    expect(stderr.startsWith(sentence), stderr).toBe(true);
-    expect(stderr.trim().split("\n").length).toBe(1);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
+  [["--data-dir", "/proc/none"], {}, /^Can't open/],
+])(
+  "a start with %j and %j fails with one line of the log that says why",
+  async (args, { CONFIG = "", ...env }, why) => {
+    await using folder = await tempFolder();
+    await Deno.writeTextFile(folder.file("config.toml"), CONFIG);
+    const { code, stdout, stderr } = await parlor(args.map((arg) => (arg === "DIR" ? folder.path : arg)), env);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(JSON.parse(stderr)).toEqual({
+      time: expect.any(String),
+      level: "error",
+      message: "The server ended because of an error",
+      code: expect.any(String),
+      error: typeof why === "string" ? why : expect.stringMatching(why),
+    });
+  },
+);
+
+test.skipIf(Deno.build.os !== "linux")("on a terminal, a start that fails ends with one sentence", async () => {
+  const program = [Deno.execPath(), "run", "--quiet", "-A", MAIN, "--port", "x"].join(" ");
+  const { code, stdout } = await new Deno.Command("script", {
+    args: ["--quiet", "--return", "--command", program, "/dev/null"],
+    stdin: "null",
+  }).output();
+  expect(code).toBe(1);
+  expect(new TextDecoder().decode(stdout)).toBe("parlor: Bad value for port (--port): expected a whole number\r\n");
 });
 
 test("a port in use is reported with a remedy", async () => {
-  const dataDir = await Deno.makeTempDir();
+  await using folder = await tempFolder();
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  try {
-    const { code, stderr } = await parlor(["--data-dir", dataDir, "--port", `${taken.addr.port}`]);
-    expect(code).toBe(1);
-    expect(stderr).toBe(
-      `parlor: Can't listen on 127.0.0.1, port ${taken.addr.port}: it's in use, ` +
-        "perhaps by another Parlor. Choose another port with --port\n",
-    );
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
+  const { code, stderr } = await parlor(["--data-dir", folder.path, "--port", `${taken.addr.port}`]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr).error).toBe(
+    `Can't listen on 127.0.0.1, port ${taken.addr.port}: it's in use, ` +
+      "perhaps by another Parlor. Choose another port with --port",
+  );
 });
 
 test("tls_cert and tls_key serve HTTPS with HSTS, and config.toml is read", async () => {

@@ -154,7 +154,9 @@ test("a second server on the same folder is refused with one sentence", async ()
   const dataDir = await Deno.makeTempDir();
   try {
     await using _first = await startChildServer({ dataDir });
-    await expect(startChildServer({ dataDir })).rejects.toThrow(/ended with code 1.*\nparlor: .*(another|already)/s);
+    await expect(startChildServer({ dataDir })).rejects.toThrow(
+      /ended with code 1.*\n\{.*"error":"[^\n]*(another|already)/s,
+    );
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }

@@ -177,6 +177,7 @@ test(
           version: expect.stringMatching(/^\d+\.\d+\.\d+/),
           runtime: `Deno ${Deno.version.deno}`,
           data_dir: folder.path,
+          listen: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
           addresses: [expect.stringMatching(/^http:\/\/localhost:\d+$/)],
         });
         expect(read(server.logs)).toContainEqual(expect.objectContaining({

@@ -2,6 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { sniffImage } from "./image_header.ts";
 import type { ImageJobTask, ImageOperation, ImageResult } from "./image_worker.ts";
+import { openWorker } from "../../process/worker.ts";
 
 /** Limits of the pool. */
 export interface ImageLimits {
@@ -80,7 +81,7 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const maxWorkers = options.workers ?? Math.max(1, Math.min(2, navigator.hardwareConcurrency - 1));
   const startWorker = options.startWorker ??
-    (() => new Worker(new URL("./image_worker.ts", import.meta.url), { type: "module" }));
+    (() => openWorker(new URL("./image_worker.ts", import.meta.url)));
   const slots = new Set<WorkerSlot>();
   const queue: Job[] = [];
   let queuedBytes = 0;

@@ -5,6 +5,7 @@ import { type ImageFacts, sniffImage } from "./image_header.ts";
 import { encodePng } from "./png.ts";
 import { checkImage } from "./whole_image.ts";
 import { downscale, fitWithin, flattenOntoWhite, type Raster } from "./raster.ts";
+import { reportDefects } from "../../process/worker.ts";
 
 /** What to produce. */
 export type ImageOperation =
@@ -48,6 +49,7 @@ function getTargetSize({ width, height }: Raster, order: ImageOperation): { widt
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = async ({ data }: MessageEvent<ImageJobTask>) => {
     let result: ImageResult;
     try {

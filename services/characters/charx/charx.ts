@@ -23,6 +23,7 @@ import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
 import { isExistingFile, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
+import { openWorker } from "../../process/worker.ts";
 
 /** Content of a CHARX file. */
 interface CharxContent {
@@ -124,7 +125,7 @@ async function deflateEntry(path: string, bytes: Uint8Array<ArrayBuffer>): Promi
 }
 
 function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxResponse> {
-  const worker = new Worker(new URL("./charx_worker.ts", import.meta.url), { type: "module" });
+  const worker = openWorker(new URL("./charx_worker.ts", import.meta.url));
   let timer: ReturnType<typeof setTimeout> | undefined;
   return new Promise<CharxResponse>((resolve, reject) => {
     timer = setTimeout(

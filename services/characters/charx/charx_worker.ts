@@ -19,6 +19,7 @@ import {
   parseEmbeddedPath,
 } from "./charx_format.ts";
 import { removeCard } from "../png/png_card.ts";
+import { reportDefects } from "../../process/worker.ts";
 
 /** Path of the file. */
 export type CharxRequest = string;
@@ -148,6 +149,7 @@ function toFailure(error: unknown): CharxResponse["failure"] {
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = async ({ data }: MessageEvent<CharxRequest>) => {
     const answer: CharxResponse = await readCharxFile(data).catch((error) => ({ failure: toFailure(error) }));
     const sent = [answer.card, answer.image].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);

@@ -7,6 +7,7 @@ import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
 import { CARD_NAME, findCardRowByPath, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
 import type { CardScanRequest, CardScanResponse } from "./card_scan_worker.ts";
+import { openWorker } from "../../process/worker.ts";
 
 /** Dependencies of the index. */
 export interface CardIndexDeps {
@@ -171,7 +172,7 @@ export class CardIndex {
   }
 
   #startWorker(): Worker {
-    return this.#worker ??= new Worker(new URL("./card_scan_worker.ts", import.meta.url), { type: "module" });
+    return this.#worker ??= openWorker(new URL("./card_scan_worker.ts", import.meta.url));
   }
 
   #terminateWorker(): void {

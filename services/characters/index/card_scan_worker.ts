@@ -2,6 +2,7 @@
 import { getErrorMessage } from "../../errors.ts";
 import { openReader } from "../../storage/database/database.ts";
 import { type CardChanges, type KnownFile, scanFolders, type ScannedFolder, toCardChanges } from "./card_rows.ts";
+import { reportDefects } from "../../process/worker.ts";
 
 /** Sent by the main thread. */
 export interface CardScanRequest {
@@ -34,6 +35,7 @@ function scan({ databasePath, folders }: CardScanRequest): CardScanResponse {
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = ({ data }: MessageEvent<CardScanRequest>) => {
     try {
       self.postMessage(scan(data));

@@ -4,6 +4,7 @@ import { AppError } from "../../errors.ts";
 import { type DocumentCursor, type DocumentHit, foldForSearch, parseQuery } from "./search_text.ts";
 import type { ScanCursor, SearchHit } from "./search_scan.ts";
 import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
+import { openWorker } from "../../process/worker.ts";
 
 /** A search. */
 export interface SearchRequest {
@@ -129,7 +130,7 @@ export class Search {
    */
   #startWorker(): Worker {
     const started = this.#options.startWorker?.() ??
-      new Worker(new URL("./search_worker.ts", import.meta.url), { type: "module" });
+      openWorker(new URL("./search_worker.ts", import.meta.url));
     started.onmessage = ({ data }: MessageEvent<SearchAnswer>) => {
       if (data.kind === "page") this.#waiting.get(data.id)?.resolve(data.page);
       else if (data.kind === "failed") this.#replaceWorker(started, data.message);

@@ -11,6 +11,7 @@ import {
   type ScanRequest,
   type SearchHit,
 } from "./search_scan.ts";
+import { reportDefects } from "../../process/worker.ts";
 
 /** What to search for in conversations, and then in documents. */
 export interface FindRequest extends ScanRequest {
@@ -92,6 +93,7 @@ function answer(message: SearchAnswer): void {
 
 // Only in a Worker. Importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = ({ data }: MessageEvent<SearchOrder>) => {
     switch (data.kind) {
       case "open":

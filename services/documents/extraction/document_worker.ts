@@ -1,6 +1,7 @@
 /** The Worker of extractor.ts: reads one document and ends. It's a Node Worker, since only those have a memory limit. */
 import { parentPort } from "node:worker_threads";
 import { getErrorMessage } from "../../errors.ts";
+import { reportDefects } from "../../process/worker.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
 import {
   type ExtractionAnswer,
@@ -126,6 +127,10 @@ if (parentPort !== null) {
   let sink: BatchSink | undefined;
   let at = 0;
   const send = (answer: ExtractionAnswer) => port.postMessage(answer);
+  reportDefects({
+    name: "document_worker",
+    report: (found) => send({ kind: "fault", code: "damaged", message: `The file can't be read: ${found}`, pages: 0 }),
+  });
   port.on("message", (order: ExtractionOrder) => {
     switch (order.kind) {
       case "begin": {

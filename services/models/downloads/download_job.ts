@@ -19,6 +19,7 @@ import {
   type TransferSettings,
   type TransferTarget,
 } from "./file_download.ts";
+import { openWorker } from "../../process/worker.ts";
 
 /** Dependencies and limits of download jobs. */
 export interface DownloadOptions {
@@ -35,12 +36,12 @@ const RESERVE_BYTES = 256 * 1024 * 1024;
 /** Runs one job. If it fails or the server stops, the part files stay; the `discard` of its kind removes them. */
 export async function runDownload(options: DownloadOptions, context: JobContext): Promise<void> {
   const params = context.params as DownloadParams;
-  const { folder, log } = options;
+  const { folder } = options;
   const progress = new DownloadProgress(params, context);
   const work = await folder.makeWorkFolder(toDownloadKey(params));
   const getPart = (index: number) => join(work, `${index}.part`);
   await removeOutdatedParts(work, params.files);
-  await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal, log);
+  await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
   const missing: { file: HubFile; index: number }[] = [];
   for (const [index, file] of params.files.entries()) {
     if (await isInPlace(options, transfer, params, file, (bytes) => progress.setFound(index, bytes))) {
@@ -212,7 +213,7 @@ export class DownloadProgress {
   }
 }
 
-type Answered = Exclude<TransferReport, { kind: "progress" | "failed" | "defect" }>;
+type Answered = Exclude<TransferReport, { kind: "progress" | "failed" }>;
 
 /** How long a Worker may take to stop. */
 const STOP_WITHIN_MS = 5_000;
@@ -221,17 +222,15 @@ const STOP_WITHIN_MS = 5_000;
 export class Transfer implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #signal: AbortSignal;
-  readonly #log: Log;
   #waiting: PromiseWithResolvers<Answered> | undefined;
   #onProgress: (bytes: number) => void = () => {};
   #failure: AppError | undefined;
   readonly #abort = () => this.#post({ kind: "abort" });
 
   /** Starts the Worker. @param signal Aborts the current call, which then throws the reason. */
-  constructor(settings: TransferSettings, signal: AbortSignal, log: Log) {
+  constructor(settings: TransferSettings, signal: AbortSignal) {
     this.#signal = signal;
-    this.#log = log;
-    this.#worker = new Worker(new URL("./download_worker.ts", import.meta.url), { type: "module" });
+    this.#worker = openWorker(new URL("./download_worker.ts", import.meta.url));
     this.#worker.onmessage = ({ data }: MessageEvent<TransferReport>) => this.#take(data);
     this.#worker.onerror = (event) => {
       event.preventDefault(); // otherwise it would end the process
@@ -305,10 +304,6 @@ export class Transfer implements AsyncDisposable {
   #take(report: TransferReport): void {
     if (report.kind === "progress") return this.#onProgress(report.bytes);
     if (report.kind === "failed") return this.#waiting?.reject(new AppError(report.code, report.message));
-    if (report.kind === "defect") {
-      this.#log("error", "Uncaught error in the Worker of a download", { error: report.error });
-      return this.#fail(report.error.split("\n", 1)[0]!);
-    }
     this.#waiting?.resolve(report);
   }
 

@@ -2,7 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { type GuardedResponse, sendGuardedGet } from "../../http/guard/guarded_get.ts";
 import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
-import { containDefects } from "../../process/process_events.ts";
+import { reportDefects } from "../../process/worker.ts";
 import { toFileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type { TransferEnd, TransferOrder, TransferReport, TransferSettings, TransferTarget } from "./file_download.ts";
@@ -247,8 +247,7 @@ let worker: TransferWorker | undefined;
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   const post = (report: TransferReport) => self.postMessage(report);
-  // The runtime would print an uncaught error as plain text, past the server's log.
-  containDefects((_level, _message, { error } = {}) => post({ kind: "defect", error: String(error) }), self);
+  reportDefects();
   self.onmessage = async ({ data }: MessageEvent<TransferSettings | TransferOrder>) => {
     if ("policy" in data) worker = new TransferWorker(data, post);
     else await worker?.take(data);

@@ -273,6 +273,4 @@ export type TransferReport =
   /** The server answered with another status than 200 and 206. */
   | { kind: "answer"; status: number; headers: Record<string, string> }
   | { kind: "hashed"; hash: string; bytes: number }
-  | { kind: "failed"; code: ErrorCode; message: string }
-  /** An error that nothing in the Worker caught, with its stack. The Worker is of no further use. */
-  | { kind: "defect"; error: string };
+  | { kind: "failed"; code: ErrorCode; message: string };

@@ -14,6 +14,7 @@ import {
   type StatementResult,
   type WriteOptions,
 } from "./writer.ts";
+import { openWorker } from "../../process/worker.ts";
 
 export type { SqlValue, Statement } from "./writer.ts";
 export type { Migration } from "./migrations.ts";
@@ -75,7 +76,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const { all, get, iterate, close: closeReader } = reader;
   const writer = openWriter({
     path,
-    startWorker: () => new Worker(new URL("./writer_worker.ts", import.meta.url), { type: "module" }),
+    startWorker: () => openWorker(new URL("./writer_worker.ts", import.meta.url)),
   });
   return {
     all,

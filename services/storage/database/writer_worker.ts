@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { getErrorMessage } from "../../errors.ts";
 import { getResultCode } from "./sqlite.ts";
 import { commitGroup, createStatementCache, type Statement, type StatementCache, type UnitOutcome } from "./writer.ts";
+import { reportDefects } from "../../process/worker.ts";
 
 /** Messages from the serving thread. */
 export type WriterRequest = { kind: "open"; path: string } | {
@@ -61,6 +62,7 @@ function answer(message: WriterAnswer): void {
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
+  reportDefects();
   self.onmessage = ({ data }: MessageEvent<WriterRequest>) => {
     switch (data.kind) {
       case "open":

@@ -62,7 +62,7 @@ test("a defect in the Worker fails the download and is one line of the log", asy
   expect(new TextDecoder().decode(stdout)).toMatch(/^internal: Can't continue the download: its Worker failed \(/);
   const lines = new TextDecoder().decode(stderr).trim().split("\n").map((line) => JSON.parse(line));
   expect(lines).toEqual([
-    expect.objectContaining({ level: "error", message: "Uncaught error in the Worker of a download" }),
+    expect.objectContaining({ level: "error", message: "Uncaught error in a Worker", worker: "download_worker" }),
   ]);
   expect(lines[0].error).toContain("parseCidr");
 });
