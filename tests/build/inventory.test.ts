@@ -116,7 +116,7 @@ test("lists every imported package in the bill of materials, and only packages o
   expect(bill.components.slice(1).map(({ name, version }: typeof packages[0]) => `${name}@${version}`)).toEqual(ids);
 }, BUNDLES_MS);
 
-test("a bill of materials has a serial number of its own, the same for the same contents", () => {
+test("a bill of materials has its own serial number, which is the same for the same contents", () => {
   const create = (version: string) =>
     JSON.parse(createBillOfMaterials({ version, runtimeVersion: "2.9.6", licenceText: "Ours", packages: [] }));
   const { bomFormat, specVersion, serialNumber } = create("1.2.3");

@@ -25,14 +25,14 @@ const CHANGELOG = `# Changelog
 - Undated.
 `;
 
-test("the notes are the section of that version alone", () => {
+test("the notes are only the section of that version", () => {
   expect(notesOf(CHANGELOG, "1.2.3")).toBe("### Added\n\n- This.\n");
   expect(() => notesOf(CHANGELOG, "1.2")).toThrow('no section "## 1.2"');
   expect(() => notesOf(CHANGELOG, "1.0.0")).toThrow("no date");
   expect(() => notesOf("## 1.2.3 (2026-11-20)\n\n## 1.2.2\n", "1.2.3")).toThrow("empty");
 });
 
-test("a tag that isn't the program's version is refused", () => {
+test("rejects a tag that isn't the program's version", () => {
   expect(versionOfTag(`v${denoConfig.version}`, denoConfig.version)).toBe(denoConfig.version);
   expect(() => versionOfTag("v9.9.9", "1.2.3")).toThrow('The tag is "v9.9.9", but the program is version 1.2.3');
 });
@@ -44,7 +44,7 @@ test("the compose file of a release pulls its image and builds nothing", async (
   expect(text).toContain("no-new-privileges:true");
 });
 
-test("the formula has the address and the checksum of each Mac's executable", () => {
+test("the formula contains the URL and the checksum of each Mac's executable", () => {
   const [arm, intel] = ["a".repeat(64), "b".repeat(64)];
   const sums = `${arm}  parlor-macos-arm64\n${intel}  parlor-macos-x64\n`;
   const text = formula(release, sums);
@@ -55,7 +55,7 @@ test("the formula has the address and the checksum of each Mac's executable", ()
   expect(() => formula(release, "")).toThrow("no parlor-macos-arm64");
 });
 
-test("the formula downloads files that a build for all machines makes", () => {
+test("the formula downloads files that a build for all machines creates", () => {
   const files = parseTargets(["--target", "all"]).map(({ file }) => file);
   const text = formula(release, files.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join(""));
   const downloads = [...text.matchAll(/\/([^/\n]+)"\n +sha256 "(\d)\d{63}"/g)].map((

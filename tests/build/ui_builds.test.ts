@@ -110,7 +110,7 @@ test("processes that build at the same time share one build", async () => {
   expect(await readScript(`${builds}/${name}`)).toContain("one");
 }, SEVERAL_BUILDS_MS);
 
-test("a build that is killed leaves the current page whole, and the next one cleans up after it", async () => {
+test("a killed build leaves the current page complete, and the next build cleans up after it", async () => {
   await build();
   const before = await findUiFolder(builds);
   await setTitle("two");
@@ -131,7 +131,7 @@ test("a build that is killed leaves the current page whole, and the next one cle
   expect((await namesOfBuilds()).filter((name) => name.endsWith(".tmp"))).toEqual([]);
 }, SEVERAL_BUILDS_MS);
 
-test("a server keeps its page on disk while newer ones are built; then old pages go", async () => {
+test("a server keeps its page on disk while newer ones are built; afterwards old pages are deleted", async () => {
   await build();
   const server = await openUiFolder(builds);
   const name = server.path.slice(builds.length + 1);
@@ -152,7 +152,7 @@ test("a server keeps its page on disk while newer ones are built; then old pages
   expect(await readScript(newer.path)).toContain("five");
 }, SEVERAL_BUILDS_MS);
 
-test("files that no build made, such as those of an older layout, are removed", async () => {
+test("files that no build created, such as those of an older layout, are deleted", async () => {
   await Deno.mkdir(`${builds}/assets`, { recursive: true });
   await Deno.writeTextFile(`${builds}/assets/app.js`, "");
   await Deno.writeTextFile(`${builds}/index.html`, "");

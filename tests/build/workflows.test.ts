@@ -46,7 +46,7 @@ function scriptOf(job: Job, part: string): string {
   return job.steps![findStep(job, part)]!.run!;
 }
 
-test("a release is tested, built, tried and only then published", () => {
+test("a release is tested, built, run and only then published", () => {
   const { test, executables, smoke, image, publish } = release.jobs;
   expect(test).toEqual({ uses: "./.github/workflows/test.yml" });
   expect(Object.keys(tests.on)).toContain("workflow_call");
@@ -66,7 +66,7 @@ test("the runtime is the one of the image and of .ci/run", async () => {
   }
 });
 
-test("each executable is tried on a machine of its kind", () => {
+test("each executable is tested on a machine of its kind", () => {
   const { smoke, image } = release.jobs;
   const runners: Record<string, RegExp> = {
     "parlor-linux-x64": /^ubuntu-[\d.]+$/,
@@ -92,7 +92,7 @@ test("each executable is tried on a machine of its kind", () => {
   expect(scriptOf(image!, "--push")).toContain("--sbom=true --provenance=mode=max");
 });
 
-test("what is published is attested before, with its bill of materials", () => {
+test("published files are attested first, with their bill of materials", () => {
   const publish = release.jobs.publish!;
   expect(publish.permissions).toMatchObject({ "id-token": "write", attestations: "write" });
   const provenance = findStep(publish, "actions/attest-build-provenance@");
@@ -137,7 +137,7 @@ test.each(TAGS)("the scripts publish %s under the right names", async (tag, [nam
   expect(published).toEqual(expect.arrayContaining(files.map((name) => `dist/${name}`)));
 });
 
-test("build/release.ts writes what a release has, with the command of the workflow", async () => {
+test("build/release.ts writes the files of a release, with the command in the workflow", async () => {
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("build"));
   await Deno.mkdir(folder.file("dist"));
@@ -176,7 +176,7 @@ test("build/release.ts writes what a release has, with the command of the workfl
   expect((await run("v9.9.9")).success).toBe(false);
 });
 
-test("the tests may use user namespaces on GitHub's machines, and the image is built and tried", () => {
+test("the tests may use user namespaces on GitHub's machines, and the image is built and tested", () => {
   const { test, container } = tests.jobs;
   const allowed = findStep(test!, "sysctl --write kernel.apparmor_restrict_unprivileged_userns=0");
   expect(allowed).toBeLessThan(findStep(test!, ".ci/run"));

@@ -17,7 +17,7 @@ function untilStopped(server: ChildServer): { server: ChildServer; stop(): void 
 }
 
 test(
-  "a backup taken under load holds every acknowledged write, and opens on a clean machine by its passphrase alone",
+  "a backup taken under load contains every acknowledged write, and a clean machine opens it with only its passphrase",
   { tags: ["K07"], timeout: 120_000 },
   async () => {
     await using here = await tempFolder();
@@ -131,7 +131,7 @@ test(
 );
 
 test(
-  "a backup sealed by the storage key opens with that key put in place, and says so without it",
+  "a backup encrypted with the storage key opens after that key is restored, and says so without it",
   { tags: ["K07"], timeout: 120_000 },
   async () => {
     await using here = await tempFolder();

@@ -36,7 +36,7 @@ function openServer(config: Parameters<typeof openTestApp>[0] = {}): Promise<Tes
   return openTestApp({ ...config, config: { loopbackAuthBypass: false, ...config.config } });
 }
 
-test("login by the browser, whoami, logout: the token is private, counts, and ends", async () => {
+test("login by the browser, whoami, logout: the token is private, works, and ends", async () => {
   await using home = await emptyHome();
   await using app = await openServer();
   const owner = new Visitor(app);
@@ -78,7 +78,7 @@ test("login by the browser, whoami, logout: the token is private, counts, and en
   expect([nobody.code, nobody.stderr]).toEqual([1, "parlor: Not signed in. Run parlor auth login\n"]);
 });
 
-test("login over HTTPS with the code pasted, for a server of an own authority; the next one replaces its token", async () => {
+test("login over HTTPS with a pasted code, for a server with its own authority; the next login replaces its token", async () => {
   await using home = await emptyHome();
   const { cert, key } = await makeCertificate();
   await Deno.writeTextFile(`${home.path}/ca.pem`, cert);
@@ -113,7 +113,7 @@ async function openSessionOf(app: TestApp): Promise<{ rpId: string; credentialId
   return { rpId: "localhost", credentialId: "key1" };
 }
 
-test("denied in the browser, timed out, offline, at an address without passkeys: each has its sentence", async () => {
+test("denied in the browser, timed out, offline, at an address without passkeys: each has its own message", async () => {
   await using home = await emptyHome();
   await using app = await openServer({ config: { allowedHosts: ["127.0.0.1"], pairing: "code" } });
   const denied = startCli(["auth", "login", "--base-url", app.url], home.path);
@@ -137,7 +137,7 @@ test("denied in the browser, timed out, offline, at an address without passkeys:
   await expect(Deno.stat(home.token)).rejects.toThrow(Deno.errors.NotFound);
 });
 
-test("a wrong code is refused by the server, and logging out offline forgets the token and says what it is worth", async () => {
+test("the server rejects a wrong code, and logging out offline deletes the token and says that it is still valid", async () => {
   await using home = await emptyHome();
   const app = await openServer();
   const owner = new Visitor(app);
@@ -165,7 +165,7 @@ test("a wrong code is refused by the server, and logging out offline forgets the
   await expect(Deno.stat(home.token)).rejects.toThrow(Deno.errors.NotFound);
 });
 
-test("login starts the browser that BROWSER names", async () => {
+test("login starts the browser in BROWSER", async () => {
   await using home = await emptyHome();
   await using app = await openServer();
   const browser = `${home.path}/browser`;
@@ -187,7 +187,7 @@ test("login starts the browser that BROWSER names", async () => {
   expect((await login.ended).stderr).toContain("in the browser");
 });
 
-test("invite prints a code of the server that uses the data folder, or says that none runs", async () => {
+test("invite prints a code of the server that uses the data folder, or says that none is running", async () => {
   await using home = await emptyHome();
   await using app = await openServer();
   await new Visitor(app).enrol();
@@ -205,7 +205,7 @@ test("invite prints a code of the server that uses the data folder, or says that
   expect((await startCli(foreign, home.path).ended).stderr).toMatch(/^parlor: Sign in/);
 });
 
-test("invite reaches a server with a certificate through loopback, although its name leads nowhere", async () => {
+test("invite reaches a server with a certificate through loopback, even if its name can't be resolved", async () => {
   await using home = await emptyHome();
   await using authority = await openAuthority();
   const name = "chat.parlor.invalid";

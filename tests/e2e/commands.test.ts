@@ -30,7 +30,7 @@ test.each([
   [["help"], /Usage: parlor \[serve\]/],
   [["help", "doctor"], /^Usage: parlor doctor/],
   [["--print-config", "--port", "1"], /^port = 1 # flag$/m],
-])("parlor %j answers and ends well", async (args, expected) => {
+])("parlor %j responds and ends normally", async (args, expected) => {
   const { code, stdout, stderr } = await parlor(args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(expected);
@@ -43,7 +43,7 @@ test.each([
   [["auth"], "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
   [["backup", "one", "two"], 'parlor: Unexpected argument "two". See parlor --help\n'],
   [["auth", "logout", "now"], 'parlor: Unexpected argument "now". See parlor auth --help\n'],
-])("parlor %j ends with one clear sentence", async (args, sentence) => {
+])("parlor %j ends with one clear message", async (args, sentence) => {
   expect(await parlor(args)).toEqual({ code: 1, stdout: "", stderr: sentence });
 });
 
@@ -60,7 +60,7 @@ test.each<[string[], Record<string, string>, string | RegExp]>([
   ],
   [["--data-dir", "/proc/none"], {}, /^Can't open/],
 ])(
-  "a start with %j and %j fails with one line of the log that says why",
+  "a start with %j and %j fails with one log line that says why",
   async (args, { CONFIG = "", ...env }, why) => {
     await using folder = await tempFolder();
     await Deno.writeTextFile(folder.file("config.toml"), CONFIG);
@@ -76,7 +76,7 @@ test.each<[string[], Record<string, string>, string | RegExp]>([
   },
 );
 
-test.skipIf(Deno.build.os !== "linux")("on a terminal, a start that fails ends with one sentence", async () => {
+test.skipIf(Deno.build.os !== "linux")("on a terminal, a failed start ends with one message", async () => {
   const program = [Deno.execPath(), "run", "--quiet", "-A", MAIN, "--port", "x"].join(" ");
   const { code, stdout } = await new Deno.Command("script", {
     args: ["--quiet", "--return", "--command", program, "/dev/null"],
@@ -86,7 +86,7 @@ test.skipIf(Deno.build.os !== "linux")("on a terminal, a start that fails ends w
   expect(new TextDecoder().decode(stdout)).toBe("parlor: Bad value for port (--port): expected a whole number\r\n");
 });
 
-test("a port in use is reported with a remedy", async () => {
+test("a port in use is reported with advice", async () => {
   await using folder = await tempFolder();
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { code, stderr } = await parlor(["--data-dir", folder.path, "--port", `${taken.addr.port}`]);
@@ -120,7 +120,7 @@ test("tls_cert and tls_key serve HTTPS with HSTS, and config.toml is read", asyn
   }
 });
 
-test("health asks the running server, also over TLS by its public name", async () => {
+test("health checks the running server, even over TLS under its public name", async () => {
   await using folder = await tempFolder();
   await using authority = await openAuthority();
   const name = "chat.parlor.invalid";

@@ -9,7 +9,7 @@ function linesOf(stdout: string, level: string): string[] {
   return stdout.split("\n").filter((line) => line.startsWith(level)).map((line) => line.slice(9));
 }
 
-test("a fresh folder has nothing wrong, and so has a running server whose model answers", async () => {
+test("doctor finds nothing wrong with a new folder, or with a running server whose model responds", async () => {
   await using folder = await tempFolder();
   await using llm = await openFakeLlm();
   const data = folder.file("data");
@@ -27,7 +27,7 @@ test("a fresh folder has nothing wrong, and so has a running server whose model 
   );
 }, 180_000);
 
-test("each problem is printed with its remedy, and the exit code is 1", async () => {
+test("each problem is printed with its fix, and the exit code is 1", async () => {
   await using folder = await tempFolder();
   const data = folder.file("data");
   {

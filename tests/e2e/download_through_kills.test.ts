@@ -37,7 +37,7 @@ async function hashOnDisk(path: string): Promise<string | undefined> {
 }
 
 test(
-  `a file of ${MEBIBYTES} MiB survives ten cuts of the line and kill -9 before, amid and behind its bytes`,
+  `a file of ${MEBIBYTES} MiB survives ten lost connections and kill -9 before, during and after its bytes`,
   { tags: ["M05"], timeout: 600_000 },
   async () => {
     const model = largeModel();
@@ -111,7 +111,7 @@ test(
   },
 );
 
-test("a large file with one wrong bit fails, and neither it nor its parts stay", async () => {
+test("a large file with one wrong bit fails, and neither it nor its parts remain", async () => {
   const model = largeModel().subarray(0, 32 * 1024 * 1024);
   await using hub = openFakeHub({ "owner/name": { files: { "big.gguf": model } } });
   hub.faults.isCorrupt = true;

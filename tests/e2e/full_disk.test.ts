@@ -12,7 +12,7 @@ async function mountSmall(path: string, megabytes: number): Promise<boolean> {
   return (await new Deno.Command("mount", options).output()).success;
 }
 
-test("on a full disk a save is 507, what was there stays, and the next save works once there is room", {
+test("on a full disk a save gets 507, existing data stays, and the next save works once there is space", {
   tags: ["D03"],
 }, async (context) => {
   const dataDir = await Deno.makeTempDir();
@@ -41,7 +41,7 @@ test("on a full disk a save is 507, what was there stays, and the next save work
 });
 
 test(
-  "a disk that fills up during a download fails only the job, and cancelling frees the space",
+  "a disk that fills up during a download fails only the job, and canceling frees the space",
   { tags: ["M05"], timeout: 180_000 },
   async (context) => {
     const dataDir = await Deno.makeTempDir();

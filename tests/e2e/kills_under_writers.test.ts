@@ -12,7 +12,7 @@ const MAX_LIFE_MS = 500;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test(
-  `every acknowledged write is there after each kill: ${KILLS} at random moments, under 20 writers`,
+  `every acknowledged write exists after each kill: ${KILLS} at random moments, under 20 writers`,
   { tags: ["D02"], timeout: 60_000 + KILLS.count * 10_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { words: 30, delay_between: 2 } });

@@ -43,7 +43,7 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
   }
 
   test(
-    `${CONVERSATIONS} conversations are listed whole within the memory limit`,
+    `${CONVERSATIONS} conversations are listed completely within the memory limit`,
     { tags: ["L04"], timeout: SLOW_MS },
     async () => {
       const growth = await growthDuring(async () => {
@@ -56,7 +56,7 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
     },
   );
 
-  test(`${LISTS} parallel lists are each answered whole or refused with Retry-After`, {
+  test(`${LISTS} parallel lists are each returned completely or refused with Retry-After`, {
     tags: ["L04"],
     timeout: SLOW_MS,
   }, async () => {
@@ -77,7 +77,7 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
   });
 
   test(
-    `a conversation of ${MEGABYTES} MB is saved, read and listed whole within the memory limit`,
+    `a conversation of ${MEGABYTES} MB is saved, read and listed completely within the memory limit`,
     { tags: ["L04"], timeout: SLOW_MS },
     async () => {
       const content = "0123456789abcdef".repeat(1024 * 1024 / 16);

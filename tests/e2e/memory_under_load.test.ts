@@ -112,7 +112,7 @@ describe.runIf(isLinux)("conversations of 46 MB", () => {
     { path: "/api/conversations/large-0", sizeBytes: LARGE_BYTES },
     { path: "/api/conversations/large-2?variants=1", sizeBytes: LARGE_BYTES },
   ])(
-    "400 clients that read nothing of $path stay within 400 MiB until another has read all, and others are answered",
+    "400 clients that read nothing of $path stay within 400 MiB until another has read everything, and others get responses",
     { tags: ["L04"], timeout: LIMIT_MS },
     async ({ path, sizeBytes }) => {
       await using server = await startChildServer({ dataDir });

@@ -130,7 +130,7 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
   );
 
   test(
-    "on a disk that ignores syncs the same states do miss what was acknowledged",
+    "on a disk that ignores syncs, acknowledged data is missing in the same states",
     { tags: ["D01"], timeout: 180_000 },
     async () => {
       const losses = [];

@@ -26,7 +26,7 @@ async function connect(server: ChildServer, url: string): Promise<void> {
 }
 
 test(
-  "kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be had",
+  "kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be generated",
   { tags: ["D02"], timeout: 240_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { manual: "on" } });
@@ -113,7 +113,7 @@ test(
   },
 );
 
-test("SIGTERM under load ends streams, saves every reply, and ends the process well", {
+test("SIGTERM under load ends streams, saves every reply, and ends the process normally", {
   tags: ["L06"],
   timeout: 180_000,
 }, async () => {
@@ -150,7 +150,7 @@ test("SIGTERM under load ends streams, saves every reply, and ends the process w
   }
 });
 
-test("a second server on the same folder is refused with one sentence", async () => {
+test("a second server on the same folder is refused with one message", async () => {
   const dataDir = await Deno.makeTempDir();
   try {
     await using _first = await startChildServer({ dataDir });

@@ -61,7 +61,7 @@ const allow = (server: ChildServer, mid: string, call: string) =>
 const sent = (call: ManualAnswer) => call.request.json!.messages as Json[];
 
 test(
-  "kill -9 in every phase of a call of a tool leaves an exact state, and no call is made twice",
+  "kill -9 in every phase of a tool call leaves an exact state, and no call is made twice",
   { tags: ["D02"], timeout: 240_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { manual: "on" } });

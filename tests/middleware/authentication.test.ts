@@ -10,7 +10,7 @@ const stateOf = async (app: { port: number }, headers: Record<string, string> = 
 test.each([
   ...["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-IP", "Via"],
   ...["CF-Connecting-IP", "Tailscale-User-Login"],
-])("a gated loopback request with %s is 401, one without it passes", { tags: ["H05"] }, async (name) => {
+])("a gated loopback request with %s gets 401, one without it is allowed", { tags: ["H05"] }, async (name) => {
   await using app = await openTestApp();
   await enrol(app, "localhost");
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
@@ -18,13 +18,13 @@ test.each([
   expect([answer.status, codeOf(answer)]).toEqual([401, "unauthenticated"]);
 });
 
-test("forwarding headers of an unlisted proxy are hinted at in the status", { tags: ["H05"] }, async () => {
+test("the status mentions forwarding headers of an unlisted proxy", { tags: ["H05"] }, async () => {
   await using app = await openTestApp({ config: { allowedHosts: ["localhost"] } });
   expect(await stateOf(app)).not.toHaveProperty("hint");
   expect(await stateOf(app, { "X-Forwarded-For": "127.0.0.1" })).toMatchObject({ hint: "untrusted_proxy" });
 });
 
-test("behind a trusted proxy on this machine a remote client is 401", { tags: ["H06"] }, async () => {
+test("behind a trusted proxy on this machine a remote client gets 401", { tags: ["H06"] }, async () => {
   await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"], allowedHosts: ["desk.example"] } });
   await enrol(app, "desk.example");
   const headers = { "X-Forwarded-For": "127.0.0.1, 203.0.113.9", "X-Forwarded-Host": "desk.example" };
@@ -32,7 +32,7 @@ test("behind a trusted proxy on this machine a remote client is 401", { tags: ["
   expect(await stateOf(app, headers)).not.toHaveProperty("hint");
 });
 
-test("forwarding headers of a stranger make nothing local and nothing HTTPS", { tags: ["H08"] }, async () => {
+test("forwarding headers of a stranger make a request neither local nor HTTPS", { tags: ["H08"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.example"] },
@@ -43,7 +43,7 @@ test("forwarding headers of a stranger make nothing local and nothing HTTPS", { 
   expect([answer.status, answer.headers.has("strict-transport-security")]).toEqual([401, false]);
 });
 
-test("a page behind a bare proxy ends the bypass until restart; log and status say so", { tags: ["H17"] }, async () => {
+test("a page behind a bare proxy ends the bypass until restart, as log and status say", { tags: ["H17"] }, async () => {
   await using app = await openTestApp();
   await enrol(app, "localhost");
   const own = { "X-Parlor-Page": `http://localhost:${app.port}` };
@@ -57,7 +57,7 @@ test("a page behind a bare proxy ends the bypass until restart; log and status s
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
 });
 
-test("a damaged credentials file gates everything that no bypass opens", { tags: ["G06"] }, async () => {
+test("a damaged credentials file gates everything without a bypass", { tags: ["G06"] }, async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
   await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "{");
@@ -66,7 +66,7 @@ test("a damaged credentials file gates everything that no bypass opens", { tags:
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
 });
 
-test("the status shows a stranger the flags of his own origin only", { tags: ["G19"] }, async () => {
+test("the status shows a stranger only the flags of their own origin", { tags: ["G19"] }, async () => {
   await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
   await enrol(app, "desk.example", "localhost");
   const answer = await fetchAs(app, { path: "/api/auth/status", host: "evil.test" });
@@ -87,29 +87,33 @@ test.each([
   ["parlor.localhost", true],
   ["127.0.0.1", false],
   ["[::1]", false],
-])("status under http://%s says passkeys can be had: %s", { tags: ["G21"] }, async (host, expected) => {
+])("status under http://%s says that passkeys are supported: %s", { tags: ["G21"] }, async (host, expected) => {
   await using app = await openTestApp();
   const answer = await fetchAs(app, { path: "/api/auth/status", host: `${host}:${app.port}` });
   expect(JSON.parse(answer.body)).toMatchObject({ passkeys_supported: expected, bypass: "loopback" });
 });
 
-test("no invalid credential opens a gated host, in header, query or cookie", { tags: ["S13", "S14"] }, async () => {
-  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
-  await enrol(app, "localhost");
-  const attempts: Record<string, string | string[]>[] = [
-    { Authorization: "Bearer wrong" },
-    { Authorization: "Bearer" },
-    { Authorization: ["Bearer a", "Bearer b"] },
-    { Authorization: "Basic d3Jvbmc6d3Jvbmc=" },
-    { Cookie: "app_sess=wrong" },
-    { Cookie: "__Host-app_sess=wrong; app_sess=%%%" },
-  ];
-  for (const headers of attempts) {
-    for (const path of ["/api/conversations", "/api/conversations?api_token=wrong&api_token=more"]) {
-      expect((await fetchAs(app, { path, headers })).status).toBe(401);
+test(
+  "no invalid credential opens a gated host, whether in header, query or cookie",
+  { tags: ["S13", "S14"] },
+  async () => {
+    await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+    await enrol(app, "localhost");
+    const attempts: Record<string, string | string[]>[] = [
+      { Authorization: "Bearer wrong" },
+      { Authorization: "Bearer" },
+      { Authorization: ["Bearer a", "Bearer b"] },
+      { Authorization: "Basic d3Jvbmc6d3Jvbmc=" },
+      { Cookie: "app_sess=wrong" },
+      { Cookie: "__Host-app_sess=wrong; app_sess=%%%" },
+    ];
+    for (const headers of attempts) {
+      for (const path of ["/api/conversations", "/api/conversations?api_token=wrong&api_token=more"]) {
+        expect((await fetchAs(app, { path, headers })).status).toBe(401);
+      }
     }
-  }
-});
+  },
+);
 
 test.each([
   [{ Authorization: "Bearer t1" }, "?api_token=t2", "t1"],
@@ -121,7 +125,7 @@ test.each([
   [{}, "?api_token=t2", "t2"],
   [{}, "?api_token=t2&api_token=t3", null],
   [{}, "", undefined],
-])("the header decides which token is presented: %j with %s", { tags: ["S13"] }, (headers, query, token) => {
+])("the header determines which token is used: %j with %s", { tags: ["S13"] }, (headers, query, token) => {
   const request = new Request(`http://localhost/api/models${query}`, { headers: headers as Record<string, string> });
   expect(readCredentials(request, { scheme: "http" }).bearerToken).toBe(token);
 });
@@ -135,7 +139,7 @@ test.each<["http" | "https", string, string | undefined]>([
   ["http", "\u00a0app_sess=v", undefined],
   ["http", "=app_sess=v", undefined],
   ["http", "xapp_sess=v; app_sessx=v; app_sess", undefined],
-])("over %s the cookies %j present %s", { tags: ["S03", "S04"] }, (scheme, cookie, value) => {
+])("over %s the cookies %j provide %s", { tags: ["S03", "S04"] }, (scheme, cookie, value) => {
   const request = { url: `${scheme}://localhost/`, headers: new Headers({ cookie }) } as Request;
   expect(readCredentials(request, { scheme }).sessionCookie).toBe(value);
 });
@@ -159,7 +163,7 @@ function openBody() {
   return { ending, seen, reader, read, add: (text: string) => source.enqueue(encoder.encode(text)), source };
 }
 
-test("a body passes as it comes and ends as its source does", async () => {
+test("a body is passed on unchanged and ends when its source ends", async () => {
   const { reader, read, add, source, seen } = openBody();
   add("one");
   expect(await read()).toBe("one");
@@ -171,7 +175,7 @@ test("a body passes as it comes and ends as its source does", async () => {
   expect(seen).toEqual({ released: 1, cancelled: 0 });
 });
 
-test("revoking access ends a waiting body and drops what was buffered", async () => {
+test("revoking access ends a waiting body and drops buffered data", async () => {
   const waits = openBody();
   waits.add("one");
   expect(await waits.read()).toBe("one");
@@ -187,7 +191,7 @@ test("revoking access ends a waiting body and drops what was buffered", async ()
   expect(ready.seen).toEqual({ released: 1, cancelled: 1 });
 });
 
-test("a client that leaves, and a source that fails, release it once", async () => {
+test("a client that disconnects, and a source that fails, release it once", async () => {
   const left = openBody();
   left.reader.cancel();
   left.ending.abort();

@@ -20,7 +20,7 @@ test.each([
   ["an unknown path below /api", "POST", "/api/nothing"],
   ["a path outside /api", "POST", "/nothing"],
 ])(
-  "a body declared too large is 413 on %s, before a byte of it is read",
+  "a body with too large a declared length gets 413 on %s, before a byte of it is read",
   { tags: ["P03"] },
   async (_name, method, path) => {
     await using app = await openTestApp(small);
@@ -40,7 +40,7 @@ test.each([
   ["PATCH", "/api/conversations/c1/draft"],
   ["POST", "/api/jobs/j1/cancel"],
   ["DELETE", "/api/conversations/c1"],
-])("a body in chunks without a length is cut off at the limit: %s %s", { tags: ["P03"] }, async (method, path) => {
+])("a chunked body without a length is cut off at the limit: %s %s", { tags: ["P03"] }, async (method, path) => {
   await using app = await openTestApp(small);
   const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
     "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -49,7 +49,7 @@ test.each([
   expect([answer.status, codeOf(answer)]).toEqual([413, "too_large"]);
 });
 
-test("a GET with a body of unsaid length is 413", { tags: ["P03"] }, async () => {
+test("a GET with a body of unknown length gets 413", { tags: ["P03"] }, async () => {
   await using app = await openTestApp();
   const text = `GET /api/conversations HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
     "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
@@ -94,7 +94,7 @@ test.each([
   ["a type and no body", "Content-Type: application/json\r\nContent-Length: 0\r\n\r\n"],
   ["the type of a form and no body", "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\n\r\n"],
   ["a type and no chunk", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
-])("a route that asks for no body takes a request with %s", async (_name, rest) => {
+])("a route without a body accepts a request with %s", async (_name, rest) => {
   await using app = await openTestApp();
   const send = (path: string) =>
     rawRequest(app.port, `POST ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n${rest}`);
@@ -161,7 +161,7 @@ test.each([true, false])(
   },
 );
 
-test("a buffered body is checked before its route runs, a streamed one meanwhile", async () => {
+test("a buffered body is checked before its route runs, a streamed one while it runs", async () => {
   const whole = openRoute();
   await whole.send(pieces(["12345678901"]));
   expect(whole.seen).toEqual([]);
@@ -188,7 +188,7 @@ function postTo(app: { url: string }, body: string): Promise<Response> {
 const withText = (length: number) =>
   JSON.stringify({ messages: [{ id: "m", role: "user", content: "x".repeat(length) }] });
 
-test("a large body counts against the byte budget until its route has answered", { tags: ["F07"] }, async () => {
+test("a large body counts against the byte budget until its route has responded", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget({ limitBytes: 1_000_000, reserveBytes: 0, waitMs: 1 });
   const route = openRoute({ limitBytes: 500_000, budget });
   const held = await budget.reserve(999_999);
@@ -203,7 +203,7 @@ test("a large body counts against the byte budget until its route has answered",
 });
 
 test(
-  "a body that waits for memory is read when there is space, and small ones pass it",
+  "a body that waits for memory is read when there is space, and small ones overtake it",
   { tags: ["F07"] },
   async () => {
     await using app = await openTestApp();
@@ -239,7 +239,7 @@ test("a connection serves the next request after a large body", async () => {
   expect(await readToEnd(connection)).toMatch(/^HTTP\/1\.1 204 /);
 });
 
-test("a long JSON body comes to the route as a short one does, parsed a piece at a time", async () => {
+test("a long JSON body reaches the route like a short one, parsed in steps", async () => {
   await using app = await openTestApp();
   const messages = Array.from({ length: 3_000 }, (_, n) => ({ id: `m${n}`, role: "user", content: "字".repeat(100) }));
   const parsed = vi.spyOn(JSON, "parse");
@@ -268,7 +268,7 @@ test("a long JSON body comes to the route as a short one does, parsed a piece at
   }
 });
 
-test("reads a large body of a declared length also when its stream isn't a byte stream", async () => {
+test("reads a large body of a declared length even if its stream isn't a byte stream", async () => {
   const text = "x".repeat(100_000);
   const declared = { "Content-Length": `${text.length}` };
   const { seen, send } = openRoute({ limitBytes: 200_000 });

@@ -24,7 +24,7 @@ function openApp(limits: CallLimits) {
   };
 }
 
-test("a limited token gets its calls of a minute, then 429 with the time until the next one", async () => {
+test("a limited token gets its calls per minute, then 429 with the time until the next one", async () => {
   let nowMs = 0;
   const call = openApp({ perMinute: 6, now: () => nowMs });
   for (let n = 0; n < 6; n++) expect(await call("a")).toBe(200);

@@ -32,7 +32,7 @@ test.each(["cross-site", "same-site", "something-new"])(
 );
 
 test.each(["https://evil.test", "null", "http://localhost:1", "https://localhost", "http://LOCALHOST", ""])(
-  "a write from the origin %j without fetch metadata is 403",
+  "a write from the origin %j without fetch metadata gets 403",
   { tags: ["C02"] },
   async (origin) => {
     await using app = await openTestApp();
@@ -53,7 +53,7 @@ test.each(["application/json", "application/json; charset=utf-8", "application/o
   },
 );
 
-test("a write without a body needs no type, and our own page may write", { tags: ["C03"] }, async () => {
+test("a write without a body needs no type, and Parlor's own page may write", { tags: ["C03"] }, async () => {
   await using app = await openTestApp();
   expect((await fetchAs(app, { method: "DELETE", path: "/api/conversations/c1" })).status).toBe(404);
   const own = { ...JSON_TYPE, Origin: `http://localhost:${app.port}`, "Sec-Fetch-Site": "same-origin" };
@@ -63,13 +63,13 @@ test("a write without a body needs no type, and our own page may write", { tags:
 test.each([
   ...["text/plain", "TEXT/PLAIN", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded"],
   ...["multipart/form-data; boundary=x", "application/json, text/plain", ""],
-])("a JSON body called %j is 415 without an effect", { tags: ["C04"] }, async (type) => {
+])("a JSON body with the type %j gets 415 and has no effect", { tags: ["C04"] }, async (type) => {
   await using app = await openTestApp();
   expect(await tryToComplete(app, { "Content-Type": type }))
     .toEqual({ status: 415, code: "unsupported_media_type", completed: false });
 });
 
-test("a body without a type is 415, in one piece or in chunks", { tags: ["C04"] }, async () => {
+test("a body without a type gets 415, in one piece or in chunks", { tags: ["C04"] }, async () => {
   await using app = await openTestApp();
   expect(await tryToComplete(app, {})).toMatchObject({ status: 415, completed: false });
   const head = `POST /api/setup/complete HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n`;
@@ -77,7 +77,7 @@ test("a body without a type is 415, in one piece or in chunks", { tags: ["C04"] 
   expect([chunked.status, codeOf(chunked)]).toEqual([415, "unsupported_media_type"]);
 });
 
-test("a read from another site's page is 403 with fetch metadata, on every route", { tags: ["C06"] }, async () => {
+test("a read from another site's page with fetch metadata gets 403 on every route", { tags: ["C06"] }, async () => {
   await using app = await openTestApp();
   for (const definition of (await app.app.loadApi()).openAPIRegistry.definitions) {
     if (definition.type !== "route" || definition.route.method !== "get") continue;
@@ -94,7 +94,7 @@ test("a read from another site's page is 403 with fetch metadata, on every route
   }
 });
 
-test("an API answer says that other sites' pages may not embed it", { tags: ["C06"] }, async () => {
+test("an API response says that pages of other sites may not embed it", { tags: ["C06"] }, async () => {
   await using app = await openTestApp();
   expect((await fetchAs(app, { path: "/api/conversations" })).headers.get("cross-origin-resource-policy"))
     .toBe("same-origin");
@@ -119,7 +119,7 @@ test.each(["https://evil.test", "https://listed.test.evil.test", "http://listed.
   },
 );
 
-test("a listed origin is echoed exactly, in preflight and answer", { tags: ["C08"] }, async () => {
+test("a listed origin is echoed exactly, in preflight and response", { tags: ["C08"] }, async () => {
   const origin = "https://listed.test";
   await using app = await openTestApp({ config: { corsOrigins: ["https://other.test", origin] } });
   const preflight = await fetchAs(app, {
@@ -138,7 +138,7 @@ test("a listed origin is echoed exactly, in preflight and answer", { tags: ["C08
   }
 });
 
-test("a 401, a 403 and a 404 to a listed origin carry its CORS headers", { tags: ["C06"] }, async () => {
+test("a 401, a 403 and a 404 to a listed origin contain its CORS headers", { tags: ["C06"] }, async () => {
   const headers = { Origin: "https://listed.test" };
   await using app = await openTestApp({ config: { corsOrigins: [headers.Origin] } });
   await enrol(app, "localhost");

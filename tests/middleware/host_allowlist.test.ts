@@ -15,7 +15,7 @@ async function allRoutes(app: TestApp): Promise<{ method: string; path: string }
 const isOpenToEnrolment = (path: string) => /^\/api\/auth\/(status|register\/|login\/)/.test(path);
 
 test.each(["evil.test", "0.0.0.0", "192.168.77.1", "2130706433", "0x7f.1", "127.1", "localhost.evil.test"])(
-  "from a loopback peer under the host %s every route is 403 without an effect",
+  "from a loopback peer under the host %s every route gets 403 without an effect",
   { tags: ["H01", "H02", "H11"] },
   async (name) => {
     await using app = await openTestApp();
@@ -40,7 +40,7 @@ test("the enrollment status is available on an unlisted host", async () => {
 });
 
 test.each(["localhost", "127.0.0.1", "[::1]", "x.localhost"])(
-  "a peer elsewhere that says it asks for %s is 403, although the RPID is in grace",
+  "a remote peer that requests the host %s gets 403, although the RP ID is in grace",
   { tags: ["H03"] },
   async (host) => {
     await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
@@ -51,7 +51,7 @@ test.each(["localhost", "127.0.0.1", "[::1]", "x.localhost"])(
   },
 );
 
-test('with localhost listed and pairing = "code" a peer elsewhere gets no bypass and only the ceremonies', {
+test('with localhost listed and pairing = "code" a remote peer gets no bypass and only the ceremonies', {
   tags: ["H03"],
 }, async () => {
   await using app = await openTestApp({
@@ -69,7 +69,7 @@ test('with localhost listed and pairing = "code" a peer elsewhere gets no bypass
   }
 });
 
-test("a listed host without credentials is 401 once gated, not 403", { tags: ["H14"] }, async () => {
+test("a listed host without credentials gets 401 once gated, not 403", { tags: ["H14"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.example"] },

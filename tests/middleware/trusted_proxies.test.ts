@@ -24,7 +24,7 @@ function factsOf({ url, peer = "127.0.0.1", host = "localhost:8787", headers = {
   });
 }
 
-test("a request of this machine is local, whichever loopback form its peer and host have", () => {
+test("a request from this machine is local, in any loopback form of its peer and host", () => {
   for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
     for (const host of ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "parlor.localhost:8787"]) {
       expect([peer, host, factsOf({ peer, host }).isLocal]).toEqual([peer, host, true]);
@@ -32,7 +32,7 @@ test("a request of this machine is local, whichever loopback form its peer and h
   }
 });
 
-test("the facts of a plain request", () => {
+test("determines the facts of a plain request", () => {
   expect(factsOf({ peer: "::ffff:192.168.1.5", host: "Desk.Example.:8787" })).toEqual({
     peerAddress: "192.168.1.5",
     clientAddress: "192.168.1.5",
@@ -137,7 +137,7 @@ test.each(["nonsense", "203.0.113.9, 127.1", "2130706433", "999.1.1.1", "[::1", 
   },
 );
 
-test("a trusted proxy on this machine makes local what it says is local, and nothing it is silent about", () => {
+test("a trusted proxy on this machine makes only requests local that it declares as local", () => {
   const trusted = ["127.0.0.1"];
   expect(factsOf({ trusted, headers: { "X-Forwarded-For": "127.0.0.1" } }).isLocal).toBe(true);
   expect(factsOf({ trusted }).isLocal).toBe(false);
@@ -145,7 +145,7 @@ test("a trusted proxy on this machine makes local what it says is local, and not
   expect(factsOf({ trusted, headers: { "X-Forwarded-Proto": "http" } }).isLocal).toBe(false);
 });
 
-test("a rule for IPv4 trusts the mapped form of the proxy, too", { tags: ["H09"] }, () => {
+test("a rule for IPv4 also trusts the mapped form of the proxy", { tags: ["H09"] }, () => {
   const headers = {
     "X-Forwarded-For": "203.0.113.9",
     "X-Forwarded-Proto": "https",
@@ -159,7 +159,7 @@ test("a rule for IPv4 trusts the mapped form of the proxy, too", { tags: ["H09"]
   }
 });
 
-test("an untrusted peer says nothing about client, scheme or host", { tags: ["H08"] }, () => {
+test("headers of an untrusted peer don't change client, scheme or host", { tags: ["H08"] }, () => {
   const headers = { "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "localhost" };
   expect(factsOf({ peer: "192.168.1.5", host: "desk.example", headers, trusted: ["10.0.0.0/8"] })).toMatchObject({
     isLocal: false,
@@ -169,7 +169,7 @@ test("an untrusted peer says nothing about client, scheme or host", { tags: ["H0
   });
 });
 
-test("of several forwarded schemes and hosts the nearest proxy's counts", () => {
+test("of several forwarded schemes and hosts, the nearest proxy's are used", () => {
   const headers = {
     "X-Forwarded-For": "203.0.113.9",
     "X-Forwarded-Proto": "http, https",
@@ -179,14 +179,14 @@ test("of several forwarded schemes and hosts the nearest proxy's counts", () => 
 });
 
 test.each([["X-Forwarded-Proto", "gopher"], ["X-Forwarded-Host", "a/b"], ["X-Forwarded-Host", "a@b"]])(
-  "a trusted proxy's %s: %s is refused",
+  "rejects a trusted proxy's %s: %s",
   (name, value) => {
     const headers = { "X-Forwarded-For": "203.0.113.9", [name]: value };
     expect(rejectionOf(() => factsOf({ headers, trusted: ["127.0.0.1"] }))).toMatchObject({ code: "invalid_request" });
   },
 );
 
-test("a request of a foreign page on this machine isn't local, one of Parlor's page is", () => {
+test("a request from another site's page on this machine isn't local, one from Parlor's page is", () => {
   expect(factsOf({ headers: { Origin: "https://evil.test" } }).isLocal).toBe(false);
   expect(factsOf({ headers: { Origin: "null" } }).isLocal).toBe(false);
   expect(factsOf({ headers: { Origin: "http://localhost:8788" } }).isLocal).toBe(false);
@@ -197,7 +197,7 @@ test("nothing on the tailnet's listener is local", { tags: ["T01"] }, () => {
   expect(factsOf({ listener: "tailnet" }).isLocal).toBe(false);
 });
 
-test("a request target with another host than the Host header is rejected, another spelling isn't", {
+test("a request target with another host than the Host header is rejected, but another spelling isn't", {
   tags: ["H12"],
 }, () => {
   const refused: Asked[] = [
@@ -212,7 +212,7 @@ test("a request target with another host than the Host header is rejected, anoth
 });
 
 test.each([null, ""])(
-  "refuses the Host %j, even if the runtime substitutes another",
+  "rejects the Host %j, even if the runtime substitutes another",
   { tags: ["H10"] },
   (host) => {
     expect(rejectionOf(() => factsOf({ url: "http://localhost:8787/", host }))).toMatchObject({

@@ -96,7 +96,7 @@ const BEGIN = (scenario: string) =>
     "[A new chat begins]",
   ].join("\n\n");
 
-test("card, persona, the card's lorebook, notes and instructions go out in their order, message by message", async () => {
+test("sends card, persona, the card's lorebook, notes and instructions in their order, message by message", async () => {
   const id = await beginWithAda();
   const body = turn(id, "Show me the mill of the engine");
   const seen = await made(app.post("/api/chat/preview", body));
@@ -130,7 +130,7 @@ test("card, persona, the card's lorebook, notes and instructions go out in their
 
 const fixture = (name: string) => Deno.readTextFile(new URL(`../fixtures/sillytavern/${name}.json`, import.meta.url));
 
-test("a chat with card, persona, two lorebooks and a preset of SillyTavern: what goes out, message by message", async () => {
+test("sends a chat with card, persona, two lorebooks and a SillyTavern preset, message by message", async () => {
   await addCharacter("orla", {
     name: "Orla",
     nickname: "Captain",
@@ -211,7 +211,7 @@ interface Fired {
   reason: { kind: string; key?: string };
 }
 
-test("the begin of the prompt stays byte by byte the same from turn to turn while the same entries fire", async () => {
+test("the start of the prompt stays identical from turn to turn while the same entries activate", async () => {
   const id = await beginWithAda({ system_prompt: "{{original}} It is {{time}}, {{pick:a,b,c}} {{roll:1000000}}." });
   const begins = new Set<string>();
   for (let n = 0; n < 5; n++) {
@@ -221,7 +221,7 @@ test("the begin of the prompt stays byte by byte the same from turn to turn whil
   expect(begins.size).toBe(1);
 });
 
-test("regenerate, continue and impersonate ask in the same scene; impersonate stores nothing", async () => {
+test("regenerate, continue and impersonate use the same prompt; impersonate stores nothing", async () => {
   const id = await beginWithAda();
   await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
   const first = lastSent();
@@ -279,7 +279,7 @@ test.each([
   expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("HelloHello");
 });
 
-test("a preset that squashes system messages makes one of those that follow one another, whatever they are", async () => {
+test("a preset that squashes system messages merges adjacent ones, whatever they contain", async () => {
   const plain = { prompts: undefined, prompt_order: undefined, names_behavior: -1 };
   const id = await beginWithAda({ note: { text: "Rain falls.", depth: 0, role: "system" } });
   const begin = async () => {
@@ -305,7 +305,7 @@ test("a preset that squashes system messages makes one of those that follow one 
   expect(squashed[3]!.content).toBe(`${apart[4]!.content}\n\n${apart[5]!.content}`);
 });
 
-test("an entry that is sticky stays for its turns and rests after them, also over a restart", async () => {
+test("a sticky entry stays active for its turns and then cools down, even after a restart", async () => {
   const book = {
     name: "B",
     extensions: {},
@@ -326,7 +326,7 @@ test("an entry that is sticky stays for its turns and rests after them, also ove
   expect(await fires("one more fox")).toBe(true);
 });
 
-test("a model whose template needs alternating turns gets them, from the second turn on without a failed attempt", async () => {
+test("a model whose template needs alternating turns gets them, from the second turn without a failed attempt", async () => {
   const id = await beginWithAda();
   await using strict = await openFakeLlm();
   const refuse: FakeLlm["personality"]["refuse"] = async (request, answer) => {
@@ -352,7 +352,7 @@ test("a model whose template needs alternating turns gets them, from the second 
   expect(strict.chats).toHaveLength(3);
 });
 
-test("hidden messages stay here, and a conversation without a character sends its braces as they are", async () => {
+test("hidden messages aren't sent, and braces in a conversation without a character are sent unchanged", async () => {
   await made(app.put("/api/conversations/c1", {
     messages: [say("m1", "{{user}} and {{char}}"), { ...say("m2", "hidden"), hidden: true }],
   }));
@@ -383,7 +383,7 @@ test("dates are in the client's time zone, and an invalid zone is rejected", asy
   expect((await app.post("/api/chat", { ...turn("c1", "Hi"), time_zone: "Mars/Olympus" })).status).toBe(400);
 });
 
-test("each reply of a group is its character's, with its card; the order is by mention, by hand or in turn", async () => {
+test("each reply of a group is from its character, with its card; the order is by mention, manual or in turn", async () => {
   for (const name of ["Ada", "Bob", "Cy"]) {
     await addCharacter(name.toLowerCase(), { name, description: `${name}'s card.`, extensions: { talkativeness: 0 } });
   }

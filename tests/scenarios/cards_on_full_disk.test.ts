@@ -21,7 +21,7 @@ async function leave(path: string, freeBytes: number): Promise<void> {
 }
 
 test(
-  "on a disk that is almost full, an import and a save of a card are 507 without effect or whole",
+  "on an almost full disk, an import or a save of a card gets 507 without effect, or is complete",
   { tags: ["D03"], timeout: 300_000 },
   async (context) => {
     await using home = await tempFolder();

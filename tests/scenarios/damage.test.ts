@@ -346,7 +346,7 @@ test("a damaged page with a message that has versions hides neither the path nor
   expect(new TextDecoder().decode(zip["continuations/c1.jsonl"])).toContain('"m5"');
 });
 
-test("the log names every document that can't be read, one JSON object a line", { tags: ["D05"] }, async () => {
+test("the log names every document that can't be read, one JSON object per line", { tags: ["D05"] }, async () => {
   const backend = { id: "i1", name: "A1111", kind: "a1111", base_url: "http://127.0.0.1:7860/" };
   for (
     const [path, body] of [

@@ -23,7 +23,7 @@ async function withCharacter(app: TestApp, backend?: { url: string }, kind = "a1
 
 const start = (app: TestApp) => app.post("/api/characters/fern/avatar/generate");
 
-test("a model makes a prompt of the card, the backend draws it, and it becomes the picture with the card inside", async () => {
+test("a model writes a prompt from the card, the backend draws it, and the image becomes the portrait with the card inside", async () => {
   await using llm = await openFakeLlm({ pieces: ["<think>A fox?</think>Prompt: red fox, ", "green scarf, forest"] });
   await using backend = new FakeA1111({ isManual: true, picture: noise(1200, 1500) });
   await using app = await openTestApp();
@@ -51,7 +51,7 @@ test("a model makes a prompt of the card, the backend draws it, and it becomes t
   ]);
 });
 
-test("with the demo alone the card itself is the prompt", async () => {
+test("with only the demo, the card itself is the prompt", async () => {
   await using backend = new FakeComfy();
   await using app = await openTestApp();
   await withCharacter(app, backend, "comfyui");
@@ -60,7 +60,7 @@ test("with the demo alone the card itself is the prompt", async () => {
   expect(backend.jobs[0]!.workflow["6"]!.inputs.text).toMatch(/^Fern is a red fox with a green scarf\., portrait/);
 });
 
-test("a portrait that waits is pending, and one that was drawn when Parlor ended is drawn after the next start", async () => {
+test("a waiting portrait is pending, and one in progress when Parlor stopped is completed after the next start", async () => {
   await using backend = new FakeA1111({ isManual: true });
   await using app = await openTestApp();
   await withCharacter(app, backend);
@@ -99,7 +99,7 @@ test("a portrait that can't be drawn fails with a reason and changes nothing", a
   expect((await app.get("/api/characters/fern/avatar")).status).toBe(404);
 });
 
-test("a model that fails fails the portrait before anything is drawn", async () => {
+test("a model that fails makes the portrait fail before anything is drawn", async () => {
   await using llm = await openFakeLlm();
   await using backend = new FakeA1111();
   await using app = await openTestApp();

@@ -30,7 +30,7 @@ async function findingsOf(app: TestApp): Promise<string[]> {
   return found.map(({ level, code }) => `${level} ${code}`);
 }
 
-test("a failed call names connection, model and status, but neither prompt, key, query nor the server's words", async () => {
+test("a failed call is logged with connection, model and status, but without prompt, key, query or the server's message", async () => {
   await using app = await openTestApp();
   const llm = await openFakeLlm({ apiKey: "sk-needle" });
   try {
@@ -61,7 +61,7 @@ test("a failed call names connection, model and status, but neither prompt, key,
   expect(await findingsOf(app)).toEqual(expect.arrayContaining(["problem model_silent"]));
 });
 
-test("a server that refuses its list of models leaves one line, not one per poll", async () => {
+test("a server that rejects requests for its models causes one log line, not one per poll", async () => {
   await using app = await openTestApp();
   const llm = await openFakeLlm();
   await useModel(app, llm);
@@ -87,7 +87,7 @@ test("level debug logs upstream calls and clients", async () => {
   }
 });
 
-test("a failed backup leaves a line and a problem of doctor", async () => {
+test("a failed backup is logged and a problem in doctor", async () => {
   await using folder = await tempFolder();
   await Deno.writeTextFile(folder.file("backups"), "a file where the folder should be");
   await using app = await openTestApp({
@@ -100,7 +100,7 @@ test("a failed backup leaves a line and a problem of doctor", async () => {
   expect(await findingsOf(app)).toContain("problem backup_failed");
 });
 
-test("a refused host and a refused sign-in leave the client's address, which the filter for fail2ban finds", async () => {
+test("a rejected host and a rejected sign-in log the client's address, which the filter for fail2ban finds", async () => {
   await using app = await openGatedApp();
   await enrol(app, "desk.example");
   const place = { host: "desk.example", address: "203.0.113.7" };
@@ -132,7 +132,7 @@ test("a refused host and a refused sign-in leave the client's address, which the
   expect(found([forged, `x ${app.logLines.at(-1)}`])).toEqual([]);
 });
 
-test("doctor reports refused sign-ins, many of them as a problem", async () => {
+test("doctor reports rejected sign-ins, and many of them as a problem", async () => {
   await using app = await openTestApp();
   const { failures } = app.services.auth;
   failures.record("203.0.113.7", { method: "code" });
@@ -141,7 +141,7 @@ test("doctor reports refused sign-ins, many of them as a problem", async () => {
   expect(await findingsOf(app)).toContain("problem sign_ins_refused_often");
 });
 
-test("a failing speech server leaves a line with the request's id", async () => {
+test("a failing speech server is logged with the request's ID", async () => {
   await using app = await openTestApp();
   const refused = await app.put("/api/tts/config", { base_url: "http://127.0.0.1:9/v1", model: "m" });
   await refused.body?.cancel();

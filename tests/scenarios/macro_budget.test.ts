@@ -100,7 +100,7 @@ test.each<[string, Aad, { field: string; source?: unknown }]>([
   ["a system prompt of the chat", { chat: { system_prompt: DOUBLING } }, { field: "main", source: "chat" }],
   ["a scenario of the chat", { chat: { scenario: DOUBLING } }, { field: "scenario" }],
 ])(
-  "a variable doubled in %s leaves that text as written, and the preview names it",
+  "a variable that is doubled in %s leaves that text unexpanded, and the preview names it",
   { tags: ["F01"] },
   async (_, place, field) => {
     const id = await openChat(place);
@@ -117,22 +117,26 @@ test.each<[string, Aad, { field: string; source?: unknown }]>([
   },
 );
 
-test("fields that name each other four levels deep stay as written, the others don't", { tags: ["F01"] }, async () => {
-  const id = await openChat({ card: LEVELS, persona: "{{user}} asks." });
-  const seen = await made(app.post("/api/chat/preview", turn(id)));
-  expect(seen.not_expanded).toEqual([
-    { field: "description", reason: "steps" },
-    { field: "personality", reason: "steps" },
-  ]);
-  const pieces = seen.parts.flatMap(({ pieces = [] }) => pieces) as { part: string; text: string }[];
-  const textOf = (part: string) => pieces.find((piece) => piece.part === part)?.text;
-  expect(textOf("main")).toBe("Be Ada.");
-  expect(textOf("persona")).toBe("Sam asks.");
-  expect(textOf("description")).toBe(LEVELS.description);
-  expect(textOf("examples")).toContain("Be Ada.Be Ada.");
-});
+test(
+  "fields that insert each other four levels deep stay unexpanded, and others don't",
+  { tags: ["F01"] },
+  async () => {
+    const id = await openChat({ card: LEVELS, persona: "{{user}} asks." });
+    const seen = await made(app.post("/api/chat/preview", turn(id)));
+    expect(seen.not_expanded).toEqual([
+      { field: "description", reason: "steps" },
+      { field: "personality", reason: "steps" },
+    ]);
+    const pieces = seen.parts.flatMap(({ pieces = [] }) => pieces) as { part: string; text: string }[];
+    const textOf = (part: string) => pieces.find((piece) => piece.part === part)?.text;
+    expect(textOf("main")).toBe("Be Ada.");
+    expect(textOf("persona")).toBe("Sam asks.");
+    expect(textOf("description")).toBe(LEVELS.description);
+    expect(textOf("examples")).toContain("Be Ada.Be Ada.");
+  },
+);
 
-test("a format can't multiply a text: it is left out", { tags: ["F01"] }, async () => {
+test("a format that would multiply a text is omitted", { tags: ["F01"] }, async () => {
   const preset = presetOf({ content: "Rules." }, {
     wi_format: "{0}".repeat(10_000),
     scenario_format: "{{scenario}}".repeat(10_000),
@@ -158,14 +162,14 @@ test("a format can't multiply a text: it is left out", { tags: ["F01"] }, async 
   expect(JSON.stringify(seen).length).toBeLessThan(12 * 1024 * 1024);
 });
 
-test("a prompt whose macros stay in their budget names nothing", async () => {
+test("a prompt whose macros stay within their budget reports nothing", async () => {
   const id = await openChat({ card: { description: "{{char}} counts.", first_mes: "Hi {{user}}" } });
   expect((await made(app.post("/api/chat/preview", turn(id)))).not_expanded).toEqual([]);
   const body = { messages: [{ role: "user", content: "Hello" }] };
   expect((await made(app.post("/api/chat/preview", body))).not_expanded).toEqual([]);
 });
 
-test("a greeting for groups over budget is stored as written", { tags: ["F01"] }, async () => {
+test("a group greeting over budget is stored unexpanded", { tags: ["F01"] }, async () => {
   await made(app.put("/api/characters/ada", cardOf({ group_only_greetings: [DOUBLING] })));
   await made(app.put("/api/characters/bob", cardOf({ name: "Bob", first_mes: "I am {{char}}." })));
   const { id } = await made(app.post("/api/conversations", { character_ids: ["ada", "bob"] }));
@@ -173,7 +177,7 @@ test("a greeting for groups over budget is stored as written", { tags: ["F01"] }
   expect(messages.map(({ content }: { content: string }) => content)).toEqual([DOUBLING]);
 });
 
-test("a trial of a lorebook has a budget too", { tags: ["F01"] }, async () => {
+test("a lorebook test has a budget, too", { tags: ["F01"] }, async () => {
   const id = await openChat({ card: { name: LONG_NAME } });
   const content = `${"{{char}}".repeat(1_000)}${DOUBLING}`;
   const book = bookOf({ name: "Mill", keys: ["hello"], content });
@@ -199,42 +203,46 @@ test.each<[string, Record<string, unknown>]>([
     post_history_instructions: NESTED_BRACES,
   }],
   ["a name of 1 MB", { name: LONG_NAME, first_mes: "{{char}}".repeat(5_000), description: "<char>".repeat(5_000) }],
-])("%s: chats begin and go on, other chats too, and the process stays", { tags: ["F01"] }, async (_, data) => {
-  await using folder = await tempFolder();
-  await using server = await startSmallServer(folder.path);
-  await server.json("PUT", "/api/characters/quiet", cardOf({ name: "Bea", first_mes: "I am {{char}}." }));
-  await server.json("PUT", "/api/characters/hostile", cardOf(data));
-  const answered = new AbortController();
-  let beats = 0;
-  const beating = (async () => {
-    while (!answered.signal.aborted) {
-      const answer = await server.request("GET", "/healthz");
-      await answer.body?.cancel();
-      if (answer.status === 204) beats++;
+])(
+  "%s: chats start and continue, including other chats, and the process survives",
+  { tags: ["F01"] },
+  async (_, data) => {
+    await using folder = await tempFolder();
+    await using server = await startSmallServer(folder.path);
+    await server.json("PUT", "/api/characters/quiet", cardOf({ name: "Bea", first_mes: "I am {{char}}." }));
+    await server.json("PUT", "/api/characters/hostile", cardOf(data));
+    const answered = new AbortController();
+    let beats = 0;
+    const beating = (async () => {
+      while (!answered.signal.aborted) {
+        const answer = await server.request("GET", "/healthz");
+        await answer.body?.cancel();
+        if (answer.status === 204) beats++;
+      }
+    })();
+    const cpuBefore = Deno.build.os === "linux" ? await cpuSecondsOf(server.pid) : 0;
+    for (let round = 0; round < 3; round++) {
+      const { id } = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["hostile"] });
+      const other = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["quiet"] });
+      const before = beats;
+      const [seen, reply, quiet] = await Promise.all([
+        server.json<{ messages: unknown[] }>("POST", "/api/chat/preview", turn(id)),
+        server.request("POST", "/api/chat", { ...turn(id), messages: [{ role: "user", content: "One word" }] }).then(
+          gather,
+        ),
+        server.request("POST", "/api/chat", turn(other.id)).then(gather),
+      ]);
+      expect(seen.messages.length).toBeGreaterThan(0);
+      expect(reply).toMatchObject({ isDone: true, finish: "stop" });
+      expect(quiet).toMatchObject({ isDone: true, finish: "stop" });
+      expect(beats).toBeGreaterThan(before);
     }
-  })();
-  const cpuBefore = Deno.build.os === "linux" ? await cpuSecondsOf(server.pid) : 0;
-  for (let round = 0; round < 3; round++) {
-    const { id } = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["hostile"] });
-    const other = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["quiet"] });
-    const before = beats;
-    const [seen, reply, quiet] = await Promise.all([
-      server.json<{ messages: unknown[] }>("POST", "/api/chat/preview", turn(id)),
-      server.request("POST", "/api/chat", { ...turn(id), messages: [{ role: "user", content: "One word" }] }).then(
-        gather,
-      ),
-      server.request("POST", "/api/chat", turn(other.id)).then(gather),
-    ]);
-    expect(seen.messages.length).toBeGreaterThan(0);
-    expect(reply).toMatchObject({ isDone: true, finish: "stop" });
-    expect(quiet).toMatchObject({ isDone: true, finish: "stop" });
-    expect(beats).toBeGreaterThan(before);
-  }
-  answered.abort();
-  await beating;
-  if (Deno.build.os === "linux") {
-    // Seen: 1 s to 3 s. CPU time hardly depends on how busy the machine is.
-    expect(await cpuSecondsOf(server.pid) - cpuBefore).toBeLessThan(MAX_CPU_SECONDS);
-  }
-  expect((await server.kill("SIGTERM")).code).toBe(0);
-});
+    answered.abort();
+    await beating;
+    if (Deno.build.os === "linux") {
+      // Seen: 1 s to 3 s. CPU time hardly depends on how busy the machine is.
+      expect(await cpuSecondsOf(server.pid) - cpuBefore).toBeLessThan(MAX_CPU_SECONDS);
+    }
+    expect((await server.kill("SIGTERM")).code).toBe(0);
+  },
+);

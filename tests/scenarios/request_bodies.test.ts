@@ -4,7 +4,7 @@ import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OPTIONAL = ["/api/setup/complete", "/api/tailnet/enable", "/api/tailnet/disable"];
 
-test.each(OPTIONAL)("%s refuses a body that isn't JSON with 400", async (path) => {
+test.each(OPTIONAL)("%s rejects a body that isn't JSON with 400", async (path) => {
   await using app = await openTestApp();
   const headers = { "Content-Type": "application/json" };
   for (const body of ["nonsense", "{", '{"a":', "[]", '"x"']) {
@@ -29,7 +29,7 @@ const KEYED = [
   ["the speech server", "/api/tts/config", { base_url }],
 ] as const;
 
-test.each(KEYED)("the key of %s with white space or a control character inside is 400", async (_name, path, body) => {
+test.each(KEYED)("the key of %s with white space or a control character inside gets 400", async (_name, path, body) => {
   await using app = await openTestApp();
   for (const api_key of ["sk-a b", "sk-a\nb", "Bearer sk-a b", "sk-a\tb", "sk-a\u0000b", "sk-a\u00a0b"]) {
     const answer = await app.put(path, { ...body, api_key });

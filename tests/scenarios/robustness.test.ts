@@ -136,7 +136,7 @@ const MAX_BODIES = 400;
 const MANY_REQUESTS_MS = 180_000;
 
 test(
-  "no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many",
+  "no JSON route responds with 5xx to a body that is null, of another type, or with a missing or additional field",
   { tags: ["P12"], timeout: MANY_REQUESTS_MS },
   async () => {
     await using app = await openTestApp();
@@ -178,7 +178,7 @@ test.each([
   ],
   ["a number without end", `{"n":${"9".repeat(300_000)}}`],
   ["duplicate keys", '{"draft":1,"draft":2,"messages":[],"messages":3}'],
-])("%s by the hundred thousand end no route and no process", { tags: ["P12", "P07"] }, async (_name, body) => {
+])("hundreds of thousands of %s end no route and no process", { tags: ["P12", "P07"] }, async (_name, body) => {
   await using app = await openTestApp();
   for (const { method, path } of jsonOperations(await documentOf(app))) {
     const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
@@ -197,7 +197,7 @@ test.each([
   ["arrays", "[", "", "]"],
   ["arrays with odd strings", '["\\\\\\"[",{"]":', "1", "}]"],
 ])(
-  "answers a document with thousands of nested %s in a field with 400, and loses nothing",
+  "responds to a document with thousands of nested %s in a field with 400, and loses nothing",
   { tags: ["P07"] },
   async (...nest) => {
     const [, open, inner, close] = nest;
@@ -228,7 +228,7 @@ test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
   ...["discover", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
   ...["CON", "nul", "Aux", "prn", "com1", "LPT9", "nul.json", "COM%C2%B9", "con%20"],
-])("the id %j is 400 or 404 on every route that takes one, and never a defect", { tags: ["P01"] }, async (id) => {
+])("the ID %j gets 400 or 404 on every route that takes one, and is never a defect", { tags: ["P01"] }, async (id) => {
   await using app = await openTestApp();
   const document = await documentOf(app);
   for (const [path, operations] of Object.entries(document.paths)) {

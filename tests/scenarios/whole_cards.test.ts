@@ -67,7 +67,7 @@ const setAvatar = (id: string, png: Uint8Array<ArrayBuffer>) =>
 const named = (png: Uint8Array) =>
   chunksOf(png).map(({ type, text }) => type === "tEXt" ? text.slice(0, text.indexOf("\0")) : type);
 
-test("a new picture keeps the files in the PNG and what other programs keep there, and drops what describes the old picture", async () => {
+test("a new image keeps the files and other programs' data in the PNG, and drops the description of the old image", async () => {
   const imported = await importCard(risuPng());
   const character = await imported.json();
   expect(character.has_assets).toBe(true);
@@ -103,7 +103,7 @@ test("a new picture keeps the files in the PNG and what other programs keep ther
   expect(await json(`/api/characters/${character.id}`)).toMatchObject({ has_assets: true });
 });
 
-test("a CHARX export takes the files in the PNG along, under the names that its card then says", async () => {
+test("a CHARX export includes the files in the PNG, under the names in its card", async () => {
   const id = await idOf(await importCard(risuPng()));
   const files = unzipSync(await bytes(`/api/characters/${id}/export?format=charx`));
   const { data } = JSON.parse(strFromU8(files["card.json"]!));
@@ -119,7 +119,7 @@ test("a CHARX export takes the files in the PNG along, under the names that its 
   expect(named(await bytes(`/api/characters/${id}/export?format=png`))).toContain("chara-ext-asset_:1");
 });
 
-test("a file with a path of the V3 specification keeps it, and none leaves the CHARX", async () => {
+test("a file with a path of the V3 specification keeps it, and none is outside the CHARX", async () => {
   const png = pngOf(
     header(8, 12),
     text("chara-ext-asset_:assets/emotion/images/joy.png", base64(JOY)),
@@ -141,7 +141,7 @@ test("a file with a path of the V3 specification keeps it, and none leaves the C
   expect(JSON.parse(strFromU8(files["card.json"]!)).data.name).toBe("Fox");
 });
 
-test("fields beside data that only the V2 copy has survive imports, edits and new pictures", async () => {
+test("fields next to data that only the V2 copy has survive imports, edits and new images", async () => {
   const v2 = { ...card, spec: "chara_card_v2", spec_version: "2.0", create_date: "2024-1-1", fav: true, name: "Stale" };
   const file = pngOf(header(8, 12), cardChunk("chara", v2), cardChunk("ccv3", { ...card, own: 1 }), pixels(8, 12), END);
   const id = await idOf(await importCard(file));
@@ -171,7 +171,7 @@ const warningOf = async (path: string) => {
   return { warning: answer.headers.get("x-parlor-warning"), file: new Uint8Array(await answer.arrayBuffer()) };
 };
 
-test("an export of exactly the import limit imports again, and a larger one says so and is refused", async () => {
+test("an export of exactly the import limit can be imported again; a larger one says so and is rejected", async () => {
   const make = async (descriptionBytes: number) => {
     const body = { name: "Fox", description: "x".repeat(descriptionBytes) };
     await app.put("/api/characters/fox", { card: { ...card, data: { ...card.data, ...body } } });
@@ -198,7 +198,7 @@ test("an export of exactly the import limit imports again, and a larger one says
   );
 });
 
-test("a persona's export of up to the limit imports again, whatever the form around it adds", async () => {
+test("a persona's export up to the limit can be imported again, whatever its form adds", async () => {
   await app.put("/api/personas/me", { name: "Me", description: "d" });
   await app.put("/api/personas/me/avatar", plainPng(), { headers: { "content-type": "image/png" } });
   const emptyBytes = (await warningOf("/api/personas/me/export")).file.length;

@@ -40,7 +40,7 @@ const PLACES: [string, { prepare: () => Promise<unknown>; path: string }][] = [
 ];
 
 test.each(PLACES)(
-  "a picture that is cut off is 422 as an %s, and the whole one stays",
+  "a truncated image gets 422 as an %s, and the complete one stays",
   { tags: ["P05"] },
   async (_, { prepare, path }) => {
     await prepare();
@@ -60,7 +60,7 @@ test.each(PLACES)(
   },
 );
 
-test("a cut picture makes no new attachment and leaves no file", { tags: ["P05"] }, async () => {
+test("a truncated image creates no attachment and leaves no file", { tags: ["P05"] }, async () => {
   for (const [ending, whole] of Object.entries(WHOLE)) {
     expect((await putPicture(app, `new.${ending}`, whole.slice(0, -3))).status, ending).toBe(422);
     expect((await app.get(`/api/attachments/new.${ending}`)).status).toBe(404);
@@ -68,7 +68,7 @@ test("a cut picture makes no new attachment and leaves no file", { tags: ["P05"]
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("a card whose picture is cut off is 422 and makes no character", { tags: ["P05"] }, async () => {
+test("a card with a truncated image gets 422 and creates no character", { tags: ["P05"] }, async () => {
   const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Fox", description: "d" } };
   const whole = pngOf(header(40, 60), cardChunk("chara", card), pixels(40, 60), END);
   const send = (file: Uint8Array<ArrayBuffer>) => {

@@ -51,7 +51,7 @@ async function expectClean(...pages: WatchedPage[]): Promise<void> {
   }
 }
 
-test("a newcomer opens the page, writes to the demonstration and reads its reply", async () => {
+test("a newcomer opens the page, writes to the demo and reads its reply", async () => {
   await using server = await openServer();
   const ui = await openAt(server, "/");
   await ui.page.getByRole("heading", { name: "Choose a model" }).waitFor();
@@ -231,7 +231,7 @@ test.each(["light", "dark"] as const)(
 );
 
 test(
-  "a model's hostile words reach the page through the real server and do nothing there",
+  "a model's hostile text reaches the page through the real server and does nothing there",
   { tags: ["W01", "W03"] },
   async () => {
     const far = "https://far.example";

@@ -31,7 +31,7 @@ async function seesReply(page: Page, text: string): Promise<void> {
   await ending(page).waitFor({ state: "detached" });
 }
 
-test("each failure of the model server has its cure beside it, which leads to the reply", {
+test("each failure of the model server has its fix next to it, which leads to the reply", {
   timeout: 240_000,
 }, async () => {
   await using llm = await openFakeLlm({ apiKey: "sk-right", models: ["small", "large"] });
@@ -112,7 +112,7 @@ test("each failure of the model server has its cure beside it, which leads to th
   await page.context().close();
 });
 
-test("a server that was away is asked again until it responds, for the first message of a new chat, too", {
+test("a server that was unreachable is retried until it responds, even for the first message of a new chat", {
   timeout: 240_000,
 }, async () => {
   const llm = await openFakeLlm({ models: ["small"] });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test("a missing model of Ollama is downloaded from beside the failure, and the message answered then", {
+test("a missing Ollama model is downloaded from next to the failure, and the message is answered then", {
   timeout: 240_000,
 }, async () => {
   const gate = Promise.withResolvers<void>();

@@ -122,7 +122,7 @@ test("declining the passkey ends the offer, and it stays in the settings", async
   await expectClean(owner);
 });
 
-test("a second device signs in with an invite; revoked, it is signed out at once", async () => {
+test("a second device signs in with an invite, and is signed out immediately when revoked", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await pair(owner);
@@ -171,7 +171,7 @@ test("one passkey is valid for all names of a tailnet, and for no other", async 
   await laptop.context.close();
 });
 
-test("a passkey that was turned away at leaves the page as it was, with the reason", async () => {
+test("a rejected passkey leaves the page unchanged, with the reason", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await owner.setUserVerified(false);
@@ -205,7 +205,7 @@ test('under pairing = "code" the first screen asks for the code on the terminal'
   await expectClean(owner);
 });
 
-test("where no passkey can be, the page says why and takes a token, which the device keeps", async () => {
+test("if passkeys aren't possible, the page says why and accepts a token, which the device stores", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
   const owner = await openDevice(browser, app.url);
   await pair(owner);
@@ -333,7 +333,7 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
   await expectClean(owner, stranger);
 }, 240_000);
 
-test("everything on the way in can be done with the keyboard", async () => {
+test("everything before sign-in can be done with the keyboard", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await owner.page.getByRole("heading", { name: "Protect Parlor" }).waitFor();
@@ -360,7 +360,7 @@ test("without the loopback bypass a passkey on localhost closes 127.0.0.1, which
   await other.context.close();
 });
 
-test("a token for programs is marked in the list and valid for that API only", async () => {
+test("a token for programs is marked in the list and valid only for that API", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await pair(owner);

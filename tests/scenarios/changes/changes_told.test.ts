@@ -76,7 +76,7 @@ test.each(CHANGES)("%s %j publishes its events", async (write, body, expected) =
   expect(told).toEqual(expected);
 });
 
-test("the table holds every write of these resources", async () => {
+test("the table contains every write of these resources", async () => {
   const { paths } = await (await app.get("/api/openapi.json")).json();
   const known = Object.entries<Record<string, unknown>>(paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`)

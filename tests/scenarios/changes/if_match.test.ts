@@ -56,7 +56,7 @@ function send({ method, path, body }: Write, ifMatch?: string): Promise<Response
   return app.request(method, path, body, ifMatch === undefined ? {} : { headers: { "If-Match": ifMatch } });
 }
 
-test("the table holds every write that says it takes If-Match", async () => {
+test("the table contains every write that documents If-Match", async () => {
   const document = await (await app.get("/api/openapi.json")).json();
   const taking: string[] = [];
   for (
@@ -81,7 +81,7 @@ test("the table holds every write that says it takes If-Match", async () => {
   expect(taking.sort()).toEqual([...new Set(WRITES.map(pattern))].sort());
 });
 
-test.each(WRITES)("$method $path is refused at another version, and nothing changes", async (write) => {
+test.each(WRITES)("$method $path is rejected for another version, and nothing changes", async (write) => {
   const before = await everything();
   for (const tag of [`"${write.version - 1}"`, `"${write.version + 1}"`, '"someone-elses"', `W/"99"`, '""']) {
     const response = await send(write, tag);
@@ -91,7 +91,7 @@ test.each(WRITES)("$method $path is refused at another version, and nothing chan
   expect(await everything()).toEqual(before);
 });
 
-test.each(WRITES)("$method $path succeeds at the current version", async (write) => {
+test.each(WRITES)("$method $path succeeds for the current version", async (write) => {
   const before = await everything();
   expect((await send(write, `"${write.version}"`)).status).toBeLessThan(300);
   await expect(everything().catch(() => "gone")).resolves.not.toEqual(before);
@@ -105,7 +105,7 @@ test.each(WRITES)("$method $path without the header, or with a star, overwrites"
   expect((await send(write)).status).toBeLessThan(300);
 });
 
-test("of two writes at the same version one is done and one refused, whichever comes first", async () => {
+test("of two writes of the same version one succeeds and one is rejected, whichever comes first", async () => {
   const tag = { headers: { "If-Match": '"2"' } };
   for (let round = 0; round < 10; round++) {
     await app.delete(C1);

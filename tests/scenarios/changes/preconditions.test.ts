@@ -43,14 +43,14 @@ function put({ path, putPath = path, body }: Resource, name: string, headers: Re
 }
 
 describe.each(RESOURCES)("a write of $path", (resource) => {
-  test("with If-Match: * is 412 where nothing is stored, and stores nothing", async () => {
+  test("with If-Match: * gets 412 if nothing is stored, and stores nothing", async () => {
     const refused = await put(resource, "a", { "If-Match": "*" });
     expect([refused.status, (await refused.json()).error.code]).toEqual([412, "revision_mismatch"]);
     expect((await put(resource, "a", {})).status).toBe(201);
     expect((await put(resource, "ab", { "If-Match": "*" })).status).toBe(200);
   });
 
-  test("If-None-Match: * creates and never overwrites, also concurrently", async () => {
+  test("If-None-Match: * creates and never overwrites, even concurrently", async () => {
     const answers = await Promise.all(
       ["a", "ab", "abc"].map((name) => put(resource, name, { "If-None-Match": "*" })),
     );
@@ -58,7 +58,7 @@ describe.each(RESOURCES)("a write of $path", (resource) => {
     expect((await put(resource, "abcd", { "If-None-Match": "*" })).status).toBe(412);
   });
 
-  test("takes lists of tags, compared strongly by If-Match and weakly by If-None-Match", async () => {
+  test("accepts lists of tags, compared strongly by If-Match and weakly by If-None-Match", async () => {
     const tag = (await put(resource, "a", {})).headers.get("etag")!;
     expect(tag).toMatch(/^"[^"]+"$/);
     for (const ifMatch of [`W/${tag}`, '"x", "y"', `"x",W/${tag}`, '""', ","]) {
@@ -83,7 +83,7 @@ describe.each([
     if ("body" in resource) await put(resource, "a", {});
   });
 
-  test.each(["GET", "HEAD"])("%s is 304 by If-None-Match and 412 by If-Match", async (method) => {
+  test.each(["GET", "HEAD"])("%s gets 304 with If-None-Match and 412 with If-Match", async (method) => {
     const { path } = resource;
     const tag = (await app.get(path)).headers.get("etag")!;
     const ask = async (headers: Record<string, string>) => {
@@ -103,7 +103,7 @@ describe.each([
   });
 });
 
-test("HEAD has the headers of GET on every read of the API that ends", async () => {
+test("HEAD has the headers of GET on every finite read of the API", async () => {
   for (const resource of RESOURCES) await put(resource, "a", {});
   const form = new FormData();
   form.append("audio", new Blob([wavFile(1)]), "voice.wav");
@@ -137,7 +137,7 @@ test("HEAD has the headers of GET on every read of the API that ends", async () 
   }
 });
 
-test.each(["/api/events", "/api/export"])("HEAD of %s, an endless stream, ends at once", async (path) => {
+test.each(["/api/events", "/api/export"])("HEAD of %s, an endless stream, ends immediately", async (path) => {
   const head = await app.request("HEAD", path);
   expect([head.status, head.headers.get("content-length")]).toEqual([200, null]);
 });

@@ -102,7 +102,7 @@ test.each(kinds)(
   },
 );
 
-test.each(kinds)("an unknown %s or version is 404, and a wrong If-Match is 412 without effect", async (_, kind) => {
+test.each(kinds)("an unknown %s or version gets 404, and a wrong If-Match gets 412 without effect", async (_, kind) => {
   const path = await kind.make();
   const before = await kind.look(path);
   await kind.change(path);
@@ -163,7 +163,7 @@ test.each(lasting)("versions of a %s expire after 30 days, and their numbers are
   expect(await versions(path)).toEqual([[2, kind.cause]]);
 });
 
-test("an attachment that nothing refers to takes its versions along", async () => {
+test("an unused attachment is deleted with its versions", async () => {
   const path = await KINDS.attachment.make();
   await KINDS.attachment.change();
   expect((await storedVersions()).length).toBe(1);
@@ -174,7 +174,7 @@ test("an attachment that nothing refers to takes its versions along", async () =
   expect(await storedVersions()).toEqual([]);
 });
 
-test("a version of a card covers its picture, also where there was none", async () => {
+test("a version of a card includes its image, or that it had none", async () => {
   const path = "/api/characters/fox";
   await app.put(path, card("Fox"));
   await app.put(`${path}/avatar`, plainPng(8, 12), PNG);
@@ -194,7 +194,7 @@ test("a version of a card covers its picture, also where there was none", async 
   expect((await filesBelow(`${app.dataDir}/characters`)).length).toBe(1);
 });
 
-test("a persona gets its earlier picture back", async () => {
+test("a persona gets its earlier image back", async () => {
   const path = "/api/personas/me";
   await app.put(path, { name: "Me" });
   await app.put(`${path}/avatar`, plainPng(8, 12), PNG);
@@ -207,7 +207,7 @@ test("a persona gets its earlier picture back", async () => {
   expect((await json(path)).has_avatar).toBe(false);
 });
 
-test("saving the same again makes no version", async () => {
+test("saving without a change creates no version", async () => {
   const path = "/api/characters/fox";
   for (let i = 0; i < 3; i++) await app.put(path, card("Fox"));
   for (let i = 0; i < 3; i++) await app.put("/api/image/workflows/w1", workflow("same"));
@@ -235,7 +235,7 @@ test("backups contain versions", async () => {
   expect(backedUp).toEqual(expect.arrayContaining(await storedVersions()));
 });
 
-test("versions of sealed resources are sealed", { tags: ["K01"] }, async () => {
+test("versions of encrypted resources are encrypted", { tags: ["K01"] }, async () => {
   const id = await addVoice();
   await app.patch(`/api/voices/${id}`, { name: "needleFirst" });
   await app.patch(`/api/voices/${id}`, { name: "Second" });
@@ -251,7 +251,7 @@ test("versions of sealed resources are sealed", { tags: ["K01"] }, async () => {
   }
 });
 
-test("a version moved under another number or name doesn't open", { tags: ["K02"] }, async () => {
+test("a version moved to another number or name can't be decrypted", { tags: ["K02"] }, async () => {
   const id = await addVoice();
   const path = `/api/voices/${id}`;
   await app.patch(path, { name: "Second" });

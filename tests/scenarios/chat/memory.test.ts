@@ -46,7 +46,7 @@ async function answerReading(proposals: unknown[]): Promise<ManualAnswer> {
   return call;
 }
 
-test("sends notes behind the card at the same place in each prompt, and stops with the note that is deleted", async () => {
+test("sends notes after the card at the same place in each prompt, and no longer after a note is deleted", async () => {
   await app.put("/api/characters/fox", { name: "Fox", description: "Fox is sly.", system_prompt: "Play Fox." });
   await app.put("/api/conversations/c1", {
     participants: [{ character_id: "fox" }],
@@ -85,7 +85,7 @@ test("sends notes behind the card at the same place in each prompt, and stops wi
   expect(after[0]!.content).toContain("Fox owes Ada a coin.");
 });
 
-test("sends notes to clients of the OpenAI-compatible API that talk to a character, and none to stateless requests", async () => {
+test("sends notes to clients of the OpenAI-compatible API that talk to a character, but not in stateless requests", async () => {
   await app.put("/api/characters/fox", { name: "Fox", description: "Fox is sly." });
   await memorize("n1", "Ada likes tea.");
   const messages = [{ role: "user", content: "Hi" }];
@@ -95,7 +95,7 @@ test("sends notes to clients of the OpenAI-compatible API that talk to a charact
   expect(llm.chats.at(-1)!.json!.messages).toEqual(messages);
 });
 
-test("reads a chat that has ended, proposes with its source, and reads on only what is new", async () => {
+test("reads a finished chat, proposes notes with their source, and later reads only new messages", async () => {
   await app.put("/api/conversations/old", { messages: [say("o0", "I was here before.")] });
   nowMs += 1_000;
   await app.patch("/api/settings", { memory_proposals: true });
@@ -141,7 +141,7 @@ test("reads a chat that has ended, proposes with its source, and reads on only w
   expect(llm.chats.length, "nothing is left to read").toBe(calls);
 });
 
-test("reads no chat that says so, and withdraws what was proposed from it", async () => {
+test("doesn't read chats with proposals turned off, and withdraws proposals from them", async () => {
   await app.patch("/api/settings", { memory_proposals: true });
   await app.services.runMaintenance();
   nowMs += 1_000;
@@ -159,7 +159,7 @@ test("reads no chat that says so, and withdraws what was proposed from it", asyn
   expect(llm.chats.length).toBe(calls);
 });
 
-test("asks in words where the server refuses a schema, and gives the character's scope with the persona", async () => {
+test("asks in words if the server rejects a schema, and offers the character's scope with the persona", async () => {
   await app.patch("/api/settings", { memory_proposals: true });
   await app.services.runMaintenance();
   nowMs += 1_000;
@@ -180,7 +180,7 @@ test("asks in words where the server refuses a schema, and gives the character's
   expect(await inbox()).toMatchObject([{ scope: { kind: "character", id: "fox", persona_id: "ada" } }]);
 });
 
-test("leaves no text of notes and proposals in the clear on disk", { tags: ["K01"] }, async () => {
+test("stores no readable text of notes and proposals on disk", { tags: ["K01"] }, async () => {
   await memorize("n1", "needleNote");
   await memorize("n1", "needleChanged", { scope: { kind: "folder", id: "needleFolder" } });
   await memorize("n2", "needleTrashed");

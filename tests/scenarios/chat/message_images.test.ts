@@ -50,7 +50,7 @@ async function isThere(name: string): Promise<boolean> {
   return response.status === 200;
 }
 
-test("a picture of a turn becomes an attachment; the model gets it as a JPEG of at most 1568 pixels", async () => {
+test("an image of a turn becomes an attachment; the model gets it as a JPEG of at most 1568 pixels", async () => {
   const large = noise(2000, 40);
   await send(1, [{ type: "text", text: "What is it?" }, picturePart(dataUrl(large), { detail: "high" })]);
   const [text, part] = (await savedMessage(app, "u1"))!.content as Part[];
@@ -70,7 +70,7 @@ test("a picture of a turn becomes an attachment; the model gets it as a JPEG of 
   expect(sniffImage(Buffer.from(base64!, "base64"))).toEqual({ type: "image/jpeg", widthPx: 1568, heightPx: 31 });
 });
 
-test("the same picture is stored once", async () => {
+test("the same image is stored once", async () => {
   const part = picturePart(dataUrl(picture(7)));
   await send(1, [part, part]);
   await app.post("/api/conversations/c1/messages", { message: { id: "m2", content: [part] } });
@@ -86,7 +86,7 @@ test("the same picture is stored once", async () => {
   expect(await attachmentFiles(app)).toHaveLength(1);
 });
 
-test("the last four pictures are sent; earlier ones become a word", async () => {
+test("the last four images are sent; earlier ones are replaced by a word", async () => {
   const history = range(5).map((n) => ({ role: "user", content: [picturePart(dataUrl(picture(n)))] }));
   await putPicture(app, "mine.png", picture(9));
   await gather(
@@ -103,7 +103,7 @@ test("the last four pictures are sent; earlier ones become a word", async () => 
   expect(urlsIn((await savedMessage(app, "u1"))!.content)).toEqual(["/api/attachments/mine.png"]);
 });
 
-test("a picture that is gone is a word in an earlier turn and an error in the last one", async () => {
+test("a deleted image is replaced by a word in an earlier turn and is an error in the last one", async () => {
   const gone = [picturePart("/api/attachments/gone.png")];
   await gather(
     await ask(app, 1, { messages: [{ role: "user", content: gone }, { role: "user", content: "and now?" }] }),
@@ -128,14 +128,14 @@ test("leaves images that aren't attachments to the model server unchanged", asyn
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("a stateless call passes its pictures on untouched and stores nothing", async () => {
+test("a stateless call passes its images on unchanged and stores nothing", async () => {
   const messages = [{ role: "user", content: [picturePart(dataUrl(picture(1)))] }];
   expect((await app.post("/api/chat", { messages, stream: false })).status).toBe(200);
   expect(asked(0)).toEqual(messages);
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("a picture that nothing refers to goes after a day, not before; one that a message shows stays", async () => {
+test("an unused image is deleted after a day, not before; one that a message shows stays", async () => {
   await putPicture(app, "free.png", picture(1));
   await putPicture(app, "shown.png", picture(2));
   await putPicture(app, "listed.png", picture(3));
@@ -175,7 +175,7 @@ const owners: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   ],
 ];
 
-test.each(owners)("%s keeps its picture as long as it can be restored, and a day more", async (_name, refer, letGo) => {
+test.each(owners)("%s keeps its image as long as it can be restored, and a day longer", async (_name, refer, letGo) => {
   await putPicture(app, "kept.png");
   await refer();
   await letGo();
@@ -190,7 +190,7 @@ test.each(owners)("%s keeps its picture as long as it can be restored, and a day
   expect(countRows(app, "attachment_ref")).toBe(0);
 });
 
-test("a background stays while a chat or the settings have it", async () => {
+test("a background stays while a chat or the settings use it", async () => {
   await putPicture(app, "chat.png", picture(1));
   await putPicture(app, "all.png", picture(2));
   await app.put("/api/conversations/c1", { messages: [], background: "/api/attachments/chat.png" });
@@ -207,7 +207,7 @@ test("a background stays while a chat or the settings have it", async () => {
 });
 
 test.each(["https://fox.example/a.png", "data:image/png;base64,AA==", "/api/attachments/../settings"])(
-  "%s is no background",
+  "%s can't be a background",
   async (url) => {
     await app.put("/api/conversations/c1", { messages: [] });
     expect((await app.patch("/api/conversations/c1", { background: url })).status).toBe(400);
@@ -215,7 +215,7 @@ test.each(["https://fox.example/a.png", "data:image/png;base64,AA==", "/api/atta
   },
 );
 
-test("another text of a message keeps the picture of the first", async () => {
+test("another text of a message keeps the image of the first", async () => {
   await putPicture(app, "kept.png");
   await send(1, "hello");
   await app.patch("/api/conversations/c1/messages/a1", { content: [picturePart("/api/attachments/kept.png")] });
@@ -227,7 +227,7 @@ test("another text of a message keeps the picture of the first", async () => {
   expect(urlsIn((await savedMessage(app, "a1"))!.content)).toEqual(["/api/attachments/kept.png"]);
 });
 
-test("a draft keeps the picture it names until it is sent or thrown away", async () => {
+test("a draft keeps its images until it is sent or discarded", async () => {
   await putPicture(app, "kept.png");
   await send(1, "hello");
   await app.patch("/api/conversations/c1/draft", { draft: "look: ![](/api/attachments/kept.png)" });
@@ -240,7 +240,7 @@ test("a draft keeps the picture it names until it is sent or thrown away", async
   expect(await isThere("kept.png")).toBe(false);
 });
 
-test("a fork keeps the pictures of what was copied", async () => {
+test("a fork keeps the images of the copied messages", async () => {
   await send(1, [picturePart(dataUrl(picture(5)))]);
   const fork = await (await app.post("/api/conversations/c1/fork", { message_id: "a1" })).json();
   await app.delete("/api/conversations/c1");
@@ -251,7 +251,7 @@ test("a fork keeps the pictures of what was copied", async () => {
   expect(await isThere(nameIn(url!))).toBe(true);
 });
 
-test("a picture sent again on its last day gets another one", async () => {
+test("an image sent again on its last day stays for another one", async () => {
   await send(1, [picturePart(dataUrl(picture(5)))]);
   const [url] = urlsIn((await savedMessage(app, "u1"))!.content);
   await app.delete("/api/conversations/c1");
@@ -266,7 +266,7 @@ test("a picture sent again on its last day gets another one", async () => {
   expect(await isThere(nameIn(url!))).toBe(true);
 });
 
-test("an unreadable conversation keeps its pictures and doesn't affect those of others", async () => {
+test("an unreadable conversation keeps its images and doesn't affect those of others", async () => {
   for (const id of ["c1", "c2"]) {
     await putPicture(app, `${id}.png`);
     const content = [picturePart(`/api/attachments/${id}.png`)];
@@ -284,7 +284,7 @@ test("an unreadable conversation keeps its pictures and doesn't affect those of 
   expect(app.logLines.join("\n")).toContain("Couldn't check the attachments of a conversation");
 });
 
-test("files that a crash left without a row are removed, but none that may be about to get one", async () => {
+test("files that a crash left without a row are deleted, but none that may still get one", async () => {
   await putPicture(app, "a.png");
   const [stored] = await attachmentFiles(app);
   const folder = `${app.dataDir}/attachments`;

@@ -89,7 +89,7 @@ test("a player gets the part that it seeks to", async () => {
   expect([beyond.status, (await beyond.json()).error.code]).toEqual([416, "range_not_satisfiable"]);
 });
 
-test("a recording larger than the limit is rejected without a trace", async () => {
+test("a recording larger than the limit is rejected and leaves nothing behind", async () => {
   await using small = await openTestApp({ config: { maxUploadBodyBytes: 4_096 } });
   expect((await put("a.wav", recording(), "audio/wav", small)).status).toBe(201);
   const large = Buffer.concat([recording(), recording()]);
@@ -109,7 +109,7 @@ test("the model never gets the recording of a message, only its text", async () 
   }
 });
 
-test("a recording where an image belongs is left out of the prompt and refused elsewhere", async () => {
+test("a recording in place of an image is omitted from the prompt and rejected elsewhere", async () => {
   await put("said.wav", recording());
   const part = { type: "image_url", image_url: { url: "/api/attachments/said.wav" } };
   const reply = await send(1, { content: [{ type: "text", text: "Listen" }, part] });
@@ -126,7 +126,7 @@ test("a recording where an image belongs is left out of the prompt and refused e
   expect([drawn.status, (await drawn.json()).error.code]).toEqual([422, "unprocessable"]);
 });
 
-test("it stays as long as its message can be restored", async () => {
+test("a recording stays as long as its message can be restored", async () => {
   await put("said.wav", recording());
   await put("unsent.wav", recording("wav", 1));
   await send(1, { content: "Hello", attachments: ["said.wav"] });
@@ -141,7 +141,7 @@ test("it stays as long as its message can be restored", async () => {
   expect([await findStatus("said.wav"), await attachmentFiles(app)]).toEqual([404, []]);
 });
 
-test("deleted by hand, it can be restored from the trash", async () => {
+test("a recording that was deleted manually can be restored from the trash", async () => {
   const bytes = recording("webm");
   await put("said.webm", bytes, "audio/webm");
   await app.delete("/api/attachments/said.webm");
@@ -154,7 +154,7 @@ test("deleted by hand, it can be restored from the trash", async () => {
   expect(await restored.bytes()).toEqual(bytes);
 });
 
-test("an export of everything has recordings and generated images, and another server imports them", async () => {
+test("an export of everything contains recordings and generated images, and another server imports them", async () => {
   await put("said.wav", recording());
   await putPicture(app, "drawn.png", picture(3));
   await send(1, { content: "Hello", attachments: ["said.wav"] });

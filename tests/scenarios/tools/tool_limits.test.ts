@@ -83,7 +83,7 @@ test("doesn't count the time in which a reply waits for a decision", async () =>
   expect((await reply).text).toBe("Found.");
 });
 
-test("goes on without a tool that ignores its limits", async () => {
+test("continues without a tool that ignores its limits", async () => {
   await open({ callMs: 50 });
   const late = Promise.withResolvers<ReturnType<typeof answerText>>();
   tools.set("lookup", () => late.promise, { permission: "allow" });

@@ -52,7 +52,7 @@ test("finds what tools were called with and what they returned", async () => {
   expect(await hits("stands")).toEqual(["t1"]);
 });
 
-test("exports calls and results as Markdown, and leaves them out for programs that have no tools", async () => {
+test("exports calls and results as Markdown, and omits them for programs without tools", async () => {
   const file = async (format: string) => await (await app.get(`/api/conversations/c1/export?format=${format}`)).text();
   const markdown = await file("markdown");
   expect(markdown).toContain('*Called lookup (done):*\n\n```\n{"q":"lighthouse"}\n```');

@@ -3,7 +3,7 @@ import { toMeter, toSaidText, toWave } from "../../../static/src/speech/dictatio
 import { isEcho } from "../../../static/src/speech/hands_free.ts";
 
 test.each(["[BLANK_AUDIO]", " (wind blowing) ", "*sighs*", "♪ ♪", "[Music] (applause)", ""])(
-  "takes %j for silence",
+  "treats %j as silence",
   (text) => expect(toSaidText(text)).toBe(""),
 );
 

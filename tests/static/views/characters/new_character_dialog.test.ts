@@ -164,7 +164,7 @@ test("completes the card even if the editor is left", async () => {
 test("sends an image to the model and makes it the portrait", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
-  await page.locator(".creator-picture input[type=file]").setInputFiles({
+  await page.locator(".generation-image input[type=file]").setInputFiles({
     name: "keeper.png",
     mimeType: "image/png",
     buffer: Buffer.from(noise(64, 96)),

@@ -78,7 +78,7 @@ test("shows how the command after a backup ended", async () => {
   await context.close();
 });
 
-test("a look that fails says why, and can be done again", async () => {
+test("a check that fails says why, and can be repeated", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   const failure = { error: { code: "internal", message: "No look was possible", request_id: "r1" } };
@@ -91,7 +91,7 @@ test("a look that fails says why, and can be done again", async () => {
   await context.close();
 });
 
-test("unreadable licenses say why beside their button", async () => {
+test("unreadable licenses say why next to their button", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   const failure = { error: { code: "not_available", message: "No notices here", request_id: "r1" } };

@@ -161,7 +161,7 @@ test("imports a workflow from a file, refuses the UI format, edits and deletes i
   const dialog = page.getByRole("dialog");
   await choose({ nodes: [], links: [], version: 1 });
   await dialog.getByRole("button", { name: "Save" }).click();
-  await dialog.getByText("it is in ComfyUI's UI format").waitFor();
+  await dialog.getByText("it's in ComfyUI's UI format").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
 
   await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });

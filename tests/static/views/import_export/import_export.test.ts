@@ -418,7 +418,7 @@ test("lists what was not imported, with reasons in the page's language", async (
   const main = page.getByRole("main");
   await choose(page, zipFile("default-user.zip", tavernFolder()));
   await main.getByRole("button", { name: "Importvorschau" }).click();
-  await main.locator(".moving-lines summary").first().click();
+  await main.locator(".import-lines summary").first().click();
   await main.getByText(
     "Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen",
   ).waitFor();

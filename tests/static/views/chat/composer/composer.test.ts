@@ -46,7 +46,7 @@ test.each(["drop", "paste"] as const)("sends an image added by %s with the messa
   expect(name).toMatch(/^[0-9a-f-]{36}\.png$/);
   const image_url = { url: `/api/attachments/${name}` };
   expect(content).toEqual([{ type: "text", text: "What is this?" }, { type: "image_url", image_url }]);
-  expect(await ui.page.locator(".picture-row").count()).toBe(0);
+  expect(await ui.page.locator(".image-row").count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -56,7 +56,7 @@ test("shows why an image was refused, and restores the images of a refused messa
   ui.api.refuse("PUT /api/attachments/*", { status: 413, code: "too_large", message: "The picture is too large" });
   await give(ui.page, "drop", [{ name: "a.png", type: "image/png", base64: PIXEL }]);
   await ui.page.getByText("The picture is too large").waitFor();
-  expect(await ui.page.locator(".picture-row").count()).toBe(0);
+  expect(await ui.page.locator(".image-row").count()).toBe(0);
   ui.api.allow("PUT /api/attachments/*");
   await give(ui.page, "drop", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
   ui.api.refuse("POST /api/chat", { status: 503, code: "not_available", message: "No connection is active" });
