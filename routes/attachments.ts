@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { toRangedAnswer } from "./http/file_response.ts";
 import { checkAttachmentType } from "./http/form.ts";
-import { openStream, passRawResponse } from "./http/raw_response.ts";
+import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
 import { toVersionJson } from "./schemas/versions.ts";
@@ -31,7 +31,7 @@ export function attachmentRoutes(services: Services) {
         asked: c.req.valid("header"),
         headers: { "Content-Type": type, "Content-Disposition": `attachment; filename="${name}"` },
       });
-      return passRawResponse(new Response(await openStream(c, read(part)), { status, headers }));
+      return passRawResponse(new Response(await openResponseStream(c, read(part)), { status, headers }));
     })
     .openapi(schema.versionsRoute, async (c) => {
       const attachments = await services.attachments();

@@ -17,7 +17,7 @@ import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/c
 import * as schema from "./schemas/characters.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { toVersionJson } from "./schemas/versions.ts";
-import { openStream, passRawResponse } from "./http/raw_response.ts";
+import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of characters. */
 export function characterRoutes(services: Services) {
@@ -111,7 +111,7 @@ function cardRoutes(services: Services) {
       const isPaged = query.limit !== undefined || query.cursor !== undefined;
       const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
       const body = view === "full"
-        ? await openStream(c, listPieces(characters.readWithCards(items), isPaged ? next_cursor : undefined))
+        ? await openResponseStream(c, listPieces(characters.readWithCards(items), isPaged ? next_cursor : undefined))
         : listText(items, isPaged ? next_cursor : undefined);
       return passRawResponse(c.body(body, 200, { "Content-Type": "application/json" }));
     })
@@ -214,7 +214,7 @@ function cardRoutes(services: Services) {
         file[Symbol.dispose](); // without a body, nothing else would close it
         return passRawResponse(c.body(null, 200, headers));
       }
-      return passRawResponse(c.body(await openStream(c, createBody(file)), 200, headers));
+      return passRawResponse(c.body(await openResponseStream(c, createBody(file)), 200, headers));
     })
     .openapi(schema.portraitRoute, async (c) => {
       const portraits = await services.portraits();

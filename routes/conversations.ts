@@ -7,7 +7,7 @@ import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/chat/conversations.ts";
 import * as messageSchema from "./schemas/chat/messages.ts";
-import { openStream, passRawResponse } from "./http/raw_response.ts";
+import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of conversations. */
 export function conversationRoutes(services: Services) {
@@ -25,7 +25,7 @@ function conversationResourceRoutes(services: Services) {
       const { streams, summaries } = await services.conversations();
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
-        ? await openStream(c, streams.list({ hasVariants: variants === "1" }, getClientSignal(c)))
+        ? await openResponseStream(c, streams.list({ hasVariants: variants === "1" }, getClientSignal(c)))
         : await summaries.list(limit, cursor);
       return passRawResponse(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
@@ -85,7 +85,7 @@ async function sendConversation(
 ): Promise<never> {
   if (json instanceof Uint8Array) return sendWholeConversation(c, { revision, json }, status);
   const headers = { "Content-Type": "application/json", ETag: formatEtag(revision) };
-  return passRawResponse(c.body(await openStream(c, json), status, headers));
+  return passRawResponse(c.body(await openResponseStream(c, json), status, headers));
 }
 
 /** Responds with a conversation as JSON. */

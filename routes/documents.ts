@@ -8,7 +8,7 @@ import { readStreamedUpload } from "./http/form.ts";
 import { formatAttachmentHeader, toRangedAnswer } from "./http/file_response.ts";
 import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
-import { openStream, passRawResponse } from "./http/raw_response.ts";
+import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Policy for the original file: browsers may only save it. */
 const SAVE_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff" };
@@ -42,7 +42,7 @@ export function documentRoutes(services: Services) {
       const ranges = pages === undefined ? undefined : parsePages(pages);
       const found = documents.readPages(c.req.valid("param").id, ranges);
       return passRawResponse(
-        c.body(await openStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
+        c.body(await openResponseStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
       );
     })
     .openapi(schema.pageImageRoute, async (c) => {
@@ -69,7 +69,7 @@ export function documentRoutes(services: Services) {
         },
       });
       const content = documents.readOriginal(id, part);
-      return passRawResponse(new Response(await openStream(c, content), { status, headers }));
+      return passRawResponse(new Response(await openResponseStream(c, content), { status, headers }));
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { documents } = await services.documents();

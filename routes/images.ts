@@ -39,11 +39,11 @@ export function imageRoutes(services: Services) {
     .openapi(schema.testBackendRoute, async (c) => {
       const { generator } = await services.imageGeneration();
       const result = await generator.test(schema.toBackendInput(c.req.valid("json")), getClientSignal(c));
-      return c.json(schema.toTestResultJson(result), 200);
+      return c.json(schema.toBackendTestJson(result), 200);
     })
     .openapi(schema.discoverBackendsRoute, async (c) => {
       const found = await detectBackends({ hosts: services.config.discoverHosts });
-      return c.json(found.map(schema.toDiscoveredJson), 200);
+      return c.json(found.map(schema.toDiscoveredBackendJson), 200);
     })
     .openapi(schema.detectBackendRoute, async (c) => {
       const { kind, hint, isReachable } = await detectBackendAt(c.req.valid("json").base_url);

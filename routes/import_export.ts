@@ -13,7 +13,7 @@ import {
   importRoute,
 } from "./schemas/import_export.ts";
 import { toJobJson } from "./schemas/jobs.ts";
-import { openStream, passRawResponse } from "./http/raw_response.ts";
+import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Routes of imports and exports. */
 export function importExportRoutes(services: Services) {
@@ -61,5 +61,5 @@ function exportRoutes(services: Services) {
 async function sendZip(c: AppContext, zip: AsyncGenerator<Uint8Array>): Promise<never> {
   const fileName = `parlor-${new Date().toISOString().slice(0, 10)}.zip`;
   const headers = { "Content-Type": "application/zip", "Content-Disposition": formatAttachmentHeader(fileName) };
-  return passRawResponse(c.body(await openStream(c, zip), 200, headers));
+  return passRawResponse(c.body(await openResponseStream(c, zip), 200, headers));
 }

@@ -41,7 +41,7 @@ export function memoryRoutes(services: Services) {
     })
     .openapi(schema.versionsRoute, async (c) => {
       const { memories } = await services.memory();
-      return c.json((await memories.listVersions(c.req.valid("param").id)).map(schema.toVersionJson), 200);
+      return c.json((await memories.listVersions(c.req.valid("param").id)).map(schema.toMemoryVersionJson), 200);
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { memories } = await services.memory();

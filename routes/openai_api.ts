@@ -27,7 +27,7 @@ export function openAiRoutes(services: Services) {
     .openapi(schema.completionsRoute, async (c) => {
       const [models, chat] = [await services.openAiModels(), await services.chat()];
       const body = c.req.valid("json");
-      const request = schema.toChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
+      const request = schema.toOpenAiChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
       if (request.conversationId !== undefined) {
         return await answerStored(c, chat, body, request as StatefulChatRequest);
       }
@@ -51,7 +51,7 @@ export function openAiRoutes(services: Services) {
       const { speech } = await services.speech();
       const body = c.req.valid("json");
       const model = await speech.chooseModel(body.model ?? "", getClientSignal(c));
-      const audio = await speech.speak(schema.toSpeakRequest(body, model), getClientSignal(c));
+      const audio = await speech.speak(schema.toOpenAiSpeakRequest(body, model), getClientSignal(c));
       return c.body(audio.body, 200, { "Content-Type": audio.contentType });
     })
     .openapi(schema.transcriptionsRoute, async (c) => {

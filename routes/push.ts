@@ -35,7 +35,7 @@ export function pushRoutes(services: Services) {
     .openapi(schema.getServerRoute, async (c) => {
       const { server, version } = (await services.push()).getServer();
       c.header("ETag", formatEtag(version));
-      return c.json(schema.toServerJson(server), 200);
+      return c.json(schema.toPushServerJson(server), 200);
     })
     .openapi(schema.putServerRoute, async (c) => {
       const push = await services.push();
@@ -44,7 +44,7 @@ export function pushRoutes(services: Services) {
       await push.putServer(url === null ? null : { kind, url, token }, expected);
       const { server, version } = push.getServer();
       c.header("ETag", formatEtag(version));
-      return c.json(schema.toServerJson(server), 200);
+      return c.json(schema.toPushServerJson(server), 200);
     })
     .openapi(schema.testServerRoute, async (c) => {
       await (await services.push()).testServer(getClientSignal(c));

@@ -131,7 +131,7 @@ async function answerWithFile(c: AppContext, path: string, cacheControl: string)
   for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
     const content = await readFile(path + (encoding?.extension ?? ""));
     if (content === undefined) continue;
-    const tag = `"${await hashOf(content)}"`;
+    const tag = `"${await hashFile(content)}"`;
     const headers = new Headers({
       "Content-Type": CONTENT_TYPES[path.slice(path.lastIndexOf(".") + 1)]!,
       "Cache-Control": cacheControl,
@@ -156,7 +156,7 @@ function parseAcceptEncoding(header: string): Set<string> {
   return names;
 }
 
-async function hashOf(content: Uint8Array<ArrayBuffer>): Promise<string> {
+async function hashFile(content: Uint8Array<ArrayBuffer>): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
   return hash.toBase64({ alphabet: "base64url", omitPadding: true }).slice(0, 22);
 }

@@ -17,7 +17,7 @@ const STALLED_MS = 60_000;
  * responses, later ones can only cut off the response. Each piece is created after the client has read the previous
  * one. A client that stops reading is disconnected after a while.
  */
-export async function openStream(
+export async function openResponseStream(
   c: AppContext,
   pieces: AsyncGenerator<Uint8Array>,
 ): Promise<ReadableStream<Uint8Array>> {

@@ -171,12 +171,12 @@ export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAn
 }
 
 /** Converts a test result to its JSON form. */
-export function toTestResultJson({ isReachable, error }: BackendTestResult): z.infer<typeof TestResult> {
+export function toBackendTestJson({ isReachable, error }: BackendTestResult): z.infer<typeof TestResult> {
   return { reachable: isReachable, error };
 }
 
 /** Converts a found backend to its JSON form. */
-export function toDiscoveredJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof Found> {
+export function toDiscoveredBackendJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof Found> {
   return { kind, base_url: baseUrl, hint };
 }
 

@@ -246,7 +246,7 @@ export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswe
 }
 
 /** Converts a version of a note to its JSON form. */
-export function toVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionAnswer> {
+export function toMemoryVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionAnswer> {
   const { text, scope, pinned } = fields;
   return { n, created_at: new Date(createdAtMs).toISOString(), cause, text, scope: toScopeJson(scope), pinned };
 }

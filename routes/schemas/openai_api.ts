@@ -125,7 +125,7 @@ export type OpenAiChatJson = z.infer<typeof ChatBody>;
 const OWN_FIELDS = new Set(["model", "messages", "stream", "stream_options", "n", "store", "metadata"]);
 
 /** Converts a chat request to the type of the service. It has a `conversationId` if the reply is stored. */
-export function toChatRequest(
+export function toOpenAiChatRequest(
   body: OpenAiChatJson,
   { model, connectionId, characterId }: ResolvedModel,
 ): AnyChatRequest {
@@ -233,7 +233,7 @@ export const speechRoute = createRoute({
  *
  * @param model The speech server's name of the model; empty for its default.
  */
-export function toSpeakRequest(body: z.infer<typeof SpeechBody>, model: string): SpeakRequest {
+export function toOpenAiSpeakRequest(body: z.infer<typeof SpeechBody>, model: string): SpeakRequest {
   const { input, voice, response_format, speed } = body;
   return {
     text: input,

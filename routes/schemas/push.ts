@@ -48,7 +48,7 @@ export function toDeviceJson({ id, label, vendor, createdAt: created_at }: PushD
 }
 
 /** Converts the notification server to its JSON form. */
-export function toServerJson(server: NotifyServer | null): z.infer<typeof ServerAnswer> {
+export function toPushServerJson(server: NotifyServer | null): z.infer<typeof ServerAnswer> {
   return { kind: server?.kind ?? "ntfy", url: server?.url ?? null, has_token: server?.token !== undefined };
 }
 

@@ -103,7 +103,7 @@ export function createAccessPolicy(options: {
   const toRpId = (host: string) => getRpId(host, settings.tailnetSuffix, ownSuffix());
 
   /** Applies the rules that don't depend on enrolled passkeys. */
-  function bypassOf({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
+  function findBypass({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
     if (!settings.requireAuth) return "auth_disabled";
     return isLocal && settings.loopbackAuthBypass && !pageOrigins.isTripped ? "loopback" : null;
   }
@@ -115,7 +115,7 @@ export function createAccessPolicy(options: {
     async getState(facts) {
       const rpId = toRpId(facts.host);
       const isPaired = await credentials.isGated(rpId);
-      return { rpId, isPaired, bypass: bypassOf(facts) ?? (isPaired ? null : "grace") };
+      return { rpId, isPaired, bypass: findBypass(facts) ?? (isPaired ? null : "grace") };
     },
     async decide(facts, presented, route) {
       for (const check of checks) {
@@ -126,7 +126,7 @@ export function createAccessPolicy(options: {
         }
         return identity;
       }
-      const bypass = bypassOf(facts) ?? (await credentials.isGated(toRpId(facts.host)) ? null : "grace");
+      const bypass = findBypass(facts) ?? (await credentials.isGated(toRpId(facts.host)) ? null : "grace");
       const opens = bypass === "grace" && pairing === "code"
         ? route === "ceremony" || route === "setup_status"
         : bypass !== null;

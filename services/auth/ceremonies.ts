@@ -64,7 +64,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
     return entry;
   }
 
-  function removeOldestOf(challenges: Set<string>): void {
+  function removeOldest(challenges: Set<string>): void {
     remove(challenges.values().next().value!);
   }
 
@@ -77,7 +77,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
     if (entries.size < MAX_IN_ALL) return;
     let most = new Set<string>();
     for (const own of clients.values()) if (own.size > most.size) most = own;
-    removeOldestOf(most);
+    removeOldest(most);
   }
 
   return {
@@ -85,7 +85,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
       makeRoom();
       const client = getClientKey(address);
       const own = clients.get(client) ?? new Set();
-      if (own.size >= MAX_PER_CLIENT) removeOldestOf(own);
+      if (own.size >= MAX_PER_CLIENT) removeOldest(own);
       const challenge = randomToken(32);
       clients.set(client, own.add(challenge));
       entries.set(challenge, { scope, client, endsAtMs: now() + CHALLENGE_MS, memory });

@@ -289,7 +289,7 @@ export function createTokenStore(options: {
       if (!PATTERN.test(token)) return undefined;
       const content = await document.read();
       if (content instanceof AppError) return undefined;
-      const record = content?.get(hashOf(token));
+      const record = content?.get(hashToken(token));
       if (record !== undefined) noteUse(record.id);
       return record;
     },
@@ -307,7 +307,7 @@ export function createTokenStore(options: {
         id: createUuidV7(),
         label,
         scope,
-        hash: hashOf(token),
+        hash: hashToken(token),
         created_at: createdAt,
         last_used_at: null,
       };
@@ -333,7 +333,7 @@ export function createTokenStore(options: {
   };
 }
 
-function hashOf(token: string): string {
+function hashToken(token: string): string {
   return nodeCrypto().createHash("sha256").update(token).digest("base64url");
 }
 

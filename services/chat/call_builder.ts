@@ -8,7 +8,7 @@ import { parseDocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import { getTargetDialect } from "../llm/provider.ts";
-import type { ModelRequest, ModelRoute, ModelRouter } from "../llm/model_router.ts";
+import type { ModelRoute, ModelRouter, RequestedModel } from "../llm/model_router.ts";
 import { refusesPrefill } from "../llm/refused_fields.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
@@ -251,7 +251,7 @@ export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest)
 }
 
 /** Returns the model and connection that a request or its conversation selects. */
-export function getWantedModel(request: ChatRequest, head: ConversationHead | undefined): ModelRequest {
+export function getWantedModel(request: ChatRequest, head: ConversationHead | undefined): RequestedModel {
   return {
     model: request.model,
     requestConnectionId: request.connectionId,

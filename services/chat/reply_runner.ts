@@ -3,7 +3,7 @@ import type { LiveReplies } from "../conversations/live_replies.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
-import type { ModelRequest, ModelRouter } from "../llm/model_router.ts";
+import type { ModelRouter, RequestedModel } from "../llm/model_router.ts";
 import { learnPrefillRefusal } from "../llm/refused_fields.ts";
 import type { ChatStream, ListenToNotices, UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
@@ -58,7 +58,7 @@ export class ReplyRunner {
    *
    * @returns A promise that resolves when the model starts to answer, and rejects if it refuses before that.
    */
-  start(reply: Reply, request: StatefulChatRequest, wanted: ModelRequest): Promise<void> {
+  start(reply: Reply, request: StatefulChatRequest, wanted: RequestedModel): Promise<void> {
     const { live, events, log } = this.#deps;
     live.add(reply);
     events.publish({ kind: "reply_started", id: reply.conversationId });
@@ -86,7 +86,7 @@ export class ReplyRunner {
   async #run(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: ModelRequest,
+    wanted: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<void> {
     const { saver, live, events } = this.#deps;
@@ -119,7 +119,7 @@ export class ReplyRunner {
   async #write(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: ModelRequest,
+    wanted: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<UpstreamCall | undefined> {
     const { tools } = reply;
@@ -145,7 +145,7 @@ export class ReplyRunner {
   async #ask(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: ModelRequest,
+    wanted: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<{ sent: UpstreamCall; offer: ToolOffer | undefined; hasCalls: boolean }> {
     const { modelRouter, calls, sender, fallback } = this.#deps;

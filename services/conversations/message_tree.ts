@@ -70,7 +70,7 @@ export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
     const waiting = [{ from, index, into }];
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
       const kept = (tree.segments.get(one.from) ?? []).slice(one.index);
-      listOf(next, one.into).push(...kept);
+      getMessages(next, one.into).push(...kept);
       for (const { id } of kept) {
         const branch = branches.get(id);
         for (const version of branch?.versions ?? []) {
@@ -82,9 +82,9 @@ export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
     }
   };
   let current = ROOT_SEGMENT;
-  listOf(next, current);
+  getMessages(next, current);
   for (const message of messages) {
-    listOf(next, current).push(message);
+    getMessages(next, current).push(message);
     const branch = branches.get(message.id);
     if (branch === undefined) continue;
     let following = current;
@@ -105,7 +105,7 @@ export function branchIds({ continuations }: Pick<MessageTree, "continuations">)
   return new Set(continuations.map(({ mid }) => mid));
 }
 
-function listOf({ segments }: MessageTree, segment: number): Message[] {
+function getMessages({ segments }: MessageTree, segment: number): Message[] {
   let list = segments.get(segment);
   if (list === undefined) segments.set(segment, list = []);
   return list;

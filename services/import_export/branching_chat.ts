@@ -111,7 +111,7 @@ export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
       what: "conversation",
       source,
       name: title,
-      hash: hashOf(one, system),
+      hash: hashTree(one, system),
       ...one,
       head: {
         title,
@@ -146,7 +146,7 @@ export function* splitTree(
 }
 
 /** Returns a hash that is the same each time the same conversation is read. */
-export function hashOf({ messages, continuations }: TreeChat, more?: unknown): string {
+export function hashTree({ messages, continuations }: TreeChat, more?: unknown): string {
   const said = more === undefined ? messages : [more, messages];
   return hashContent(continuations === undefined ? said : [said, continuations]);
 }

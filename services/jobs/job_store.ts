@@ -215,7 +215,7 @@ interface JobRow {
 export function createJobStore(database: JobDatabase, sealer: JobSealer, now: () => number): JobStore {
   function openContent(row: JobRow): JobContent | undefined {
     try {
-      const text = new TextDecoder().decode(sealer.openNow(placeOf(row.id, row.updated_at), row.sealed));
+      const text = new TextDecoder().decode(sealer.openNow(createAad(row.id, row.updated_at), row.sealed));
       return JSON.parse(text) as JobContent;
     } catch {
       return undefined; // Only this job is lost. The list shows it as unreadable.
@@ -243,7 +243,7 @@ export function createJobStore(database: JobDatabase, sealer: JobSealer, now: ()
       }
       const updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // A clock that is set back must not repeat a version.
       record.updatedAtMs = updatedAtMs;
-      const sealed = sealer.sealNow(placeOf(id, updatedAtMs), JSON.stringify(content));
+      const sealed = sealer.sealNow(createAad(id, updatedAtMs), JSON.stringify(content));
       await database.write([{
         sql: `INSERT INTO job(id, kind, state, created_at, updated_at, sealed) VALUES(?, ?, ?, ?, ?, ?)
           ON CONFLICT(id) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at, sealed = excluded.sealed`,
@@ -257,6 +257,6 @@ export function createJobStore(database: JobDatabase, sealer: JobSealer, now: ()
   };
 }
 
-function placeOf(id: string, version: number) {
+function createAad(id: string, version: number) {
   return { table: "job", id, field: "sealed", version };
 }

@@ -7,7 +7,7 @@ import type { ConnectionInspector, Connections } from "./connections/connections
 import { stripReasoning } from "./reasoning.ts";
 
 /** The model and the connection that a request or its conversation selects. */
-export interface ModelRequest {
+export interface RequestedModel {
   /** Selected by the request. */
   model?: string;
   /** Selected by the request. */
@@ -62,7 +62,7 @@ export class ModelRouter {
    * @throws {AppError} `not_available` without a connection, `not_found` if the request's connection doesn't exist,
    *   `upstream_error` if the server doesn't list a model.
    */
-  async route(wanted: ModelRequest, signal: AbortSignal): Promise<ModelRoute> {
+  async route(wanted: RequestedModel, signal: AbortSignal): Promise<ModelRoute> {
     const { connections, prepareUse, inspector } = this.#deps;
     const { model, requestConnectionId, connectionId } = wanted;
     if (requestConnectionId !== undefined && connections.find(requestConnectionId) === undefined) {

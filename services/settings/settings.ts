@@ -174,7 +174,7 @@ export class Settings {
     const changed = mergeSettings(before.changed, patch);
     if (JSON.stringify(changed) === JSON.stringify(before.changed)) return this.get();
     const version = before.version + 1;
-    const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(changed));
+    const sealed = this.#sealer.sealNow(createAad(version), JSON.stringify(changed));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
     await this.#db.write([
       { sql, params: [KEY, version, sealed] },
@@ -195,7 +195,7 @@ export class Settings {
       KEY,
     );
     if (row === undefined) return { version: 0, changed: {} };
-    const text = new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed));
+    const text = new TextDecoder().decode(this.#sealer.openNow(createAad(row.version), row.sealed));
     return { version: row.version, changed: JSON.parse(text) };
   }
 }
@@ -212,7 +212,7 @@ function mergeSettings(changed: Partial<OwnerSettings>, patch: SettingsPatch): P
   );
 }
 
-function placeOf(version: number) {
+function createAad(version: number) {
   return { table: "setting", id: KEY, field: "value", version };
 }
 

@@ -123,7 +123,7 @@ export class NodeMemory {
   async #write(stored: Stored): Promise<void> {
     if (JSON.stringify(stored) === JSON.stringify(this.#stored)) return;
     const version = this.#version + 1;
-    const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(stored));
+    const sealed = this.#sealer.sealNow(createAad(version), JSON.stringify(stored));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
     await this.#db.write([{ sql, params: [KEY, version, sealed] }]);
     this.#version = version;
@@ -147,10 +147,10 @@ function findRow(db: Pick<Database, "get">): Row | undefined {
 }
 
 function openRow({ version, sealed }: Row, sealer: PurposeSealer): Stored {
-  return JSON.parse(new TextDecoder().decode(sealer.openNow(placeOf(version), sealed)));
+  return JSON.parse(new TextDecoder().decode(sealer.openNow(createAad(version), sealed)));
 }
 
-function placeOf(version: number) {
+function createAad(version: number) {
   return { table: "setting", id: KEY, field: "value", version };
 }
 

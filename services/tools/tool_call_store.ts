@@ -95,7 +95,7 @@ export class ToolCallStore {
   }
 
   /** Finds the calls of a message, in their order. */
-  listOf(conversationId: string, messageId: string): ToolCallRecord[] {
+  listByMessage(conversationId: string, messageId: string): ToolCallRecord[] {
     return this.#db.all<Row>(
       `SELECT id, conversation_id, call_id, version, sealed FROM tool_call
        WHERE conversation_id = ? AND message_id = ? ORDER BY id`,

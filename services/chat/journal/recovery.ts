@@ -133,7 +133,7 @@ function findTools({ db, store, blocks }: RecoveryDeps, calls: ToolCallStore, ro
   const messages = blocks.getRounds(id, mid);
   const last = messages.findLast(({ role }) => role === "assistant");
   const stored = Array.isArray(last?.tool_calls) ? last.tool_calls.filter(isJsonObject) : [];
-  const records = last === undefined ? [] : calls.listOf(id, last.id);
+  const records = last === undefined ? [] : calls.listByMessage(id, last.id);
   const open = records.filter(({ state }) => state === "pending" || state === "running").map((record) => ({
     record,
     extra: stored.find((call) => call.id === record.id) ?? {},

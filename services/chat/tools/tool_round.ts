@@ -89,7 +89,7 @@ export class ToolRound {
     const { tool_calls: stored, ...message } = rounds[at]!;
     this.#earlier = rounds.slice(0, at);
     this.#message = message as Message;
-    this.calls = this.#deps.callStore.listOf(conversationId, message.id).map((record) => {
+    this.calls = this.#deps.callStore.listByMessage(conversationId, message.id).map((record) => {
       const call = Array.isArray(stored)
         ? stored.find((call) => isJsonObject(call) && call.id === record.id)
         : undefined;

@@ -170,13 +170,13 @@ export class RevisionStore {
       index < rows.length - most || row.created_at < getOldestRetainedMs(this.#now());
     const count = rows.findLastIndex(isOld) + 1;
     if (count === 0) return [];
-    const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
-    const dropped = rows.slice(0, count).flatMap((row) => listOf(row) ?? []);
+    const readList = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
+    const dropped = rows.slice(0, count).flatMap((row) => readList(row) ?? []);
     // A version of a block belongs to consecutive revisions: if the next revision doesn't have it, later ones don't,
     // either.
     let next: readonly BlockName[] | undefined;
     for (const row of dropped.length === 0 ? [] : rows.slice(count)) {
-      next = listOf(row);
+      next = readList(row);
       if (next !== undefined) break;
     }
     const staying = new Set((next ?? added).map(String));

@@ -219,11 +219,11 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
         }
         if (folded !== undefined || mayHold(json, isAscii)) {
           const stop = matchBlock(items, visit, block, json, terms);
-          if (stop !== undefined) return createPage(placeOf(visit, block, stop));
+          if (stop !== undefined) return createPage(createCursor(visit, block, stop));
         }
       } else unreadable.add(visit.row.id);
       const isEnough = items.length >= PAGE_HITS || (items.length > 0 && openedBytes >= PAGE_BYTES);
-      if (isEnough) return createPage(placeOf(visit, block, 0));
+      if (isEnough) return createPage(createCursor(visit, block, 0));
     }
   }
 }
@@ -279,7 +279,7 @@ function createTitleHit({ row, title }: Visit, terms: string[]): SearchHit {
 }
 
 /** Returns the position of a scan. @param block The last searched block; without it, the title was searched. */
-function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanCursor {
+function createCursor({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanCursor {
   const { segment, position } = block ?? { segment: path.at(-1)!.segment, position: END };
   return { updatedAtMs: row.updated_at, conversationId: row.id, segment, position, index };
 }

@@ -65,7 +65,7 @@ export async function* writeZip(
     directory.push(toEntry(entry));
   }
   yield* directory;
-  yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
+  yield createEnd(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
 }
 
 /** Returns the size of the ZIP file that `writeZip` creates from these files, if it isn't large. */
@@ -130,7 +130,7 @@ function writeFacts(view: DataView, at: number, entry: Entry): void {
 }
 
 /** Writes both end records, the plain one last. A plain ZIP file has only that one. */
-function endOf(count: number, directoryBytes: number, at: number, isLarge: boolean): Uint8Array {
+function createEnd(count: number, directoryBytes: number, at: number, isLarge: boolean): Uint8Array {
   const bytes = new Uint8Array(END64_BYTES + LOCATOR64_BYTES + END_BYTES);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, 0x06064b50, true);

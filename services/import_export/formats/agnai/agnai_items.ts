@@ -9,7 +9,7 @@ import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } fr
 import { createChangedNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
-import { hashOf, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
+import { hashTree, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
 import { toIsoTime } from "../chat_files.ts";
 
 /** Reports whether a file is a character in Agnai's own format. */
@@ -207,7 +207,7 @@ function* convertConversation(
     what: "conversation",
     source,
     name: title,
-    hash: hashOf(own, head),
+    hash: hashTree(own, head),
     head,
     ...own,
     createdAt: toIsoTime(chat.createdAt) ?? messages[0]!.created_at,
