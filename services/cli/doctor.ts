@@ -56,12 +56,11 @@ const ANSWER_WITHIN_MS = 5_000;
 /** Asks the server. For health checks of containers. @throws {AppError} `upstream_error` if it doesn't respond. */
 export async function runHealth(config: ListenConfig, print: (text: string) => void): Promise<void> {
   const { url, connectTo } = findLocalServer(config);
-  const caCert = config.tlsCert === null ? undefined : await Deno.readTextFile(config.tlsCert).catch(() => undefined);
-  using local = openLocalClient({ caCert, connectTo });
+  using local = openLocalClient({ connectTo });
   let status: number;
   try {
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const answer = await fetch(`${url}/healthz`, { client: local.client, signal, redirect: "manual" });
+    const answer = await local.fetch(`${url}/healthz`, { signal });
     await answer.body?.cancel();
     status = answer.status;
   } catch (cause) {

@@ -70,10 +70,8 @@ export function openServerClient(
       let response: Response;
       let text: string;
       try {
-        response = await fetch(base + path, {
+        response = await local.fetch(base + path, {
           method,
-          client: local.client,
-          redirect: "manual",
           headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
           body: body === undefined ? undefined : JSON.stringify(body),
           signal: AbortSignal.timeout(ANSWER_WITHIN_MS),

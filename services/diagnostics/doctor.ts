@@ -7,7 +7,7 @@ import { isExistingFile } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
-import { findLocalServer } from "./local_server.ts";
+import { findLocalServer, readCertificate } from "./local_server.ts";
 import { checkServer, type ReachConfig, reachFindings } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
@@ -52,6 +52,7 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
   return [
     createOk("config_ok"),
     ...await checkFiles(config),
+    ...checkCertificate(tlsCert),
     ...await reachFindings(config),
     ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes }),
     ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
@@ -106,6 +107,20 @@ interface Tool {
   otherFolders?: readonly string[];
   /** Code of the finding if it's missing. */
   missing: RemediedCode;
+}
+
+const EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+
+/** Checks how long the certificate is valid. */
+function checkCertificate(path: string | null): Finding[] {
+  const certificate = path === null ? undefined : readCertificate(path);
+  if (certificate === undefined) return []; // A file that can't be read has a finding of its own.
+  const [fromMs, untilMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const params = { from: day(fromMs), until: day(untilMs) };
+  if (Date.now() < fromMs || Date.now() > untilMs) return [createProblem("certificate_expired", params)];
+  const isSoon = untilMs - Date.now() < EXPIRES_SOON_MS;
+  return [isSoon ? note("certificate_expires", params) : createOk("certificate_ok", params)];
 }
 
 const GIB = 1024 ** 3;

@@ -110,7 +110,7 @@ export const FINDINGS = {
     remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",
   },
   sealed_damaged: {
-    about: "{count} encrypted files are damaged or missing: {paths}",
+    about: "Encrypted files that are damaged or missing: {count} ({paths})",
     remedy: "Restore them from a backup (parlor restore FILE --data-dir FOLDER, then copy them)",
   },
   sealed_unknown: {
@@ -195,6 +195,19 @@ export const FINDINGS = {
   server_off: {
     about: 'No server is running at "{url}", so the state of its model, tailnet node and tasks is unknown',
     remedy: "Start the server and run parlor doctor again",
+  },
+  session_key_unreadable: {
+    about: "The session key can't be read, so the state of the server's model, tailnet node and tasks is unknown",
+    remedy: "Run this as the user that runs the server, with its data folder",
+  },
+  certificate_ok: { about: "The certificate is valid until {until}" },
+  certificate_expires: {
+    about: "The certificate expires on {until}",
+    remedy: "Renew tls_cert and restart the server",
+  },
+  certificate_expired: {
+    about: "The certificate is valid only from {from} until {until}",
+    remedy: "Renew tls_cert and restart the server",
   },
   clocks_differ: {
     about: "The clocks of this machine and the server differ by {seconds} s",

@@ -1,5 +1,9 @@
 /** Finds the server of a configuration on this machine, and connects to it without DNS. */
+import { Buffer } from "node:buffer";
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request as httpRequest } from "node:http";
+import { connect } from "node:tls";
 
 /** The configuration values that say where the server is. */
 export interface ListenConfig {
@@ -15,8 +19,11 @@ export interface ListenConfig {
 export interface LocalServer {
   /** `"http://localhost:8787"`; over TLS with a name of the certificate. */
   url: string;
-  /** Address to connect to over TLS, because the name in the URL may lead elsewhere or nowhere. */
-  connectTo?: { hostname: string; port: number };
+  /**
+   * Over TLS: the address, because the name in the URL may lead elsewhere or nowhere, and the server's certificate (DER),
+   * which needs no authority then; absent if it can't be read.
+   */
+  connectTo?: { hostname: string; port: number; certificate?: Buffer };
 }
 
 /** Finds the server. Over TLS, its name is one that the certificate is for. */
@@ -26,37 +33,80 @@ export function findLocalServer({ host, port, tlsCert, allowedHosts }: ListenCon
     return { url: `http://${hostname === "127.0.0.1" ? "localhost" : toUrlHost(hostname)}:${port}` };
   }
   const allowed = allowedHosts.filter((name) => /[a-z]/i.test(name) && !/[*/:]/.test(name));
-  const certified = listNames(tlsCert);
+  const certificate = readCertificate(tlsCert);
+  const certified = listNames(certificate);
   const name = allowed.find((name) => certified.some((pattern) => covers(pattern, name.toLowerCase()))) ??
     allowed[0] ?? certified.find((name) => !name.startsWith("*")) ?? "localhost";
-  return { url: `https://${name}:${port}`, connectTo: { hostname, port } };
+  return { url: `https://${name}:${port}`, connectTo: { hostname, port, certificate: certificate?.raw } };
 }
 
-/** A client for one server. */
+/** Sends requests to one server. */
 export interface LocalClient extends Disposable {
-  /** For `fetch`; `undefined` if the usual one does. */
-  readonly client: Deno.HttpClient | undefined;
+  /** Like the global `fetch` with a text as body, but doesn't follow redirects. */
+  fetch(url: string, init?: LocalRequest): Promise<Response>;
 }
 
-/** Opens a client that trusts `caCert`, a PEM text, and connects to `connectTo` whatever the name in the URL is. */
+/** A request. */
+interface LocalRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal;
+}
+
+/** Opens a client that trusts `caCert`, a PEM text, or connects to `connectTo` whatever the name in the URL is. */
 export function openLocalClient(
   { caCert, connectTo }: { caCert?: string; connectTo?: LocalServer["connectTo"] },
 ): LocalClient {
-  if (caCert === undefined && connectTo === undefined) return { client: undefined, [Symbol.dispose]() {} };
-  // A fetch can't name another address than its host, so a proxy in this process leads it there. TLS stays end to end,
-  // with the host as server name.
-  const forwarder = connectTo && openForwarder(connectTo);
-  const client = Deno.createHttpClient({
-    ...(caCert !== undefined && { caCerts: [caCert] }),
-    ...(forwarder && { proxy: { url: forwarder.url } }),
-  });
+  if (connectTo !== undefined) {
+    return { fetch: (url, init = {}) => fetchAt(connectTo, new URL(url), init), [Symbol.dispose]() {} };
+  }
+  const client = caCert === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCert] });
   return {
-    client,
-    [Symbol.dispose]() {
-      client.close();
-      forwarder?.close();
-    },
+    fetch: (url, init) => fetch(url, { ...init, client, redirect: "manual" }),
+    [Symbol.dispose]: () => client?.close(),
   };
+}
+
+/**
+ * Sends a request over TLS to an address. `fetch` can neither connect to another address than its host nor trust a
+ * certificate of its own, such as one that is self-signed or whose authority isn't in the file.
+ */
+async function fetchAt(
+  { hostname, port, certificate }: Required<LocalServer>["connectTo"],
+  { hostname: servername, host, pathname, search }: URL,
+  { method = "GET", headers = {}, body, signal }: LocalRequest,
+): Promise<Response> {
+  const socket = connect({ host: hostname.replace(/[[\]]/g, ""), port, servername, rejectUnauthorized: false });
+  const onAbort = () => socket.destroy(signal!.reason);
+  try {
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", onAbort);
+    await once(socket, "secureConnect");
+    if (!socket.authorized && certificate?.equals(socket.getPeerCertificate().raw) !== true) {
+      throw new Error("The server has another certificate");
+    }
+    const request = httpRequest({
+      createConnection: () => socket,
+      method,
+      path: pathname + search,
+      headers: {
+        Host: host,
+        Connection: "close",
+        ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
+        ...headers,
+      },
+    });
+    request.end(body);
+    const [answer] = await once(request, "response") as [IncomingMessage];
+    const chunks = await Array.fromAsync(answer as AsyncIterable<Uint8Array<ArrayBuffer>>);
+    const { statusCode: status = 502, rawHeaders } = answer;
+    const pairs = rawHeaders.flatMap((name, i): [string, string][] => i % 2 === 0 ? [[name, rawHeaders[i + 1]!]] : []);
+    return new Response([204, 304].includes(status) ? null : new Blob(chunks), { status, headers: pairs });
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    socket.destroy();
+  }
 }
 
 /** Returns the address at which a listener on `host` can be reached from its machine. */
@@ -69,71 +119,20 @@ function toUrlHost(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
 }
 
-/** Names in the first certificate of a PEM file; none if it can't be read. */
-function listNames(path: string): string[] {
+/** Reads the first certificate of a PEM file. `undefined` if it can't be read, which other findings report. */
+export function readCertificate(path: string): X509Certificate | undefined {
   try {
-    const { subjectAltName = "" } = new X509Certificate(Deno.readTextFileSync(path));
-    return [...subjectAltName.matchAll(/DNS:([^,\s]+)/g)].map(([, name]) => name!.toLowerCase());
+    return new X509Certificate(Deno.readTextFileSync(path));
   } catch {
-    return []; // the start and the findings say what is wrong with the file
+    return undefined;
   }
+}
+
+function listNames(certificate: X509Certificate | undefined): string[] {
+  const names = certificate?.subjectAltName ?? "";
+  return [...names.matchAll(/DNS:([^,\s]+)/g)].map(([, name]) => name!.toLowerCase());
 }
 
 function covers(pattern: string, name: string): boolean {
   return pattern === name || (pattern.startsWith("*.") && name.slice(name.indexOf(".") + 1) === pattern.slice(2));
-}
-
-const CONNECT_HEAD_BYTES = 4096;
-
-/** Opens a proxy on loopback whose CONNECT requests all lead to one address. */
-function openForwarder(to: { hostname: string; port: number }): { url: string; close(): void } {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const open = new Set<Deno.TcpConn>();
-  const close = (connection: Deno.TcpConn) => {
-    if (open.delete(connection)) connection.close();
-  };
-  async function forward(client: Deno.TcpConn): Promise<void> {
-    open.add(client);
-    let server: Deno.TcpConn | undefined;
-    try {
-      await readConnect(client);
-      server = await Deno.connect({ ...to, hostname: to.hostname.replace(/[[\]]/g, "") });
-      open.add(server);
-      await client.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
-      await Promise.race([copy(client, server), copy(server, client)]);
-    } catch {
-      // The fetch fails with the connection.
-    } finally {
-      close(client);
-      if (server !== undefined) close(server);
-    }
-  }
-  (async () => {
-    for await (const connection of listener) forward(connection);
-  })().catch(() => {}); // it was closed
-  return {
-    url: `http://127.0.0.1:${listener.addr.port}`,
-    close() {
-      listener.close();
-      for (const connection of open) close(connection);
-    },
-  };
-}
-
-/** Reads the head of the CONNECT request, which has no body. */
-async function readConnect(connection: Deno.TcpConn): Promise<void> {
-  const buffer = new Uint8Array(CONNECT_HEAD_BYTES);
-  let size = 0;
-  while (!new TextDecoder().decode(buffer.subarray(0, size)).endsWith("\r\n\r\n")) {
-    const count = size < buffer.byteLength ? await connection.read(buffer.subarray(size)) : null;
-    if (count === null) throw new Error("not a CONNECT request");
-    size += count;
-  }
-}
-
-async function copy(from: Deno.TcpConn, to: Deno.TcpConn): Promise<void> {
-  const buffer = new Uint8Array(16 * 1024);
-  for (let count = await from.read(buffer); count !== null; count = await from.read(buffer)) {
-    for (let at = 0; at < count;) at += await to.write(buffer.subarray(at, count));
-  }
 }

@@ -124,14 +124,8 @@ const MAX_CLOCK_GAP_MS = 60_000;
 export async function checkServer(question: ServerQuestion): Promise<Finding[]> {
   const { url, connectTo, sessionKey, caCert, isExpected } = question;
   using local = openLocalClient({ caCert, connectTo });
-  const { client } = local;
   const ask = (path: string, headers: Record<string, string> = {}) =>
-    fetch(url.replace(/\/$/, "") + path, {
-      client,
-      headers,
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    });
+    local.fetch(url.replace(/\/$/, "") + path, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   try {
     const alive = await ask("/healthz");
     await alive.body?.cancel();
@@ -145,7 +139,7 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
       ...checkClock(alive),
       ...await reach(await ask("/api/auth/status"), url),
     ];
-    if (sessionKey === undefined) return findings;
+    if (sessionKey === undefined) return isExpected ? findings : [...findings, note("session_key_unreadable")];
     const askAsOperator = (path: string) =>
       ask(path, { Authorization: `Bearer ${createOperatorProof(sessionKey, Date.now())}` });
     findings.push(...await checkHealth(await askAsOperator("/api/health")));
@@ -157,9 +151,11 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
     findings.push(...await checkJobs(await askAsOperator("/api/jobs")));
     return findings;
   } catch (cause) {
-    if (isExpected) return [createProblem("server_unreachable", { url, error: explainConnectError(cause).reason })];
     const { kind, reason } = explainConnectError(cause);
-    if (kind === "certificate") return [createProblem("server_unreachable", { url, error: reason })];
+    // Anything else that responds there, or is silent, isn't a server that is off. Port 9 and its like are never asked.
+    if (isExpected || (kind !== "refused" && kind !== "blocked")) {
+      return [createProblem("server_unreachable", { url, error: reason })];
+    }
     return [note("server_off", { url })];
   }
 }

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
 import { checkTools, type DoctorConfig, runDoctorChecks } from "../../../services/diagnostics/doctor.ts";
 import type { Finding } from "../../../services/diagnostics/finding.ts";
@@ -156,6 +157,46 @@ test("asks a server with its own certificate through loopback under its public n
   const other = await certified(folder, authority, "other.parlor.invalid");
   const mismatched = await find(app, { config: other.config });
   expect(codesOf(mismatched, "problem")).toContain("server_unreachable");
+});
+
+test("a server is asked if its certificate is known from no authority, and an expired one is a problem", async () => {
+  await using folder = await tempFolder();
+  await using authority = await openAuthority();
+  const name = "chat.parlor.invalid";
+  const { tls, config } = await certified(folder, authority, name);
+  await Deno.writeTextFile(config.tlsCert, tls.cert);
+  await using app = await openTestApp({ tls, config: { allowedHosts: [name] } });
+  const codes = codesOf(await find(app, { config }));
+  expect(codes).toEqual(expect.arrayContaining(["server_ok", "model_ok", "certificate_expires"]));
+
+  const now = Date.now;
+  const until = Date.parse(new X509Certificate(tls.cert).validTo);
+  const at = async (ms: number) => {
+    Date.now = () => ms;
+    try {
+      return codesOf(await find(app, { config: { ...config, port: 9 } }));
+    } finally {
+      Date.now = now;
+    }
+  };
+  expect(await at(until - 1)).toContain("certificate_expires");
+  expect(await at(until + 1)).toContain("certificate_expired");
+});
+
+test("another program on the port, or one that is silent, is not a server that is off", async () => {
+  await using app = await openTestApp();
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  (async () => {
+    for await (const connection of listener) connection.close();
+  })().catch(() => {}); // closed at the end
+  const { port } = listener.addr as Deno.NetAddr;
+  expect(codesOf(await find(app, { config: { port } }), "problem")).toEqual(["server_unreachable"]);
+});
+
+test("without a session key, what only the server knows is unknown", async () => {
+  await using app = await openTestApp();
+  await Deno.remove(`${app.dataDir}/session-key`);
+  expect(codesOf(await find(app), "note")).toContain("session_key_unreadable");
 });
 
 async function certified(

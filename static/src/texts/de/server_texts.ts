@@ -299,6 +299,20 @@ export const serverTexts: ServerTexts = {
       about: "Unter „{url}“ läuft kein Server, daher ist der Zustand von Modell, Tailnet-Knoten und Aufgaben unbekannt",
       remedy: "Starten Sie den Server, und führen Sie parlor doctor erneut aus",
     },
+    session_key_unreadable: {
+      about:
+        "Der Sitzungsschlüssel ist nicht lesbar, daher ist der Zustand von Modell, Tailnet-Knoten und Aufgaben unbekannt",
+      remedy: "Führen Sie dies als der Benutzer des Servers und mit dessen Datenordner aus",
+    },
+    certificate_ok: { about: "Das Zertifikat ist bis {until} gültig" },
+    certificate_expires: {
+      about: "Das Zertifikat läuft am {until} ab",
+      remedy: "Erneuern Sie tls_cert, und starten Sie den Server neu",
+    },
+    certificate_expired: {
+      about: "Das Zertifikat ist nur von {from} bis {until} gültig",
+      remedy: "Erneuern Sie tls_cert, und starten Sie den Server neu",
+    },
     clocks_differ: {
       about: "Die Uhren dieses Rechners und des Servers weichen um {seconds} s voneinander ab",
       remedy: "Stellen Sie beide über NTP",

@@ -282,6 +282,19 @@ export const serverTexts: ServerTexts = {
       about: "「{url}」でサーバーが動いていないため、モデル、tailnet ノード、タスクの状態は不明です",
       remedy: "起動してから parlor doctor をもう一度実行してください",
     },
+    session_key_unreadable: {
+      about: "セッションキーを読めないため、モデル、tailnet ノード、タスクの状態は不明です",
+      remedy: "サーバーを実行しているユーザーで、そのデータフォルダーを指定して実行してください",
+    },
+    certificate_ok: { about: "証明書は {until} まで有効です" },
+    certificate_expires: {
+      about: "証明書は {until} に期限切れになります",
+      remedy: "tls_cert を更新し、サーバーを再起動してください",
+    },
+    certificate_expired: {
+      about: "証明書は {from} から {until} までしか有効ではありません",
+      remedy: "tls_cert を更新し、サーバーを再起動してください",
+    },
     clocks_differ: {
       about: "このマシンとサーバーの時計が {seconds} 秒ずれています",
       remedy: "両方を NTP で合わせてください",
