@@ -91,6 +91,11 @@ test("other machines need a token, also without a passkey or with sign-in off", 
     const { token } = await app.services.auth.mintToken("Prometheus");
     await scrape(app, { headers: { Authorization: `Bearer ${token}` } });
   }
+  await using app = await openTestApp({ config, connection: { peerAddress: "192.168.1.7" } });
+  const wrong = await app.get("/metrics", { headers: { Authorization: "Bearer wrong" } });
+  const limited = await app.services.auth.mintToken("SillyTavern", "openai");
+  const other = await app.get("/metrics", { headers: { Authorization: `Bearer ${limited.token}` } });
+  expect([wrong.status, other.status]).toEqual([401, 403]);
 });
 
 test("a page of another site can't read the metrics of this machine", async () => {
