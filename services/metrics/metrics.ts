@@ -179,6 +179,8 @@ export class Metrics {
 
   constructor(deps: MetricsDeps) {
     this.#deps = deps;
+    // A rate needs the value before the first tokens.
+    for (const kind of ["prompt", "completion"]) this.#tokens.add({ kind }, 0);
     this.#startedAtMs = deps.now();
     let dueMs = performance.now() + TICK_MS;
     this.#timer = setInterval(() => {

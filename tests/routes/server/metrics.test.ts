@@ -46,6 +46,7 @@ test("metrics are off by default", async () => {
 test("requests, streams, tokens, tasks, delays and sizes are counted, without ids", async () => {
   await using llm = await openFakeLlm();
   await using app = await openTestApp({ config: { metrics: true } });
+  expect((await scrape(app)).get('parlor_tokens_total{kind="prompt"}')).toBe(0);
   await app.put("/api/connections", { id: "d", kind: "openai", base_url: llm.url, model: "fake-model" });
   await app.post("/api/connections/d/activate");
   await app.get("/api/conversations/secret-id");
