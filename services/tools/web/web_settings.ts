@@ -194,7 +194,9 @@ export class SearxngServer {
       const hint = "Is it the address of a SearXNG server?";
       throw this.#createUnreadableError("web_page", `it's a web page instead of JSON. ${hint}`);
     }
-    if (bytes === undefined) throw this.#createUnreadableError("bad_answer", `it's larger than ${MAX_RESPONSE_BYTES} bytes`);
+    if (bytes === undefined) {
+      throw this.#createUnreadableError("bad_answer", `it's larger than ${MAX_RESPONSE_BYTES} bytes`);
+    }
     return this.#parse(bytes);
   }
 
