@@ -1,5 +1,6 @@
 /** `/api/push`: devices that get a notification when a reply is ready, and the owner's notification server. */
-import { getClientSignal } from "../middleware/env.ts";
+import { getClientSignal, type Identity } from "../middleware/env.ts";
+import type { DeviceAccess } from "../services/push/push.ts";
 import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
@@ -14,12 +15,13 @@ export function pushRoutes(services: Services) {
     })
     .openapi(schema.listRoute, async (c) => {
       const push = await services.push();
-      return c.json(push.list().map(schema.toDeviceJson), 200);
+      return c.json((await push.list()).map(schema.toDeviceJson), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const push = await services.push();
       const { id } = c.req.valid("param");
-      return c.json(schema.toDeviceJson(await push.put(id, c.req.valid("json"))), 200);
+      const device = await push.put(id, c.req.valid("json"), toDeviceAccess(c.get("identity")));
+      return c.json(schema.toDeviceJson(device), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const push = await services.push();
@@ -28,9 +30,12 @@ export function pushRoutes(services: Services) {
     })
     .openapi(schema.presenceRoute, async (c) => {
       const push = await services.push();
-      const { page, visible } = c.req.valid("json");
-      push.notePresence(c.req.valid("param").id, page, visible);
+      push.notePresence(c.req.valid("param").id, schema.toPresence(c.req.valid("json")));
       return c.body(null, 204);
+    })
+    .openapi(schema.pageRoute, async (c) => {
+      const push = await services.push();
+      return c.json({ needed: push.notePage(schema.toPresence(c.req.valid("json"))) }, 200);
     })
     .openapi(schema.getServerRoute, async (c) => {
       const { server, version } = (await services.push()).getServer();
@@ -50,4 +55,10 @@ export function pushRoutes(services: Services) {
       await (await services.push()).testServer(getClientSignal(c));
       return c.body(null, 204);
     });
+}
+
+/** Revoking what a device signed in with ends its notifications, too. */
+function toDeviceAccess(identity: Identity): DeviceAccess {
+  if (identity.method === "session") return { credentialId: identity.credentialId };
+  return identity.method === "token" ? { tokenId: identity.tokenId } : {};
 }

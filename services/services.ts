@@ -346,6 +346,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       sealer: sealer.forPurpose("push"),
       openGuard: guard,
       getLanguage: () => settings.get().settings.language,
+      hasAccess: async ({ credentialId, tokenId }) =>
+        (credentialId === undefined || (await auth.listCredentials()).some(({ id }) => id === credentialId)) &&
+        (tokenId === undefined || (await auth.listTokens()).some(({ id }) => id === tokenId)),
     });
     onClose(() => push.close());
     return push;

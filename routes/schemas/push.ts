@@ -1,7 +1,7 @@
 /** Notifications on devices and by the owner's notification server. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { NOTIFY_KINDS, type NotifyServer } from "../../services/push/notify_server.ts";
-import type { PushDevice } from "../../services/push/push.ts";
+import type { Presence, PushDevice } from "../../services/push/push.ts";
 import { ApiKey, ERRORS, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Device = z.object({
@@ -26,6 +26,9 @@ const SubscriptionBody = z.object({
 const PresenceBody = z.object({
   page: z.string().min(1).max(64).openapi({ description: "A random id of the page" }),
   visible: z.boolean(),
+  used: z.boolean().default(false).openapi({
+    description: "Someone typed, clicked or scrolled in the last half minute: no device is notified for 75 s",
+  }),
 }).openapi("PushPresence");
 
 const ServerAnswer = z.object({
@@ -45,6 +48,11 @@ const ServerBody = z.object({
 /** Converts a device to its JSON form. */
 export function toDeviceJson({ id, label, vendor, createdAt: created_at }: PushDevice): z.infer<typeof Device> {
   return { id, label, vendor, created_at };
+}
+
+/** Converts what a page says of itself. */
+export function toPresence({ page, visible, used }: z.infer<typeof PresenceBody>): Presence {
+  return { page, isVisible: visible, isUsed: used };
 }
 
 /** Converts the notification server to its JSON form. */
@@ -102,6 +110,24 @@ export const presenceRoute = createRoute({
     "Say that a page of the device is visible, for 75 s, or no longer; a device that shows a page isn't notified",
   request: { params: IdParams, body: jsonBody(PresenceBody) },
   responses: { 204: { description: "Noted" }, ...ERRORS },
+});
+
+/** Note a used page of a device without notifications. */
+export const pageRoute = createRoute({
+  method: "put",
+  path: `${path}/presence`,
+  tags,
+  summary: "Say that a page of a device without notifications is used, for 75 s, or no longer",
+  request: { body: jsonBody(PresenceBody) },
+  responses: {
+    200: json(
+      z.object({
+        needed: z.boolean().openapi({ description: "Whether anything is notified; if not, pages needn't say more" }),
+      }),
+      "Noted",
+    ),
+    ...ERRORS,
+  },
 });
 
 /** The notification server. */

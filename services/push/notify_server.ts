@@ -9,7 +9,7 @@ import { type BoundKey, normalizeBaseUrl, toBearerHeader, updateBoundKey } from 
 import { openHttpClient } from "../http/http_client.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/read_body.ts";
 
-/** The programs that are supported. */
+/** The supported programs. */
 export const NOTIFY_KINDS = ["ntfy", "gotify"] as const;
 
 /** A notification server. */
@@ -20,7 +20,10 @@ export interface NotifyServer {
   token?: BoundKey;
 }
 
-/** A change of it. Without a token, the stored one stays, unless the origin changes; `null` removes it. */
+/**
+ * A change of the notification server. Without a token, the stored one stays, unless the origin changes; `null` removes
+ * it.
+ */
 export interface NotifyServerInput {
   kind: NotifyServer["kind"];
   url: string;
@@ -30,15 +33,20 @@ export interface NotifyServerInput {
 /** Why a notification is sent. */
 export type NoticeKind = "reply" | "approval";
 
-/** All that a notification says. */
+/** Complete texts of notifications. */
 const TEXTS: Record<NoticeKind, string> = { reply: "A reply is ready", approval: "A reply needs you" };
+/** Gotify's app shows messages of priority 0, the default, nowhere; from 4 on they make a sound. @see https://github.com/gotify/android#message-priorities */
+const GOTIFY_PRIORITY = 5;
 const TIMEOUTS = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000 };
 
 /** Applies a change. @throws {AppError} `invalid_request`, `address_not_allowed` */
 export function updateNotifyServer({ kind, url, token }: NotifyServerInput, before: NotifyServer | null): NotifyServer {
   const address = normalizeBaseUrl(url);
   if (kind === "ntfy" && new URL(address).pathname === "/") {
-    throw new AppError("invalid_request", "The address of ntfy needs a topic: https://ntfy.sh/your-topic");
+    throw new AppError(
+      "invalid_request",
+      "Can't use the address: an ntfy address needs a topic, such as https://ntfy.sh/your-topic",
+    );
   }
   const { key } = updateBoundKey(address, token, before?.token);
   return { kind, url: address, ...(key && { token: key }) };
@@ -64,7 +72,7 @@ export async function sendNotice(
         url: `${url}/message`,
         method: "POST" as const,
         headers: { ...(token && { "x-gotify-key": token.value }), "content-type": "application/json" },
-        body: JSON.stringify({ title: "Parlor", message: TEXTS[notice] }),
+        body: JSON.stringify({ title: "Parlor", message: TEXTS[notice], priority: GOTIFY_PRIORITY }),
       };
     const response = await client.fetch("the notification server", target, request, signal);
     if (response.ok) return await response.body?.cancel();

@@ -1,19 +1,22 @@
 /**
- * Tells devices that a reply is ready, or waits for the owner, while no page is open there: by Web Push, through the vendor of the browser, and by an
- * ntfy or Gotify server of the owner. No text of a chat leaves the server; the vendor can't read which chat it is.
+ * Tells devices that a reply is ready, or waits for the owner, while no page is open there and none is being used
+ * elsewhere: by Web Push, through the vendor of the browser, and by an ntfy or Gotify server of the owner. No text of a
+ * chat leaves the server; the vendor can't read which chat it is.
  */
+import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import { getErrorFields } from "../http/upstream_error.ts";
+import { parseRetryAfter } from "../http/read_body.ts";
+import { getErrorFields, UpstreamError } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { type NoticeKind, type NotifyServer, type NotifyServerInput, updateNotifyServer } from "./notify_server.ts";
 
-/** A device as the API shows it. */
+/** A device in the API's format. */
 export interface PushDevice {
   id: string;
-  /** What the owner calls it. */
+  /** The owner's name for it. */
   label: string;
   /** Host of the push service, which belongs to the vendor of the browser: `"fcm.googleapis.com"`. */
   vendor: string;
@@ -21,7 +24,7 @@ export interface PushDevice {
   createdAt: string;
 }
 
-/** A subscription as a browser gives it. @see https://www.w3.org/TR/push-api/#pushsubscription-interface */
+/** A subscription from a browser. @see https://www.w3.org/TR/push-api/#pushsubscription-interface */
 export interface PushSubscriptionInput {
   endpoint: string;
   /** base64url: an uncompressed P-256 point, and 16 random bytes. */
@@ -29,9 +32,26 @@ export interface PushSubscriptionInput {
   label: string;
 }
 
+/** What a device signed in with when it subscribed: a passkey or a token; neither where that isn't needed. */
+export interface DeviceAccess {
+  credentialId?: string;
+  tokenId?: string;
+}
+
+/** What a page says of itself. */
+export interface Presence {
+  /** A random id of the page. */
+  page: string;
+  isVisible: boolean;
+  /** Someone typed, clicked or scrolled in the last half minute. */
+  isUsed: boolean;
+}
+
 interface StoredDevice extends PushSubscriptionInput {
   id: string;
   createdAt: string;
+  /** Absent in devices of older versions. */
+  access?: DeviceAccess;
 }
 
 /** The key pair that identifies this server to push services, base64url. @see RFC 8292 */
@@ -52,30 +72,42 @@ export interface PushDeps extends SealedSettingDeps {
   now(): number;
   /** Opens the guard: addresses of subscriptions come from browsers. */
   openGuard(): Promise<Guard>;
-  /** Language of the owner's settings; `null` for the browser's. */
+  /** Returns the language in the owner's settings; `null` for the browser's. */
   getLanguage(): string | null;
+  /** Returns whether a passkey or token hasn't been revoked. */
+  hasAccess(access: DeviceAccess): Promise<boolean>;
+  /** Waits before further tries of what failed; default 10 s, 1 min and 5 min. */
+  retryDelaysMs?: readonly number[];
 }
 
-/** A browser renews its subscriptions, so a few devices make few of them. */
+/** Maximum number of devices. A browser renews its subscription, so a few devices create few. */
 const MAX_DEVICES = 50;
-/** A page says that it is visible every 30 s. One that froze or lost its network must not keep the phone silent for long. */
+/** A page says that it is visible, or used, every 30 s. One that froze or lost its network must not keep the phone silent for long. */
 const PRESENCE_MS = 75_000;
-/** How long a push service keeps the message for a phone that is off. */
+/** Push services limit their senders and fail now and then. */
+const RETRY_DELAYS_MS = [10_000, 60_000, 300_000];
+/** Asked to wait longer, it's given up: the notification would be late. */
+const MAX_WAIT_MS = 900_000;
+/** How long a push service stores the message for a phone that is off. */
 const TTL_SECONDS = 24 * 60 * 60;
 const SEND_MS = 30_000;
-/** Responses of push services are short; RFC 8030 needs only their status. */
+/** Maximum size of a response. Responses of push services are short, and RFC 8030 only uses the status. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
-/** Push services require a contact (RFC 8292, section 2.1). A private server has none that a vendor should know. */
+/**
+ * Push services require a contact (RFC 8292, section 2.1). A private server has no contact that a vendor should know.
+ */
 const CONTACT = "mailto:parlor@example.org";
-/** The subscription has ended (RFC 8030, section 7.3). */
+/** Statuses of an ended subscription (RFC 8030, section 7.3). */
 const EXPIRED = [404, 410];
 
 /** The subscribed devices and the owner's notification server. */
 export class Push {
   readonly #deps: PushDeps;
   readonly #setting: SealedSetting<Content>;
-  /** By device and page: until when a visible page counts. */
+  /** By device and page: the time until which a page counts as visible. */
   readonly #visible = new Map<string, Map<string, number>>();
+  /** By page, of any device: until when it counts as used. */
+  readonly #used = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
 
@@ -86,7 +118,7 @@ export class Push {
     this.#setting = new SealedSetting(deps, { key: "push", label: "The notification settings", defaults });
   }
 
-  /** Returns the public key that browsers subscribe with, base64url; makes the pair when it's first needed. */
+  /** Returns the public key for subscriptions in base64url. Creates the key pair on first use. */
   async getPublicKey(): Promise<string> {
     const { vapid } = this.#setting.load().content;
     if (vapid !== null) return vapid.publicKey;
@@ -95,28 +127,34 @@ export class Push {
     return content.vapid!.publicKey;
   }
 
-  /** Lists the devices, newest first. */
-  list(): PushDevice[] {
+  /** Lists the devices, newest first. Removes those whose access was revoked. */
+  async list(): Promise<PushDevice[]> {
+    for (const device of this.#setting.load().content.devices) await this.#dropRevoked(device);
     return this.#setting.load().content.devices.map(toDevice);
   }
 
   /**
    * Subscribes a device, or replaces its subscription.
    *
+   * @param access What ends the subscription when it's revoked.
    * @throws {AppError} `invalid_request`, `address_not_allowed` for an endpoint that isn't public, `conflict` for too many
    */
-  async put(id: string, { endpoint, keys, label }: PushSubscriptionInput): Promise<PushDevice> {
+  async put(
+    id: string,
+    { endpoint, keys, label }: PushSubscriptionInput,
+    access: DeviceAccess = {},
+  ): Promise<PushDevice> {
     if (!endpoint.startsWith("https://")) {
       throw new AppError("invalid_request", "Can't use the subscription: its endpoint isn't an https address");
     }
     assertKeys(keys);
     (await this.#deps.openGuard()).check(endpoint);
     const createdAt = new Date(this.#deps.now()).toISOString();
-    const device: StoredDevice = { id, endpoint, keys, label, createdAt };
+    const device: StoredDevice = { id, endpoint, keys, label, createdAt, access };
     await this.#setting.change((before) => {
       const others = before.devices.filter((other) => other.id !== id && other.endpoint !== endpoint);
       if (others.length >= MAX_DEVICES) {
-        throw new AppError("conflict", `There are ${MAX_DEVICES} devices with notifications; remove one`);
+        throw new AppError("conflict", `There are already ${MAX_DEVICES} devices with notifications. Remove one first`);
       }
       return { ...before, devices: [device, ...others] };
     });
@@ -127,20 +165,31 @@ export class Push {
   async remove(id: string): Promise<void> {
     await this.#setting.change((before) => {
       const devices = before.devices.filter((device) => device.id !== id);
-      if (devices.length === before.devices.length) throw new AppError("not_found", `There is no device "${id}"`);
+      if (devices.length === before.devices.length) throw new AppError("not_found", `Device "${id}" not found`);
       return { ...before, devices };
     });
     this.#visible.delete(id);
   }
 
-  /** Notes that a page of a device is visible, or no longer. @throws {AppError} `not_found` */
-  notePresence(id: string, page: string, isVisible: boolean): void {
-    if (!this.list().some((device) => device.id === id)) throw new AppError("not_found", `There is no device "${id}"`);
+  /** Notes whether a page of a device is visible and used. @throws {AppError} `not_found` */
+  notePresence(id: string, presence: Presence): void {
+    if (!this.#setting.load().content.devices.some((device) => device.id === id)) {
+      throw new AppError("not_found", `Device "${id}" not found`);
+    }
     const pages = this.#visible.get(id) ?? new Map<string, number>();
-    for (const [other, untilMs] of pages) if (untilMs <= this.#deps.now()) pages.delete(other);
-    pages.delete(page);
-    if (isVisible) pages.set(page, this.#deps.now() + PRESENCE_MS);
-    this.#visible.set(id, pages);
+    this.#visible.set(id, this.#note(pages, presence.page, presence.isVisible));
+    this.#note(this.#used, presence.page, presence.isVisible && presence.isUsed);
+  }
+
+  /**
+   * Notes whether a page of a device without notifications is used.
+   *
+   * @returns Whether anything is notified at all. If not, the page needn't say more.
+   */
+  notePage({ page, isVisible, isUsed }: Presence): boolean {
+    this.#note(this.#used, page, isVisible && isUsed);
+    const { devices, server } = this.#setting.load().content;
+    return devices.length > 0 || server !== null;
   }
 
   /** Returns the owner's notification server and the version of the settings. */
@@ -157,24 +206,31 @@ export class Push {
     );
   }
 
-  /** Sends a test by the notification server. @throws {AppError} `not_found`, `upstream_error`, `upstream_timeout` */
+  /**
+   * Sends a test through the notification server.
+   *
+   * @throws {AppError} `not_found`, `upstream_error`, `upstream_timeout`
+   */
   async testServer(signal: AbortSignal): Promise<void> {
     await this.#notifyServer("reply", signal);
   }
 
-  /** Tells the devices where no page is visible that a reply is ready. Returns at once; a failure is logged. */
+  /**
+   * Tells the devices where no page is visible that a reply is ready, unless someone uses a page on another device now.
+   * Returns at once; a failure is logged.
+   */
   replyCompleted({ conversationId }: { conversationId: string }): void {
     this.#notify("reply", conversationId);
   }
 
-  /** As `replyCompleted`, for a reply that waits until the owner decides about a call of a tool. */
+  /** Like `replyCompleted`, for a reply that waits for the owner's decision about a tool call. */
   notifyApproval({ conversationId }: { conversationId: string }): void {
     this.#notify("approval", conversationId);
   }
 
   async #notifyServer(kind: NoticeKind, signal: AbortSignal): Promise<void> {
     const { server } = this.getServer();
-    if (server === null) throw new AppError("not_found", "No notification server is set");
+    if (server === null) throw new AppError("not_found", "No notification server is configured");
     const { sendNotice } = await import("./notify_server.ts");
     await sendNotice(server, kind, signal);
   }
@@ -184,33 +240,50 @@ export class Push {
     try {
       content = this.#setting.load().content;
     } catch (error) {
-      return this.#deps.log("error", "Can't read the notification settings", getErrorFields(error)); // the reply itself is fine
+      return this.#deps.log("error", "Can't read the notification settings", getErrorFields(error)); // The reply itself isn't affected.
     }
+    if (this.#isUsed()) return;
     const { devices, server } = content;
     for (const device of devices) {
-      if (!this.#isVisible(device.id)) {
-        this.#inBackground(this.#send(device, kind, conversationId), new URL(device.endpoint).host);
-      }
+      const isSeen = () => this.#isUsed() || this.#isVisible(device.id);
+      if (isSeen()) continue;
+      this.#inBackground(() => this.#send(device, kind, conversationId), isSeen, new URL(device.endpoint).host);
     }
-    const isSeen = devices.some(({ id }) => this.#isVisible(id));
-    if (server !== null && !isSeen) {
-      this.#inBackground(this.#notifyServer(kind, this.#closing.signal), new URL(server.url).host);
+    if (server !== null) {
+      const send = () => this.#notifyServer(kind, this.#closing.signal);
+      this.#inBackground(send, () => this.#isUsed(), new URL(server.url).host);
     }
   }
 
-  /** Ends what is being sent. */
+  /** Cancels notifications that are being sent. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException("Parlor is shutting down", "AbortError"));
     await Promise.all(this.#sending);
   }
 
-  #isVisible(id: string): boolean {
-    const nowMs = this.#deps.now();
-    return [...this.#visible.get(id)?.values() ?? []].some((untilMs) => untilMs > nowMs);
+  #note(pages: Map<string, number>, page: string, isPresent: boolean): Map<string, number> {
+    for (const [other, untilMs] of pages) if (untilMs <= this.#deps.now()) pages.delete(other);
+    pages.delete(page);
+    if (isPresent) pages.set(page, this.#deps.now() + PRESENCE_MS);
+    return pages;
   }
 
-  #inBackground(work: Promise<void>, host: string): void {
-    const guarded: Promise<void> = work.catch((error) => {
+  #isVisible(id: string): boolean {
+    return this.#isAny(this.#visible.get(id) ?? new Map());
+  }
+
+  #isUsed(): boolean {
+    return this.#isAny(this.#used);
+  }
+
+  #isAny(pages: ReadonlyMap<string, number>): boolean {
+    const nowMs = this.#deps.now();
+    return [...pages.values()].some((untilMs) => untilMs > nowMs);
+  }
+
+  /** @param isSeen Ends further tries: someone looked in the meantime. */
+  #inBackground(send: () => Promise<void>, isSeen: () => boolean, host: string): void {
+    const guarded: Promise<void> = this.#tryAgain(send, isSeen, host).catch((error) => {
       if (!this.#closing.signal.aborted) {
         this.#deps.log("warn", "Can't send a notification", { host, ...getErrorFields(error) });
       }
@@ -218,7 +291,40 @@ export class Push {
     this.#sending.add(guarded);
   }
 
-  async #send({ id, endpoint, keys }: StoredDevice, kind: NoticeKind, conversationId: string): Promise<void> {
+  async #tryAgain(send: () => Promise<void>, isSeen: () => boolean, host: string): Promise<void> {
+    for (const delayMs of this.#deps.retryDelaysMs ?? RETRY_DELAYS_MS) {
+      try {
+        return await send();
+      } catch (error) {
+        const askedMs = error instanceof AppError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+        if (!isPassing(error) || askedMs > MAX_WAIT_MS) throw error;
+        this.#deps.log("debug", "Trying to send a notification again later", { host, ...getErrorFields(error) });
+        await delay(Math.max(delayMs, askedMs), this.#closing.signal);
+        if (isSeen()) return;
+      }
+    }
+    await send();
+  }
+
+  /** @returns Whether it was removed. */
+  async #dropRevoked({ id, access = {}, endpoint }: StoredDevice): Promise<boolean> {
+    if (await this.#deps.hasAccess(access)) return false;
+    await this.#drop(id, "Removed a device whose access was revoked", endpoint);
+    return true;
+  }
+
+  async #drop(id: string, message: string, endpoint: string): Promise<void> {
+    // The device may have subscribed again, or been removed, since.
+    await this.#setting.change((before) => ({
+      ...before,
+      devices: before.devices.filter((device) => device.id !== id || device.endpoint !== endpoint),
+    }));
+    this.#deps.log("info", message, { host: new URL(endpoint).host });
+  }
+
+  async #send(device: StoredDevice, kind: NoticeKind, conversationId: string): Promise<void> {
+    if (await this.#dropRevoked(device)) return;
+    const { id, endpoint, keys } = device;
     const { buildPushPayload } = await import("@block65/webcrypto-web-push");
     await this.getPublicKey();
     const vapid = this.#setting.load().content.vapid!;
@@ -242,15 +348,27 @@ export class Push {
       signal: this.#closing.signal,
     });
     await response.body?.cancel();
-    if (EXPIRED.includes(response.status)) {
-      await this.remove(id);
-      this.#deps.log("info", "Removed a device whose subscription has ended", { host: new URL(endpoint).host });
+    const { status, headers: answer } = response;
+    if (EXPIRED.includes(status)) {
+      await this.#drop(id, "Removed a device whose subscription has ended", endpoint);
     } else if (!response.ok) {
-      throw new AppError("upstream_error", `The push service responded with status ${response.status}`);
+      throw new UpstreamError("failed", `The push service responded with status ${status}`, {
+        status,
+        retryAfterSeconds: parseRetryAfter(answer, this.#deps.now()),
+      });
     } else {
       this.#deps.log("debug", "Sent a notification", { host: new URL(endpoint).host });
     }
   }
+}
+
+/** Returns whether a later try may succeed: there was no response, or one of 429 or 5xx. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== "upstream_error" && error.code !== "upstream_timeout") {
+    return false;
+  }
+  const status = error instanceof UpstreamError ? error.status : undefined;
+  return status === undefined || status === 429 || status >= 500;
 }
 
 function toDevice({ id, endpoint, label, createdAt }: StoredDevice): PushDevice {
@@ -272,7 +390,7 @@ function assertKeys({ p256dh, auth }: PushSubscriptionInput["keys"]): void {
   throw new AppError("invalid_request", "Can't use the subscription: its keys have the wrong length");
 }
 
-/** Makes a P-256 key pair for signing. @see RFC 8292, section 2 */
+/** Creates a P-256 key pair for signing. @see RFC 8292, section 2 */
 export async function makeVapidKeys(): Promise<VapidKeys> {
   const algorithm = { name: "ECDSA", namedCurve: "P-256" };
   const { publicKey, privateKey } = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);

@@ -29,12 +29,6 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "hidden") void store.chat.peek()?.draft.save({ keepalive: true });
   });
-  // Only devices with notifications report whether they show a page.
-  const pushId = findStorage(window)?.getItem("parlor.push");
-  if (pushId) {
-    void Promise.all([import("./state/app/push.ts"), import("./api/push.ts")])
-      .then(([{ reportPresence }, { pushApi }]) => reportPresence(pushApi(client), pushId), () => {});
-  }
   const root = document.getElementById("app");
   if (root) {
     root.replaceChildren(); // what index.html shows until now

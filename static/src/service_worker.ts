@@ -101,12 +101,15 @@ async function showReply({ data }: PushMessageEvent): Promise<void> {
   const bodies = message.kind === "approval" ? REPLY_WAITS : REPLY_READY;
   const language = (typeof message.language === "string" ? message.language : navigator.language).split("-")[0]!;
   const id = typeof message.conversation_id === "string" ? message.conversation_id : undefined;
-  await worker.registration.showNotification("Parlor", {
+  // Without renotify, a second reply in a chat would replace the first notification in silence.
+  const options: NotificationOptions & { renotify: boolean } = {
     body: bodies[language] ?? bodies.en!,
     icon: SHELL_FILES.find((path) => path.includes("icon-192")),
     tag: id ?? "reply",
+    renotify: true,
     data: { path: id === undefined ? "/" : `/c/${encodeURIComponent(id)}` },
-  });
+  };
+  await worker.registration.showNotification("Parlor", options);
 }
 
 /** Opens the chat in an open page, else in a new one. */

@@ -9,14 +9,25 @@ export interface PushSubscriptionBody {
   label: string;
 }
 
+/** What a page says of itself. */
+export interface PagePresence {
+  /** A random id of the page. */
+  page: string;
+  visible: boolean;
+  /** Someone typed, clicked or scrolled in the last half minute. */
+  used: boolean;
+}
+
 /** Calls throw `ApiError` as the client does. */
 export interface PushApi {
   getPublicKey(): Promise<string>;
   listDevices(): Promise<PushDevice[]>;
   putDevice(id: string, subscription: PushSubscriptionBody): Promise<PushDevice>;
   removeDevice(id: string): Promise<void>;
-  /** Says that a page of the device is visible, or no longer. */
-  notePresence(id: string, page: string, isVisible: boolean): Promise<void>;
+  /** Says whether a page of the device is visible and used. */
+  notePresence(id: string, presence: PagePresence): Promise<void>;
+  /** Says the same of a page without a subscription. @returns Whether the server needs to know. */
+  notePage(presence: PagePresence): Promise<boolean>;
   getServer(): Promise<NotifyServer>;
   /** @param url `null` removes the server. */
   putServer(server: { kind: NotifyServer["kind"]; url: string | null; token?: string }): Promise<NotifyServer>;
@@ -37,7 +48,11 @@ export function pushApi(client: ApiClient): PushApi {
     listDevices: () => call("GET", "subscriptions"),
     putDevice: (id, subscription) => call("PUT", device(id), subscription),
     removeDevice: (id) => done("DELETE", device(id)),
-    notePresence: (id, page, visible) => done("PUT", `${device(id)}/presence`, { page, visible }, true),
+    notePresence: (id, presence) => done("PUT", `${device(id)}/presence`, presence, true),
+    notePage: async (presence) => {
+      const response = await client.send("PUT", "/api/push/presence", { body: presence, keepalive: true });
+      return (await response.json() as { needed: boolean }).needed;
+    },
     getServer: () => call("GET", "server"),
     putServer: (server) => call("PUT", "server", server),
     testServer: () => done("POST", "server/test", {}),

@@ -66,6 +66,9 @@ let service: Deno.HttpServer<Deno.NetAddr>;
 let guard: TestGuard;
 let app: TestApp;
 let status = 201;
+/** Of the next response only; with the seconds of its Retry-After. */
+let busy: { status: number; retryAfter?: string } | undefined;
+const revoked = new Set<string>();
 const received: { path: string; headers: Headers; body: Uint8Array }[] = [];
 let nowMs = Date.parse("2026-06-01T12:00:00Z");
 
@@ -81,7 +84,12 @@ beforeEach(async () => {
       headers: request.headers,
       body: new Uint8Array(await request.arrayBuffer()),
     });
-    return new Response(null, { status });
+    const once = busy;
+    busy = undefined;
+    return new Response(null, {
+      status: once?.status ?? status,
+      headers: once?.retryAfter === undefined ? {} : { "retry-after": once.retryAfter },
+    });
   });
   guard = await openTestGuard({ "push.example.org": [PUBLIC], "inside.example.org": [PRIVATE] }, {
     caCerts: [authority.cert],
@@ -89,6 +97,8 @@ beforeEach(async () => {
   });
   app = await openTestApp();
   status = 201;
+  busy = undefined;
+  revoked.clear();
   received.length = 0;
 });
 afterEach(async () => {
@@ -99,9 +109,10 @@ afterEach(async () => {
 
 const endpoint = (path = "abc") => `https://push.example.org:${service.addr.port}/send/${path}`;
 const logged: unknown[][] = [];
+const page = (page: string, isVisible: boolean, isUsed = false) => ({ page, isVisible, isUsed });
 
 /** The service with a guard whose public internet is a loopback address. */
-function openPush(): Push {
+function openPush(retryDelaysMs: number[] = []): Push {
   logged.length = 0;
   return new Push({
     db: tableInMemory(),
@@ -111,6 +122,8 @@ function openPush(): Push {
     now: () => nowMs,
     openGuard: () => Promise.resolve(guard),
     getLanguage: () => "de",
+    hasAccess: ({ credentialId = "" }) => Promise.resolve(!revoked.has(credentialId)),
+    retryDelaysMs,
   });
 }
 
@@ -127,7 +140,7 @@ function tableInMemory() {
   } as unknown as ConstructorParameters<typeof Push>[0]["db"];
 }
 
-test("the encryption gives the example of RFC 8291 byte for byte", async () => {
+test("the encryption reproduces the example of RFC 8291 byte for byte", async () => {
   const pair = await importKey(RFC.serverPublic, RFC.serverPrivate);
   const generate = vi.spyOn(crypto.subtle, "generateKey").mockImplementation((() => Promise.resolve(pair)) as never);
   const random = vi.spyOn(crypto, "getRandomValues").mockImplementation((target) => {
@@ -145,7 +158,7 @@ test("the encryption gives the example of RFC 8291 byte for byte", async () => {
   expect(await decrypt(bytesOf(RFC.body))).toBe(RFC.text);
 });
 
-test("the header identifies the server as RFC 8292 says, for one push service and half a day", async () => {
+test("the header identifies the server as in RFC 8292, for one push service and half a day", async () => {
   const keys = await makeVapidKeys();
   const { headers } = await vapidHeaders(
     { endpoint: "https://push.example.net/push/abc", expirationTime: null, keys: KEYS },
@@ -171,7 +184,7 @@ test("the header identifies the server as RFC 8292 says, for one push service an
   expect(isRight).toBe(true);
 });
 
-test("a device is told that a reply is ready, and of which chat only in what its vendor can't read", async () => {
+test("a device is notified of a reply, and the name of the chat is only in the part that its vendor can't read", async () => {
   const push = openPush();
   expect(await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" })).toMatchObject({
     vendor: `push.example.org:${service.addr.port}`,
@@ -191,7 +204,7 @@ test("a device is told that a reply is ready, and of which chat only in what its
   await push.close();
 });
 
-test("devices and an ntfy server are told that a reply waits for a decision, unless a page is visible", async () => {
+test("devices and an ntfy server are notified that a reply is waiting for a decision, unless a page is in use", async () => {
   const notices: string[] = [];
   await using ntfy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     notices.push(await request.text());
@@ -200,9 +213,9 @@ test("devices and an ntfy server are told that a reply waits for a decision, unl
   const push = openPush();
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
-  push.notePresence("d1", "page1", true);
+  push.notePresence("d1", page("page1", true, true));
   push.notifyApproval({ conversationId: "c1" });
-  push.notePresence("d1", "page1", false);
+  push.notePresence("d1", page("page1", false));
   push.notifyApproval({ conversationId: "c2" });
   await until(() => received.length === 1 && notices.length === 1, "both are told");
   expect(JSON.parse(await decrypt(received[0]!.body))).toEqual({
@@ -214,7 +227,7 @@ test("devices and an ntfy server are told that a reply waits for a decision, unl
   await push.close();
 });
 
-test("a reply whose call waits for a decision says so to an ntfy server once, and again when it is ready", async () => {
+test("a reply whose call waits for a decision notifies an ntfy server once, and again when it is ready", async () => {
   const notices: string[] = [];
   await using ntfy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     notices.push(await request.text());
@@ -238,22 +251,22 @@ test("a reply whose call waits for a decision says so to an ntfy server once, an
   expect(notices).toEqual(["A reply needs you", "A reply is ready"]);
 });
 
-test("a device with a visible page isn't told, until the page is hidden or silent for long", async () => {
+test("a device with a visible page isn't notified until the page is hidden or silent for a long time", async () => {
   const push = openPush();
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
-  push.notePresence("d1", "page1", true);
-  push.notePresence("d1", "page2", true);
-  push.notePresence("d1", "page1", false);
+  push.notePresence("d1", page("page1", true));
+  push.notePresence("d1", page("page2", true));
+  push.notePresence("d1", page("page1", false));
   push.replyCompleted({ conversationId: "c1" });
   nowMs += 76_000;
   push.replyCompleted({ conversationId: "c2" });
   await until(() => received.length === 1, "the push service is called");
   expect(JSON.parse(await decrypt(received[0]!.body)).conversation_id).toBe("c2");
-  push.notePresence("d1", "page2", true);
-  push.notePresence("d1", "page2", false);
+  push.notePresence("d1", page("page2", true));
+  push.notePresence("d1", page("page2", false));
   push.replyCompleted({ conversationId: "c3" });
   await until(() => received.length === 2, "the push service is called again");
-  expect(() => push.notePresence("d2", "page1", true)).toThrow(expect.objectContaining({ code: "not_found" }));
+  expect(() => push.notePresence("d2", page("page1", true))).toThrow(expect.objectContaining({ code: "not_found" }));
   await push.close();
 });
 
@@ -262,19 +275,98 @@ test.each([404, 410])("a subscription that has ended (%i) is removed", async (en
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   status = ended;
   push.replyCompleted({ conversationId: "c1" });
-  await until(() => push.list().length === 0, "the device is removed");
+  await until(async () => (await push.list()).length === 0, "the device is removed");
   await push.close();
 });
 
-test("a push service that fails keeps the device and leaves a line without the address", async () => {
+test("a push service that fails doesn't remove the device, and is logged without the address", async () => {
   const push = openPush();
   await push.put("d1", { endpoint: endpoint("secret"), keys: KEYS, label: "Phone" });
   status = 500;
   push.replyCompleted({ conversationId: "c1" });
   await until(() => logged.length > 0, "the failure is logged");
-  expect(logged[0]).toMatchObject(["warn", "Can't send a notification", { host: expect.any(String) }]);
+  expect(logged[0]).toMatchObject(["warn", "Can't send a notification", { host: expect.any(String), status: 500 }]);
   expect(JSON.stringify(logged)).not.toContain("secret");
-  expect(push.list()).toHaveLength(1);
+  expect(await push.list()).toHaveLength(1);
+  await push.close();
+});
+
+test.each([429, 503])(
+  "a push service that is busy (%i) is retried after the time that it names",
+  async (busyStatus) => {
+    const push = openPush([10, 10]);
+    await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+    busy = { status: busyStatus, retryAfter: "1" };
+    const startedAtMs = performance.now();
+    push.replyCompleted({ conversationId: "c1" });
+    await until(() => received.length === 2, "the push service is called again");
+    expect(performance.now() - startedAtMs).toBeGreaterThan(900);
+    await push.close();
+    expect(logged.map(([level]) => level)).not.toContain("warn");
+  },
+);
+
+test.each([
+  ["a refusal", { status: 400 }, 1],
+  ["a wait of an hour", { status: 429, retryAfter: "3600" }, 1],
+])("%s isn't retried", async (_, once, calls) => {
+  const push = openPush([1]);
+  await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+  busy = once;
+  push.replyCompleted({ conversationId: "c1" });
+  await until(() => logged.some(([level]) => level === "warn"), "the failure is logged");
+  expect(received).toHaveLength(calls);
+  await push.close();
+});
+
+test("a notification isn't retried once someone has looked", async () => {
+  const push = openPush([50]);
+  await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+  busy = { status: 503 };
+  push.replyCompleted({ conversationId: "c1" });
+  await until(() => received.length === 1, "the push service is called");
+  push.notePresence("d1", page("page1", true));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(received).toHaveLength(1);
+  await push.close();
+});
+
+test("nobody is notified while a page is in use on any device; a page that is only visible doesn't stop other devices", async () => {
+  const notices: string[] = [];
+  await using ntfy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    notices.push(await request.text());
+    return Response.json({});
+  });
+  const push = openPush();
+  expect(push.notePage(page("desk", true, true))).toBe(false);
+  await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+  await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
+  expect(push.notePage(page("desk", true, true))).toBe(true);
+  push.replyCompleted({ conversationId: "c1" });
+  expect(push.notePage(page("desk", true, false))).toBe(true);
+  push.replyCompleted({ conversationId: "c2" });
+  await until(() => received.length === 1 && notices.length === 1, "both are told of the second reply");
+  push.notePage(page("desk", true, true));
+  push.replyCompleted({ conversationId: "c3" });
+  nowMs += 76_000;
+  push.replyCompleted({ conversationId: "c4" });
+  await until(() => received.length === 2 && notices.length === 2, "both are told of the fourth reply");
+  const told = await Promise.all(received.map(async ({ body }) => JSON.parse(await decrypt(body)).conversation_id));
+  expect(told).toEqual(["c2", "c4"]);
+  await push.close();
+});
+
+test("a device whose passkey was revoked is removed instead of notified", async () => {
+  const push = openPush();
+  await push.put("d1", { endpoint: endpoint("lost"), keys: KEYS, label: "Lost" }, { credentialId: "k1" });
+  await push.put("d2", { endpoint: endpoint("kept"), keys: KEYS, label: "Kept" }, { credentialId: "k2" });
+  revoked.add("k1");
+  push.replyCompleted({ conversationId: "c1" });
+  await until(() => received.length === 1 && logged.length > 0, "the other device is notified");
+  expect(received[0]!.path).toBe("/send/kept");
+  expect(await push.list()).toMatchObject([{ id: "d2" }]);
+  revoked.add("k2");
+  expect(await push.list()).toEqual([]);
   await push.close();
 });
 
@@ -283,13 +375,13 @@ test.each([
   ["https://127.0.0.1/x", KEYS, "address_not_allowed"],
   ["https://push.example.org/x", { ...KEYS, auth: "AAAA" }, "invalid_request"],
   ["https://push.example.org/x", { ...KEYS, p256dh: "!" }, "invalid_request"],
-])("refuses a subscription of %s with keys %o", async (address, keys, code) => {
+])("rejects a subscription of %s with keys %o", async (address, keys, code) => {
   const push = openPush();
   await expect(push.put("d1", { endpoint: address, keys, label: "Phone" })).rejects.toMatchObject({ code });
-  expect(push.list()).toEqual([]);
+  expect(await push.list()).toEqual([]);
 });
 
-test("a name that leads into the private network is refused when something is sent", async () => {
+test("a name that leads into the private network is rejected when a notification is sent", async () => {
   const push = openPush();
   await push.put("d1", { endpoint: "https://inside.example.org/x", keys: KEYS, label: "Phone" });
   push.replyCompleted({ conversationId: "c1" });
@@ -298,7 +390,7 @@ test("a name that leads into the private network is refused when something is se
   await push.close();
 });
 
-test("the API subscribes, lists and removes devices; nothing of them is in the clear on disk", async () => {
+test("the API subscribes, lists and removes devices, which are encrypted on disk", async () => {
   const { public_key } = await (await app.get("/api/push/key")).json();
   expect(bytesOf(public_key)).toHaveLength(65);
   expect(await (await app.get("/api/push/key")).json()).toEqual({ public_key });
@@ -311,14 +403,28 @@ test("the API subscribes, lists and removes devices; nothing of them is in the c
   expect(text).not.toContain("needle");
   expect((await app.put("/api/push/subscriptions/d1/presence", { page: "p", visible: true })).status).toBe(204);
   expect((await app.put("/api/push/subscriptions/d2/presence", { page: "p", visible: true })).status).toBe(404);
+  const used = { page: "p", visible: true, used: true };
+  expect(await (await app.put("/api/push/presence", used)).json()).toEqual({ needed: true });
   await app.restart();
   expect(await (await app.get("/api/push/key")).json()).toEqual({ public_key });
   for (const needle of ["needle", RFC.auth, public_key]) expect(await filesWithText(app.dataDir, needle)).toEqual([]);
   expect((await app.delete("/api/push/subscriptions/d1")).status).toBe(204);
   expect((await app.delete("/api/push/subscriptions/d1")).status).toBe(404);
+  expect(await (await app.put("/api/push/presence", used)).json()).toEqual({ needed: false });
 });
 
-test("an ntfy server is told of each complete reply, in four words, and its token is write-only", async () => {
+test("revoking the token that a device subscribed with ends its notifications", async () => {
+  const { record, token } = await app.services.auth.mintToken("Phone");
+  const body = { endpoint: "https://fcm.googleapis.com/fcm/send/x", keys: KEYS, label: "Phone" };
+  const headers = { authorization: `Bearer ${token}` };
+  const put = await app.put("/api/push/subscriptions/d1", body, { headers });
+  expect(put.status).toBe(200);
+  expect(await (await app.get("/api/push/subscriptions")).json()).toHaveLength(1);
+  await app.services.auth.revokeToken(record.id);
+  expect(await (await app.get("/api/push/subscriptions")).json()).toEqual([]);
+});
+
+test("an ntfy server is notified of each complete reply, in four words, and its token is write-only", async () => {
   const seen: { path: string; title: string | null; authorization: string | null; body: string }[] = [];
   await using ntfy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     const { pathname: path } = new URL(request.url);
@@ -351,7 +457,10 @@ test("an ntfy server is told of each complete reply, in four words, and its toke
 
   await (await app.put("/api/push/server", { kind: "gotify", url })).body?.cancel();
   expect((await app.post("/api/push/server/test")).status).toBe(204);
-  expect(seen.at(-1)).toMatchObject({ path: "/message", body: '{"title":"Parlor","message":"A reply is ready"}' });
+  expect(seen.at(-1)).toMatchObject({
+    path: "/message",
+    body: '{"title":"Parlor","message":"A reply is ready","priority":5}',
+  });
   await (await app.put("/api/push/server", { kind: "ntfy", url: `${url}/refused` })).body?.cancel();
   const refused = await app.post("/api/push/server/test");
   expect([refused.status, (await refused.json()).error.message]).toEqual([

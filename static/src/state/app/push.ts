@@ -3,10 +3,12 @@ import { ApiError } from "../../api/client.ts";
 import type { PushApi } from "../../api/push.ts";
 import { newId } from "./ids.ts";
 
-/** Where this device keeps the id of its subscription. main.tsx reads it, too. */
+/** Where this device keeps the id of its subscription. */
 const KEY = "parlor.push";
-/** The server counts a page as visible for 75 s. */
+/** The server counts a page as visible, or used, for 75 s. */
 const RENEW_MS = 30_000;
+/** Events of someone who uses the page. */
+const INPUTS = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
 
 /** Returns whether this browser supports Web Push here. On an iPhone only the app on the home screen does. */
 export function canPush(window: Window): boolean {
@@ -35,7 +37,7 @@ export async function subscribe(api: PushApi, storage: Storage | undefined, labe
   const id = findPushId(storage) ?? newId();
   await api.putDevice(id, { endpoint, keys, label });
   storage?.setItem(KEY, id);
-  reportPresence(api, id);
+  reportPresence(api, storage, id);
 }
 
 /** Ends the subscription of this device. */
@@ -44,25 +46,63 @@ export async function unsubscribe(api: PushApi, storage: Storage | undefined): P
   const registration = await globalThis.navigator.serviceWorker.getRegistration();
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
   storage?.removeItem(KEY);
+  if (reporting) reporting.id = undefined;
   if (id === undefined) return;
   await api.removeDevice(id).catch((thrown) => {
     if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
   });
 }
 
-let reported: string | undefined;
+/** What this page reports as. */
+interface Reporting {
+  /** Id of this device's subscription, if it has one. */
+  id: string | undefined;
+  /** False once the server needs no reports: nothing is notified. */
+  isNeeded: boolean;
+  tell(): void;
+}
 
-/** Tells the server while this page is visible, so that a device that shows Parlor isn't notified. */
-export function reportPresence(api: PushApi, id: string): void {
-  if (reported === id) return;
-  reported = id;
+let reporting: Reporting | undefined;
+
+/**
+ * Tells the server while this page is visible, so that a device that shows Parlor isn't notified, and while it's used, so
+ * that no other device is.
+ *
+ * @param id Of this device's subscription, if it has one.
+ */
+export function reportPresence(api: PushApi, storage: Storage | undefined, id: string | undefined): void {
+  if (reporting !== undefined) {
+    Object.assign(reporting, { id, isNeeded: true });
+    return reporting.tell();
+  }
   const page = newId();
-  const tell = () => {
+  let usedAtMs = Date.now();
+  let toldAtMs = 0;
+  const report = (visible: boolean) => {
+    toldAtMs = Date.now();
+    const presence = { page, visible, used: visible && toldAtMs - usedAtMs < RENEW_MS };
     // A lost report only means one notification too many or too few.
-    api.notePresence(id, page, document.visibilityState === "visible").catch(() => {});
+    if (own.id !== undefined) {
+      const reported = own.id;
+      api.notePresence(reported, presence).catch((thrown) => {
+        // It was removed on another device, or the browser ended the subscription.
+        const isGone = thrown instanceof ApiError && thrown.status === 404 && own.id === reported;
+        if (isGone) unsubscribe(api, storage).catch(() => {});
+      });
+    } else if (own.isNeeded) {
+      api.notePage(presence).then((isNeeded) => own.isNeeded = isNeeded, () => {});
+    }
   };
-  document.addEventListener("visibilitychange", tell);
-  globalThis.addEventListener("pagehide", () => api.notePresence(id, page, false).catch(() => {}));
-  setInterval(() => document.visibilityState === "visible" && tell(), RENEW_MS);
-  tell();
+  const own: Reporting = { id, isNeeded: true, tell: () => report(document.visibilityState === "visible") };
+  reporting = own;
+  document.addEventListener("visibilitychange", own.tell);
+  globalThis.addEventListener("pagehide", () => report(false));
+  for (const input of INPUTS) {
+    globalThis.addEventListener(input, () => {
+      usedAtMs = Date.now();
+      if (usedAtMs - toldAtMs >= RENEW_MS) own.tell();
+    }, { passive: true, capture: true });
+  }
+  setInterval(() => own.id !== undefined && document.visibilityState === "visible" && own.tell(), RENEW_MS);
+  own.tell();
 }

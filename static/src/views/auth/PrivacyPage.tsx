@@ -1,8 +1,10 @@
 /** Settings: who has access, and how this browser got it. */
+import { pushApi } from "../../api/push.ts";
 import type { AuthStatus } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
+import { findPushId, unsubscribe } from "../../state/app/push.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
@@ -78,9 +80,11 @@ function SignInButton() {
 }
 
 async function signOut(store: Store, method: "session" | "token"): Promise<void> {
+  const storage = findStorage(globalThis.window);
   try {
+    if (findPushId(storage) !== undefined) await unsubscribe(pushApi(store.api.client), storage);
     if (method === "session") await store.access.logout();
-    else saveDeviceToken(findStorage(globalThis.window), undefined);
+    else saveDeviceToken(storage, undefined);
     globalThis.location.replace("/");
   } catch (thrown) {
     store.report(thrown);

@@ -11,7 +11,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { findStorage } from "../../state/app/device.ts";
 import { isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
 import { deviceName } from "../../state/app/passkeys.ts";
-import { canPush, findPushId, subscribe, unsubscribe } from "../../state/app/push.ts";
+import { canPush, findPushId, reportPresence, subscribe, unsubscribe } from "../../state/app/push.ts";
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
@@ -100,6 +100,8 @@ function ServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
   useEffect(read, []);
   const save = useAction(async () => {
     show(await api.putServer({ kind, url: url.trim() || null, ...(token.trim() && { token: token.trim() }) }));
+    const storage = findStorage(globalThis.window);
+    reportPresence(api, storage, findPushId(storage));
     store.toasts.show(texts.push.saved);
   });
   const test = useAction(async () => {

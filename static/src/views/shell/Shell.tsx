@@ -14,6 +14,7 @@ import { ChatScreen } from "../chat/ChatScreen.tsx";
 import { Banners } from "./Banners.tsx";
 import { Sidebar } from "./Sidebar.tsx";
 import { SidebarButton, WIDE_QUERY } from "./PageHeader.tsx";
+import { findStorage } from "../../state/app/device.ts";
 import { parsePath } from "../../state/app/router.ts";
 
 const SettingsScreen = lazy(() => import("../settings/SettingsScreen.tsx").then((file) => file.SettingsScreen), {
@@ -71,6 +72,7 @@ function Frame() {
   const isWide = useMedia(WIDE_QUERY);
   useGlobalShortcuts();
   usePrefetchChats();
+  usePresence();
   const isFolded = store.device.isSidebarFolded.value;
   return (
     <div class="shell">
@@ -92,6 +94,23 @@ function Frame() {
       <Toasts />
     </div>
   );
+}
+
+/** The start of the page goes first. In milliseconds. */
+const PRESENCE_AFTER_MS = 4000;
+
+/** Says whether this page is looked at, so that no other device is notified of what is seen here. */
+function usePresence(): void {
+  const { api } = useStore();
+  useEffect(() => {
+    const storage = findStorage(globalThis.window);
+    const report = async () => {
+      const [push, { pushApi }] = await Promise.all([import("../../state/app/push.ts"), import("../../api/push.ts")]);
+      push.reportPresence(pushApi(api.client), storage, push.findPushId(storage));
+    };
+    const timer = setTimeout(() => void report().catch(() => {}), PRESENCE_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
 }
 
 /** Chats after which the page asks whether the model may propose notes. */

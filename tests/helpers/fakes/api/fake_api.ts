@@ -189,6 +189,7 @@ export class FakeApi implements AsyncDisposable {
       ...houseRoutes(this),
       ...characterRoutes(this),
       ["GET", /^\/api\/push\/subscriptions$/, () => json([])],
+      ["PUT", /^\/api\/push\/presence$/, () => json({ needed: false })],
       ["GET", /^\/api\/push\/server$/, () => json({ kind: "ntfy", url: null, has_token: false })],
       ["GET", /^\/api\/(?:lorebooks|presets|documents)$/, () => json([])],
       ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],

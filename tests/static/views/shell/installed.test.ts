@@ -238,3 +238,31 @@ test("Access turns notifications on and off for this device, names the vendor, a
   expect(await (await app.get("/api/push/subscriptions")).json()).toEqual([]);
   expect(errors).toEqual([]);
 });
+
+test("a page without notifications reports its use only if something is notified, and a removed device forgets", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, errors } = await openKept(app.url, "/new");
+  const seen: { url: string; used: boolean }[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/presence")) seen.push({ url: request.url(), ...request.postDataJSON() });
+  });
+  await page.reload();
+  await eventually(() => seen, ({ length }) => length === 1);
+  expect(seen[0]).toMatchObject({ url: `${app.url}/api/push/presence`, used: true });
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.keyboard.press("Shift");
+  expect(seen).toHaveLength(1);
+
+  await app.put("/api/push/server", { kind: "ntfy", url: "http://127.0.0.1:9/topic" });
+  await page.reload();
+  await eventually(() => seen, ({ length }) => length === 2);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await eventually(() => seen, ({ length }) => length === 3);
+
+  // Removed on another device.
+  await page.evaluate(() => localStorage.setItem("parlor.push", "gone"));
+  await page.reload();
+  await eventually(() => page.evaluate(() => localStorage.getItem("parlor.push")), (id) => id === null);
+  expect(seen.at(-1)!.url).toContain("/subscriptions/gone/presence");
+  expect(errors.filter((text) => !text.includes("404"))).toEqual([]);
+});
