@@ -140,7 +140,7 @@ function GenerationNotice({ creation }: { creation: CharacterGeneration }) {
   if (creation.isRunning) {
     const field = Object.hasOwn(fields, current) ? fields[current as keyof typeof fields] : "";
     return (
-      <div class="creator-writing">
+      <div class="generation-progress">
         <p role="status">
           <span class="pulse" aria-hidden="true" /> {field === "" ? t.writing : t.writingField(field)}
         </p>

@@ -132,8 +132,8 @@ function CardSiteRow({ card }: { card: FoundCard }) {
   ].filter(Boolean).join(" · ");
   return (
     <li class="found-card">
-      <Portrait name={card.name} path={toOwnPath(card.avatar_url)} isWhole widthPx={96} class="found-picture" />
-      <div class="found-words">
+      <Portrait name={card.name} path={toOwnPath(card.avatar_url)} isWhole widthPx={96} class="found-image" />
+      <div class="found-details">
         <h2>{card.name}</h2>
         {facts && <p class="muted facts">{facts}</p>}
         {card.tagline && <p>{card.tagline}</p>}

@@ -62,7 +62,7 @@ function NameForm({ onClose }: { onClose: () => void }) {
     <form class="form" onSubmit={send}>
       <TextField label={t.name} value={name} onInput={setName} hasFocus isRequired maxLength={200} />
       {error && <ErrorNote title={t.createFailed} error={error} />}
-      <div class="actions-row creator-actions">
+      <div class="actions-row generation-actions">
         <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
         <Button kind="primary" type="submit" isBusy={isBusy}>{t.createDo}</Button>
       </div>
@@ -170,7 +170,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
       <ImagePicker pictures={pictures} onError={(thrown) => setError(asApiError(thrown))} />
       {picture && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
       {error && <ErrorNote title={t.failed} error={error} />}
-      <div class="actions-row creator-actions">
+      <div class="actions-row generation-actions">
         <Button isBusy={isBusy} isDisabled={isBlocked} onClick={() => void writeInBackground()}>
           {t.inBackground}
         </Button>
@@ -185,7 +185,7 @@ function Waiting({ onStop }: { onStop: () => void }) {
   const [begunAtMs] = useState(() => Date.now());
   return (
     <div class="form">
-      <div class="creator-waiting" role="status">
+      <div class="generation-waiting" role="status">
         <span class="pulse" aria-hidden="true" />
         <span>
           <span class="visually-hidden">{texts.chat.waitingPlain}</span>
@@ -193,7 +193,7 @@ function Waiting({ onStop }: { onStop: () => void }) {
         </span>
       </div>
       <p class="hint">{texts.creator.waitingHint}</p>
-      <div class="actions-row creator-actions">
+      <div class="actions-row generation-actions">
         <Button icon="stop" onClick={onStop}>{texts.creator.stop}</Button>
       </div>
     </div>
@@ -215,7 +215,7 @@ function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onErro
     }
   };
   return (
-    <div class="creator-picture">
+    <div class="generation-image">
       <input
         ref={chooser}
         type="file"

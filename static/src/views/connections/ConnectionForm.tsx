@@ -200,8 +200,8 @@ export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
   const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
   const { reachable, authorized, models, context_size } = verdict;
   return (
-    <div class={isGood ? "verdict good" : "verdict bad"} role="status">
-      <p class="verdict-title">
+    <div class={isGood ? "test-result good" : "test-result bad"} role="status">
+      <p class="test-result-title">
         <Icon name={isGood ? "check" : "warning"} />
         <strong>{isGood ? t.good : t.bad}</strong>
       </p>

@@ -71,7 +71,7 @@ function ExportSection() {
     <section class="settings-part" aria-labelledby="export">
       <h3 id="export" tabIndex={-1}>{t.title}</h3>
       <p>{t.text}</p>
-      <dl class="moving-facts">
+      <dl class="import-facts">
         <dt>{t.inside}</dt>
         <dd>{t.insideText}</dd>
         <dt>{t.outside}</dt>

@@ -211,7 +211,7 @@ function ImageDefaults({ fields, bad, onChange }: PartProps & { bad: Set<keyof B
     );
   };
   return (
-    <fieldset class="images-drawn">
+    <fieldset class="image-defaults">
       <legend>{t.drawn}</legend>
       <TextField
         rows={2}

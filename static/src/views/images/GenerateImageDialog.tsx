@@ -127,7 +127,7 @@ function GenerationSheet(
     >
       <div class="form">
         {state === "deriving" && (
-          <div class="draw-deriving" role="status">
+          <div class="image-prompt-progress" role="status">
             <span class="pulse" aria-hidden="true" />
             <span>{t.deriving}</span>
             <Button kind="quiet" onClick={() => drawing.stopDeriving()}>{t.byHand}</Button>
@@ -173,7 +173,7 @@ function Course({ drawing, closeHint }: { drawing: ImageGeneration; closeHint: s
     ? t.stepOf(formatNumber(now.step), formatNumber(now.steps))
     : undefined;
   return (
-    <div class="draw-course">
+    <div class="image-progress">
       {now?.preview && <img src={now.preview} alt={t.preview} />}
       <Progress
         label={t.drawing}

@@ -79,7 +79,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
           act={() => remove(doomed.name)}
           onClose={() => setDoomed(undefined)}
         >
-          <p class="moving-file">{doomed.name}</p>
+          <p class="file-name">{doomed.name}</p>
           <p>{formatDateTime(doomed.made_at)} · {bytes(doomed.size_bytes)}</p>
           <p>{texts.backups.removeText}</p>
         </ConfirmDialog>
@@ -126,7 +126,7 @@ function BackupNow({ onMade }: { onMade: () => void }) {
       {ended && <Ending job={ended} />}
       {running
         ? (
-          <div class="card moving-step">
+          <div class="card step-card">
             <p role="status">{t.running}</p>
             <Progress
               label={t.running}

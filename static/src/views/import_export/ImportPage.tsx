@@ -22,65 +22,66 @@ import { ImportNotices } from "../characters/ImportNotices.tsx";
 /** The steps; each continues when the page is left. */
 export function ImportPage() {
   const store = useStore();
-  const moving = getImports(store);
+  const imports = getImports(store);
   const t = texts.import;
   // An import of an earlier page appears once the jobs are loaded.
   const jobsState = store.activity.state.value;
-  useEffect(() => void moving.open(), [jobsState]);
-  const { before } = moving;
+  useEffect(() => void imports.open(), [jobsState]);
+  const { before } = imports;
   useServerTexts(); // rendered by the time there is a report
   return (
-    <section class="moving">
+    <section class="import-page">
       <p>
         <a class="back-link" href="/settings/data">{t.back}</a>
       </p>
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
       {!globalThis.isSecureContext && <Notice tone="warning">{t.plainHttp}</Notice>}
-      <Step moving={moving} />
-      {before.value && <Before key={before.value.id} moving={moving} job={before.value} />}
+      <Step imports={imports} />
+      {before.value && <Before key={before.value.id} imports={imports} job={before.value} />}
     </section>
   );
 }
 
 /** The previous import; its report loads on demand. */
-function Before({ moving, job }: { moving: Imports; job: Job }) {
+function Before({ imports, job }: { imports: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
+    <details class="import-earlier" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
       <summary>{texts.import.previousTitle}, {formatDateTime(job.updated_at)}</summary>
-      {isOpen && <WithReport moving={moving} job={job}>{(report) => <ImportReportView report={report} />}</WithReport>}
+      {isOpen && <WithReport imports={imports} job={job}>{(report) => <ImportReportView report={report} />}
+      </WithReport>}
     </details>
   );
 }
 
 /** Loads the report of a job, or shows why it can't. */
 function WithReport(
-  { moving, job, children }: { moving: Imports; job: Job; children: (report: ImportReport) => ComponentChildren },
+  { imports, job, children }: { imports: Imports; job: Job; children: (report: ImportReport) => ComponentChildren },
 ) {
-  const { value, error, again } = useResource(() => moving.readReport(job));
+  const { value, error, again } = useResource(() => imports.readReport(job));
   if (value) return <>{children(value)}</>;
   if (error) return <ErrorNote title={texts.import.reportFailed} error={error} onRetry={again} />;
   return <p class="muted" role="status">{texts.loading}</p>;
 }
 
-function Step({ moving }: { moving: Imports }) {
-  const sending = moving.sending.value;
-  const job = moving.job.value;
-  if (sending) return <UploadCard moving={moving} sending={sending} />;
-  if (job && isRunning(job)) return <ImportJobCard moving={moving} job={job} />;
+function Step({ imports }: { imports: Imports }) {
+  const sending = imports.sending.value;
+  const job = imports.job.value;
+  if (sending) return <UploadCard imports={imports} sending={sending} />;
+  if (job && isRunning(job)) return <ImportJobCard imports={imports} job={job} />;
   const outcome = getImportOutcome(job);
   if (job && outcome) {
     return (
-      <div key={job.id} class="card moving-step">
+      <div key={job.id} class="card step-card">
         <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.import.previewTitle : texts.import.reportTitle}</h3>
-        <WithReport moving={moving} job={job}>
+        <WithReport imports={imports} job={job}>
           {(report) =>
-            outcome.dry_run ? <Trial moving={moving} report={report} /> : <ImportReportView report={report} />}
+            outcome.dry_run ? <Trial imports={imports} report={report} /> : <ImportReportView report={report} />}
         </WithReport>
         {!outcome.dry_run && (
           <div class="actions-row">
-            <Button onClick={() => moving.startOver()}>{texts.import.again}</Button>
+            <Button onClick={() => imports.startOver()}>{texts.import.again}</Button>
           </div>
         )}
       </div>
@@ -89,7 +90,7 @@ function Step({ moving }: { moving: Imports }) {
   return (
     <>
       {job && <Ended job={job} />}
-      <ImportFilePicker moving={moving} />
+      <ImportFilePicker imports={imports} />
     </>
   );
 }
@@ -106,19 +107,19 @@ function Ended({ job }: { job: Job }) {
   );
 }
 
-function Trial({ moving, report }: { moving: Imports; report: ImportReport }) {
+function Trial({ imports, report }: { imports: Imports; report: ImportReport }) {
   const t = texts.import;
-  const error = moving.error.value;
+  const error = imports.error.value;
   const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
   return (
     <>
-      <p class="muted">{[moving.file.value?.name, getImportKindName(report.kind)].filter(Boolean).join(" · ")}</p>
+      <p class="muted">{[imports.file.value?.name, getImportKindName(report.kind)].filter(Boolean).join(" · ")}</p>
       <ImportReportView report={report} />
       {error && <ErrorNote title={t.importFailed} error={error} />}
       <div class="actions-row">
-        {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.confirm}</Button>}
-        {moving.file.value && <Button onClick={() => moving.changeKind(moving.kind.value)}>{t.changeKind}</Button>}
-        <Button kind={isAnything ? "quiet" : "plain"} onClick={() => moving.startOver()}>{t.otherFile}</Button>
+        {isAnything && <Button kind="primary" onClick={() => void imports.bringIn()}>{t.confirm}</Button>}
+        {imports.file.value && <Button onClick={() => imports.changeKind(imports.kind.value)}>{t.changeKind}</Button>}
+        <Button kind={isAnything ? "quiet" : "plain"} onClick={() => imports.startOver()}>{t.otherFile}</Button>
       </div>
     </>
   );
@@ -133,18 +134,18 @@ function focusOnce(heading: HTMLElement | null): void {
 const FILES = ".zip,.json,.jsonl,.png,.charx,.bin,application/zip,application/json,image/png";
 
 /** The selection stays until another file is chosen. */
-function ImportFilePicker({ moving }: { moving: Imports }) {
+function ImportFilePicker({ imports }: { imports: Imports }) {
   const t = texts.import;
   const chooser = useRef<HTMLInputElement>(null);
   const [isMissing, setMissing] = useState(false);
-  const file = moving.file.value;
-  const kind = moving.kind.value;
-  const error = moving.error.value;
-  const complaint = moving.complaint.value;
-  const importable = moving.importable.value;
+  const file = imports.file.value;
+  const kind = imports.kind.value;
+  const error = imports.error.value;
+  const complaint = imports.complaint.value;
+  const importable = imports.importable.value;
   const begin = () => {
     setMissing(kind === "");
-    void moving.begin();
+    void imports.begin();
   };
   const complaints = {
     folder: t.folder,
@@ -154,10 +155,10 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
     <DropArea
       title={t.drop}
       hint={t.dropHint}
-      onFiles={(files, folders) => void moving.choose(files, folders)}
+      onFiles={(files, folders) => void imports.choose(files, folders)}
     >
       <form
-        class="card moving-step"
+        class="card step-card"
         onSubmit={(event) => {
           event.preventDefault();
           begin();
@@ -170,13 +171,13 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
           multiple
           accept={FILES}
           onChange={(event) => {
-            void moving.choose([...event.currentTarget.files ?? []]);
+            void imports.choose([...event.currentTarget.files ?? []]);
             event.currentTarget.value = "";
           }}
         />
         {file
           ? (
-            <p class="moving-file">
+            <p class="file-name">
               {file.name} <span class="muted">{bytes(file.size)}</span>
             </p>
           )
@@ -196,7 +197,7 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
             value={kind}
             options={["", ...importable.kinds, CARD].map((value) => ({ value, name: getImportKindName(value) }))}
             onChange={(chosen) => {
-              moving.changeKind(chosen);
+              imports.changeKind(chosen);
               setMissing(false);
             }}
           />
@@ -205,7 +206,7 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
           <ErrorNote
             title={importable ? t.sendFailed : t.unknown}
             error={error}
-            onRetry={importable ? undefined : () => void moving.open()}
+            onRetry={importable ? undefined : () => void imports.open()}
           />
         )}
         {file && importable && (
@@ -213,8 +214,8 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
             <Button kind="primary" type="submit">{kind === CARD ? t.confirm : t.look}</Button>
           </div>
         )}
-        <ImportNotices imports={moving.cards} />
-        <Arrived moving={moving} />
+        <ImportNotices imports={imports.cards} />
+        <Arrived imports={imports} />
       </form>
     </DropArea>
   );
@@ -226,8 +227,8 @@ function getImportKindName(kind: string): string {
   return kind === "" ? t.kindUnknown : (t.kinds as Record<string, string>)[kind] ?? kind;
 }
 
-function Arrived({ moving }: { moving: Imports }) {
-  const characters = moving.arrived.value;
+function Arrived({ imports }: { imports: Imports }) {
+  const characters = imports.arrived.value;
   if (characters.length === 0) return null;
   const t = texts.import;
   return (

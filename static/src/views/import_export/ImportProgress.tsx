@@ -7,10 +7,10 @@ import { texts } from "../../texts/texts.ts";
 import { bytes, formatProgress } from "../../texts/quantities.ts";
 
 /** Progress, rate, and Cancel. */
-export function UploadCard({ moving, sending }: { moving: Imports; sending: Upload }) {
+export function UploadCard({ imports, sending }: { imports: Imports; sending: Upload }) {
   const t = texts.import;
   return (
-    <div class="card moving-step">
+    <div class="card step-card">
       <div role="status">
         <h3>{t.sending}</h3>
         <p>{sending.name}</p>
@@ -18,18 +18,18 @@ export function UploadCard({ moving, sending }: { moving: Imports; sending: Uplo
       <Progress label={t.sending} value={getUploadShare(sending)} text={formatUpload(sending)} />
       <p class="muted">{t.keepOpenHint}</p>
       <div class="actions-row">
-        <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
+        <Button onClick={() => imports.cancel()}>{texts.cancel}</Button>
       </div>
     </div>
   );
 }
 
 /** Progress of the job, and Cancel. */
-export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
+export function ImportJobCard({ imports, job }: { imports: Imports; job: Job }) {
   const t = texts.import;
   const { progress } = job;
   return (
-    <div class="card moving-step">
+    <div class="card step-card">
       <div role="status">
         <h3>{job.title}</h3>
       </div>
@@ -40,7 +40,7 @@ export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
       />
       <p class="muted">{t.leaveHint}</p>
       <div class="actions-row">
-        <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
+        <Button onClick={() => imports.cancel()}>{texts.cancel}</Button>
       </div>
     </div>
   );

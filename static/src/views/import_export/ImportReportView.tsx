@@ -33,10 +33,10 @@ export function ImportReportView({ report }: { report: ImportReport }) {
   const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
   const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
   return (
-    <div class="moving-report">
+    <div class="import-report">
       {isNothing && <p>{isHere ? t.previewAllPresent : report.dry_run ? t.previewNothing : t.reportNothing}</p>}
       {things.length > 0 && (
-        <ul class="moving-things">
+        <ul class="import-kinds">
           {things.map((thing) => <Thing key={thing} thing={thing} report={report} />)}
         </ul>
       )}
@@ -69,10 +69,10 @@ function Thing({ thing, report }: { thing: ImportedKind; report: ImportReport })
       {more.length > 0 && <span class="muted">{` · ${more.join(" · ")}`}</span>}
     </>
   );
-  if (items.length === 0) return <li class="moving-thing">{head}</li>;
+  if (items.length === 0) return <li class="import-kind">{head}</li>;
   const place = PLACES[thing];
   return (
-    <li class="moving-thing">
+    <li class="import-kind">
       <details>
         <summary>{head}</summary>
         <List label={t.things[thing](came)}>
@@ -108,7 +108,7 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
   if (lines.length === 0) return null;
   const words = t.lines[level](lines.length);
   return (
-    <details class="moving-lines">
+    <details class="import-lines">
       <summary>{words}</summary>
       <List label={words}>
         {lines.slice(0, shown).map(({ source, count, ...line }, index) => (

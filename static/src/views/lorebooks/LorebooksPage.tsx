@@ -327,7 +327,7 @@ function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: numbe
   const title = getEntryTitle(entry) || texts.editor.entryNth(index + 1);
   return (
     <button type="button" class={entry.enabled ? "entry-row" : "entry-row is-off"} onClick={onOpen}>
-      <span class="entry-words">
+      <span class="entry-text">
         <span class="entry-title">{title}</span>
         <span class="entry-more">{title === keys ? entry.content : keys || entry.content}</span>
       </span>

@@ -116,9 +116,9 @@ function PlaceRow(
   return (
     <>
       {isMarker(identifier)
-        ? <span class="entry-words is-marker">{words}</span>
+        ? <span class="entry-text is-marker">{words}</span>
         : (
-          <button type="button" class="entry-words" disabled={isReadOnly} onClick={onOpen}>
+          <button type="button" class="entry-text" disabled={isReadOnly} onClick={onOpen}>
             <span class="visually-hidden">{t.edit}</span>
             {words}
           </button>

@@ -109,7 +109,7 @@ function ConnectionState() {
     <a class="nav-row connection-state" href="/settings/connections">
       <span class={`state-mark ${tone}`} aria-hidden="true" />
       <span class="connection-name">{active ? active.name : texts.connection.none}</span>
-      {active && state !== active.name && <span class="connection-words">{state}</span>}
+      {active && state !== active.name && <span class="connection-status">{state}</span>}
     </a>
   );
 }

@@ -212,8 +212,8 @@ function SpeechTestResult({ trial }: { trial: SpeechTest }) {
   if (trial.kind === "failed") return <ErrorNote title={t.bad} error={trial.error} />;
   const { firstSoundMs, models, choice } = trial;
   return (
-    <div class="verdict good" role="status">
-      <p class="verdict-title">
+    <div class="test-result good" role="status">
+      <p class="test-result-title">
         <Icon name="check" />
         <strong>{t.good}</strong>
       </p>

@@ -179,8 +179,8 @@ function Verdict({ verdict }: { verdict: TranscriptionTest }) {
   const t = texts.talk.settings;
   if (verdict.error !== undefined) return <Notice tone="danger" title={t.bad}>{verdict.error}</Notice>;
   return (
-    <div class="verdict good" role="status">
-      <p class="verdict-title">
+    <div class="test-result good" role="status">
+      <p class="test-result-title">
         <Icon name="check" />
         <strong>{t.good}</strong>
       </p>

@@ -116,7 +116,7 @@ function VoiceSampleRow({ library, sample }: { library: VoiceLibrary; sample: Vo
         label={isHeard ? t.stopHearing(sample.name) : t.hear(sample.name)}
         onClick={() => library.hear(sample)}
       />
-      <div class="voice-sample-words">
+      <div class="voice-sample-text">
         <h4>{sample.name}</h4>
         <p class="muted">{listFacts(sample)}</p>
         {sample.description !== "" && <p>{sample.description}</p>}

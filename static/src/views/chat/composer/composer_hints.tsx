@@ -80,7 +80,7 @@ export function ImageRow({ chat }: { chat: OpenChat }) {
   const pictures = chat.pictures.items.value;
   if (pictures.length === 0) return null;
   return (
-    <ul class="picture-row" aria-label={texts.composer.images}>
+    <ul class="image-row" aria-label={texts.composer.images}>
       {pictures.map((picture) => (
         <li key={picture.id} aria-busy={picture.url === undefined}>
           <img src={picture.shownUrl} alt={picture.name} />
