@@ -13,7 +13,7 @@ import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
 import { Banners } from "./Banners.tsx";
 import { Sidebar } from "./Sidebar.tsx";
-import { SidebarButton, WIDE_QUERY } from "./PageHeader.tsx";
+import { PageHeader, WIDE_QUERY } from "./PageHeader.tsx";
 import { findStorage } from "../../state/app/device.ts";
 import { parsePath } from "../../state/app/router.ts";
 
@@ -158,8 +158,7 @@ function Unknown() {
   useTitle(`${texts.unknown.title} · ${texts.product}`);
   return (
     <main id="main" class="page" tabIndex={-1}>
-      <SidebarButton />
-      <h1 class="visually-hidden">{texts.product}</h1>
+      <PageHeader title={texts.product} />
       <EmptyState title={texts.unknown.title} text={texts.unknown.text}>
         <LinkButton href="/new">{texts.unknown.home}</LinkButton>
       </EmptyState>
