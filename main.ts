@@ -1,4 +1,4 @@
-/** Entry: one switch over the commands; opens the services, serves, stops cleanly. */
+/** Entry point: selects the command; opens the services, serves requests, and stops cleanly. */
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
@@ -16,11 +16,11 @@ import { dropProxyEnvironment } from "./services/http/guard/target_policy.ts";
 import { openServices } from "./services/services.ts";
 
 const VERSION: string = denoConfig.version;
-/** Longest time a stop may take. Replies that aren't saved by then are in the journals. */
+/** Maximum duration of a stop in milliseconds. Replies that aren't saved by then are in the journals. */
 const STOP_WITHIN_MS = 10_000;
-/** After the start, so that the first requests aren't delayed. */
+/** Delay after startup in milliseconds, so that the first requests aren't slowed down. */
 const PREPARE_AFTER_MS = 500;
-/** Commands on the data folder, which need no running server. Each may give an exit code. */
+/** Commands on the data folder, which need no running server. Each may return an exit code. */
 const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCommand }>>([
   ["backup", async () => {
     const { BACKUP_HELP, runBackup } = await import("./services/cli/data_commands.ts");
@@ -58,7 +58,7 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
 ]);
 const encoder = new TextEncoder();
 
-// A command that waited for a line on standard input would otherwise wait on.
+// Without an explicit exit, a command that waits for a line on standard input would keep waiting.
 if (import.meta.main) Deno.exit(await run(Deno.args));
 
 /**
@@ -113,7 +113,7 @@ function reportEnd(error: unknown, isServer: boolean): void {
   }
 }
 
-/** Adds the command that is left out, and reads `help COMMAND` as `COMMAND --help`. */
+/** Adds the default command if there is none, and treats `help COMMAND` as `COMMAND --help`. */
 function toCommand(args: string[]): string[] {
   if (args[0] === "help") return args.length > 1 ? [args[1]!, "--help"] : ["serve", "--help"];
   return args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
@@ -128,7 +128,7 @@ function print(text: string): number {
   return 0;
 }
 
-/** Opens the data folder for one import, as the server would. */
+/** Opens the data folder for one import, as the server does. */
 async function importPath(...[rest, request]: Parameters<ImportCommandContext["importPath"]>): Promise<ImportReport> {
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
   const services = await openServices(readConfig(rest), { log, version: VERSION, titleIdleMs: Infinity });
@@ -141,7 +141,7 @@ async function importPath(...[rest, request]: Parameters<ImportCommandContext["i
   }
 }
 
-/** Prints progress on a line of its own on a terminal. */
+/** Prints progress, on a terminal by overwriting the line. */
 function writeOver(text: string): void {
   if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(encoder.encode(`\r\x1b[K${text}`));
 }
@@ -180,7 +180,7 @@ async function serve(config: Config): Promise<void> {
     const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: readTlsFiles(config), handler, log });
     services.start((tailnet) => openTailnetListener({ handler, nodeUrl: () => tailnet.getStatus().url, log }));
-    // Before the line that says it's ready: whoever reads it may send a signal at once.
+    // Before the ready message, because whoever reads it may send a signal immediately.
     const stopped = waitForStopSignal(log);
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     log("info", "Started", {
@@ -200,7 +200,7 @@ async function serve(config: Config): Promise<void> {
       log("error", "Can't stop in time; ending now", { seconds: STOP_WITHIN_MS / 1000 });
       Deno.exit(1);
     }, STOP_WITHIN_MS);
-    // Replies end and are saved while the listener drains, so that their clients still hear of it.
+    // Replies end and are saved while the listener drains, so that their clients are still notified.
     await Promise.all([listener.close(), services.stop()]);
     clearTimeout(limit);
   } finally {
@@ -226,7 +226,7 @@ function waitForStopSignal(log: Log): Promise<void> {
     const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
     for (const signal of signals) Deno.addSignalListener(signal, resolve);
     if (Deno.build.os === "windows") return;
-    // A closed terminal stops it as well, unless it was started to outlive that.
+    // Closing the terminal also stops the server, unless it was started to outlive it.
     isHangupIgnored().then((isIgnored) => {
       if (!isIgnored) Deno.addSignalListener("SIGHUP", resolve);
       log("debug", isIgnored ? "SIGHUP is ignored" : "SIGHUP stops the server");

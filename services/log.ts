@@ -1,20 +1,20 @@
-/** The one way a service says something on standard error. */
+/** The log: services write to standard error through it only. */
 
-/** Severities, least first. */
+/** Severities, from least to most severe. */
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-/** How severe a line is. */
+/** Severity of a line. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Writes lines that are severe enough. Fields hold no secret, no content, no id of a conversation. */
+/** Writes a line if it's severe enough. Fields never contain secrets, content or conversation IDs. */
 export interface Log {
   (level: LogLevel, message: string, fields?: Record<string, unknown>): void;
 }
 
 /**
- * Makes a log.
+ * Creates a log.
  *
- * @param options.asJson One JSON object a line, for machines; else text for a terminal.
- * @param options.write Takes one line without its end.
+ * @param options.asJson Writes one JSON object per line; otherwise text for a terminal.
+ * @param options.write Receives one line without its line break.
  */
 export function createLog(
   options: { level: LogLevel; asJson: boolean; write(line: string): void; now(): number },

@@ -33,27 +33,27 @@ export interface ServiceOptions {
   version?: string;
   /** Encrypts the daily backups. */
   backupPassphrase?: string;
-  /** How long no reply may run before titles and summaries are generated; `Infinity` for never. */
+  /** How long to wait after the last reply before titles and summaries are generated; `Infinity` for never. */
   titleIdleMs?: number;
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
-  /** Sources of tools besides those of the product, for tests. */
+  /** Additional sources of tools, for tests. */
   toolSources?: readonly (() => Promise<ToolSource>)[];
   /** Limits of replies that call tools. */
   toolLimits?: Partial<ToolLimits>;
 }
 
-/** Id of the connection to the model that Parlor itself runs. */
+/** ID of the connection to the model server that Parlor runs. */
 const LOCAL_CONNECTION = "local";
 
 /** Every service by name; see the end of `buildServices`. Functions open their service on first use. */
 export interface Services extends Awaited<ReturnType<typeof buildServices>> {}
 
 /**
- * Opens the data folder and the services.
+ * Opens the data folder and the services. If that fails, everything is closed again.
  *
- * @throws {AppError} With a message for the person at the terminal. Everything is closed again then.
+ * @throws {AppError} Its message is for the terminal.
  */
 export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
   const scope = new LazyScope();
@@ -79,12 +79,15 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   scope.onClose(() => auth.close());
 
   if (config.guardAllow.length > 0) {
-    log("warn", `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")}, since guard_allow names it`);
+    log(
+      "warn",
+      `Cards and pages can use the private addresses ${config.guardAllow.join(", ")}, because guard_allow lists them`,
+    );
   }
   if (!isLoopbackAddress(config.host) && config.host !== "localhost" && config.allowedHosts.length === 0) {
     log(
       "warn",
-      `Listening on ${config.host}, but requests from other machines are refused: allowed_hosts names no host`,
+      `Listening on ${config.host}, but requests from other machines are refused: allowed_hosts is empty or lists this machine only`,
     );
   }
   const exactOrigins = [config.hubUrl, config.cardSiteUrl];
@@ -297,7 +300,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       },
     });
   });
-  /** Sources of tools, in the order in which a model is offered their tools. */
+  /** Sources of tools, in the order in which models get their tools. */
   const toolSources: (() => Promise<ToolSource>)[] = [
     ...options.toolSources ?? [],
     () => webTools(),
@@ -426,7 +429,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return mcp;
   });
 
-  /** Everything that imports write and exports read. */
+  /** The stores that imports write to and exports read from. */
   const getOwnedData = async () => ({
     attachments: await attachments(),
     documents: (await documents()).documents,
@@ -527,7 +530,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   };
   // Replies and jobs that an earlier process left unfinished are resumed or ended before anyone can ask for them.
   if (findUnendedReplies(db).length > 0) await conversations();
-  // What is left waits for a decision about a tool and goes on.
+  // The remaining replies wait for a decision about a tool call. They continue.
   if (findUnendedReplies(db).length > 0) await chat();
   const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
   for (const kind of unfinished) await jobKinds[kind]?.();
@@ -555,7 +558,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     settings,
     /** Limits the memory that large requests, responses and imports use at the same time. */
     budget,
-    /** Numbers for Prometheus; `undefined` if they are off. */
+    /** Metrics for Prometheus; `undefined` if they are off. */
     metrics,
     auth,
     /** Fetches addresses that come from a user, a page or a redirect (SSRF protection). */
@@ -571,12 +574,12 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     attachments,
     /** Files and links whose text a model can be sent. */
     documents,
-    /** Documents that characters and personas always have at hand. */
+    /** Documents that are attached to characters and personas. */
     documentUses,
     personas,
     characters,
     lorebooks,
-    /** Tries a lorebook on a conversation or a text. */
+    /** Tests which entries of a lorebook a conversation or text activates. */
     lorebookTrial,
     presets,
     /** Notes that are sent with chats, and proposals of notes. */
@@ -586,7 +589,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     chat,
     tools,
     toolCalls,
-    /** Models of the OpenAI-compatible API. */
+    /** Lists and finds the models of the OpenAI-compatible API. */
     openAiModels,
     /** Notifications of replies on other devices. */
     push,
@@ -595,7 +598,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     /** Characters written by a model. */
     characterGenerator,
     speech,
-    /** Recordings to text. */
+    /** Converts recordings to text. */
     transcription,
     /** Web search and page reading, as tools. */
     webTools,

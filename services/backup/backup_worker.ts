@@ -6,7 +6,7 @@ import { reportDefects } from "../process/worker.ts";
 /** Messages to the Worker: the request, then possibly a cancellation. */
 export type BackupOrder = BackupRequest | "stop";
 
-/** Answers: any number of progress messages, then one of the others. */
+/** Messages from the Worker: any number of progress messages, then one of the others. */
 export type BackupAnswer =
   | { progress: { doneBytes: number; totalBytes: number } }
   | { report: BackupReport }
@@ -15,7 +15,7 @@ export type BackupAnswer =
 /** Minimum time between progress messages. */
 const PROGRESS_INTERVAL_MS = 200;
 
-// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   const abort = new AbortController();

@@ -26,7 +26,7 @@ export interface BackupOptions {
   now(): number;
   dataDir: string;
   storageKey: Uint8Array;
-  /** Seals the backups if set; otherwise the storage key does, which they don't contain then. */
+  /** Encrypts the backups; without it, they're encrypted with the storage key and don't contain it. */
   passphrase: string | undefined;
   /** Version of the program. */
   version: string;
@@ -38,7 +38,7 @@ export interface BackupOptions {
   save(before: BackupSettings, after: BackupSettings): Promise<void>;
   /** Program and arguments to run after a backup; empty for none. */
   after: readonly string[];
-  /** Refuses a folder that isn't on a mounted disk. */
+  /** Rejects a folder that isn't on a mounted disk. */
   mustBeMount: boolean;
   /** When the database was created, if known. */
   storeCreatedAtMs?: number;
@@ -54,7 +54,9 @@ export interface BackupFile {
 
 /** Parameters of the job; JSON. */
 interface BackupParams {
-  /** Created on request. These stay until the owner deletes them and don't count toward the daily ones. */
+  /**
+   * True for backups created on request. They stay until the owner deletes them and don't count toward the daily ones.
+   */
   isAsked?: boolean;
 }
 
@@ -62,9 +64,9 @@ const KIND = "backup";
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How much older than the last scheduled backup the next one is. */
 const INTERVALS_MS = { daily: DAY_MS, weekly: 7 * DAY_MS, off: Infinity };
-/** How often to check whether one is due; a machine that slept catches up. */
+/** How often to check whether a backup is due, so that a machine that was asleep catches up. */
 const LOOK_MS = 60 * 60 * 1000;
-/** If a backup is this many times larger than the latest, it has data that is missing now. */
+/** If a backup is this many times larger than the latest, it contains data that is missing now. */
 const MAX_SHRINK_RATIO = 2;
 /** File names that count as backups. None can leave the folder. */
 const NAME = /^[^./\\\0][^/\\\0]*\.backup$/;
@@ -98,7 +100,7 @@ export class Backups {
     return backups;
   }
 
-  /** Returns where backups go and how often, and what of it can't be changed. */
+  /** Returns the settings, and which of them can't be changed. */
   getSettings(): BackupSettings & { fixed: readonly (keyof BackupSettings)[] } {
     return { ...this.#settings, fixed: this.#options.fixed };
   }
@@ -148,7 +150,7 @@ export class Backups {
     const { folder } = this.#settings;
     if (folder === null) return [];
     const files = (await this.#listNames(NAME)).map(async (name): Promise<BackupFile[]> => {
-      const info = await Deno.stat(join(folder, name)).catch(() => undefined); // removed a moment ago
+      const info = await Deno.stat(join(folder, name)).catch(() => undefined); // Removed in the meantime.
       if (!info?.isFile) return [];
       return [{ name, sizeBytes: info.size, madeAt: (info.mtime ?? new Date(0)).toISOString() }];
     });
@@ -223,7 +225,7 @@ export class Backups {
     if (folder === null) throw noFolder();
     if (mustBeMount) await assertMounted(folder);
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause) => {
-      throw toFileError(`Can't make the folder "${folder}"`, cause);
+      throw toFileError(`Can't create the folder "${folder}"`, cause);
     });
     const nowMs = now();
     const path = await findFreePath(folder, nowMs, isAsked);
@@ -232,7 +234,7 @@ export class Backups {
       progress: (done, total) => progress({ done, total, unit: "bytes" }),
     });
     try {
-      // With a command to follow, the job can still be cancelled: the command ends then, and the backup stays.
+      // If a command follows, the job can still be cancelled: the command is stopped, and the backup stays.
       if (after.length === 0) await verifying();
       signal.throwIfAborted();
     } catch (cancelled) {
@@ -268,15 +270,19 @@ export class Backups {
     for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
       const path = join(folder, name);
       const { size } = await Deno.stat(path);
-      // File names have seconds.
+      // File names only have seconds.
       const isOfThisStore = parseBackupTime(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
       if (isOfThisStore && size <= latestBytes * MAX_SHRINK_RATIO) await Deno.remove(path);
       else held.push(name);
     }
     if (held.length > 0) {
-      log("warn", "Kept old backups: the data is new or has shrunk to less than half. Delete them by hand", {
-        names: held.join(", "),
-      });
+      log(
+        "warn",
+        "Old backups weren't deleted: the data is new or less than half as large as before. Delete them by hand",
+        {
+          names: held.join(", "),
+        },
+      );
     }
   }
 
@@ -292,7 +298,7 @@ export class Backups {
   }
 }
 
-/** Returns the path for a backup. The next second's, if there is a backup of this one already. */
+/** Returns the path for a backup. If there is one with the current second, uses the next second. */
 async function findFreePath(folder: string, nowMs: number, isAsked: boolean): Promise<string> {
   for (let ms = nowMs;; ms += 1000) {
     const path = join(folder, getBackupName(ms, isAsked));
@@ -308,7 +314,7 @@ function noFolder(): AppError {
 }
 
 function noBackup(name: string): AppError {
-  return new AppError("not_found", `Can't find the backup "${name}"`);
+  return new AppError("not_found", `Backup "${name}" not found`);
 }
 
 /** How long a canceled Worker may take to remove its files, in milliseconds. */
@@ -327,7 +333,7 @@ async function runBackupWorker(
     else resolve(data);
   };
   worker.onerror = (event) => {
-    event.preventDefault(); // an unhandled error event would end the process
+    event.preventDefault(); // An unhandled error event would end the process.
     reject(new AppError("internal", `Can't create the backup: ${event.message}`));
   };
   let stopping: ReturnType<typeof setTimeout> | undefined;

@@ -23,7 +23,7 @@ import type { ImportWriterDeps } from "./import_writer.ts";
 import type { PackedFile, PackOrder } from "./zip_worker.ts";
 import { openWorker } from "../process/worker.ts";
 
-/** Dependencies. What is exported is what can be imported. */
+/** Dependencies of `Exports`: the services that imports write to, and some more. */
 export interface ExportDeps extends Omit<ImportWriterDeps, "conversationImporter"> {
   budget: ByteBudget;
   reader: ConversationReader;
@@ -43,7 +43,7 @@ export interface ExportedChat {
   fileName: string;
 }
 
-/** What to export together, and as what. */
+/** What to export, and in which format. */
 export type ExportSelection =
   | { kind: "conversations"; ids: readonly string[]; format: ChatFormat }
   | { kind: "characters"; ids: readonly string[]; format: CardFormat };
@@ -51,13 +51,13 @@ export type ExportSelection =
 /** A file of an export: small ones in memory, CHARX files streamed. */
 type ZipFile = { path: string } & ({ bytes: Uint8Array } | { stream(): AsyncIterable<Uint8Array> });
 
-/** Reads what can be read; failures are listed at the end. */
+/** Reads an item. Failures are listed at the end of the export. */
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
 
 const encoder = new TextEncoder();
 /** Memory per byte of a chat while it is converted: bytes, parsed values, and the file's text. */
 const CHAT_WEIGHT = 5;
-/** Memory per byte of a chat that is packed unchanged: sealed, opened, and packed. */
+/** Memory per byte of a chat that is packed unchanged: encrypted, decrypted, and packed. */
 const PACKED_WEIGHT = 3;
 
 /** Creates exports. */
@@ -71,8 +71,9 @@ export class Exports {
   /**
    * Exports one conversation.
    *
-   * @param options.signal Ends the wait for memory. @param options.waitMs How long it waits for memory.
-   * @throws {AppError} `not_found`, `busy`; `internal` if it can't be opened.
+   * @param options.signal Ends the wait for memory.
+   * @param options.waitMs Maximum time to wait for memory.
+   * @throws {AppError} `not_found`, `busy`; `internal` if it can't be decrypted.
    */
   async exportChat(
     id: string,
@@ -99,7 +100,7 @@ export class Exports {
     yield* this.#pack(this.#listFiles(images), images);
   }
 
-  /** Streams conversations or characters as a ZIP file. Those that can't be read are listed in `unreadable.json`. */
+  /** Streams conversations or characters as a ZIP file. `unreadable.json` lists those that can't be read. */
   async *exportSelection(wanted: ExportSelection): AsyncGenerator<Uint8Array> {
     yield* this.#pack(this.#listSelected(wanted), new Set());
   }
@@ -137,7 +138,7 @@ export class Exports {
     for await (const file of files) {
       const { path } = file;
       if ("stream" in file) {
-        // The checksum comes before the data, so the file is read twice instead of being held in memory.
+        // The checksum comes before the data, so the file is read twice instead of staying in memory.
         const { sizeBytes, crc } = await measurePieces(file.stream());
         yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.stream() };
         continue;
@@ -158,7 +159,7 @@ export class Exports {
         return await reading();
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
-        if (error.code !== "not_found") unreadable.push(path); // removed a moment ago
+        if (error.code !== "not_found") unreadable.push(path); // Deleted in the meantime
       }
     };
     yield createJsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
@@ -213,7 +214,7 @@ export class Exports {
     }
   }
 
-  /** Voices, workflows, servers without their keys, and settings. */
+  /** Yields voices, workflows, servers without their keys, and settings. */
   async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
     const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#parts;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
@@ -223,7 +224,7 @@ export class Exports {
       yield createJsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
     }
     for (const { id, updatedAtMs } of await workflows.list()) {
-      // The starter workflow is built in; it is exported only if it was changed.
+      // The starter workflow is built in. It's exported only if it was changed.
       const read = updatedAtMs === undefined ? undefined : await readable(`workflows/${id}`, () => workflows.get(id));
       if (read !== undefined) yield createJsonFile(`workflows/${id}.json`, read.workflow);
     }
@@ -247,17 +248,20 @@ export class Exports {
     yield createJsonFile("settings.json", { settings: own ?? {}, speech: voice, transcription: listening });
   }
 
-  /** Originals of documents, each with its name and who has it at hand. Their text is read again when they are imported. */
+  /**
+   * Yields the originals of documents, each with its name and the characters and personas it's attached to. Imports
+   * extract the text again.
+   */
   async *#listOriginals(readable: Readable): AsyncGenerator<ZipFile> {
     const { documents, documentUses } = this.#parts;
     const owners = documentUses.list();
     for (const { id, name, contentType, url, createdAtMs, sizeBytes, isUnreadable, error } of documents.list()) {
-      // Its name and type are lost. The original may still open, and its type is recognized by its content.
+      // Its name and type are lost. The original may still be readable, and its type is recognized by its content.
       if (isUnreadable) {
         await readable(`documents/${id}.json`, () => Promise.reject(new AppError("internal", error!.message)));
       }
-      if (sizeBytes === 0) continue; // a link that wasn't fetched
-      // Read before it's announced: what can't be opened doesn't end the export.
+      if (sizeBytes === 0) continue; // A link that wasn't fetched
+      // Read before its entry starts, so that an unreadable file doesn't end the export.
       const facts = await readable(`documents/${id}`, () => measurePieces(documents.readOriginal(id)));
       if (facts === undefined) continue;
       const usedBy = owners.flatMap(({ kind, id: ownerId, documents: uses }) =>
@@ -268,12 +272,12 @@ export class Exports {
     }
   }
 
-  /** Joins the opened blocks without parsing them. */
+  /** Yields conversations. Joins the decrypted blocks without parsing them. */
   async *#listChats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
     const { budget, reader, variants, listConversationIds } = this.#parts;
     for (const id of listConversationIds()) {
       const weight = reader.measureBytes(id) * PACKED_WEIGHT;
-      // The response has started, so wait for memory as long as it takes.
+      // The response has started, so wait for memory without a time limit.
       using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
       // Each starts reading its rows when called; calling them together gives one consistent state.
       const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
@@ -312,7 +316,7 @@ export class Exports {
   }
 }
 
-/** Returns a file name that is not taken yet, as file systems that ignore case see it, and takes it. */
+/** Returns a file name that isn't taken yet, ignoring case, and adds it to `taken`. */
 function toFreeName(wanted: string, taken: Set<string>): string {
   const name = toFileName(wanted);
   const dot = name.lastIndexOf(".");
@@ -365,10 +369,10 @@ function openPacker(): Packer {
       new Promise((resolve, reject) => {
         worker.onmessage = ({ data }: MessageEvent<PackedFile>) => resolve(data);
         worker.onerror = (event) => {
-          event.preventDefault(); // an unhandled error event would end the process
+          event.preventDefault(); // An unhandled error event would end the process.
           reject(new AppError("internal", `Can't pack the export: ${event.message}`));
         };
-        // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
+        // postMessage sends the whole buffer of a view, so copy a part of a larger buffer first.
         const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
         const order: PackOrder = { bytes: own as Uint8Array<ArrayBuffer>, isText };
         worker.postMessage(order, [order.bytes.buffer]);

@@ -25,7 +25,7 @@ import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
 import { reportDefects } from "../process/worker.ts";
 
-/** By kind. Each yields items before the items that refer to them. */
+/** Readers by kind. Each yields items before the items that refer to them. */
 export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
   sillytavern: readSillyTavern,
   tavern: readTavernFiles,
@@ -40,24 +40,24 @@ export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch
   parlor: readParlorExport,
 };
 
-/** Messages from the serving thread: first what to read, then a request for each batch. */
+/** Messages from the serving thread: first the import to read, then a request for each batch. */
 export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
 
-/** The answers. */
+/** Messages from the Worker. */
 export interface ReadingAnswer {
-  /** Number of files, in the first answer. */
+  /** Number of files, in the first message. */
   files?: number;
-  /** Messages of the conversation that starts a later answer; long conversations are sent in parts. */
+  /** More messages of a conversation that is sent in parts because it's long. */
   messages?: ImportedMessage[];
   steps?: ImportStep[];
   isEnd?: boolean;
   failure?: { code: ErrorCode; message: string };
 }
 
-/** Small items are sent together. */
+/** Maximum number of small items per batch. */
 const BATCH = 16;
 const BATCH_BYTES = 2 * 1024 * 1024;
-/** Takes the serving thread a few milliseconds. */
+/** Maximum size of a part. Takes the serving thread a few milliseconds. */
 const PART_BYTES = 512 * 1024;
 
 /** Memory of this thread above which garbage is collected after a long conversation. */
@@ -96,7 +96,7 @@ async function* createAnswers(
   }
 }
 
-/** Sends a long conversation in parts: one message would block the serving thread. */
+/** Splits a long conversation into parts: a single message would block the serving thread. */
 function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> {
   const messages = conversation.messages.splice(0).reverse();
   while (messages.length > 0) {
@@ -111,14 +111,14 @@ function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> 
   yield { steps: [conversation] };
 }
 
-/** Reports an unexpected error of a reader as a problem of the file, which is its likely cause. */
+/** Reports an unexpected error of a reader as a fault of the file, which is the likely cause. */
 function toFailure(error: unknown): ReadingAnswer {
   if (error instanceof AppError) return { failure: { code: error.code, message: error.message } };
   const found = error instanceof Error ? error.message : String(error);
   return { failure: { code: "unprocessable", message: `Can't read the import: ${found}` } };
 }
 
-// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   let running: AsyncGenerator<ReadingAnswer> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Imports as jobs: they continue after the client leaves and end with a report. A killed import starts over without
- * duplicates.
+ * Imports as jobs: they continue when the client disconnects, and end with a report. A killed import starts again
+ * without creating duplicates.
  */
 import { dirname, join } from "node:path";
 import { createUuidV7 } from "../crypto/random.ts";
@@ -13,10 +13,10 @@ import { createReport, type ImportReport } from "./import_report.ts";
 import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
 import { openWorker } from "../process/worker.ts";
 
-/** Dependencies. */
+/** Dependencies of `Imports`. */
 export interface ImportDeps extends ImportQueueDeps {
   jobs: JobRunner;
-  /** Folder for uploads. Each is kept until it was imported, for at most an hour. */
+  /** Folder for uploads. Each is deleted after its import, or after an hour. */
   folder: string;
   now(): number;
 }
@@ -25,7 +25,7 @@ export interface ImportDeps extends ImportQueueDeps {
 export interface ImportRequest {
   kind: ImportKind;
   isDryRun: boolean;
-  /** File name given by the client; only distinguishes single files. */
+  /** File name from the client; only used for single files. */
   name?: string;
 }
 
@@ -53,10 +53,10 @@ const TITLES: Record<ImportKind, string> = {
 const RETENTION_MS = 60 * 60 * 1000;
 const SWEEP_MS = 10 * 60 * 1000;
 
-/** Imports, one at a time. */
+/** Runs imports, one at a time. */
 export class Imports {
   readonly #parts: ImportDeps;
-  /** When uploads were last used. */
+  /** When each upload was last used. */
   readonly #usedAtMs = new Map<string, number>();
   readonly #sweeping: ReturnType<typeof setInterval>;
 
@@ -106,7 +106,7 @@ export class Imports {
     return await this.#start({ ...request, uploadId });
   }
 
-  /** Imports a folder or file of this machine without a job. @throws {AppError} */
+  /** Imports a folder or file of this machine without a job. @throws {AppError} If the import fails */
   async importPath(
     request: ImportRequest & { path: string; signal: AbortSignal; progress?: (done: number, total: number) => void },
   ): Promise<ImportReport> {
@@ -178,7 +178,7 @@ export class Imports {
   }
 }
 
-/** What to read. */
+/** The import to read. */
 interface ReadingRequest {
   kind: ImportKind;
   path: string;
@@ -187,7 +187,7 @@ interface ReadingRequest {
   /** Folder for temporary files; created when needed and removed at the end. */
   scratch: string;
   signal: AbortSignal;
-  /** Called with the number of files once it is known. */
+  /** Called with the number of files once it's known. */
   begin(files: number): void;
 }
 
@@ -207,7 +207,7 @@ async function* readImport(
     });
   worker.onmessage = ({ data }: MessageEvent<ReadingAnswer>) => take(data);
   worker.onerror = (event) => {
-    event.preventDefault(); // an unhandled error event would end the process
+    event.preventDefault(); // An unhandled error event would end the process.
     refuse(new AppError("unprocessable", `Can't read the import: ${event.message}`));
   };
   signal.addEventListener("abort", stop);
@@ -227,15 +227,16 @@ async function* readImport(
       if (isLarge && first?.what === "conversation") [first.messages, messages] = [messages, []];
       const readOn = () => {
         const reading = answer.isEnd ? undefined : ask("more");
-        reading?.catch(() => {}); // thrown when it is awaited
+        reading?.catch(() => {}); // Thrown when it's awaited.
         return reading;
       };
-      // The Worker reads the next batch while this one is written, so two are in memory. A large conversation is alone.
+      // The Worker reads the next batch while this one is written, so two are in memory. A large conversation is alone
+      // in memory.
       if (!isLarge) next = readOn();
       if (answer.files !== undefined) begin(answer.files);
       for (const step of answer.steps ?? []) {
         yield step;
-        // The consumer has written a character before it asks for the next item.
+        // The consumer has stored a character before it asks for the next item.
         const file = step.what === "character" ? step.file : undefined;
         if (typeof file === "string" && dirname(file) === scratch) await Deno.remove(file).catch(() => {});
       }

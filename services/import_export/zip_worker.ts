@@ -6,13 +6,13 @@ import { reportDefects } from "../process/worker.ts";
 /** Message from the serving thread; the bytes are transferred. */
 export interface PackOrder {
   bytes: Uint8Array<ArrayBuffer>;
-  /** Text is compressed and searched for attachments; images and audio are compressed already. */
+  /** Text is compressed and searched for attachments; images and audio are already compressed. */
   isText: boolean;
 }
 
-/** The answer. */
+/** The compressed file. */
 export interface PackedFile {
-  /** Transferred back. */
+  /** Transferred back to the serving thread. */
   packed: Uint8Array<ArrayBuffer>;
   isDeflated: boolean;
   sizeBytes: number;
@@ -34,7 +34,7 @@ function packed({ bytes, isText }: PackOrder): PackedFile {
   };
 }
 
-// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   self.onmessage = ({ data }: MessageEvent<PackOrder>) => {

@@ -5,7 +5,7 @@ import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 import { openWorker } from "../process/worker.ts";
 
-/** Asks whether any of these texts contains a key. */
+/** A query for the texts that contain a key. */
 export interface KeyQuery {
   key: ScanKey;
   /** Indexes of texts. */
@@ -26,7 +26,7 @@ export interface KeyMatcherLimits {
   callMs: number;
   /** How long a slow pattern isn't tried again. */
   slowPatternMs: number;
-  /** How long an idle Worker is kept. */
+  /** How long an idle Worker stays. */
   idleMs: number;
 }
 
@@ -70,7 +70,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
     this.#now = now;
   }
 
-  /** See `KeyMatcher.match`. A slow pattern is reported as `too_slow`, for this call and the following minutes. */
+  /** See `KeyMatcher.match`. A slow pattern is reported as `too_slow` in this call and for the next few minutes. */
   async match(texts: readonly string[], queries: readonly KeyQuery[]): Promise<KeyFinding[]> {
     const scanned = texts.map((text) => text.length > MAX_TEXT ? text.slice(-MAX_TEXT) : text);
     const findings: KeyFinding[] = queries.map(() => "miss");
@@ -130,17 +130,17 @@ export class WorkerKeyMatcher implements KeyMatcher {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const watch = (withinMs: number) => {
         clearTimeout(timer);
-        // Results may be queued behind a busy event loop. A second timer lets them in first.
+        // Results may be queued behind a busy event loop. A second timer receives them first.
         timer = setTimeout(() => timer = setTimeout(() => resolve(findings)), withinMs);
       };
       worker.onmessage = ({ data }: MessageEvent<KeyJobMessage>) => {
-        if (data.kind === "found") findings.push(...data.findings); // a few hundred at most
+        if (data.kind === "found") findings.push(...data.findings); // A few hundred at most
         if (findings.length < job.keys.length) return watch(limitMs);
         clearTimeout(timer);
         resolve(findings);
       };
       worker.onerror = (event) => {
-        event.preventDefault(); // otherwise it would end the process
+        event.preventDefault(); // Otherwise it would end the process.
         clearTimeout(timer);
         resolve(findings);
       };

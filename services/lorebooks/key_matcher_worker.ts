@@ -1,11 +1,11 @@
 /**
- * The Worker that matches keys. It reports each result as it goes, so that key_matcher.ts sees which pattern stalls.
+ * The Worker that matches keys. It reports each result immediately, so that key_matcher.ts knows which pattern stalls.
  */
 import { compilePattern, containsKey, type KeyFinding, parsePattern, type ScanKey, ScanText } from "./scan_keys.ts";
 import type { KeyQuery } from "./key_matcher.ts";
 import { reportDefects } from "../process/worker.ts";
 
-/** Sent to the main thread: that the job started, then results in order. */
+/** Messages to the main thread: that the job started, then results in order. */
 export type KeyJobMessage = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
 
 /** Number of plain keys per message. */
@@ -57,7 +57,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
   };
 }
 
-/** A job for the Worker. Plain arrays, since sending thousands of objects takes longer than matching them. */
+/** A job for the Worker. Plain arrays, because sending thousands of objects takes longer than matching them. */
 export interface KeyJob {
   texts: string[];
   keys: string[];

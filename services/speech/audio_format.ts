@@ -9,7 +9,7 @@ import { openWorker } from "../process/worker.ts";
 /** The supported formats. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "m4a", "webm"] as const;
 
-/** One of the formats. */
+/** A format. */
 export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 
 /** The content type of each format. PCM without a header is s16le mono; its rate is added. */
@@ -43,7 +43,7 @@ export function bytesToSniff(head: Uint8Array): number {
  * Detects the format of a file or stream by its first bytes.
  *
  * @param head At least `bytesToSniff` bytes, unless the file is shorter.
- * @returns undefined for anything else: playlists, web pages, JSON, PCM without a header, an ID3v2 tag without audio
+ * @returns `undefined` for anything else: playlists, web pages, JSON, PCM without a header, an ID3v2 tag without audio
  */
 export function sniffAudio(head: Uint8Array): SniffedFormat | undefined {
   return sniffContainer(head) ?? sniffFrame(head);
@@ -95,7 +95,7 @@ function sniffFrame(head: Uint8Array): "mp3" | "aac" | undefined {
   if (sync !== 0xff || (flags & 0xe0) !== 0xe0) return undefined;
   const layer = flags >> 1 & 3;
   if (layer === 0) return (flags & 0xf0) === 0xf0 ? "aac" : undefined;
-  // Layer I isn't MP3. UTF-16 text starts with its bits: FF FE.
+  // Layer I isn't MP3. UTF-16 text starts with the same bits: FF FE.
   const isMpeg = layer !== 3 && (flags >> 3 & 3) !== 1 && rates >> 4 !== 15 && (rates >> 2 & 3) !== 3;
   return isMpeg ? "mp3" : undefined;
 }
@@ -105,7 +105,7 @@ const MPEG_1_RATES = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 25
 const MPEG_2_RATES = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
 
-/** Returns the length of the layer III frame that starts here, or undefined. */
+/** Returns the length of the layer III frame that starts here, or `undefined` if there is none. */
 function getMp3FrameBytes(head: Uint8Array): number | undefined {
   const [, flags = 0, rates = 0] = head;
   if (sniffFrame(head) !== "mp3" || (flags >> 1 & 3) !== 1) return undefined;
@@ -122,7 +122,7 @@ export interface AudioProperties {
   sampleRateHz?: number;
 }
 
-/** A valid file of 50 MB takes far less. */
+/** Time limit. A valid file of 50 MB takes far less. */
 const LIMIT_MS = 15_000;
 
 /**
@@ -140,7 +140,7 @@ export async function probeAudio(bytes: Uint8Array<ArrayBuffer>, format: AudioFo
         event.preventDefault();
         resolve({ problem: event.message });
       };
-      timer = setTimeout(() => resolve({ problem: `not read after ${LIMIT_MS / 1000} s` }), LIMIT_MS);
+      timer = setTimeout(() => resolve({ problem: `it took longer than ${LIMIT_MS / 1000} s to read` }), LIMIT_MS);
       const request: AudioProbeRequest = { bytes, contentType: AUDIO_TYPES[format] };
       worker.postMessage(request, [bytes.buffer]);
     });

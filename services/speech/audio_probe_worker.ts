@@ -1,4 +1,4 @@
-/** Worker: parses audio files, which come from strangers, outside the main thread. */
+/** Worker that parses audio files, which are untrusted, outside the main thread. */
 import { parseBuffer } from "music-metadata";
 import { reportDefects } from "../process/worker.ts";
 

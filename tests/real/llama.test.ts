@@ -47,7 +47,7 @@ function chatBody(tokens: number, text = "Tell me a long story about a lighthous
   };
 }
 
-async function messageOf(parlor: ChildServer, body: ReturnType<typeof chatBody>): Promise<StoredMessage> {
+async function findMessage(parlor: ChildServer, body: ReturnType<typeof chatBody>): Promise<StoredMessage> {
   const { messages } = await parlor.json<{ messages: StoredMessage[] }>(
     "GET",
     `/api/conversations/${body.conversation_id}`,
@@ -132,7 +132,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(seen.steps.length).toBeGreaterThan(30);
     expect(seen.usage).toMatchObject({ completion_tokens: 60 });
     expect(seen.usage!.prompt_tokens).toBeGreaterThan(0);
-    expect(await messageOf(parlor, body)).toMatchObject({
+    expect(await findMessage(parlor, body)).toMatchObject({
       role: "assistant",
       status: "complete",
       content: seen.text,
@@ -165,7 +165,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(await stopped).toMatchObject({ status: "stopped", content: seen.text });
     expect(seen.isDone).toBe(true);
     expect(seen.steps.length).toBeLessThan(1000);
-    expect(await messageOf(parlor, body)).toMatchObject({ status: "stopped", content: seen.text });
+    expect(await findMessage(parlor, body)).toMatchObject({ status: "stopped", content: seen.text });
     await expect.poll(() => llama.busySlots()).toBe(0);
   });
 
@@ -174,7 +174,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     const before = await readReply(await parlor.request("POST", "/api/chat", body), hasSteps(10));
     expect(before.isDone).toBe(false);
     const rest = await readReply(await follow(parlor, body, before.steps.at(-1)!.id));
-    const message = await messageOf(parlor, body);
+    const message = await findMessage(parlor, body);
     expect(message).toMatchObject({ status: "complete", usage: { completion_tokens: 80 } });
     expect(before.text + rest.text).toBe(message.content);
   });
@@ -206,7 +206,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(error).toMatchObject({ code: "upstream_error" });
     expect(error.message).toMatch(/context/);
     expect(error.message).toContain(String(CONTEXT_SIZE));
-    expect(await messageOf(parlor, body)).toMatchObject({
+    expect(await findMessage(parlor, body)).toMatchObject({
       status: "failed",
       content: "",
       error: { message: error.message },
@@ -242,7 +242,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     const body = chatBody(1500);
     const seen = await readReply(await parlor.request("POST", "/api/chat", body));
     expect(seen.usage).toMatchObject({ completion_tokens: 1500 });
-    expect(await messageOf(parlor, body)).toMatchObject({ status: "complete", content: seen.text });
+    expect(await findMessage(parlor, body)).toMatchObject({ status: "complete", content: seen.text });
     const half = Math.floor(seen.steps.length / 2);
     const bytes = (steps: SeenReply["steps"]) => steps.reduce((sum, step) => sum + step.wireBytes, 0);
     expect(seen.steps.length).toBeGreaterThan(1000);
@@ -274,7 +274,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(seen.steps.length).toBeGreaterThanOrEqual(20);
     expect(seen.isDone).toBe(false);
     parlor = await startChildServer({ dataDir });
-    const message = await messageOf(parlor, body);
+    const message = await findMessage(parlor, body);
     expect(message.status).toBe("interrupted");
     expect(message.content.startsWith(seen.text)).toBe(true);
     const rest = await readReply(await follow(parlor, body, seen.steps.at(-1)!.id));
@@ -293,7 +293,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     });
     await killed;
     expect(seen).toMatchObject({ isDone: false, error: { code: "upstream_error" } });
-    expect(await messageOf(parlor, body)).toMatchObject({
+    expect(await findMessage(parlor, body)).toMatchObject({
       status: "failed",
       content: seen.text,
       error: { code: "upstream_error", message: seen.error!.message },

@@ -15,7 +15,7 @@ export interface ImageLimits {
   /** Maximum number and total size of queued images. */
   maxQueued: number;
   maxQueuedBytes: number;
-  /** How long an idle Worker is kept. */
+  /** How long an idle Worker stays alive. */
   idleMs: number;
 }
 
@@ -41,7 +41,7 @@ export interface ImagePool {
   toPng(bytes: Uint8Array, options?: { maxPx?: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** Converts an image to JPEG on a white background. @param options.quality 1 to 100; 85 by default. */
   toJpeg(bytes: Uint8Array, options: { maxPx: number; quality?: number }): Promise<Uint8Array<ArrayBuffer>>;
-  /** Converts an image to a PNG of exactly this width. Images that are no wider keep their size. */
+  /** Converts an image to a PNG of exactly this width. Images that aren't wider keep their size. */
   resizePng(
     bytes: Uint8Array,
     options: { widthPx: number; mustBeWhole?: boolean },
@@ -91,9 +91,13 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     checkHeader(bytes, order, limits);
     if (isClosed) throw new AppError("not_available", "The server is shutting down");
     if (queue.length >= limits.maxQueued || queuedBytes + bytes.length > limits.maxQueuedBytes) {
-      throw new AppError("not_available", `Can't read another picture while ${queue.length} are waiting`, {
-        retryAfterSeconds: 1,
-      });
+      throw new AppError(
+        "not_available",
+        `Can't process the image: ${queue.length} images are already queued. Try again later`,
+        {
+          retryAfterSeconds: 1,
+        },
+      );
     }
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>();
     queue.push({ task: { bytes, operation: order, maxPixels: limits.maxPixels }, resolve, reject });
@@ -123,10 +127,10 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     const place: WorkerSlot = { worker: startWorker() };
     place.worker.onmessage = ({ data }: MessageEvent<ImageResult>) => finish(place, data);
     place.worker.onerror = (event) => {
-      event.preventDefault(); // otherwise it would end the process
+      event.preventDefault(); // Otherwise it would end the process.
       fail(place, event.message);
     };
-    place.worker.onmessageerror = () => fail(place, "its answer could not be read");
+    place.worker.onmessageerror = () => fail(place, "the image Worker sent an unreadable result");
     slots.add(place);
     return place;
   }
@@ -179,12 +183,12 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
 
 /** Checks an image by its header. A JPEG may be larger, since it can be decoded at a fraction of its size. */
 function checkHeader(bytes: Uint8Array, order: ImageOperation, { maxPixels, maxFileBytes }: ImageLimits): void {
-  if (bytes.length > maxFileBytes) throw createUnreadableError(`${bytes.length} bytes, more than ${maxFileBytes}`);
+  if (bytes.length > maxFileBytes) throw createUnreadableError(`${bytes.length} bytes; the limit is ${maxFileBytes}`);
   const facts = sniffImage(bytes);
   if (facts === undefined) throw createUnreadableError("it isn't a PNG, JPEG, WebP or GIF");
   const isScaled = facts.type === "image/jpeg" && (order.kind === "png_of_width" || order.maxPx !== undefined);
   if (facts.widthPx * facts.heightPx > maxPixels * (isScaled ? MAX_JPEG_EXCESS : 1)) {
-    throw createUnreadableError(`${facts.widthPx} × ${facts.heightPx} pixels, more than ${maxPixels / 1e6} million`);
+    throw createUnreadableError(`${facts.widthPx} × ${facts.heightPx} pixels; the limit is ${maxPixels / 1e6} million`);
   }
 }
 
@@ -192,5 +196,5 @@ function checkHeader(bytes: Uint8Array, order: ImageOperation, { maxPixels, maxF
 const MAX_JPEG_EXCESS = 2;
 
 function createUnreadableError(reason: string): AppError {
-  return new AppError("unprocessable", `Can't read the picture: ${reason}`);
+  return new AppError("unprocessable", `Can't read the image: ${reason}`);
 }

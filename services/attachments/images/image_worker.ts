@@ -20,7 +20,7 @@ export interface ImageJobTask {
   maxPixels: number;
 }
 
-/** The new file, or why there is none. */
+/** The new file, or the reason why it couldn't be created. */
 export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 
 async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {

@@ -57,7 +57,7 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
   const answer = await runInWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
   if (answer.isNotZip) return undefined;
   const { card: text, image, others = [] } = answer;
-  if (text === undefined) throw new AppError("internal", "Can't read the CHARX file: no card came back");
+  if (text === undefined) throw new AppError("internal", "Can't read the CHARX file: the Worker found no card");
   const card = parseCardText(text);
   const isAlone = others.length === 0 && image !== undefined &&
     parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
@@ -105,7 +105,7 @@ export async function createCharx(card: Card, png?: Uint8Array, others?: CardFil
 function chooseImagePath(card: Card, others: ReadonlySet<string>): { card: Card; path?: string } {
   const icon = findMainIcon(card);
   const named = parseEmbeddedPath(icon?.uri);
-  if (named !== undefined && others.has(named)) return { card }; // the source of the image is still there
+  if (named !== undefined && others.has(named)) return { card }; // The source of the image is still there.
   if (named !== undefined && isSafeCharxPath(named) && /\.png$/i.test(named)) return { card, path: named };
   let path = IMAGE_PATH;
   for (let n = 2; others.has(path); n++) path = IMAGE_PATH.replace(".png", `-${n}.png`);
@@ -129,7 +129,13 @@ function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxRespo
   let timer: ReturnType<typeof setTimeout> | undefined;
   return new Promise<CharxResponse>((resolve, reject) => {
     timer = setTimeout(
-      () => reject(new AppError("unprocessable", "Can't read the CHARX file: it takes too long")),
+      () =>
+        reject(
+          new AppError(
+            "unprocessable",
+            `Can't read the CHARX file: the check took longer than ${Math.round(timeoutMs / 1000)} s`,
+          ),
+        ),
       timeoutMs,
     );
     worker.onmessage = ({ data }: MessageEvent<CharxResponse>) => {
@@ -137,8 +143,8 @@ function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxRespo
       else reject(new AppError(data.failure.code, data.failure.message));
     };
     worker.onerror = (event) => {
-      event.preventDefault(); // otherwise it would end the process
-      reject(new AppError("internal", `Can't work on a CHARX file: ${event.message}`));
+      event.preventDefault(); // Otherwise it would end the process.
+      reject(new AppError("internal", `Can't process the CHARX file: ${event.message}`));
     };
     worker.postMessage(order);
   }).finally(() => {
@@ -203,7 +209,7 @@ export class CardFiles implements Disposable {
    * @throws {AppError} `too_large`; `unprocessable` if it's damaged
    */
   async read(entry: ZipEntry, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-    if (entry.sizeBytes > maxBytes) throw new AppError("too_large", `Can't read "${entry.path}": it is too large`);
+    if (entry.sizeBytes > maxBytes) throw new AppError("too_large", `Can't read "${entry.path}": it's too large`);
     return await readContent(this.#file, entry);
   }
 

@@ -57,13 +57,13 @@ async function readCharxFile(path: string): Promise<CharxResponse> {
   const { entries, beginsAt } = await readZipDirectory(file, MAX_ENTRIES);
   const files = checkEntries(entries, size);
   const cardEntry = files.get(CARD_PATH);
-  if (cardEntry === undefined) throw new CharxError("unprocessable", "it holds no card.json");
+  if (cardEntry === undefined) throw new CharxError("unprocessable", "it has no card.json");
   const card = await readWholeContent(file, cardEntry);
   files.delete(CARD_PATH);
   const named = findMainIconPath(card);
   const inside = named !== undefined && files.has(named) ? named : undefined;
   const image = await readMainImage(file, files, inside, beginsAt);
-  // A bare PNG is stored as the character's image. Any other image is converted, and also kept as it is.
+  // A bare PNG is stored as the character's image. Any other image is converted, and the original is preserved, too.
   const own = inside ?? IMAGE_PATH;
   if (image !== undefined && image.path === own && isBarePng(own, image.bytes)) files.delete(own);
   const others = [...files.values()];
@@ -79,12 +79,12 @@ async function readMainImage(
 ): Promise<{ path?: string; bytes: Uint8Array<ArrayBuffer> } | undefined> {
   const isBehindImage = inside === undefined && beginsAt > 0 && (await readBytesAt(file, 0, 1))?.[0] === 0xff;
   if (isBehindImage && beginsAt > MAX_CHARX_IMAGE_BYTES) {
-    throw new CharxError("too_large", "its main picture is too large");
+    throw new CharxError("too_large", "its main image is too large");
   }
   if (isBehindImage) return { bytes: (await readBytesAt(file, 0, beginsAt))! };
   const entry = files.get(inside ?? IMAGE_PATH);
   if (entry === undefined) return undefined;
-  if (entry.sizeBytes > MAX_CHARX_IMAGE_BYTES) throw new CharxError("too_large", "its main picture is too large");
+  if (entry.sizeBytes > MAX_CHARX_IMAGE_BYTES) throw new CharxError("too_large", "its main image is too large");
   return { path: entry.path, bytes: await readWholeContent(file, entry) };
 }
 
@@ -104,7 +104,9 @@ function checkEntries(entries: readonly ZipEntry[], fileBytes: number): Map<stri
     const isTooLarge = path === CARD_PATH && sizeBytes > MAX_CARD_BYTES;
     if (isTooLarge || packedBytes > fileBytes) throw new CharxError("too_large", `its ${path} is too large`);
     if (total > maxBytes) throw new CharxError("too_large", `its files together are larger than ${maxBytes} bytes`);
-    if (method !== 0 && method !== 8) throw new CharxError("unprocessable", `its ${path} is packed oddly`);
+    if (method !== 0 && method !== 8) {
+      throw new CharxError("unprocessable", `its ${path} uses an unsupported compression method or encryption`);
+    }
   }
   return files;
 }
@@ -121,7 +123,7 @@ function isBarePng(path: string, image: Uint8Array): boolean {
     const bare = removeCard(image);
     return bare.length === image.length && bare.every((byte, at) => byte === image[at]);
   } catch {
-    return false; // not a PNG, regardless of its name
+    return false; // Not a PNG, regardless of its name
   }
 }
 
@@ -144,7 +146,7 @@ function toFailure(error: unknown): CharxResponse["failure"] {
   if (error instanceof CharxError) return { code: error.code, message: error.message };
   const isKnown = error instanceof AppError && (error.code === "unprocessable" || error.code === "too_large");
   if (isKnown) return { code: error.code as "unprocessable" | "too_large", message: error.message };
-  return { code: "unprocessable", message: "Can't read the CHARX file: it is damaged" };
+  return { code: "unprocessable", message: "Can't read the CHARX file: it's damaged" };
 }
 
 // Importing this file outside a Worker does nothing.

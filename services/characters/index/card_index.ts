@@ -27,9 +27,9 @@ export interface CardIndexDeps {
 const SETTLE_MS = 100;
 /** Network folders don't report changes. After this time, a list triggers a scan in the background. */
 const MAX_AGE_MS = 60_000;
-/** An idle Worker costs memory; a new one takes 50 ms. */
+/** How long an idle Worker stays. It costs memory, and starting a new one takes 50 ms. */
 const IDLE_MS = 20_000;
-/** More changes at once are reported as one event. */
+/** Above this number of changes, one event reports all of them. */
 const MAX_EVENTS = 100;
 
 /** The index of card files. Nothing is read before the first use. */
@@ -93,7 +93,7 @@ export class CardIndex {
       await this.#options.db.write(replaceRow(row, removedPath));
       await afterwards?.();
     } catch (error) {
-      this.#isStale = true; // the files may have changed without the table
+      this.#isStale = true; // The files may have changed without the table.
       throw error;
     } finally {
       for (const path of paths) {
@@ -132,7 +132,7 @@ export class CardIndex {
 
   #scanInBackground(): void {
     this.#scan().catch((error) =>
-      this.#options.log("error", "Can't look through the card folders", { error: getErrorMessage(error) })
+      this.#options.log("error", "Can't scan the card folders", { error: getErrorMessage(error) })
     );
   }
 
@@ -157,11 +157,11 @@ export class CardIndex {
     clearTimeout(this.#idleTimer);
     const worker = this.#startWorker();
     return new Promise<CardScanResponse>((resolve, reject) => {
-      const fail = (found: string) => reject(new AppError("internal", `Can't look through the card folders: ${found}`));
+      const fail = (found: string) => reject(new AppError("internal", `Can't scan the card folders: ${found}`));
       worker.onmessage = ({ data }: MessageEvent<CardScanResponse>) =>
         data.failure === undefined ? resolve(data) : fail(data.failure);
       worker.onerror = (event) => {
-        event.preventDefault(); // otherwise it would end the process
+        event.preventDefault(); // Otherwise it would end the process.
         this.#terminateWorker();
         fail(event.message);
       };
@@ -192,7 +192,9 @@ export class CardIndex {
         void this.#listen(watcher, path);
       } catch (error) {
         this.#isWatched = false;
-        log("warn", "Can't watch a folder with cards; every list looks through it", { error: getErrorMessage(error) });
+        log("warn", "Can't watch a card folder; it's scanned each time characters are listed", {
+          error: getErrorMessage(error),
+        });
       }
     }
   }
@@ -206,7 +208,7 @@ export class CardIndex {
         if (isNews && !this.#isClosed) this.#scanSoon();
       }
     } catch (error) {
-      this.#options.log("warn", "Can't watch a folder with cards any longer", { error: getErrorMessage(error) });
+      this.#options.log("warn", "Can't watch a card folder anymore", { error: getErrorMessage(error) });
     }
     this.#isWatched = false;
   }

@@ -1,4 +1,4 @@
-/** Searches all conversations in a Worker. This is the serving thread's side. */
+/** Searches all conversations in a Worker. This file runs on the serving thread. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import { type DocumentCursor, type DocumentHit, foldForSearch, parseQuery } from "./search_text.ts";
@@ -8,27 +8,30 @@ import { openWorker } from "../../process/worker.ts";
 
 /** A search. */
 export interface SearchRequest {
-  /** Words and quoted phrases. All have to occur in one message, or in one title. */
+  /** Words and quoted phrases. All of them must occur in the same message or title. */
   query: string;
   conversationId?: string;
   characterId?: string;
-  /** A conversation that isn't searched; documents aren't, either. */
+  /** A conversation to exclude. Documents are excluded then, too. */
   excludedId?: string;
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string;
 }
 
-/** One page of hits: newest conversations first, newest messages first within one. */
+/** A page of hits: newest conversations first, and newest messages first within each. */
 export interface SearchPage {
-  /** At most 20; documents come after all conversations. Fewer with a cursor if finding more would have taken long. */
+  /**
+   * At most 20; documents come after all conversations. There may be fewer, with a cursor, if finding more would have
+   * taken too long.
+   */
   items: (SearchHit | DocumentHit)[];
-  /** `null` when everything has been searched. */
+  /** `null` once everything was searched. */
   next_cursor: string | null;
-  /** Ids of conversations that couldn't be searched completely for this page, because parts can't be read. */
+  /** IDs of conversations that are partly unreadable and so weren't searched completely for this page. */
   unreadable?: string[];
 }
 
-/** How to open the search. */
+/** Options of the search. */
 export interface SearchOptions {
   /** The database file. */
   path: string;
@@ -42,7 +45,7 @@ export interface SearchOptions {
   idleMs?: number;
 }
 
-/** An idle Worker holds memory and a key. Starting the next one takes about 50 ms. */
+/** An idle Worker uses memory and has a key. Starting a new one takes about 50 ms. */
 const IDLE_MS = 5 * 60 * 1000;
 
 interface Waiting {
@@ -124,9 +127,9 @@ export class Search {
   }
 
   /**
-   * The Worker gets only the subkey of conversations, never the storage key, and imports it at once as a non-extractable key
-   * for decryption. The bytes are transferred, so no copy stays on this thread. Sending a CryptoKey would be better, but Deno
-   * delivers it as an empty object. Sending plaintext instead would take all texts through both heaps.
+   * Starts the Worker. It only gets the subkey of conversations, never the storage key, and imports it right away as a
+   * non-extractable key for decryption. The bytes are transferred, so no copy stays on this thread. A CryptoKey would
+   * be better, but arrives as an empty object in Deno. Sending plaintext instead would copy all texts to both heaps.
    */
   #startWorker(): Worker {
     const started = this.#options.startWorker?.() ??
@@ -136,17 +139,17 @@ export class Search {
       else if (data.kind === "failed") this.#replaceWorker(started, data.message);
     };
     started.onerror = (event) => {
-      event.preventDefault(); // otherwise it would end the process
+      event.preventDefault(); // Otherwise it would end the process.
       this.#replaceWorker(started, event.message);
     };
-    started.onmessageerror = () => this.#replaceWorker(started, "its answer could not be read");
+    started.onmessageerror = () => this.#replaceWorker(started, "the search Worker sent an unreadable result");
     const key = this.#options.sealer.copyKey();
     const documentKey = this.#options.documentSealer.copyKey();
     post(started, { kind: "open", path: this.#options.path, key, documentKey }, [key.buffer, documentKey.buffer]);
     return started;
   }
 
-  /** The next search starts another Worker. */
+  /** Fails the running searches. The next search starts another Worker. */
   #replaceWorker(lost: Worker, reason: string): void {
     lost.terminate();
     if (lost !== this.#worker) return;
@@ -202,7 +205,7 @@ function parseDocumentCursor(text: string): DocumentCursor | undefined {
 /** @throws {AppError} `invalid_request` */
 function parseCursor(text: string): ScanCursor {
   const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16})\.(-?\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
-  if (match === null) throw new AppError("invalid_request", "This cursor isn't from a search");
+  if (match === null) throw new AppError("invalid_request", "Invalid cursor: it isn't from a search");
   return {
     updatedAtMs: Number(match[1]),
     index: Number(match[2]),
@@ -212,30 +215,31 @@ function parseCursor(text: string): ScanCursor {
   };
 }
 
-// Recall: passages of other chats about a question in everyday words. Lexical, by the search of sealed messages.
+// Recall: finds passages of other chats for a question in everyday words. Uses the search for words in encrypted
+// messages.
 
 /** A question about other chats. */
 export interface RecallRequest {
   query: string;
-  /** The chat that asks. It isn't searched. */
+  /** The chat that asks. It's excluded. */
   conversationId?: string;
 }
 
-/** Passages, those with the most words of the question first, then the newest. */
+/** Passages, sorted by the number of words of the question that they contain, then newest first. */
 export interface RecallPage {
   items: SearchHit[];
-  /** Ids of conversations that couldn't be searched completely. */
+  /** IDs of conversations that weren't searched completely. */
   unreadable?: string[];
 }
 
-/** Passages of one answer. */
+/** Maximum number of passages per response. */
 const MAX_ITEMS = 20;
-/** Passages with all words from which no others are looked for. */
+/** With this many passages that contain all words, others aren't searched for. */
 const ENOUGH = 5;
-/** Words that are looked for one by one, the longest first. */
+/** Maximum number of words to search for one by one, the longest first. */
 const MAX_WORDS = 4;
 
-/** Words of questions that say nothing of what they are about. */
+/** Words in questions that don't describe their topic. */
 const STOP_WORDS = new Set(
   ("a about again all am an and any are as at be been but by can could did do does for from had has have he her him his how i if in " +
     "into is it its just know last me my no not of on or our remember said say she should so some talk talked tell that the their " +
@@ -247,7 +251,7 @@ const STOP_WORDS = new Set(
     .split(" "),
 );
 
-/** Finds passages of other chats. @throws {AppError} As `Search.search` */
+/** Finds passages of other chats. @throws {AppError} Like `Search.search` */
 export async function recall(
   search: Pick<Search, "search">,
   { query, conversationId }: RecallRequest,
@@ -257,7 +261,7 @@ export async function recall(
   const find = (terms: readonly string[]) =>
     search.search({ query: terms.map((term) => `"${term}"`).join(" "), excludedId: conversationId }, client);
   const pages: SearchPage[] = [];
-  // Without words of its own, a question is searched for as it is.
+  // A question that only has such words is searched for as it is.
   pages.push(
     words.length === 0 ? await search.search({ query, excludedId: conversationId }, client) : await find(words),
   );
@@ -279,14 +283,14 @@ export async function recall(
   return { items, ...(unreadable.length > 0 && { unreadable }) };
 }
 
-/** Returns the words of a question that say what it is about, the longest first. Quoted phrases stay whole. */
+/** Returns the words of a question that describe its topic, the longest first. Quoted phrases aren't split. */
 function extractWords(query: string): string[] {
   const words = new Set<string>();
   const rest = query.replace(/["“”„]([^"“”„]+)["“”„]/g, (_, phrase: string) => {
     if (phrase.trim() !== "") words.add(foldForSearch(phrase.trim()));
     return " ";
   });
-  // Splits Japanese and Chinese, too.
+  // Splits Japanese and Chinese text, too.
   for (const { segment, isWordLike } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(rest)) {
     const word = foldForSearch(segment);
     const isParticle = /^\p{Script=Hiragana}{1,2}$/u.test(word);
@@ -297,7 +301,7 @@ function extractWords(query: string): string[] {
   return [...words].sort((a, b) => b.length - a.length);
 }
 
-/** Only messages can be quoted, not titles or documents. */
+/** Returns the messages among the hits: titles and documents can't be quoted. */
 function listPassages(pages: readonly SearchPage[]): SearchHit[] {
   return pages.flatMap(({ items }) =>
     items.filter((item): item is SearchHit => "message_id" in item && item.message_id !== null)

@@ -1,4 +1,4 @@
-/** The Worker of search.ts. It has a read-only database connection and a key that can only decrypt. */
+/** The Worker of search.ts. It has a read-only database connection and a key for decryption only. */
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
 import { getErrorMessage } from "../../errors.ts";
 import { openReader, type Reader } from "../../storage/database/database.ts";
@@ -15,7 +15,7 @@ import { reportDefects } from "../../process/worker.ts";
 
 /** What to search for in conversations, and then in documents. */
 export interface FindRequest extends ScanRequest {
-  /** False if only some conversations are searched. */
+  /** False if only conversations are searched. */
   hasDocuments: boolean;
   /** Continues with documents. */
   documentsFrom?: DocumentCursor;
@@ -34,7 +34,7 @@ export type SearchOrder =
   | { kind: "cancel"; id: number }
   | { kind: "close" };
 
-/** A message to the serving thread. A cancelled search has no answer. */
+/** A message to the serving thread. A cancelled search gets no response. */
 export type SearchAnswer =
   | { kind: "page"; id: number; page: FoundPage }
   | { kind: "failed"; id: number; message: string }
@@ -56,7 +56,7 @@ async function open({ path, key, documentKey }: SearchOrder & { kind: "open" }):
   return { reader: openReader(path), opener, documentOpener, heads: new Map(), folded: new FoldedTexts() };
 }
 
-/** The running searches. While one waits for its blocks to be opened, another continues. */
+/** Runs a search. While one waits for decryption, another continues. */
 async function search(id: number, request: FindRequest): Promise<void> {
   const controller = new AbortController();
   searches.set(id, controller);
@@ -69,7 +69,7 @@ async function search(id: number, request: FindRequest): Promise<void> {
   }
 }
 
-/** Documents come after all conversations. */
+/** Searches conversations, and then documents. */
 async function find(source: Open, request: FindRequest, signal: AbortSignal): Promise<FoundPage> {
   const page: FoundPage = request.documentsFrom === undefined ? await scan(source, request, signal) : { items: [] };
   const limit = PAGE_HITS - page.items.length;
@@ -91,14 +91,14 @@ function answer(message: SearchAnswer): void {
   self.postMessage(message);
 }
 
-// Only in a Worker. Importing this file elsewhere does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   self.onmessage = ({ data }: MessageEvent<SearchOrder>) => {
     switch (data.kind) {
       case "open":
         opening = open(data);
-        opening.catch(() => {}); // every search reports it
+        opening.catch(() => {}); // Every search reports it.
         break;
       case "search":
         search(data.id, data.request);

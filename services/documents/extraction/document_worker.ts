@@ -1,4 +1,7 @@
-/** The Worker of extractor.ts: reads one document and ends. It's a Node Worker, since only those have a memory limit. */
+/**
+ * The Worker of extractor.ts: extracts one document, then ends. It's a Node Worker, because only those have a memory
+ * limit.
+ */
 import { parentPort } from "node:worker_threads";
 import { getErrorMessage } from "../../errors.ts";
 import { reportDefects } from "../../process/worker.ts";
@@ -12,12 +15,12 @@ import {
   type PageSink,
 } from "./extraction.ts";
 
-/** Pages are sent together up to this many UTF-16 units. */
+/** Maximum size of a batch of pages in UTF-16 units. */
 const BATCH_CHARS = 64 * 1024;
 
 type Extractor = (input: ExtractionInput, sink: PageSink) => Promise<void>;
 
-/** Each is loaded only for its own type, besides the one of plain text. */
+/** Loads the extractor for a type. Except for plain text, each is only loaded if needed. */
 async function loadExtractor(contentType: string): Promise<Extractor> {
   switch (contentType) {
     case "application/pdf":
@@ -81,7 +84,7 @@ class BatchSink implements PageSink {
     await this.#flush();
   }
 
-  /** The last batch is stored. */
+  /** Called when the last batch is stored. */
   resume(): void {
     this.#next?.resolve();
   }
@@ -115,8 +118,8 @@ async function extract(input: ExtractionInput, sink: BatchSink): Promise<Extract
     }
     // An error of a parser: the file is the likely cause.
     const isTooDeep = error instanceof RangeError;
-    const found = isTooDeep ? "it is nested too deep or too large" : getErrorMessage(error).slice(0, 200);
-    return { kind: "fault", code: "damaged", message: `The file can't be read: ${found}`, pages: 0 };
+    const found = isTooDeep ? "it's nested too deeply or too large" : getErrorMessage(error).slice(0, 200);
+    return { kind: "fault", code: "damaged", message: `Can't read the file: ${found}`, pages: 0 };
   }
 }
 
@@ -129,7 +132,7 @@ if (parentPort !== null) {
   const send = (answer: ExtractionAnswer) => port.postMessage(answer);
   reportDefects({
     name: "document_worker",
-    report: (found) => send({ kind: "fault", code: "damaged", message: `The file can't be read: ${found}`, pages: 0 }),
+    report: (found) => send({ kind: "fault", code: "damaged", message: `Can't read the file: ${found}`, pages: 0 }),
   });
   port.on("message", (order: ExtractionOrder) => {
     switch (order.kind) {

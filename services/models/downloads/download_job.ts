@@ -1,4 +1,4 @@
-/** Runs one download job: downloads the parts by its Worker, verifies them and renames them into place. */
+/** Runs one download job: downloads the files with a Worker, verifies them and renames them. */
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../errors.ts";
@@ -33,7 +33,9 @@ export interface DownloadOptions {
 /** Disk space that a download leaves free. */
 const RESERVE_BYTES = 256 * 1024 * 1024;
 
-/** Runs one job. If it fails or the server stops, the part files stay; the `discard` of its kind removes them. */
+/**
+ * Runs one job. If it fails or the server stops, the part files stay; the `discard` function of the kind deletes them.
+ */
 export async function runDownload(options: DownloadOptions, context: JobContext): Promise<void> {
   const params = context.params as DownloadParams;
   const { folder } = options;
@@ -74,7 +76,7 @@ function getPath({ repo }: DownloadParams, { path }: HubFile): string {
   return `${repo}/${path}`;
 }
 
-/** Removes parts of another commit, except where all hashes are the same. A note beside them lists their files. */
+/** Deletes partial files of another commit, unless all hashes are the same. A file next to them lists them. */
 async function removeOutdatedParts(work: string, files: HubFile[]): Promise<void> {
   const notePath = join(work, "note.json");
   const note = JSON.stringify(
@@ -96,7 +98,7 @@ async function isInPlace(
   const path = folder.resolve(getPath(params, file));
   const info = await statIfExists(path);
   if (info === undefined) return false;
-  if (!info.isFile) throw new AppError("conflict", `Can't place "${path}": something else has that name`);
+  if (!info.isFile) throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
   return info.size === file.sizeBytes &&
     isExpectedHash(file, await transfer.hash(toTransferTarget(file, path), onProgress));
 }
@@ -111,7 +113,10 @@ async function assertFreeSpace(folder: ModelsFolder, missing: { file: HubFile; p
   const free = Number(bavail) * Number(bsize);
   if (free >= needed + RESERVE_BYTES) return;
   const [needs, has] = [needed, free].map((bytes) => `${(bytes / 1e9).toFixed(1)} GB`);
-  throw new AppError("storage_full", `Can't download to "${folder.path}": ${needs} are needed, ${has} are free`);
+  throw new AppError(
+    "storage_full",
+    `Can't download to "${folder.path}": ${needs} are needed, but only ${has} are free`,
+  );
 }
 
 /** Rejects an error page that was saved under the name of a model. */
@@ -125,11 +130,11 @@ async function assertFormat({ path, sizeBytes }: HubFile, partPath: string): Pro
   throw new AppError("upstream_error", `Can't use "${path}": the hub didn't send a GGUF file`);
 }
 
-/** What a job downloads, decided when it is created. */
+/** The files to download, determined when the job is created. */
 export interface DownloadParams extends DownloadSubject {
   /** Commit of all files. */
   revision: string;
-  /** In the order in which they are put in place. The last one makes the model complete. */
+  /** In the order in which they're renamed. The last one completes the model. */
   files: HubFile[];
 }
 
@@ -137,7 +142,7 @@ export interface DownloadParams extends DownloadSubject {
 export interface DownloadDetail extends DownloadSubject {
   revision: string;
   files: { path: string; sizeBytes: number; receivedBytes: number; sha256?: string }[];
-  /** Average of the last 5 s; 0 while nothing arrives. */
+  /** Average of the last 5 s; 0 if no data arrives. */
   bytesPerSecond: number;
 }
 
@@ -175,17 +180,17 @@ export class DownloadProgress {
     this.#total = sumBytes(params.files);
   }
 
-  /** Sets how many bytes of a file an earlier attempt left. They don't count toward the speed. */
+  /** Sets how many bytes of a file an earlier attempt downloaded. They don't count toward the speed. */
   setFound(index: number, bytes: number): void {
     this.#set(index, bytes, false);
   }
 
-  /** Sets how many bytes of a file have arrived. */
+  /** Sets how many bytes of a file were received. */
   setReceived(index: number, bytes: number): void {
     this.#set(index, bytes, true);
   }
 
-  /** Reports that nothing is being downloaded any more. */
+  /** Reports that the download has ended. */
   end(): void {
     this.#detail.bytesPerSecond = 0;
     this.#report();
@@ -197,7 +202,7 @@ export class DownloadProgress {
     file.receivedBytes = bytes;
     const nowMs = performance.now();
     const samples = this.#samples;
-    // Bytes that were found or dropped start a new measurement.
+    // Bytes that were found or discarded start a new measurement.
     if (!isDownloaded || bytes === 0 || this.#received < (samples.at(-1)?.bytes ?? 0)) samples.length = 0;
     samples.push({ atMs: nowMs, bytes: this.#received });
     while (samples.length > 2 && samples[0]!.atMs < nowMs - RATE_WINDOW_MS) samples.shift();
@@ -215,10 +220,10 @@ export class DownloadProgress {
 
 type Answered = Exclude<TransferReport, { kind: "progress" | "failed" }>;
 
-/** How long a Worker may take to stop. */
+/** How long to wait for a Worker to stop. */
 const STOP_WITHIN_MS = 5_000;
 
-/** One Worker, for the files of one download after another. */
+/** A Worker that downloads one file after the other. */
 export class Transfer implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #signal: AbortSignal;
@@ -233,7 +238,7 @@ export class Transfer implements AsyncDisposable {
     this.#worker = openWorker(new URL("./download_worker.ts", import.meta.url));
     this.#worker.onmessage = ({ data }: MessageEvent<TransferReport>) => this.#take(data);
     this.#worker.onerror = (event) => {
-      event.preventDefault(); // otherwise it would end the process
+      event.preventDefault(); // Otherwise it would end the process.
       this.#fail(event.message);
     };
     this.#worker.onmessageerror = () => this.#fail("its message couldn't be read");
@@ -245,7 +250,7 @@ export class Transfer implements AsyncDisposable {
    * Opens a part file and returns its size.
    *
    * @param onProgress Called with the number of bytes, a few times a second, until the next file is opened.
-   * @throws {AppError} `storage_full`, `internal` or `address_not_allowed`, as all methods here.
+   * @throws {AppError} `storage_full`, `internal` or `address_not_allowed`, like all methods here.
    * @throws The reason of the signal.
    */
   async open(target: TransferTarget, onProgress: (bytes: number) => void): Promise<number> {
@@ -254,7 +259,7 @@ export class Transfer implements AsyncDisposable {
     return report.kind === "opened" ? report.bytes : this.#throwUnexpected(report);
   }
 
-  /** Downloads what is missing. A response without bytes is returned with status and headers. */
+  /** Downloads the missing bytes. A response without bytes is returned with status and headers. */
   async get(
     request: Omit<Extract<TransferOrder, { kind: "get" }>, "kind">,
   ): Promise<TransferEnd | Extract<TransferReport, { kind: "answer" }>> {
@@ -268,14 +273,14 @@ export class Transfer implements AsyncDisposable {
     return report.kind === "hashed" ? report.hash : this.#throwUnexpected(report);
   }
 
-  /** Hashes a file. @param onProgress As for `open`. */
+  /** Hashes a file. @param onProgress Like for `open`. */
   async hash(target: TransferTarget, onProgress: (bytes: number) => void): Promise<string> {
     this.#onProgress = onProgress;
     const report = await this.#ask({ kind: "hash", target });
     return report.kind === "hashed" ? report.hash : this.#throwUnexpected(report);
   }
 
-  /** Ends the Worker after its current request, so that its files can be removed. */
+  /** Ends the Worker after its current request, so that its files can be deleted. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#signal.removeEventListener("abort", this.#abort);
     if (this.#waiting !== undefined) {

@@ -7,10 +7,10 @@ import { toFileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type { TransferEnd, TransferOrder, TransferReport, TransferSettings, TransferTarget } from "./file_download.ts";
 
-/** Received bytes are written after this time at the latest. */
+/** Maximum time before received bytes are written. */
 const FLUSH_WITHIN_MS = 200;
 const PROGRESS_INTERVAL_MS = 250;
-/** Headers of a response without bytes that the serving thread reads. */
+/** Headers that are sent to the serving thread for a response without bytes. */
 const FORWARDED_HEADERS = ["location", "x-error-code", "x-error-message", "retry-after", "ratelimit"];
 
 type Ending = Pick<TransferEnd, "outcome" | "message">;
@@ -31,7 +31,7 @@ class TransferWorker {
   }
 
   async take(order: TransferOrder): Promise<void> {
-    if (order.kind === "abort") return this.#abort.abort(new AppError("interrupted", "The download was ended"));
+    if (order.kind === "abort") return this.#abort.abort(new AppError("interrupted", "The download was canceled"));
     try {
       this.#report(await this.#answer(order));
     } catch (error) {
@@ -40,7 +40,7 @@ class TransferWorker {
     }
   }
 
-  /** Answers a request. Progress that follows belongs to the next one. */
+  /** Responds to a request. Later progress belongs to the next one. */
   #report(report: TransferReport): void {
     clearTimeout(this.#progressTimer);
     this.#progressTimer = undefined;
@@ -114,7 +114,7 @@ class TransferWorker {
     return report(end, getStrongEtag(open));
   }
 
-  /** Makes sure that the body of the response continues the part file. */
+  /** Checks that the body of the response continues the partial file. */
   async #checkStart(
     part: PartFile,
     answer: GuardedResponse,
@@ -129,7 +129,7 @@ class TransferWorker {
       );
     }
     if (answer.status === 200) {
-      if (part.bytes > 0) await part.restart(); // the range was ignored, or the file has changed
+      if (part.bytes > 0) await part.restart(); // The range was ignored, or the file has changed.
       if (answer.bodyBytes !== undefined && answer.bodyBytes !== sizeBytes) {
         return createSizeEnding(answer.bodyBytes, sizeBytes);
       }
@@ -158,7 +158,7 @@ class TransferWorker {
         writer.flush();
       } catch (reason) {
         failure ??= { reason };
-        answer[Symbol.dispose](); // ends the pending read
+        answer[Symbol.dispose](); // Ends the pending read.
       }
     }, FLUSH_WITHIN_MS);
     try {
@@ -206,8 +206,8 @@ class TransferWorker {
 /**
  * Reads the next bytes of a response.
  *
- * @param received How many bytes of the file have arrived so far.
- * @returns How many bytes were read, or how the download ended.
+ * @param received Number of bytes of the file received so far.
+ * @returns Number of bytes read, or how the download ended.
  */
 async function readInto(
   answer: GuardedResponse,
@@ -231,7 +231,7 @@ async function readInto(
 
 function getStrongEtag(answer: GuardedResponse): string | undefined {
   const etag = answer.getHeader("etag");
-  return etag?.startsWith('"') ? etag : undefined; // If-Range takes only strong ETags (RFC 9110, section 13.1.5)
+  return etag?.startsWith('"') ? etag : undefined; // If-Range only accepts strong ETags (RFC 9110, section 13.1.5).
 }
 
 function createEnding(outcome: TransferEnd["outcome"], message: string): Ending {

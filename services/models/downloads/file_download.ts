@@ -9,12 +9,12 @@ import type { Transfer } from "./download_job.ts";
 
 /** Timeouts and pauses of a download. */
 export interface DownloadLimits {
-  /** Longest wait for the next byte of a connection. */
+  /** Maximum time between two bytes of a connection. */
   idleMs: number;
   /** Pause after a failed attempt. It doubles up to `maxRetryDelayMs` until bytes arrive. */
   retryDelayMs: number;
   maxRetryDelayMs: number;
-  /** A download fails after this time without a new byte. */
+  /** A download fails after this time without new bytes. */
   stallMs: number;
 }
 
@@ -25,7 +25,7 @@ export const DEFAULT_LIMITS: DownloadLimits = {
   stallMs: 10 * 60_000,
 };
 
-/** A file to download, and what that needs. */
+/** A file to download, with dependencies and callbacks. */
 export interface FileDownload {
   hub: Hub;
   transfer: Transfer;
@@ -35,15 +35,15 @@ export interface FileDownload {
   file: HubFile;
   partPath: string;
   signal: AbortSignal;
-  /** Called with the number of bytes that an earlier attempt left, while they are hashed. */
+  /** Called with the number of bytes from an earlier attempt, while they're being hashed. */
   onFound(bytes: number): void;
-  /** Called with the number of bytes that have arrived. */
+  /** Called with the number of received bytes. */
   onReceived(bytes: number): void;
 }
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
-const MAX_REDIRECTS = 5; // docs/protocols/models.md#download
-/** How often a changed file is downloaded from the start again. */
+const MAX_REDIRECTS = 5; // See docs/protocols/models.md#download.
+/** How often the download of a changed file starts again. */
 const MAX_RESTARTS = 5;
 
 /** Returns path, size and hash kind of a file. */
@@ -51,7 +51,7 @@ export function toTransferTarget(file: HubFile, path: string): TransferTarget {
   return { path, sizeBytes: file.sizeBytes, hash: file.sha256 === undefined ? "git-sha1" : "sha256" };
 }
 
-/** Returns whether a hash is the one in the hub's list. True if the list has none. */
+/** Returns whether a hash matches the hub's list. True if the list has no hash. */
 export function isExpectedHash(file: HubFile, hash: string): boolean {
   const expected = file.sha256 ?? file.gitSha1;
   return expected === undefined || hash === expected;
@@ -60,8 +60,8 @@ export function isExpectedHash(file: HubFile, hash: string): boolean {
 /**
  * Downloads a file, resuming at the end of its part file.
  *
- * @throws {AppError} `upstream_timeout` after too long without a byte; `upstream_error` if size or hash differ from the hub's
- *   list (the part file is removed then) or the hub refuses; `not_found`; `storage_full`.
+ * @throws {AppError} `upstream_timeout` after too long without a byte; `upstream_error` if size or hash differ from the
+ *   hub's list (the partial file is deleted then) or the hub rejects the request; `not_found`; `storage_full`.
  * @throws The reason of the signal.
  */
 export async function downloadFile(work: FileDownload): Promise<void> {
@@ -69,13 +69,13 @@ export async function downloadFile(work: FileDownload): Promise<void> {
   if (isExpectedHash(work.file, first.hash)) return;
   const found = "its hash differs from the one in the hub's list";
   if (!first.isResumed) await rejectPart(work, found);
-  // Bytes of an earlier attempt may be incomplete after a power cut, or belong to an older file.
+  // Bytes of an earlier attempt may be incomplete after a power failure, or belong to an older file.
   await removePart(work, found);
   const { hash } = await completePart(work);
   if (!isExpectedHash(work.file, hash)) await rejectPart(work, found);
 }
 
-/** Completes the part file. @returns Its hash, and whether an earlier attempt had left some of it. */
+/** Completes the part file. @returns Its hash, and whether a part of it is from an earlier attempt. */
 async function completePart(work: FileDownload): Promise<{ hash: string; isResumed: boolean }> {
   const { transfer, file, partPath, limits, signal } = work;
   let lastByteAtMs = performance.now();
@@ -106,12 +106,12 @@ async function completePart(work: FileDownload): Promise<{ hash: string; isResum
     if (isWhole) continue;
     restart = end.outcome === "stale";
     if ((restart || end.isRestarted) && ++restarts > MAX_RESTARTS) {
-      throw createError(work, `it had to start over too often; last reason: ${end.message}`);
+      throw createError(work, `it had to start again too often. The last reason: ${end.message}`);
     }
     if (hasMore) [retryDelayMs, lastByteAtMs] = [limits.retryDelayMs, performance.now()];
     const waitMs = Math.max(retryDelayMs, end.waitMs ?? 0);
     if (performance.now() - lastByteAtMs + waitMs > limits.stallMs) {
-      const found = `nothing arrived for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
+      const found = `no data arrived for ${Math.round(limits.stallMs / 1000)} s. The last reason: ${end.message}`;
       throw new AppError("upstream_timeout", `Can't download "${file.path}" of "${work.repo}": ${found}`);
     }
     await delay(waitMs, signal);
@@ -122,15 +122,15 @@ async function completePart(work: FileDownload): Promise<{ hash: string; isResum
   return { hash, isResumed };
 }
 
-/** ETag of the part's bytes and the origin that sent it, the only one that gets it back. */
+/** ETag of the partial file, and the origin that sent it. The ETag is only sent back to that origin. */
 interface KnownEtag {
   etag?: string;
   origin?: string;
 }
 
-/** How one attempt ended. */
+/** The end of one attempt. */
 interface TryEnd extends Pick<TransferEnd, "outcome" | "message" | "bytes" | "isRestarted"> {
-  /** Pause that the server asks for. */
+  /** Delay that the server requests. */
   waitMs?: number;
 }
 
@@ -166,8 +166,8 @@ async function tryTransfer(
       continue;
     }
     const refusal = { status, getHeader: (name: string) => headers[name] };
-    const message = `"${url.host}" answered with status ${status}`;
-    if (status === 416) return endWithoutBytes("stale", `${message}: it has fewer bytes than the part file`);
+    const message = `"${url.host}" responded with status ${status}`;
+    if (status === 416) return endWithoutBytes("stale", `${message}: it's smaller than the partial file`);
     if (isTemporary(status)) return endWithoutBytes("cut", message, (parseHubRetryAfter(refusal) ?? 0) * 1000);
     // A signed address expires after an hour; the next attempt gets a new one.
     if (!hub.isOwnUrl(url) && (status === 401 || status === 403)) return endWithoutBytes("cut", message);
@@ -178,22 +178,22 @@ async function tryTransfer(
       "authorization" in authorization,
     );
   }
-  throw createError(work, "it redirects too often");
+  throw createError(work, "too many redirects");
 }
 
 function resolveRedirect(work: FileDownload, from: URL, location: string | undefined): URL {
   if (location === undefined || !URL.canParse(location, from)) {
-    throw createError(work, "its redirect has no valid address");
+    throw createError(work, "a redirect has no valid address");
   }
   const url = new URL(location, from);
   if (from.protocol === "https:" && url.protocol !== "https:") {
-    throw createError(work, "it redirects from https to http");
+    throw createError(work, "a redirect leads from https to http");
   }
   url.hash = "";
   return url;
 }
 
-/** Removes a part file that more bytes can't mend, and throws. */
+/** Deletes a partial file that can't be completed, and throws. */
 async function rejectPart(work: FileDownload, found: string): Promise<never> {
   await removePart(work, found);
   throw createError(work, found);
@@ -203,7 +203,7 @@ async function removePart(work: FileDownload, found: string): Promise<void> {
   try {
     await Deno.remove(work.partPath);
   } catch (error) {
-    throw createError(work, `${found}; its part file can't be removed either: ${getErrorMessage(error)}`);
+    throw createError(work, `${found}. Its partial file can't be deleted, either: ${getErrorMessage(error)}`);
   }
 }
 
@@ -214,52 +214,52 @@ function createError({ file, repo }: FileDownload, found: string): AppError {
 /** Hash by which a file is verified. */
 export type HashKind = "sha256" | "git-sha1";
 
-/** Addresses that the Worker may call, as in the options of the guard. */
+/** Addresses that the Worker may use, like the options of the guard. */
 export interface TransferPolicy {
   allow: string[];
   exactOrigins: string[];
-  /** PEM certificates to trust besides those of the runtime. */
+  /** PEM certificates to trust in addition to those of the runtime. */
   caCerts?: string[];
 }
 
 /** A file to write or check. */
 export interface TransferTarget {
-  /** Path of the part file. */
+  /** Path of the partial file. */
   path: string;
   sizeBytes: number;
   hash: HashKind;
 }
 
-/** A request to the Worker. It answers each with one report, after any number of `progress`. */
+/** A request to the Worker. It responds to each with any number of `progress` reports and one other. */
 export type TransferOrder =
   | { kind: "open"; target: TransferTarget }
-  /** Resumes at the end of the part file; `restart` starts from nothing. */
+  /** Resumes at the end of the partial file; `restart` downloads everything again. */
   | { kind: "get"; url: string; headers: Record<string, string>; etag?: string; restart: boolean }
   | { kind: "finish" }
   /** Hashes an existing file. */
   | { kind: "hash"; target: TransferTarget }
-  /** Aborts the current request, which then fails. Has no report of its own. */
+  /** Aborts the current request, which then fails. Has no report. */
   | { kind: "abort" };
 
 /** First message to a Worker. */
 export interface TransferSettings {
   policy: TransferPolicy;
-  /** Longest wait for the next byte. */
+  /** Maximum time to wait for the next byte. */
   idleMs: number;
 }
 
 /** How a `get` ended. */
 export interface TransferEnd {
   kind: "ended";
-  /** Size of the part file. */
+  /** Size of the partial file. */
   bytes: number;
-  /** The earlier content of the part file was dropped. */
+  /** True if the earlier content of the partial file was discarded. */
   isRestarted: boolean;
   /** The strong ETag of the response. */
   etag?: string;
   /**
-   * `whole`: complete. `cut`: the connection ended or timed out. `stale`: the file on the server is another one than that
-   * of the part. `wrong-size`: longer or shorter than the hub says. `unusable`: trying again would give the same.
+   * `whole`: complete. `cut`: the connection ended or timed out. `stale`: the file on the server has changed.
+   * `wrong-size`: longer or shorter than in the hub's list. `unusable`: a retry would have the same result.
    */
   outcome: "whole" | "cut" | "stale" | "wrong-size" | "unusable";
   message: string;
@@ -270,7 +270,7 @@ export type TransferReport =
   | { kind: "opened"; bytes: number }
   | { kind: "progress"; bytes: number }
   | TransferEnd
-  /** The server answered with another status than 200 and 206. */
+  /** The server responded with a status other than 200 and 206. */
   | { kind: "answer"; status: number; headers: Record<string, string> }
   | { kind: "hashed"; hash: string; bytes: number }
   | { kind: "failed"; code: ErrorCode; message: string };

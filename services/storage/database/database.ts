@@ -26,8 +26,8 @@ export interface Database {
   /** Returns the first row. @throws {AppError} `internal` if the file can't be read. */
   get<T>(sql: string, ...params: SqlValue[]): T | undefined;
   /**
-   * Yields rows one at a time from a snapshot taken at the first read, however long it takes.
-   * Always finish it (`break` does): the write-ahead log can't be truncated before.
+   * Yields rows one at a time from a snapshot taken at the first read, however long it takes. Always finish the
+   * iteration (`break` does), because the write-ahead log can't be truncated before.
    */
   iterate<T>(sql: string, ...params: SqlValue[]): Iterable<T>;
   /**
@@ -41,7 +41,7 @@ export interface Database {
    *   exists; `storage_full` if the disk is full; otherwise `internal`. Nothing of the unit is stored then.
    */
   write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
-  /** Starts the writer ahead of the first write. */
+  /** Starts the writer in advance, before the first write. */
   prepare(): void;
   /** Waits for pending writes, then closes the file. */
   close(): Promise<void>;
@@ -97,7 +97,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 /** How long another process may lock the file for recovery, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/** Idle connections kept for iterations; more can be open while iterations run. */
+/** Maximum number of idle connections for iterations. More can be open while iterations are running. */
 const MAX_IDLE_ITERATORS = 2;
 
 /** Reads committed data. */
@@ -125,7 +125,7 @@ export function openReader(path: string): Reader {
   let isClosed = false;
 
   function query<T>(read: () => T): T {
-    if (isClosed) throw new AppError("internal", `Can't read the database "${path}": it is closed`);
+    if (isClosed) throw new AppError("internal", `Can't read the database "${path}": it's closed`);
     try {
       return read();
     } catch (error) {
@@ -134,8 +134,8 @@ export function openReader(path: string): Reader {
   }
 
   /**
-   * An open iteration pins its connection to one snapshot, and other reads on that connection would see old data. Each
-   * iteration therefore has its own connection.
+   * Iterates over rows on a separate connection: an open iteration pins its connection to one snapshot, so other reads
+   * on it would see old data.
    */
   function* iterate<T>(sql: string, params: SqlValue[]): Generator<T, void, undefined> {
     const connection = query(() => idle.pop() ?? connect(path));
@@ -155,7 +155,7 @@ export function openReader(path: string): Reader {
       isWhole = true;
     } finally {
       busy.delete(connection);
-      // Keep a connection only if it is idle.
+      // Reuse a connection only if it's idle.
       if (isWhole && !isClosed && idle.length < MAX_IDLE_ITERATORS) idle.push(connection);
       else if (!isClosed) connection.database.close();
     }

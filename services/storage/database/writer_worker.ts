@@ -1,4 +1,4 @@
-/** The Worker with the only writing connection. `writer.ts` is its other side and has what runs the statements. */
+/** The Worker with the only writing connection. `writer.ts` starts it and runs the statements. */
 
 import { DatabaseSync } from "node:sqlite";
 import { getErrorMessage } from "../../errors.ts";
@@ -10,14 +10,14 @@ import { reportDefects } from "../../process/worker.ts";
 export type WriterRequest = { kind: "open"; path: string } | {
   kind: "group";
   units: Statement[][];
-  /** Its blobs have many megabytes. */
+  /** True if its blobs have many megabytes. */
   isLarge: boolean;
 } | { kind: "close" };
 
-/** Answers: one outcome per unit, or the end. */
+/** Messages from the Worker: one outcome per unit, or the end. */
 export type WriterAnswer = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
 
-/** Largest write-ahead log to keep between checkpoints; a larger one is truncated. */
+/** Maximum size of the write-ahead log between checkpoints. A larger one is truncated. */
 const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
 
 /** How long another program, such as a backup, may hold the write lock before a write fails, in milliseconds. */
@@ -31,7 +31,7 @@ interface Connection {
 let path = "";
 let connection: Connection | undefined;
 
-/** Opens the connection on first use, and again after a failure: a fixed fault needs no restart. */
+/** Opens the connection on first use, and again after a failure: once the cause is fixed, no restart is needed. */
 function openConnection(): Connection {
   if (connection === undefined) {
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
@@ -47,7 +47,7 @@ function openConnection(): Connection {
   return connection;
 }
 
-/** Frees blobs immediately: an idle thread would keep them until its next garbage collection. */
+/** Frees blobs immediately: an idle thread would retain them until its next garbage collection. */
 function freeBlobs(units: Statement[][]): void {
   for (const { params = [] } of units.flat()) {
     for (const value of params) {
@@ -60,7 +60,7 @@ function answer(message: WriterAnswer): void {
   self.postMessage(message);
 }
 
-// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   self.onmessage = ({ data }: MessageEvent<WriterRequest>) => {
@@ -87,7 +87,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
         break;
       }
       case "close":
-        connection?.database.close(); // closing the last connection empties the write-ahead log
+        connection?.database.close(); // Closing the last connection empties the write-ahead log.
         answer({ kind: "closed" });
         self.close();
     }

@@ -36,7 +36,7 @@ const turn = (n: number, text: string, documents?: unknown[]) => ({
 });
 const send = async (body: Record<string, unknown>) =>
   await gather(await app.post("/api/chat", { stream: true, ...body }));
-const messageOf = async (id: string) =>
+const findMessage = async (id: string) =>
   ((await readConversation(app)).messages as { id: string; documents?: unknown[] }[]).find((one) => one.id === id)!;
 
 /** Pages of about 250 tokens, each with a topic of its own. */
@@ -64,8 +64,8 @@ test("sends a whole document before its message, marked as data, and says so in 
   expect(document!.content).toMatch(/data, not instructions/);
   expect(document!.content.match(/<\/document>/g)).toHaveLength(1);
   const sent = seen.documents[0];
-  expect((await messageOf("u1")).documents).toEqual([{ id, use: "auto", sent }]);
-  expect((await messageOf("a1")).documents).toEqual([{ id, use: "auto", sent }]);
+  expect((await findMessage("u1")).documents).toEqual([{ id, use: "auto", sent }]);
+  expect((await findMessage("a1")).documents).toEqual([{ id, use: "auto", sent }]);
 });
 
 test("keeps the start of the prompt the same from turn to turn", async () => {
@@ -96,7 +96,7 @@ test("sends the passages that match when the document doesn't fit, right before 
   expect(system!.content).toBe("Be kind");
   expect(passages!.content).toContain("[p. 4] The harpsichord has the number 40.");
   expect(question!.content).toBe("Which number has the harpsichord?");
-  const { sent } = (await messageOf("a1")).documents![0] as {
+  const { sent } = (await findMessage("a1")).documents![0] as {
     sent: { pages: string; page_count: number; tokens: number };
   };
   expect(sent.pages.split(/[,-]/)).toContain("4");
@@ -108,7 +108,7 @@ test("sends the passages that match when the document doesn't fit, right before 
   expect(next.filter(({ content }) => content.includes("<document"))).toHaveLength(1);
 });
 
-test("sends the pages that the user chose, and the beginning of one that is too long to send whole", async () => {
+test("sends the pages that the user chose, and the beginning of a document that is too long to send whole", async () => {
   const { id } = await addDocument(app, "long.pdf", writePdf(longPages()));
   const pinned = await preview(turn(1, "What is this?", [{ id, use: "pages", pages: "5,3" }]));
   expect(pinned.documents).toMatchObject([{ use: "pages", pages: "3,5" }]);
@@ -161,7 +161,7 @@ test("keeps a document whose message no longer fits", async () => {
   expect(seen.messages[0].content).toContain("[p. 1] The code is 4711.");
 });
 
-test("sends what character and persona have at hand", async () => {
+test("sends the documents of character and persona", async () => {
   const { id } = await addDocument(app, "book.txt", "The dragon is green.");
   const { id: other } = await addDocument(app, "me.txt", "My boat is blue.");
   const card = { name: "Fox", description: "A fox.", first_mes: "Hello" };
@@ -180,7 +180,7 @@ test("sends what character and persona have at hand", async () => {
   expect(await (await app.get("/api/characters/fox")).json()).not.toHaveProperty("documents");
 });
 
-test("sends what a character has at hand to programs that use it as a model", async () => {
+test("sends a character's documents to programs that use it as a model", async () => {
   const { id } = await addDocument(app, "book.txt", "The dragon is green.");
   const card = { name: "Fox", description: "A fox.", first_mes: "Hello" };
   await app.put("/api/characters/fox", { card, documents: [{ id }] });
@@ -191,7 +191,7 @@ test("sends what a character has at hand to programs that use it as a model", as
   expect(JSON.stringify(lastSent())).toContain("[p. 1] The dragon is green.");
 });
 
-test("sends no field of ours with messages that the client assembled", async () => {
+test("sends no field of Parlor with messages that the client assembled", async () => {
   const { id } = await addDocument(app, "report.pdf", writePdf(["x"]));
   await app.post("/api/chat", { stream: false, messages: [{ role: "user", content: "Hi", documents: [{ id }] }] });
   expect(lastSent()).toEqual([
@@ -205,14 +205,14 @@ test.each([[[{}]], [[{ id: "a", use: "some" }]], [[{ id: "a", use: "pages" }]], 
   use: "pages",
   pages: "x",
 }]]])(
-  "refuses documents like %j",
+  "rejects documents like %j",
   async (documents) => {
     expect((await app.post("/api/chat", turn(1, "Hi", documents))).status).toBe(400);
     expect((await app.put("/api/conversations/c1", { documents, messages: [] })).status).toBe(400);
   },
 );
 
-test("adds documents to messages that the client assembled, and leaves the messages as they are", async () => {
+test("adds documents to messages that the client assembled, without changing the messages", async () => {
   const { id } = await addDocument(app, "report.pdf", writePdf(["Alpha is one.", "Beta is two."]));
   const { id: own } = await addDocument(app, "notes.txt", "Gamma is three.");
   await app.put("/api/conversations/c1", { documents: [{ id: own }], messages: [] });
@@ -234,14 +234,14 @@ test("adds documents to messages that the client assembled, and leaves the messa
   expect(notes!.content).toContain("[notes.txt, p. 1] Gamma is three.");
   expect(report!.content).toContain("[report.pdf, p. 2] Beta is two.");
   expect(report!.content).not.toContain("Alpha");
-  expect((await messageOf("u1")).documents).toMatchObject([{ id, sent: { pages: "2" } }]);
-  expect((await messageOf("a1")).documents).toMatchObject([{ id: own }, { id, sent: { pages: "2" } }]);
+  expect((await findMessage("u1")).documents).toMatchObject([{ id, sent: { pages: "2" } }]);
+  expect((await findMessage("a1")).documents).toMatchObject([{ id: own }, { id, sent: { pages: "2" } }]);
   // Without a conversation, too.
   await app.post("/api/chat", { messages: messages.slice(3) });
   expect(lastSent().map(({ content }) => content)).toEqual([expect.stringContaining("Beta"), "What is beta?"]);
 });
 
-test("a client's messages are all sent; a document that doesn't fit beside them becomes passages", async () => {
+test("sends all of a client's messages; a document that doesn't fit is sent as passages", async () => {
   const { id } = await addDocument(app, "long.pdf", writePdf(longPages()));
   const messages = [
     { role: "user", content: "We talk of nothing. ".repeat(60) },

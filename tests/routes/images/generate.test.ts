@@ -42,7 +42,7 @@ async function conversation(app: TestApp): Promise<void> {
   await app.put("/api/conversations/c1", { messages });
 }
 
-async function messageOf(app: TestApp, mid: string) {
+async function findMessage(app: TestApp, mid: string) {
   const { messages } = await (await app.get("/api/conversations/c1")).json();
   return messages.find(({ id }: { id: string }) => id === mid);
 }
@@ -96,7 +96,7 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     expect(seen.at(-1)).toEqual(["done", expect.objectContaining({ profile_id: "b" })]);
   });
 
-  test("a picture outlives its client, and comes to its message all the same", async () => {
+  test("an image is completed after its client disconnects, and still attached to its message", async () => {
     await using backend = openDouble();
     backend.switches.isManual = true;
     await using app = await openTestApp();
@@ -115,15 +115,15 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     await expect(asked).rejects.toThrow();
     expect(backend.isIdle).toBe(false);
     backend.go();
-    await until(async () => (await messageOf(app, "a1")).attachments !== undefined, "an attachment");
-    const [name] = (await messageOf(app, "a1")).attachments;
+    await until(async () => (await findMessage(app, "a1")).attachments !== undefined, "an attachment");
+    const [name] = (await findMessage(app, "a1")).attachments;
     expect(await (await app.get(`/api/attachments/${name}`)).bytes()).toEqual(picture(7));
     const jobNow = async () => (await (await app.get("/api/jobs")).json())[0];
     await until(async () => (await jobNow()).state === "done", "the end of the job");
     expect(await jobNow()).toMatchObject({ kind: "image", detail: { message_id: "a1" } });
   });
 
-  test("cancelling frees the backend, and the waiting client gets an error", async () => {
+  test("canceling frees the backend, and the waiting client gets an error", async () => {
     await using backend = openDouble();
     backend.switches.isManual = true;
     await using app = await openTestApp();
@@ -152,7 +152,7 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
   });
 
-  test("two pictures go to the backend one after another, and one that waits can be cancelled there", async () => {
+  test("two images are sent to the backend in sequence, and one that waits can be canceled there", async () => {
     await using backend = openDouble();
     backend.switches.isManual = true;
     await using app = await openTestApp();
@@ -182,10 +182,10 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
       await until(() => backend.isIdle, "the backend's being free");
       backend.switches.isManual = false;
     });
-    await until(async () => (await messageOf(app, "a1")).attachments?.length === 1, "the picture");
+    await until(async () => (await findMessage(app, "a1")).attachments?.length === 1, "the picture");
   });
 
-  test("a backend that is gone is a 502 that names it", async () => {
+  test("an unreachable backend gets 502 with its name", async () => {
     const backend = openDouble();
     const { url } = backend;
     await backend[Symbol.asyncDispose]();
@@ -263,7 +263,7 @@ describe("A1111", () => {
     expect(backend.orders).toEqual([]);
   });
 
-  test("a different checkpoint than requested is reported", async () => {
+  test("reports a different checkpoint than requested", async () => {
     await using backend = new FakeA1111({ stuckOn: "fox" });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url, { checkpoint: "heron" });
@@ -366,7 +366,7 @@ describe("A1111", () => {
     expect(backend.requests.filter(({ path }) => path.endsWith("/img2img"))).toHaveLength(2);
   });
 
-  test("an answer of forty megabytes is read", async () => {
+  test("a response of forty megabytes is read", async () => {
     await using backend = new FakeA1111({ paddingBytes: 40_000_000 });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url);
@@ -396,7 +396,7 @@ describe("ComfyUI", () => {
     expect(new Set(backend.jobs.map(({ workflow }) => workflow["3"]!.inputs.seed)).size).toBe(3);
   });
 
-  test("inputs that the server refuses become issues that can be read, without tracebacks", async () => {
+  test("inputs that the server rejects become readable issues, without tracebacks", async () => {
     await using backend = new FakeComfy();
     await using app = await openTestApp();
     await useBackend(app, "comfyui", backend.url, { checkpoint: "gone.safetensors" });
@@ -425,7 +425,7 @@ describe("ComfyUI", () => {
     expect(await (await app.get(images[0].url)).bytes()).toEqual(picture(3));
   });
 
-  test("a socket that breaks off midway costs progress, not the picture", async () => {
+  test("a socket that breaks midway loses progress, not the image", async () => {
     await using backend = new FakeComfy({ isManual: true, socket: "drop" });
     await using app = await openTestApp();
     await useBackend(app, "comfyui", backend.url);

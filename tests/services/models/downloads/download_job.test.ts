@@ -32,7 +32,7 @@ test("the speed is the average of the last seconds", () => {
   expect(rate()).toBe(2 * MB);
 });
 
-test("hashing what an earlier attempt left doesn't count toward the speed", () => {
+test("hashing data of an earlier attempt doesn't count toward the speed", () => {
   const { progress, rate, after } = openProgress([1000 * MB]);
   for (let n = 0; n <= 8; n++) {
     progress.setFound(0, n * 100 * MB);

@@ -66,7 +66,7 @@ test("turns the node on, signs in by link or QR code, renames and turns it off, 
   await opened.double.approve();
   const address = panel.getByRole("link", { name: "Address: http://study.fox-owl.ts.net" });
   await address.waitFor();
-  await panel.getByText("The tailnet gives no HTTPS certificates").waitFor();
+  await panel.getByText("The tailnet doesn't issue HTTPS certificates").waitFor();
   await panel.getByText("everyone in your tailnet can use Parlor there").waitFor();
   await phone.panel.getByRole("img", { name: "QR code with the address" }).waitFor();
   await show(page, "running");
@@ -108,9 +108,9 @@ test("without tailscaled the panel says how to get it, and keeps the input", asy
 test("shows why a node failed and retries; shows what a starting one waits for", async () => {
   await using opened = await openBench({ exitsWith: 1 });
   await opened.bench.enable();
-  await opened.bench.untilStatus(({ error }) => /given up/.test(error ?? ""));
+  await opened.bench.untilStatus(({ error }) => /stopped after/.test(error ?? ""));
   const { page, panel } = await opened.open();
-  await panel.getByRole("alert").getByText("given up").waitFor();
+  await panel.getByRole("alert").getByText("stopped after").waitFor();
   await show(page, "error");
   expect(await findAxeProblems(page)).toEqual([]);
   await opened.double.set({ isControlDown: true });
@@ -120,6 +120,6 @@ test("shows why a node failed and retries; shows what a starting one waits for",
   await opened.double.set({ needsApproval: true });
   await panel.getByRole("link", { name: "Sign in to your tailnet" }).waitFor();
   await opened.double.approve();
-  await panel.getByText("waits for the approval").waitFor();
+  await panel.getByText("waiting for approval").waitFor();
   await show(page, "approval");
 });
