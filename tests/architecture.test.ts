@@ -72,3 +72,29 @@ test("folders import what the table says", async () => {
     Object.fromEntries(Object.entries(folders).map(([folder, others]) => [folder, [...others].sort()]));
   expect(sorted(table)).toEqual(sorted(expected));
 });
+
+test("a test of services, routes or middleware is named after its source, or its source and a subject", async () => {
+  const files = await Array.fromAsync(listFilesBelow("tests"));
+  const sources = new Set(await Array.fromAsync(listFilesBelow("."), (path) => path.replace(/\.ts$/, "")));
+  const tests = files.filter((path) => /^tests\/(services|routes|middleware)\/.*\.test\.ts$/.test(path));
+  const strangers = tests.filter((path) => {
+    const mirrored = path.slice("tests/".length, -".test.ts".length);
+    // services/mcp/mcp_http → services/mcp/mcp; routes/chat/preview → routes/chat
+    const words = mirrored.split(/(?=[_/])/);
+    return !words.some((_, i) => {
+      const source = words.slice(0, i + 1).join("");
+      return sources.has(source) && (source.startsWith("routes/") || !mirrored.slice(source.length).includes("/"));
+    });
+  });
+  expect(strangers).toEqual([]);
+  expect(tests.length).toBeGreaterThan(150);
+});
+
+/** Yields the paths of all files below a folder from the root, without those of packages and builds. */
+async function* listFilesBelow(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(join(ROOT, folder))) {
+    const path = folder === "." ? name : `${folder}/${name}`;
+    if (!isDirectory) yield path;
+    else if (!["node_modules", ".git", "dist"].includes(name)) yield* listFilesBelow(path);
+  }
+}
