@@ -148,7 +148,7 @@ function logFailure(error: unknown, c: AppContext, log: Log): void {
     log("warn", "Refused a request", { client: c.env.peerAddress, status: getStatus(code), request_id: requestId });
   } else if (code === "host_not_allowed") {
     const { clientAddress: client, host } = facts;
-    log("warn", "Refused a host", { client, host: host.slice(0, 253), request_id: requestId });
+    log("warn", "Refused a host", { client, host: host.slice(0, 253), status: getStatus(code), request_id: requestId });
   } else if ((code === "upstream_error" || code === "upstream_timeout") && upstream === undefined) {
     // Calls to a model connection have their own log line.
     log("warn", "A server that a request needs failed", { request_id: requestId, ...getErrorFields(error) });

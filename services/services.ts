@@ -87,7 +87,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   if (!isLoopbackAddress(config.host) && config.host !== "localhost" && config.allowedHosts.length === 0) {
     log(
       "warn",
-      `Listening on ${config.host}, but requests from other machines are refused: allowed_hosts is empty or lists this machine only`,
+      `Listening on ${config.host}, but requests from other machines are refused because allowed_hosts is empty`,
     );
   }
   const exactOrigins = [config.hubUrl, config.cardSiteUrl];

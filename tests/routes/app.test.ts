@@ -194,6 +194,13 @@ test("a successful health check is logged only at level debug, other requests to
   }
 });
 
+test("startup warns that other machines are refused if it listens for them and allowed_hosts is empty", async () => {
+  await using app = await openTestApp({ config: { host: "0.0.0.0" } });
+  expect(app.logLines).toEqual([expect.stringMatching(/0\.0\.0\.0.*allowed_hosts is empty/)]);
+  await using allowing = await openTestApp({ config: { host: "0.0.0.0", allowedHosts: ["desk.example"] } });
+  expect(allowing.logLines.join("\n")).not.toContain("allowed_hosts is empty");
+});
+
 test("startup logs the addresses that guard_allow opens", async () => {
   await using app = await openTestApp({ config: { guardAllow: ["10.0.0.0/8"] } });
   expect(app.logLines).toEqual([expect.stringMatching(/10\.0\.0\.0\/8.*guard_allow/)]);

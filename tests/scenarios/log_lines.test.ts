@@ -109,7 +109,9 @@ test("a rejected host and a rejected sign-in log the client's address, which the
   expect((await new Visitor(app, { ...place, host: "evil.example" }).get("/api/settings")).status).toBe(403);
 
   expect(linesOf(app, "Refused a sign-in")).toMatchObject([{ level: "warn", client: "203.0.113.7", method: "token" }]);
-  expect(linesOf(app, "Refused a host")).toMatchObject([{ client: "203.0.113.7", host: "evil.example" }]);
+  expect(linesOf(app, "Refused a host")).toMatchObject([
+    { client: "203.0.113.7", host: "evil.example", status: 403 },
+  ]);
   expect(linesOf(app, "GET /api/settings")).toMatchObject([
     { client: "203.0.113.7", status: 401 },
     { client: "203.0.113.7", status: 403 },

@@ -1,5 +1,8 @@
 /** Texts of tools: calls in a chat, the list of all calls, web search, tool servers. */
 import type { tools as English } from "../en/tools.ts";
+import { createCounter } from "../plural.ts";
+
+const count = createCounter("de");
 
 /** German. */
 export const tools: typeof English = {
@@ -33,7 +36,7 @@ export const tools: typeof English = {
     readOnly: "Laut Server liest dieses Tool nur Daten. Parlor kann das nicht prüfen.",
     destructive: "Laut Server kann dieses Tool Daten löschen oder überschreiben.",
     decisionFailed: "Die Entscheidung konnte nicht gespeichert werden",
-    result: (characters: string) => `Ergebnis, ${characters} Zeichen`,
+    result: (length) => `Ergebnis, ${count(length, { other: "Zeichen" })}`,
     seen: "Was das Modell gesehen hat",
     whole: "Vollständiges Ergebnis",
     empty: "Das Ergebnis ist leer.",

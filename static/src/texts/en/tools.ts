@@ -1,4 +1,7 @@
 /** Texts of tools: calls in a chat, the list of all calls, web search, tool servers. */
+import { createCounter } from "../plural.ts";
+
+const count = createCounter("en");
 
 /** English. */
 export const tools = {
@@ -32,7 +35,7 @@ export const tools = {
     readOnly: "The server says that this tool only reads data. Parlor can’t verify that.",
     destructive: "The server says that this tool can delete or overwrite data.",
     decisionFailed: "Couldn’t save your decision",
-    result: (characters: string) => `Result, ${characters} characters`,
+    result: (length: number) => `Result, ${count(length, { one: "character", other: "characters" })}`,
     seen: "What the model saw",
     whole: "Full result",
     empty: "The result is empty.",

@@ -1,5 +1,8 @@
 /** Texts of tools: calls in a chat, the list of all calls, web search, tool servers. */
 import type { tools as English } from "../en/tools.ts";
+import { createCounter } from "../plural.ts";
+
+const count = createCounter("ja");
 
 /** Japanese. */
 export const tools: typeof English = {
@@ -34,7 +37,7 @@ export const tools: typeof English = {
     readOnly: "サーバーによると、読み取りのみのツールです。Parlor では確認できません。",
     destructive: "サーバーによると、データを削除または上書きする可能性があるツールです。",
     decisionFailed: "決定を保存できませんでした",
-    result: (characters: string) => `結果（${characters} 文字）`,
+    result: (length) => `結果（${count(length, { other: "文字" })}）`,
     seen: "モデルに渡された内容",
     whole: "結果の全文",
     empty: "結果は空です。",

@@ -174,7 +174,7 @@ function Result({ at, call }: { at: CallAddress; call: ToolCall }) {
   useEffect(() => setFull(undefined), [call.id]);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{t.result(formatNumber(call.result!.length))}</summary>
+      <summary>{t.result(call.result!.length)}</summary>
       {isOpen && (
         <>
           <p class="tool-note">{full === undefined ? t.seen : t.whole}</p>
