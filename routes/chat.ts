@@ -3,10 +3,10 @@ import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal, type Identity } from "../middleware/env.ts";
 import {
   type AnyChatRequest,
-  type ChatService,
   START,
   type StartedReply,
   type StatefulChatRequest,
+  type StatelessChat,
 } from "../services/chat/chat_service.ts";
 import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/replies.ts";
 import { toCallJson } from "../services/chat/tools/tool_messages.ts";
@@ -46,14 +46,14 @@ const PATIENCE_MS = 10_000;
 export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
   return createRouter()
     .openapi(chatRoute, async (c) => {
-      const chat = await services.chat();
+      const { chat, stateless } = await services.chat();
       const body = c.req.valid("json");
       const request = toChatRequest(body);
       if (request.conversationId === undefined || request.action === "impersonate") {
         const isStream = body.stream ?? request.action === "impersonate";
         return isStream
-          ? await streamAnswer(c, chat, request)
-          : c.json(await chat.complete(request, getClientSignal(c)), 200);
+          ? await streamAnswer(c, stateless, request)
+          : c.json(await stateless.complete(request, getClientSignal(c)), 200);
       }
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
@@ -62,13 +62,13 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
-      const chat = await services.chat();
-      const preview = await chat.previewer.preview(toChatRequest(c.req.valid("json")), getClientSignal(c));
+      const { previewer } = await services.chat();
+      const preview = await previewer.preview(toChatRequest(c.req.valid("json")), getClientSignal(c));
       return passRawResponse(c.json(toPreviewJson(preview), 200));
     })
     .openapi(repliesRoute, async (c) => {
-      const chat = await services.chat();
-      const replies = chat.replies.listRunning().map((reply) => ({
+      const { replies } = await services.chat();
+      const running = replies.listRunning().map((reply) => ({
         assistant_message_id: reply.messageId,
         conversation_id: reply.conversationId,
         started_at: new Date(reply.startedAtMs).toISOString(),
@@ -76,16 +76,16 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
         is_waiting: reply.tools?.isWaiting ?? false,
         pending_calls: (reply.tools?.pending ?? []).map(toCallJson),
       }));
-      return c.json(replies, 200);
+      return c.json(running, 200);
     })
     .openapi(followRoute, async (c) => {
-      const chat = await services.chat();
-      const reply = await chat.replies.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
+      const { replies } = await services.chat();
+      const reply = await replies.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       nameMessages(c, { reply });
       return streamReply(c, reply, parseLastEventId(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
     .openapi(decideRoute, async (c) => {
-      const chat = await services.chat();
+      const { replies } = await services.chat();
       const { mid, call_id } = c.req.valid("param");
       const { decision, arguments: args, remember } = c.req.valid("json");
       const given = {
@@ -94,18 +94,18 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
         ...(args != null && { arguments: args }),
         ...(remember != null && { remember }),
       };
-      const record = await chat.replies.decide(mid, call_id, given, c.req.valid("query").conversation_id);
+      const record = await replies.decide(mid, call_id, given, c.req.valid("query").conversation_id);
       return passRawResponse(c.json(toCallJson(record), 200));
     })
     .openapi(callRoute, async (c) => {
-      const chat = await services.chat();
+      const { replies } = await services.chat();
       const { mid, call_id } = c.req.valid("param");
-      const record = chat.replies.findCall(mid, call_id, c.req.valid("query").conversation_id);
+      const record = replies.findCall(mid, call_id, c.req.valid("query").conversation_id);
       return passRawResponse(c.json({ ...toCallJson(record), result_full: record.fullResult ?? record.result }, 200));
     })
     .openapi(stopRoute, async (c) => {
-      const chat = await services.chat();
-      const message = await chat.replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
+      const { replies } = await services.chat();
+      const message = await replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       return passRawResponse(c.json(message, 202));
     });
 }
@@ -179,7 +179,7 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
 }
 
 /** Streams a model's response. If the client disconnects, the upstream call is aborted immediately. */
-async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRequest) {
+async function streamAnswer(c: AppContext, chat: StatelessChat, request: AnyChatRequest) {
   const { model, batches, cancel } = await chat.stream(request, getClientSignal(c));
   const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
   const iterator = batches[Symbol.asyncIterator]();

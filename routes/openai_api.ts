@@ -1,7 +1,13 @@
 /** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
-import type { AnyChatRequest, ChatService, StartedReply, StatefulChatRequest } from "../services/chat/chat_service.ts";
+import type {
+  AnyChatRequest,
+  ChatService,
+  StartedReply,
+  StatefulChatRequest,
+  StatelessChat,
+} from "../services/chat/chat_service.ts";
 import type { ReplyCursor } from "../services/chat/replies.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
@@ -25,14 +31,14 @@ export function openAiRoutes(services: Services) {
       return c.json(schema.toModelListJson(await models.list(getClientSignal(c))), 200);
     })
     .openapi(schema.completionsRoute, async (c) => {
-      const [models, chat] = [await services.openAiModels(), await services.chat()];
+      const [models, { chat, stateless }] = [await services.openAiModels(), await services.chat()];
       const body = c.req.valid("json");
       const request = schema.toOpenAiChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
       if (request.conversationId !== undefined) {
         return await answerStored(c, chat, body, request as StatefulChatRequest);
       }
-      if (body.stream === true) return await answerStream(c, chat, body, request);
-      return c.json({ ...await chat.complete(request, getClientSignal(c)), model: body.model }, 200);
+      if (body.stream === true) return await answerStream(c, stateless, body, request);
+      return c.json({ ...await stateless.complete(request, getClientSignal(c)), model: body.model }, 200);
     })
     .openapi(schema.embeddingsRoute, async (c) => {
       const [models, { modelRouter, upstream }] = [await services.openAiModels(), await services.llm()];
@@ -77,7 +83,7 @@ export function openAiRoutes(services: Services) {
 }
 
 /** Streams a model's response. If the client disconnects, the upstream call is aborted. */
-async function answerStream(c: AppContext, chat: ChatService, body: schema.OpenAiChatJson, request: AnyChatRequest) {
+async function answerStream(c: AppContext, chat: StatelessChat, body: schema.OpenAiChatJson, request: AnyChatRequest) {
   const { batches, cancel } = await chat.stream(request, getClientSignal(c));
   const created = Math.floor(Date.now() / 1000);
   const frames = new OpenAiFrames(body, `chatcmpl-${randomToken(12)}`, created);

@@ -627,7 +627,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     runMaintenance: () => maintenance.runAll(),
     /** Ends replies, which are saved, and the tailnet node. Call it while the listener drains, so clients see the end. */
     async stop() {
-      const opened = await Promise.allSettled([tailnet.opened, chat.opened]);
+      const opened = await Promise.allSettled([tailnet.opened, chat.opened?.then(({ chat }) => chat)]);
       await Promise.all(opened.map((result) => result.status === "fulfilled" ? result.value?.close() : undefined));
     },
     /** Closes every service, newest first. */

@@ -11,10 +11,8 @@ import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type CallBuilder, getWantedModel, refuseEmpty } from "./call_builder.ts";
-import type { ChatPreviewer } from "./previews.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { MemoryReading } from "./memory_reading.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
@@ -85,39 +83,14 @@ export interface StartedReply {
 /** The position of a client that has nothing yet. */
 export const START: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
 
-/** Dependencies of a ChatService. */
-interface ChatServiceDeps {
-  store: ConversationStore;
-  locks: KeyedMutex;
-  journal: Journal;
-  writer: MessageWriter;
-  calls: CallBuilder;
-  previewer: ChatPreviewer;
-  sender: CallSender;
-  runner: ReplyRunner;
-  replies: Replies;
-  memoryReading: MemoryReading;
-  db: Database;
-  blocks: BlockStore;
-  /** Dependencies for running tools in replies. */
-  tools: ToolRunDeps;
-  now(): number;
-}
+/** Answers requests that store nothing. */
+export class StatelessChat {
+  readonly #calls: CallBuilder;
+  readonly #sender: CallSender;
 
-/** Starts replies and answers requests that store nothing. */
-export class ChatService {
-  readonly replies: Replies;
-  readonly previewer: ChatPreviewer;
-  /** Reads idle chats for notes. */
-  readonly memoryReading: MemoryReading;
-  readonly #deps: ChatServiceDeps;
-  #isClosing = false;
-
-  constructor(deps: ChatServiceDeps) {
-    this.#deps = deps;
-    this.replies = deps.replies;
-    this.previewer = deps.previewer;
-    this.memoryReading = deps.memoryReading;
+  constructor({ calls, sender }: { calls: CallBuilder; sender: CallSender }) {
+    this.#calls = calls;
+    this.#sender = sender;
   }
 
   /** Returns the model's stream. `signal` ends the upstream call. */
@@ -125,16 +98,38 @@ export class ChatService {
     request: AnyChatRequest,
     signal: AbortSignal,
   ): Promise<{ model: string; batches: AsyncIterable<ChatEvent[]>; cancel(): void }> {
-    const { calls, sender } = this.#deps;
-    const sent = await calls.buildUnstored(request, signal);
-    const stream = await sender.open(sent, signal);
+    const sent = await this.#calls.buildUnstored(request, signal);
+    const stream = await this.#sender.open(sent, signal);
     return { model: sent.call.model, batches: stream.batches(), cancel: () => stream.cancel() };
   }
 
   /** Returns the model's whole reply as one object in OpenAI's format. */
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
-    const { calls, sender } = this.#deps;
-    return await sender.complete(await calls.buildUnstored(request, signal), signal);
+    return await this.#sender.complete(await this.#calls.buildUnstored(request, signal), signal);
+  }
+}
+
+/** Dependencies of a ChatService. */
+interface ChatServiceDeps {
+  store: ConversationStore;
+  locks: KeyedMutex;
+  journal: Journal;
+  writer: MessageWriter;
+  calls: CallBuilder;
+  runner: ReplyRunner;
+  replies: Replies;
+  /** Dependencies for running tools in replies. */
+  tools: ToolRunDeps;
+  now(): number;
+}
+
+/** Starts replies in conversations. */
+export class ChatService {
+  readonly #deps: ChatServiceDeps;
+  #isClosing = false;
+
+  constructor(deps: ChatServiceDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -164,45 +159,6 @@ export class ChatService {
       refuseEmpty(store, request);
       return await this.#startNew(stored);
     });
-  }
-
-  /**
-   * Continues the replies that were waiting for a decision when the server stopped. Call it once, before any reply
-   * starts.
-   */
-  async resumeWaiting(): Promise<void> {
-    const { db, store, blocks, locks, journal, runner, tools } = this.#deps;
-    for (const row of findUnendedReplies(db)) {
-      const { conversation_id: conversationId, mid: messageId, generation, started_at: startedAtMs } = row;
-      try {
-        await locks.run(conversationId, () => {
-          const state = store.find(conversationId);
-          const resumed = tools.resumes.find(conversationId, messageId);
-          if (state === undefined || resumed === undefined) return;
-          const rounds = blocks.getRounds(conversationId, messageId);
-          const count = rounds.filter(({ role }) => role === "assistant").length;
-          const reply = new Reply({
-            conversationId,
-            messageId,
-            generation,
-            model: blocks.getMessage(conversationId, messageId).model,
-            startedAtMs,
-            base: { text: "", reasoning: "" },
-            previous: undefined,
-            previousVariant: row.previous_variant,
-            rounds,
-            journal: journal.begin({ messageId, generation: toRoundGeneration(generation, count) }),
-          });
-          const { request } = resumed;
-          reply.tools = new ToolRun(tools, reply, request, resumed);
-          runner.start(reply, request, getWantedModel(request, state.head));
-        });
-      } catch (error) {
-        this.#deps.tools.log("error", "Can't continue a reply that waits for a decision", {
-          error: getErrorTrace(error),
-        });
-      }
-    }
   }
 
   /** Interrupts all replies and waits until their text is saved. */
@@ -257,5 +213,47 @@ export class ChatService {
 
   #refuseClosing(): void {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
+  }
+}
+
+/**
+ * Continues the replies that were waiting for a decision when the server stopped. Call it once, before any reply
+ * starts.
+ */
+export async function resumeWaitingReplies(
+  { db, store, blocks, locks, journal, runner, tools }:
+    & Pick<ChatServiceDeps, "store" | "locks" | "journal" | "runner" | "tools">
+    & { db: Database; blocks: BlockStore },
+): Promise<void> {
+  for (const row of findUnendedReplies(db)) {
+    const { conversation_id: conversationId, mid: messageId, generation, started_at: startedAtMs } = row;
+    try {
+      await locks.run(conversationId, () => {
+        const state = store.find(conversationId);
+        const resumed = tools.resumes.find(conversationId, messageId);
+        if (state === undefined || resumed === undefined) return;
+        const rounds = blocks.getRounds(conversationId, messageId);
+        const count = rounds.filter(({ role }) => role === "assistant").length;
+        const reply = new Reply({
+          conversationId,
+          messageId,
+          generation,
+          model: blocks.getMessage(conversationId, messageId).model,
+          startedAtMs,
+          base: { text: "", reasoning: "" },
+          previous: undefined,
+          previousVariant: row.previous_variant,
+          rounds,
+          journal: journal.begin({ messageId, generation: toRoundGeneration(generation, count) }),
+        });
+        const { request } = resumed;
+        reply.tools = new ToolRun(tools, reply, request, resumed);
+        runner.start(reply, request, getWantedModel(request, state.head));
+      });
+    } catch (error) {
+      tools.log("error", "Can't continue a reply that waits for a decision", {
+        error: getErrorTrace(error),
+      });
+    }
   }
 }

@@ -22,7 +22,7 @@ import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_contex
 import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
 import { ChatPreviewer } from "./previews.ts";
 import { CallSender, ReplyRunner } from "./reply_runner.ts";
-import { ChatService } from "./chat_service.ts";
+import { ChatService, resumeWaitingReplies, StatelessChat } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
 import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
@@ -58,8 +58,21 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   titleIdleMs: number | undefined;
 }
 
+/** What chat consists of. */
+export interface ChatServices {
+  /** Starts replies in conversations. */
+  chat: ChatService;
+  /** Answers requests that store nothing. */
+  stateless: StatelessChat;
+  /** The running and the stored replies. */
+  replies: Replies;
+  previewer: ChatPreviewer;
+  /** Reads idle chats for notes. */
+  memoryReading: MemoryReading;
+}
+
 /** Opens chat. */
-export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: CloseHook) => void): Promise<ChatService> {
+export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: CloseHook) => void): Promise<ChatServices> {
   const { db, sealer, events, log, now, folders, settings, getOwnerName } = core;
   const { store, blocks, variants, reader, live, locks, conversations } = deps;
   const { attachments, images, cards, personas, presets, lorebooks, keyMatcher, upstream, modelRouter } = deps;
@@ -143,35 +156,29 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     limits: deps.toolLimits,
     push: deps.push,
   };
-  const chat = new ChatService({
-    db,
-    store,
-    blocks,
-    tools,
-    locks,
-    journal,
-    writer: new MessageWriter({ db, store, blocks, variants, conversations, images: promptDeps }),
+  const runner = new ReplyRunner({
+    live,
+    events,
+    log,
+    modelRouter,
     calls,
-    previewer: new ChatPreviewer(callDeps),
     sender,
-    runner: new ReplyRunner({
-      live,
-      events,
-      log,
-      modelRouter,
-      calls,
-      sender,
-      saver,
-      fallback,
-      listeners: [prompts, titles, summaries, deps.push],
-    }),
-    memoryReading,
-    replies: new Replies({ db, store, reader, variants, live, locks, blocks, callStore }),
-    now,
+    saver,
+    fallback,
+    listeners: [prompts, titles, summaries, deps.push],
   });
+  const replies = new Replies({ db, store, reader, variants, live, locks, blocks, callStore });
+  const writer = new MessageWriter({ db, store, blocks, variants, conversations, images: promptDeps });
+  const chat = new ChatService({ store, locks, journal, writer, calls, runner, replies, tools, now });
   onClose(() => chat.close());
-  await chat.resumeWaiting();
-  return chat;
+  await resumeWaitingReplies({ db, store, blocks, locks, journal, runner, tools });
+  return {
+    chat,
+    stateless: new StatelessChat({ calls, sender }),
+    replies,
+    previewer: new ChatPreviewer(callDeps),
+    memoryReading,
+  };
 }
 
 function toDocumentReader({ documents, passages }: DocumentServices): DocumentReader {

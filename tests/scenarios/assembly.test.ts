@@ -315,8 +315,8 @@ test("a sticky entry stays active for its turns and then cools down, even after 
   await made(app.put("/api/conversations/c1", { participants: [{ character_id: "bob" }], messages: [] }));
   const fires = async (text: string) => {
     await gather(await app.post("/api/chat", turn("c1", text)));
-    const chat = await app.services.chat();
-    await until(() => chat.replies.listRunning().length === 0, "the reply is settled");
+    const { replies } = await app.services.chat();
+    await until(() => replies.listRunning().length === 0, "the reply is settled");
     return lastSent()[0]!.content.includes("Foxes are red.");
   };
   expect(await fires("a fox")).toBe(true);

@@ -275,8 +275,8 @@ test("writes no summary if everything fits, if they are off, or over one the use
   const calls = () => llm.chats.filter(({ json }) => json!.stream !== true).length;
   const answered = async (fields: Record<string, unknown>, id = "c1") => {
     await gather(await app.post("/api/chat", { conversation_id: id, context: "server", ...fields }));
-    const chat = await app.services.chat();
-    await until(() => chat.replies.listRunning().length === 0, "the reply is settled");
+    const { replies } = await app.services.chat();
+    await until(() => replies.listRunning().length === 0, "the reply is settled");
   };
   const hi = { messages: [{ role: "user", content: "Hi" }] };
   await save(6);
