@@ -277,7 +277,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       }
       announce(job);
       const snapshot = createSnapshot(job);
-      if (job.record.state === "queued") lane.queue.push(job); // Unless it was cancelled in the meantime
+      if (job.record.state === "queued") lane.queue.push(job); // Unless it was canceled in the meantime
       pump(lane);
       return snapshot;
     },
@@ -292,7 +292,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         await discard(job, lane?.definition);
       } else {
         job.isCancelled = true;
-        job.abort.abort(new DOMException("The job was cancelled", "AbortError"));
+        job.abort.abort(new DOMException("The job was canceled", "AbortError"));
         await job.settled;
       }
       return createSnapshot(job);

@@ -49,7 +49,7 @@ export interface JobKind {
   /** Does the work. Ends soon after the signal fires and cleans up, unless `discard` does that. */
   run(context: JobContext): Promise<void>;
   /**
-   * Deletes the leftovers of a cancelled job, even if it was cancelled before it ran again. For kinds that preserve
+   * Deletes the leftovers of a canceled job, even if it was canceled before it ran again. For kinds that preserve
    * unfinished results after a failure or restart, so that the next run can continue with them.
    */
   discard?(params: unknown): Promise<void>;

@@ -100,7 +100,7 @@ export class CharacterGenerator {
     try {
       isCut = await collectFields(writing, fields, context);
     } catch (error) {
-      // Keeps partial output, unless the job was cancelled or will run again. A name alone may be incomplete.
+      // Keeps partial output, unless the job was canceled or will run again. A name alone may be incomplete.
       if (!context.signal.aborted && Object.keys(fields).length > 1) await this.#store(context, params, fields, true);
       throw error;
     }
@@ -240,7 +240,7 @@ export class Portraits {
     if (job === undefined) return { state: "none" };
     const { state, progress, createdAtMs, updatedAtMs } = job;
     const error = state === "cancelled"
-      ? { code: "interrupted" as const, message: "The portrait was cancelled" }
+      ? { code: "interrupted" as const, message: "The portrait was canceled" }
       : job.error;
     return {
       state: STATES[state],
