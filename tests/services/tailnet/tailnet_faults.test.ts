@@ -9,7 +9,7 @@ async function expectMainServiceWorks({ app }: TailnetBench): Promise<void> {
   expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBeLessThan(300);
 }
 
-const givenUp = ({ state, error }: WireStatus) => state === "error" && /given up/.test(error ?? "");
+const givenUp = ({ state, error }: WireStatus) => state === "error" && /stopped after/.test(error ?? "");
 
 test("a node that dies is restarted and needs no new sign-in", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench();
