@@ -28,7 +28,8 @@ export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.title} onClose={onClose}>
       {groups.map(([title, rows]) => (
-        <section key={title} class="shortcuts">
+        // Focusable, because the dialog scrolls on phones and has nothing else in it to focus.
+        <section key={title} class="shortcuts" tabIndex={0} aria-label={title}>
           <h3>{title}</h3>
           <dl>
             {rows.map(([keys, what]) => (

@@ -107,8 +107,8 @@ test("unreadable licenses say why next to their button", async () => {
 });
 
 test.each([
-  ["de-DE", "Die Konfiguration ist lesbar", /chmod 0600 .*machen Sie einen neuen Schlüssel/],
-  ["ja-JP", "設定を読み込めます", /chmod 0600 .*新しい鍵を作ってください/],
+  ["de-DE", "Die Konfiguration ist lesbar", /chmod 0600 .*erstellen Sie einen neuen Schlüssel/],
+  ["ja-JP", "設定は有効です", /chmod 0600 .*新しい鍵を作ってください/],
 ])("translates findings to the page's language (%s)", async (locale, all, remedy) => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
