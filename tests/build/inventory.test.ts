@@ -23,7 +23,7 @@ async function entries(): Promise<string[]> {
   const found = ["main.ts", "static/src/main.tsx", "static/src/service_worker.ts"];
   for (const path of await sourcesBelow("services")) {
     const text = await Deno.readTextFile(new URL(path, ROOT));
-    for (const [, worker] of text.matchAll(/new Worker\(\s*new URL\("([^"]+)", import\.meta\.url\)/g)) {
+    for (const [, worker] of text.matchAll(/(?:new |open)Worker\(\s*new URL\("([^"]+)", import\.meta\.url\)/g)) {
       found.push(fileURLToPath(new URL(worker!, new URL(path, ROOT))).slice(fileURLToPath(ROOT).length));
     }
   }
