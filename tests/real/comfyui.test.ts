@@ -123,7 +123,7 @@ describe.skipIf(INSTALLED === undefined)("with a real ComfyUI", { timeout: SLOW_
     expect(answer.status).toBe(422);
     const { error } = await answer.json();
     expect(error.issues).toEqual([
-      { path: "4.inputs.ckpt_name", message: expect.stringContaining('"gone.ckpt" is not installed') },
+      { path: "4.inputs.ckpt_name", message: expect.stringContaining('"gone.ckpt" isn\'t installed') },
     ]);
   });
 
