@@ -23,7 +23,7 @@ test.each(["missing", "empty"])(
       await expect(openTestApp({ dataDir })).rejects.toMatchObject({
         code: "internal",
         message: expect.stringMatching(
-          new RegExp(`is ${state}, but .*\\(attachments\\).* Put app.db back, or restore a backup`),
+          new RegExp(`is ${state}, but .*\\(attachments\\).* Restore app.db, or restore a backup`),
         ),
       });
       expect(await exists(path)).toBe(state === "empty");
