@@ -4,6 +4,7 @@
  */
 import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
+import type { TreeMessage } from "../branching_chat.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
@@ -77,6 +78,26 @@ const WITH_LETTERS = /^(\d{4})-(\d{1,2})-(\d{1,2})\s*@\s*(\d{1,2})h\s*(\d{1,2})m
 const LONG_DATE = /^([A-Za-z]+ \d{1,2}, \d{4}) (\d{1,2}):(\d{2})\s*([ap]m)$/i;
 /** Smaller numbers are in seconds. */
 const FIRST_MS = 100_000_000_000;
+
+/** Returns a message without the fields that are empty or, like a time that can't be read, invalid. */
+export function createTreeMessage(
+  { role, content, reasoning = "", time, model = "" }: {
+    role: string;
+    content: string;
+    reasoning?: string;
+    time: unknown;
+    model?: string;
+  },
+): TreeMessage {
+  const created_at = toIsoTime(time);
+  return {
+    role,
+    content,
+    ...(reasoning !== "" && { reasoning }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
 
 /**
  * Converts a timestamp to ISO 8601 in UTC; `undefined` if it's invalid. Times without a zone are in this machine's time

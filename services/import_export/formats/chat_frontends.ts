@@ -5,7 +5,7 @@ import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../br
 import type { ImportStep } from "../import_item.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
-import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
+import { createTreeMessage, listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
 /** Yields the conversations of LibreChat's export as JSON, with or without branches, as a tree or as a list. */
 export function readLibreChat(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -68,15 +68,8 @@ function convertLibreChatMessage(message: JsonObject): TreeNode["message"] {
   const { said, thought } = splitThinking(joinParts(parts, "text") || asText(message.text));
   const reasoning = joinParts(parts, "think") || thought;
   if (said.trim() === "" || message.error === true) return;
-  const created_at = toIsoTime(message.createdAt);
-  const model = asText(message.model);
-  return {
-    role: message.isCreatedByUser === true ? "user" : "assistant",
-    content: said,
-    ...(reasoning !== "" && { reasoning }),
-    ...(created_at && { created_at }),
-    ...(model !== "" && { model }),
-  };
+  const role = message.isCreatedByUser === true ? "user" : "assistant";
+  return createTreeMessage({ role, content: said, reasoning, time: message.createdAt, model: asText(message.model) });
 }
 
 const THINKING_START = ":::thinking\n";
@@ -288,15 +281,7 @@ function convertChatboxMessage(message: JsonObject): TreeNode["message"] {
   // A summary stands for the messages before it in the prompt; those are imported.
   if (message.isSummary === true) return;
   if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
-  const created_at = toIsoTime(message.timestamp);
-  const model = asText(message.model);
-  return {
-    role,
-    content,
-    ...(reasoning !== "" && { reasoning }),
-    ...(created_at && { created_at }),
-    ...(model !== "" && { model }),
-  };
+  return createTreeMessage({ role, content, reasoning, time: message.timestamp, model: asText(message.model) });
 }
 
 /** Reads the text of a message. Old messages have it in `content`. */

@@ -1,6 +1,6 @@
 /** Reads the exports of services: ChatGPT's and Claude's `conversations.json`. */
 import { asObject, asText, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
-import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
+import { createTreeMessage, listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { buildTree, convertChat, type TreeNode } from "../branching_chat.ts";
@@ -51,10 +51,13 @@ function convertChatGptMessage(message: JsonObject): TreeNode["message"] {
   if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
   const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
   const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);
-  const created_at = toIsoTime(message.create_time);
-  const model = asText(metadata.model_slug);
   if (text.trim() === "") return;
-  return { role: author, content: text, ...(created_at && { created_at }), ...(model !== "" && { model }) };
+  return createTreeMessage({
+    role: author,
+    content: text,
+    time: message.create_time,
+    model: asText(metadata.model_slug),
+  });
 }
 
 function isToTool({ recipient }: JsonObject): boolean {
@@ -121,8 +124,7 @@ function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
   );
   const content = [...said, ...attached].filter((text) => text.trim() !== "").join("\n\n");
   if (role === undefined || content === "") return;
-  const created_at = toIsoTime(message.created_at);
-  return { role, content, ...(reasoning !== "" && { reasoning }), ...(created_at && { created_at }) };
+  return createTreeMessage({ role, content, reasoning, time: message.created_at });
 }
 
 /** An artifact, or a file that Claude wrote, is part of the reply but in the export the input of a tool. */

@@ -7,7 +7,7 @@ import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../br
 import type { ImportStep } from "../import_item.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
-import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
+import { createTreeMessage, listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
 /** Yields the conversations of LobeChat's export: the topics of each assistant, and its messages outside of them. */
 export function readLobeChat(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -114,15 +114,8 @@ function convertMessage(message: JsonObject): TreeNode["message"] {
   const content = asText(message.content);
   if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
   const reasoning = asText(asObject(message.reasoning).content);
-  const created_at = toIsoTime(message.createdAt);
   const model = asText(asObject(message.extra).fromModel) || asText(message.model);
-  return {
-    role,
-    content,
-    ...(reasoning !== "" && { reasoning }),
-    ...(created_at && { created_at }),
-    ...(model !== "" && { model }),
-  };
+  return createTreeMessage({ role, content, reasoning, time: message.createdAt, model });
 }
 
 function byId(value: unknown): Map<string, JsonObject> {
