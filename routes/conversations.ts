@@ -205,7 +205,7 @@ export function searchRoutes(services: Services) {
     try {
       return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
     } catch (error) {
-      // Further typing canceled this search, so nobody reads the response.
+      // The user typed on, which canceled this search. No one reads the response.
       if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
       throw error;
     }

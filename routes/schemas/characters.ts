@@ -48,7 +48,7 @@ const Character = CharacterItem.extend({
   }),
 }).openapi("Character");
 
-/** Returns the documents sent with a card; `undefined` if there are none or the body is a bare card. */
+/** Returns the documents sent with a card, or `undefined` if there are none or the body is only a card. */
 function omitDocuments(body: unknown): unknown {
   const { card, documents } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   return typeof card === "object" && card !== null ? documents : undefined;

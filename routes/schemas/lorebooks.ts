@@ -75,7 +75,7 @@ export const MissedEntry = NamedEntry.extend({
 
 const TrialBody = z.object({
   book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
-  lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook, used if there is no draft" }),
+  lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook. Ignored if the request has a draft" }),
   conversation_id: Id.nullish(),
   text: z.string().max(200_000).nullish().openapi({ description: "Text to scan as the newest message, or on its own" }),
   budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),

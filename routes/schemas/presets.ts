@@ -44,7 +44,7 @@ const Prompt = z.object({
 
 const Order = z.object({
   character_id: z.union([z.number(), z.string()]).optional().openapi({
-    description: "100001 stands for all characters",
+    description: "100001 means all characters",
   }),
   order: z.array(z.object({ identifier: z.string().max(200), enabled: z.boolean() }).loose()).max(2_000),
 }).loose().openapi("PresetOrder");

@@ -113,7 +113,7 @@ function schedule(): void {
     heldMs = 0;
     continueWork(waiting.length);
   };
-  // A timer first: when there is no other work, the processor gets a millisecond of rest.
+  // Starts with a timer, so that the processor rests for a millisecond if it has no other work.
   setTimeout(next);
 }
 

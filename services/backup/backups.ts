@@ -4,7 +4,7 @@ import { Mutex } from "../async/locks.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
-import { isExistingFile, toFileError } from "../storage/atomic_file.ts";
+import { pathExists, toFileError } from "../storage/atomic_file.ts";
 import {
   AFTER_BACKUP_TIMEOUT_MS,
   assertMounted,
@@ -302,7 +302,7 @@ export class Backups {
 async function findFreePath(folder: string, nowMs: number, isAsked: boolean): Promise<string> {
   for (let ms = nowMs;; ms += 1000) {
     const path = join(folder, getBackupName(ms, isAsked));
-    if (!await isExistingFile(path)) return path;
+    if (!await pathExists(path)) return path;
   }
 }
 

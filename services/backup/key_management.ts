@@ -10,7 +10,7 @@ import {
 import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
-import { isExistingFile, syncFolder, toFileError, writeFileAtomic } from "../storage/atomic_file.ts";
+import { pathExists, syncFolder, toFileError, writeFileAtomic } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openDatabase, openReader } from "../storage/database/database.ts";
 import { DATABASE_NAME } from "./backup.ts";
@@ -79,7 +79,7 @@ export async function importKey(path: string, key: Uint8Array): Promise<boolean>
 }
 
 async function refuseForeign(database: string, key: Uint8Array): Promise<void> {
-  if (!await isExistingFile(database)) return;
+  if (!await pathExists(database)) return;
   const reader = openReader(database);
   try {
     await verifyStorageKey(createSealer(key), { get: reader.get, write: () => Promise.resolve() });
@@ -172,7 +172,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
 
 /** Upgrades the schema, so that every sealed value is known, and verifies the key. */
 async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
-  if (!await isExistingFile(path)) throw new AppError("not_found", `The database "${path}" is missing`);
+  if (!await pathExists(path)) throw new AppError("not_found", `The database "${path}" is missing`);
   const database = await openDatabase({ path });
   try {
     await verifyStorageKey(createSealer(key), database);

@@ -6,7 +6,7 @@ import { getAttachmentFile, readSealedFile, type SealedFile, writeSealedFile } f
 import type { Sealer } from "../crypto/sealer.ts";
 import { getOriginalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
-import { isExistingFile, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
+import { pathExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
 import { createVersionAad, linkOrCopy, parseVersionNumber } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./backup.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
@@ -74,7 +74,7 @@ async function resealWhole(
 ): Promise<string[]> {
   const unreadable: string[] = [];
   for (const { path, candidates } of files) {
-    if (!await isExistingFile(`${dataDir}/${path}`)) continue;
+    if (!await pathExists(`${dataDir}/${path}`)) continue;
     const old = await Deno.readFile(`${dataDir}/${path}`);
     const fresh = reseal(old, candidates, from, to);
     if (fresh === undefined) unreadable.push(path);
@@ -94,7 +94,7 @@ async function resealAttachments({ dataDir, folder, from, to }: ResealPlan, data
     const [old, fresh] = [dataDir, folder].map((root) => getAttachmentFile(`${root}/attachments`, name, version));
     if (await resealPieces("attachments", from, old!, to, fresh!)) continue;
     unreadable.push(`attachments ${name}`);
-    if (await isExistingFile(old!.path)) await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
+    if (await pathExists(old!.path)) await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
   }
   return unreadable;
 }
@@ -105,7 +105,7 @@ async function resealOriginals({ dataDir, folder, from, to }: ResealPlan, databa
   await Deno.mkdir(`${folder}/documents`, { mode: 0o700 });
   for (const { id } of database.prepare("SELECT id FROM document_file").all() as { id: string }[]) {
     const [old, fresh] = [dataDir, folder].map((root) => getOriginalFile(`${root}/documents`, id));
-    if (!await isExistingFile(old!.path)) continue;
+    if (!await pathExists(old!.path)) continue;
     if (await resealPieces("documents", from, old!, to, fresh!)) continue;
     unreadable.push(`documents ${id}`);
     await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
@@ -186,7 +186,7 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
 async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
-  if (!await isExistingFile(`${dataDir}/versions`)) return [];
+  if (!await pathExists(`${dataDir}/versions`)) return [];
   for (const path of await listFilesBelow(`${dataDir}/versions`)) {
     const [old, fresh] = [dataDir, folder].map((root) => `${root}/versions/${path}`) as [string, string];
     await Deno.mkdir(dirname(fresh), { recursive: true, mode: 0o700 });
@@ -237,7 +237,7 @@ export async function listFilesBelow(root: string, path = ""): Promise<string[]>
 
 /** Lists the files directly in a folder; none if there is no folder. */
 export async function listNames(folder: string): Promise<string[]> {
-  if (!await isExistingFile(folder)) return [];
+  if (!await pathExists(folder)) return [];
   return (await Array.fromAsync(Deno.readDir(folder))).filter(({ isFile, name }) => isFile && !name.endsWith(".tmp"))
     .map(({ name }) => name);
 }

@@ -2,7 +2,7 @@
 import { parseVersionPart } from "../attachments/attachments.ts";
 import { getOriginalFile } from "../documents/document.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { isExistingFile } from "../storage/atomic_file.ts";
+import { pathExists } from "../storage/atomic_file.ts";
 import { getAttachmentFile, readSealedFile, type SealedFile } from "../storage/sealed_file.ts";
 import { createVersionAad, parseVersionNumber } from "../storage/versions.ts";
 import { DOCUMENTS, listFilesBelow, listNames, TRASH_PIECES } from "./reseal_files.ts";
@@ -52,7 +52,7 @@ export async function checkSealedFiles({ maxBytes, ...place }: SealedFileCheck):
       await open();
       report.opened++;
     } catch {
-      if (await (isCurrent?.() ?? isExistingFile(`${place.dataDir}/${path}`))) report.unreadable.push(path);
+      if (await (isCurrent?.() ?? pathExists(`${place.dataDir}/${path}`))) report.unreadable.push(path);
     }
   }
   return report;
@@ -70,7 +70,7 @@ async function* listEntries(
   };
 
   for (const [path, candidate] of Object.entries(DOCUMENTS)) {
-    if (await isExistingFile(`${dataDir}/${path}`)) yield whole(path, candidate);
+    if (await pathExists(`${dataDir}/${path}`)) yield whole(path, candidate);
   }
   for (const name of await listNames(`${dataDir}/trash`)) {
     const path = `trash/${name}`;
@@ -97,14 +97,14 @@ async function* listEntries(
   const listDocuments = () => database.all<{ id: string; bytes: number }>("SELECT id, bytes FROM document_file");
   for (const { id, bytes } of listDocuments()) {
     const file = getOriginalFile(`${dataDir}/documents`, id);
-    if (bytes === 0 && !await isExistingFile(file.path)) continue; // A link that wasn't fetched
+    if (bytes === 0 && !await pathExists(file.path)) continue; // A link that wasn't fetched
     yield {
       path: `documents/${id}`,
       open: () => drain("documents", file),
       isCurrent: () => listDocuments().some((row) => row.id === id),
     };
   }
-  if (!await isExistingFile(`${dataDir}/versions`)) return;
+  if (!await pathExists(`${dataDir}/versions`)) return;
   for (const below of await listFilesBelow(`${dataDir}/versions`)) {
     const [kind, , version = "", part = ""] = below.split("/");
     const n = parseVersionNumber(version);

@@ -9,8 +9,8 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import {
-  isExistingFile,
   joinBytes,
+  pathExists,
   readFileIfExists,
   removeFile,
   statPlainFile,
@@ -94,7 +94,7 @@ export class CardTrash {
     const record = value as TrashedCard;
     await index.refresh();
     const path = join(folder, record.name);
-    if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await isExistingFile(path)) {
+    if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await pathExists(path)) {
       throw new AppError("conflict", `Can't restore the character "${record.id}": another one has this ID now`);
     }
     const sealed = await readFileIfExists(this.#getSealedPath(record));

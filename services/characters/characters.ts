@@ -6,7 +6,7 @@ import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import {
-  isExistingFile,
+  pathExists,
   type PlainFile,
   readPlainFile,
   removeFile,
@@ -456,7 +456,7 @@ export class Characters {
 
   /** A file unknown to the index: added a moment ago, or not a regular file. */
   async #refuseTaken(path: string): Promise<void> {
-    if (!await isExistingFile(path)) return;
+    if (!await pathExists(path)) return;
     this.#deps.index.markStale();
     throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
   }

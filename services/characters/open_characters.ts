@@ -14,7 +14,7 @@ import { Characters, type ImageTools, type ReadCharacter } from "./characters.ts
 import type { Versions } from "../storage/versions.ts";
 import { Buffer } from "node:buffer";
 import { getErrorMessage, ignoreErrors } from "../errors.ts";
-import { isExistingFile, writeFileAtomic } from "../storage/atomic_file.ts";
+import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
 import { embedCard } from "./png/png_card.ts";
 import { type Card, parseCard } from "./card/card.ts";
@@ -126,7 +126,7 @@ async function installBuiltinCharacter(folder: string, flag: InstalledFlag, log:
   try {
     const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_CHARACTER_ID}.${ending}`));
     // An existing file, for example in a copied folder, belongs to the user.
-    if (!(await Promise.all(paths.map(isExistingFile))).includes(true)) {
+    if (!(await Promise.all(paths.map(pathExists))).includes(true)) {
       await writeFileAtomic(paths[0]!, embedCard(decodeAvatar(), createBuiltinCard()));
     }
     await setFlag(flag);

@@ -68,7 +68,7 @@ export class CallBuilder {
     tools: ReplyTools = NO_TOOLS,
   ): Promise<UpstreamCall> {
     const stored = findMessage(this.#deps.blocks, request.conversationId, messageId);
-    // After tool calls, and if nothing was written before them, there is no text to continue.
+    // A reply that consists of tool calls only has no text to continue.
     const isContinued = request.action === "continue" && stored !== undefined && getContentText(stored.content) !== "";
     const end: HistoryEnd = { before: messageId, isIncluded: isContinued };
     const action = request.action === "continue" && !isContinued ? "send" : request.action;

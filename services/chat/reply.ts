@@ -45,7 +45,7 @@ export interface ReplyOptions {
   base: { text: string; reasoning: string };
   /** The message before this run, if the reply continues or rewrites it. */
   previous?: Message;
-  /** Number of the previous version, if the message itself is no longer known. */
+  /** Number of the previous version, if the previous message is no longer available. */
   previousVariant?: number | null;
   /** Messages of earlier rounds, if the reply continues after tool calls. */
   rounds?: readonly Message[];

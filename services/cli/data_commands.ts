@@ -1,7 +1,7 @@
 /** Commands that work on the data folder: `parlor backup`, `restore`, `key` and `import`. */
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
-import { isExistingFile, writeFileAtomic } from "../storage/atomic_file.ts";
+import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { formatContents, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataCommandContext, readPassphrase, takeOptions } from "./cli_environment.ts";
@@ -29,10 +29,10 @@ export async function runBackup(args: readonly string[], context: DataCommandCon
     { wordCount: 1, usage: "parlor backup FILE. See parlor backup --help" },
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
-  if (!options.has("replace") && await isExistingFile(path)) {
+  if (!options.has("replace") && await pathExists(path)) {
     throw new AppError("conflict", `Can't write "${path}": the file already exists. Use --replace to overwrite it`);
   }
-  if (!await isExistingFile(`${dataDir}/app.db`)) {
+  if (!await pathExists(`${dataDir}/app.db`)) {
     throw new AppError(
       "not_found",
       `Can't back up "${dataDir}": it contains no Parlor data. Use --data-dir for another folder`,
@@ -119,7 +119,7 @@ async function exportKey(args: readonly string[], context: DataCommandContext): 
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   if (key === undefined) throw new AppError("not_found", `No storage key in "${dataDir}" yet`);
-  if (await isExistingFile(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
+  if (await pathExists(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
   const passphrase = options.has("plain")
     ? undefined
     : await readPassphrase({ file: options.get("passphrase-file"), environment: context.environment, isNew: true });

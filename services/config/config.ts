@@ -229,7 +229,7 @@ function checkTogether(config: Config): void {
   if (openToLoopbackNames && config.pairing === "open" && config.requireAuth) {
     throw new AppError(
       "invalid_request",
-      'Bad value for allowed_hosts: a loopback name there lets any peer enrol the first passkey; set pairing = "code" or require_auth = false beside it',
+      'Bad value for allowed_hosts: a loopback name there lets any peer enrol the first passkey; also set pairing = "code" or require_auth = false',
     );
   }
 }

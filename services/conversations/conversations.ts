@@ -324,7 +324,7 @@ export class Conversations {
   /**
    * Changes one message. Removes it if `change` returns `undefined`.
    *
-   * @param options.beside Returns additional statements for the transaction. Called after `change`.
+   * @param options.extraStatements Returns additional statements for the transaction. Called after `change`.
    * @param options.withRounds `change` gets and returns a reply with its `tool_rounds`; see `BlockStore.editReply`.
    * @param options.byReply True if the caller is the reply that writes the message. Other callers get `conflict` while
    *   it runs.

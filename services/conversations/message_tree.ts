@@ -178,8 +178,8 @@ export async function planReplacement(
 }
 
 /**
- * Returns the position of each slot. Those of unchanged blocks stay. Returns `undefined` if there is no gap left
- * between two blocks.
+ * Returns the position of each slot, or `undefined` if two blocks have no gap left between them. Unchanged blocks keep
+ * their positions.
  */
 export function getPositions(slots: Slot[]): number[] | undefined {
   const positions: number[] = [];

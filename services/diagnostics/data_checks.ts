@@ -7,7 +7,7 @@ import { checkSealedFiles } from "../backup/sealed_file_check.ts";
 import { findStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer, type Sealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
-import { isExistingFile, toFileError } from "../storage/atomic_file.ts";
+import { pathExists, toFileError } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader, type Reader } from "../storage/database/database.ts";
@@ -42,7 +42,7 @@ const PRIVATE_FILES = ["app.db", "storage-key", "session-key", "credentials.json
 /** Checks the data folder. */
 export async function checkData(check: DataCheck): Promise<Finding[]> {
   const { dataDir, backupDir } = check;
-  if (!await isExistingFile(dataDir)) {
+  if (!await pathExists(dataDir)) {
     return [note("no_data_folder", { path: dataDir }), ...(backupDir === null ? [note("backups_off")] : [])];
   }
   return [
@@ -76,7 +76,7 @@ function createTooOpenFinding(path: string, mode: number, wanted: string): Findi
 }
 
 async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {
-  if (!await isExistingFile(join(dataDir, INCOMING_FOLDER))) return [];
+  if (!await pathExists(join(dataDir, INCOMING_FOLDER))) return [];
   return [
     note("interrupted_restore"),
   ];
@@ -85,7 +85,7 @@ async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {
 async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
   const { dataDir, storageKeyFile, backupDir } = check;
   const path = join(dataDir, "app.db");
-  if (!await isExistingFile(path)) return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
+  if (!await pathExists(path)) return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
   let key: Uint8Array | undefined;
   try {
     key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });

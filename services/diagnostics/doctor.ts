@@ -3,7 +3,7 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { getErrorMessage } from "../errors.ts";
 import { findOnPath } from "../process/supervised_process.ts";
-import { isExistingFile } from "../storage/atomic_file.ts";
+import { pathExists } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
@@ -114,7 +114,7 @@ const EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 /** Checks how long the certificate is valid. */
 function checkCertificate(path: string | null): Finding[] {
   const certificate = path === null ? undefined : readCertificate(path);
-  if (certificate === undefined) return []; // A file that can't be read has a finding of its own.
+  if (certificate === undefined) return []; // `checkFiles` reports an unreadable file.
   const [fromMs, untilMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const params = { from: day(fromMs), until: day(untilMs) };
@@ -164,6 +164,6 @@ async function isExecutable(path: string): Promise<boolean> {
 
 /** A missing folder will be created on the disk of its parent. */
 async function findExistingParent(folder: string): Promise<string> {
-  while (!await isExistingFile(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  while (!await pathExists(folder) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
 }

@@ -54,7 +54,7 @@ interface LocalRequest {
   signal?: AbortSignal;
 }
 
-/** Opens a client that trusts `caCert`, a PEM text, or connects to `connectTo` whatever the name in the URL is. */
+/** Opens a client that trusts `caCert` (PEM), or connects to `connectTo` regardless of the host name in the URL. */
 export function openLocalClient(
   { caCert, connectTo }: { caCert?: string; connectTo?: LocalServer["connectTo"] },
 ): LocalClient {
@@ -69,8 +69,8 @@ export function openLocalClient(
 }
 
 /**
- * Sends a request over TLS to an address. `fetch` can neither connect to another address than its host nor trust a
- * certificate of its own, such as one that is self-signed or whose authority isn't in the file.
+ * Sends a request over TLS to an address. `fetch` can't connect to an address other than the URL's host, and can't trust
+ * a single certificate, such as a self-signed one or one from a private authority.
  */
 async function fetchAt(
   { hostname, port, certificate }: Required<LocalServer>["connectTo"],

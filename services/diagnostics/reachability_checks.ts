@@ -7,7 +7,7 @@ import { findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts"
 import { createOperatorProof, findStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
-import { isExistingFile } from "../storage/atomic_file.ts";
+import { pathExists } from "../storage/atomic_file.ts";
 import { openReader } from "../storage/database/database.ts";
 import { readOwnNames } from "../tailnet/node_state.ts";
 import type { DataLocation } from "./data_checks.ts";
@@ -80,7 +80,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined }).catch(() => undefined);
   // Without the key the server doesn't start; with a file it can't read, it gates every address.
   if (key === undefined) {
-    const isAbsent = !await isExistingFile(path);
+    const isAbsent = !await pathExists(path);
     return { isGated: () => !isAbsent };
   }
   const sealer = createSealer(key);
@@ -89,7 +89,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise
 
   async function readOwnNode(): Promise<OwnNode | undefined> {
     const databasePath = join(dataDir, "app.db");
-    if (!await isExistingFile(databasePath)) return undefined;
+    if (!await pathExists(databasePath)) return undefined;
     try {
       const reader = openReader(databasePath);
       try {

@@ -7,7 +7,7 @@ import { type Card, serializeCard, toV2 } from "../characters/card/card.ts";
 import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import {
-  isExistingFile,
+  pathExists,
   readPlainFile,
   removeFile,
   statPlainFile,
@@ -267,7 +267,7 @@ export class Personas {
     return this.#lock(record.id, async () => {
       const { db, versions, sealer, folder, events } = this.#deps;
       const path = join(folder, record.fileName);
-      if ((await this.#listFiles()).has(record.id) || await isExistingFile(path)) {
+      if ((await this.#listFiles()).has(record.id) || await pathExists(path)) {
         throw new AppError("conflict", `Can't restore the persona "${record.id}": another one has this ID now`);
       }
       const sealed = this.#getSealedFile(record);
@@ -339,7 +339,7 @@ export class Personas {
       }
     }
     const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
-    if (await isExistingFile(path)) {
+    if (await pathExists(path)) {
       throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
     }
     return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));

@@ -89,7 +89,7 @@ export async function readFileIfExists(path: string): Promise<Uint8Array | undef
  *
  * @throws {AppError} `internal` if that can't be determined.
  */
-export async function isExistingFile(path: string): Promise<boolean> {
+export async function pathExists(path: string): Promise<boolean> {
   try {
     await Deno.lstat(path);
     return true;

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { AppError, getErrorMessage } from "../errors.ts";
-import { isExistingFile, readFileIfExists, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
+import { pathExists, readFileIfExists, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 /** Name of the folder in the data directory. Nothing else may use it. */
 export const INCOMING_FOLDER = "incoming";
@@ -97,14 +97,14 @@ async function carryThrough(dataDir: string, root: string, plan: Plan, watch: St
   }
   for (const name of plan.placed) {
     const fresh = join(root, "new", name);
-    if (!await isExistingFile(fresh)) continue;
+    if (!await pathExists(fresh)) continue;
     await moveIfThere(join(dataDir, name), join(old, name));
     watch(`cleared ${name}`);
     await Deno.rename(fresh, join(dataDir, name));
     watch(`placed ${name}`);
   }
   await syncFolder(dataDir);
-  if (plan.keepOldIn !== undefined && !await isExistingFile(join(dataDir, plan.keepOldIn))) {
+  if (plan.keepOldIn !== undefined && !await pathExists(join(dataDir, plan.keepOldIn))) {
     await moveIfThere(old, join(dataDir, plan.keepOldIn));
     await syncFolder(dataDir);
   }

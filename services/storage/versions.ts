@@ -10,7 +10,7 @@ import { basename, dirname, join } from "node:path";
 import { nodeCrypto } from "../crypto/random.ts";
 import type { Aad } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
-import { isExistingFile, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
+import { pathExists, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 /** What replaced a version. */
 export const VERSION_CAUSES = ["put", "patch", "avatar", "portrait", "restore"] as const;
@@ -115,7 +115,7 @@ export class Versions {
     const before = new Set(parts.flatMap((part) => "path" in part ? [part.path] : []));
     const created: string[] = [];
     try {
-      for (const path of touched) if (!before.has(path) && !await isExistingFile(path)) created.push(path);
+      for (const path of touched) if (!before.has(path) && !await pathExists(path)) created.push(path);
       const result = await write();
       await this.#thinOut(resource);
       return result;
@@ -134,7 +134,7 @@ export class Versions {
    */
   async moveToTrash(resource: VersionedResource, entry: string): Promise<void> {
     const folder = this.#getFolder(resource);
-    if (await isExistingFile(folder)) await tryRename(folder, this.#openTrashed(resource.kind, entry));
+    if (await pathExists(folder)) await tryRename(folder, this.#openTrashed(resource.kind, entry));
   }
 
   /** Moves versions back to a resource that was restored from the trash. */
@@ -143,7 +143,7 @@ export class Versions {
     const from = this.#openTrashed(resource.kind, entry);
     const to = this.#getFolder(resource);
     // The folder only exists after an interrupted removal. Its versions are the current ones.
-    if (await isExistingFile(from) && !await isExistingFile(to)) await tryRename(from, to);
+    if (await pathExists(from) && !await pathExists(to)) await tryRename(from, to);
   }
 
   /** Deletes the versions of a resource that is deleted without going to the trash. */
@@ -176,7 +176,7 @@ export class Versions {
     const folder = this.#getFolder(resource);
     const unfinished = join(folder, UNFINISHED);
     try {
-      const isNew = !await isExistingFile(folder);
+      const isNew = !await pathExists(folder);
       await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       await removeTree(unfinished);
       await Deno.mkdir(unfinished, { mode: FOLDER_MODE });

@@ -143,7 +143,7 @@ export const Damaged = z.array(z.object({
   message_ids: z.array(z.string()).optional(),
   after: z.string().nullable().optional().openapi({ description: "ID of the message before the unreadable ones" }),
 })).optional().openapi({
-  description: "Parts that are missing here because they can't be read; absent if there are none",
+  description: "Parts left out because they can't be read. Absent if there are none",
 });
 
 const MessageParams = IdParams.extend({ mid: Id });

@@ -202,7 +202,7 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
   return Buffer.concat(kept);
 }
 
-/** Checks that a chunk comes in the right order. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
+/** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkPixelOrder(type: string, seen: string[]): void {
   const isMisplaced = type === "IHDR" ? seen.length > 0 : seen[0] !== "IHDR" ||
     (type === "PLTE" && seen.length > 1) ||

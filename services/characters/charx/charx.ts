@@ -22,7 +22,7 @@ import type { CharxRequest, CharxResponse } from "./charx_worker.ts";
 import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
-import { isExistingFile, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
+import { pathExists, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
 import { openWorker } from "../../process/worker.ts";
 
 /** Content of a CHARX file. */
@@ -237,7 +237,7 @@ export class CardAssets {
 
   /** @throws {AppError} `internal` */
   async has(id: string): Promise<boolean> {
-    return await isExistingFile(this.getPath(id));
+    return await pathExists(this.getPath(id));
   }
 
   /** Opens the assets of a character. They don't change while open. @throws {AppError} `unprocessable`, `internal` */

@@ -50,7 +50,7 @@ export class ToolRound {
     this.#earlier = reply.rounds;
   }
 
-  /** Whether the calls are stored. Before that, nobody can see them or decide about them. */
+  /** Whether the calls are stored. Until then, clients can neither see nor decide them. */
   get isStored(): boolean {
     return this.#isStored;
   }

@@ -131,7 +131,7 @@ interface Visit {
   isFolded: boolean;
 }
 
-/** One step of a scan: a block, or the title if there is no block. */
+/** One step of a scan: a block, or the title if `block` is absent. */
 interface Step {
   visit: Visit;
   block?: BlockRow;
@@ -151,7 +151,7 @@ interface Batch {
   texts: Promise<(Uint8Array | typeof SKIPPED | undefined)[]>;
 }
 
-/** Stands for a block that can't contain a hit and wasn't decrypted. */
+/** Placeholder for a block that wasn't decrypted because it can't contain a hit. */
 const SKIPPED = Symbol();
 
 const decoder = new TextDecoder();

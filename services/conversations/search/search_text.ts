@@ -1,8 +1,8 @@
 /**
  * Matches texts: parses queries, folds texts and extracts snippets. Also scans the encrypted text of documents, newest
  * first. `FoldedTexts` caches the folded text of searched conversations, so that the next search only decrypts blocks
- * that may contain a hit. The cache is only in the memory of the search Worker, which ends when nobody searches for a
- * while.
+ * that may contain a hit. Only the memory of the search Worker holds the cache, and the Worker ends after a while without
+ * searches.
  */
 import { AppError } from "../../errors.ts";
 import { normalized } from "../../json/text.ts";

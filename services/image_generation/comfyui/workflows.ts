@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import {
-  isExistingFile,
+  pathExists,
   type PlainFile,
   readPlainFile,
   removeFile,
@@ -169,7 +169,7 @@ export class Workflows {
     return this.#lock(id, async () => {
       const { db, folder, versions, events } = this.#deps;
       const path = join(folder, fileName);
-      if (await this.#find(id) !== undefined || await isExistingFile(path)) {
+      if (await this.#find(id) !== undefined || await pathExists(path)) {
         throw new AppError("conflict", `Can't restore the workflow: "${id}" already exists`);
       }
       await writeFileAtomic(path, text);
@@ -231,7 +231,7 @@ export class Workflows {
         throw new AppError("conflict", `The ID "${id}" differs from "${other}" only in case`);
       }
     }
-    if (await isExistingFile(path)) {
+    if (await pathExists(path)) {
       throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
     }
   }

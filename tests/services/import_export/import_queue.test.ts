@@ -59,18 +59,22 @@ test("a long chat waits until there is space for it", async () => {
   await queue.finish();
 });
 
-test("a large chat is stored on its own and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
-  const { doors, budget, parts } = slowRoom();
-  const queue = new ImportQueue(parts, createReport("tavern", false));
-  const large = chat(0);
-  large.messages[0]!.content = "x".repeat(20_000_000);
-  const taken = queue.take(large);
-  await vi.waitFor(() => expect([...doors.keys()]).toEqual(["c0"]), { timeout: PATIENCE_MS });
-  expect(budget.usedBytes).toBeGreaterThan(60_000_000);
-  doors.get("c0")!.resolve("added");
-  await taken;
-  await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
-});
+test(
+  "a large chat is stored on its own and counts against the byte budget until it is stored",
+  { tags: ["F07"] },
+  async () => {
+    const { doors, budget, parts } = slowRoom();
+    const queue = new ImportQueue(parts, createReport("tavern", false));
+    const large = chat(0);
+    large.messages[0]!.content = "x".repeat(20_000_000);
+    const taken = queue.take(large);
+    await vi.waitFor(() => expect([...doors.keys()]).toEqual(["c0"]), { timeout: PATIENCE_MS });
+    expect(budget.usedBytes).toBeGreaterThan(60_000_000);
+    doors.get("c0")!.resolve("added");
+    await taken;
+    await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
+  },
+);
 
 test("a full disk ends the import", async () => {
   const { doors, parts } = slowRoom();

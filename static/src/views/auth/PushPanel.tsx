@@ -77,12 +77,12 @@ export function PushPanel() {
           ))}
         </List>
       )}
-      <ServerForm api={api} />
+      <NotifyServerForm api={api} />
     </div>
   );
 }
 
-function ServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
+function NotifyServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
   const store = useStore();
   const t = texts.push;
   const [stored, setStored] = useState<NotifyServer>();
