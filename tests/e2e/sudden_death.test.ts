@@ -135,6 +135,7 @@ test("SIGTERM under load ends streams, saves every reply, and ends the process n
     }, "every reply had begun");
     const status = await first.kill("SIGTERM");
     expect(status).toMatchObject({ code: 0 });
+    expect(JSON.parse(first.logs.at(-1)!)).toMatchObject({ level: "info", message: "Stopped" });
     for (const [n, client] of clients.entries()) {
       expect(await client).toMatchObject({ text: `part ${n}`, error: { code: "interrupted" } });
     }

@@ -11,6 +11,8 @@ export interface CertificateOptions {
   name: string;
   /** `"self"` instead of the authority. */
   signedBy?: "authority" | "self";
+  /** Days from now until it expires, 2 by default. */
+  days?: number;
   /** Ran out years ago. */
   isExpired?: boolean;
 }
@@ -66,15 +68,17 @@ export async function openAuthority(): Promise<Authority> {
   );
   return {
     cert: await read("ca.pem"),
-    async issue({ name, signedBy = "authority", isExpired = false }) {
+    async issue({ name, signedBy = "authority", days = 2, isExpired = false }) {
       const altName = `subjectAltName=DNS:${name}`;
       if (signedBy === "self") {
-        const self = ["-x509", "-days", "2", "-subj", `/CN=${name}`, "-addext", altName, "-out", "leaf.pem"];
+        const self = ["-x509", "-days", `${days}`, "-subj", `/CN=${name}`, "-addext", altName, "-out", "leaf.pem"];
         await openssl("req", ...newKey, "-keyout", "leaf.key", ...self);
       } else {
         await openssl("req", ...newKey, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", `/CN=${name}`);
         await Deno.writeTextFile(join(folder, "leaf.ext"), altName);
-        const dates = isExpired ? ["-startdate", "20200101000000Z", "-enddate", "20210101000000Z"] : ["-days", "2"];
+        const dates = isExpired
+          ? ["-startdate", "20200101000000Z", "-enddate", "20210101000000Z"]
+          : ["-days", `${days}`];
         const files = [
           "-cert",
           "ca.pem",
