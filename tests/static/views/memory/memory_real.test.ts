@@ -115,7 +115,7 @@ test(
     await page.getByText("Sam sings alto.").waitFor();
     await page.getByRole("button", { name: "Actions for “Sam sings alto.”" }).click();
     await page.getByRole("menuitem", { name: "Always send first" }).click();
-    await page.getByText("Always sent first").waitFor();
+    await page.getByText("Always sent first", { exact: true }).waitFor();
     await page.getByLabel("Search notes").fill("boat");
     await eventually(() => page.getByText("Sam sings alto.").count(), (count) => count === 0);
     expect(errors).toEqual([]);
