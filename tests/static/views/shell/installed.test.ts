@@ -246,8 +246,12 @@ test("a page without notifications reports its use only if something is notified
   page.on("request", (request) => {
     if (request.url().endsWith("/presence")) seen.push({ url: request.url(), ...request.postDataJSON() });
   });
+  const answered = page.waitForResponse((response) => response.url().endsWith("/presence"));
   await page.reload();
-  await eventually(() => seen, ({ length }) => length === 1);
+  await (await answered).finished();
+  // The page has read that response once it has read a later one.
+  await page.evaluate(async () => await (await fetch("/healthz")).text());
+  expect(seen).toHaveLength(1);
   expect(seen[0]).toMatchObject({ url: `${app.url}/api/push/presence`, used: true });
   await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
   await page.keyboard.press("Shift");
