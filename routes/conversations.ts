@@ -61,14 +61,14 @@ function conversationResourceRoutes(services: Services) {
       return sendWholeConversation(c, reader.readHead(id), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      const { conversations } = await services.conversations();
-      await conversations.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
+      const { conversationTrash } = await services.conversations();
+      await conversationTrash.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.patchDraftRoute, async (c) => {
-      const { conversations } = await services.conversations();
+      const { drafts } = await services.conversations();
       const { draft } = c.req.valid("json");
-      const version = await conversations.saveDraft(
+      const version = await drafts.save(
         c.req.valid("param").id,
         draft ?? "",
         parsePrecondition(c.req.valid("header")),
@@ -104,18 +104,19 @@ function messageRoutes(services: Services) {
   const setEtag = (c: AppContext, revision: number) => c.header("ETag", formatEtag(revision));
   return createRouter()
     .openapi(messageSchema.pageRoute, async (c) => {
-      const { messages } = await services.conversations();
+      const { reader } = await services.conversations();
       const { id } = c.req.valid("param");
       const { before, limit, variants } = c.req.valid("query");
-      const page = messages.getPage(id, limit, before);
-      setEtag(c, messages.getRevision(id));
-      return passRawResponse(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
+      const page = reader.readPage(id, limit, before);
+      setEtag(c, reader.getRevision(id));
+      return passRawResponse(c.json(variants === "1" ? await reader.addVariants(id, page) : page, 200));
     })
     .openapi(messageSchema.changesRoute, async (c) => {
-      const { messages } = await services.conversations();
-      const changes = messages.listChanges(c.req.valid("param").id, c.req.valid("query").since);
-      setEtag(c, changes.revision);
-      return c.json(changes, 200);
+      const { reader, changes } = await services.conversations();
+      const { id } = c.req.valid("param");
+      const list = changes.list(id, c.req.valid("query").since, reader.getRevision(id));
+      setEtag(c, list.revision);
+      return c.json(list, 200);
     })
     .openapi(messageSchema.addRoute, async (c) => {
       const { messages } = await services.conversations();
@@ -132,11 +133,11 @@ function messageRoutes(services: Services) {
       );
     })
     .openapi(messageSchema.getMessageRoute, async (c) => {
-      const { messages } = await services.conversations();
+      const { reader } = await services.conversations();
       const { id, mid } = c.req.valid("param");
-      const page = { items: [messages.get(id, mid)], next_cursor: null };
-      setEtag(c, messages.getRevision(id));
-      const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(id, page) : page;
+      const page = { items: [reader.readMessage(id, mid)], next_cursor: null };
+      setEtag(c, reader.getRevision(id));
+      const { items } = c.req.valid("query").variants === "1" ? await reader.addVariants(id, page) : page;
       return passRawResponse(c.json(items[0]!, 200));
     })
     .openapi(messageSchema.patchMessageRoute, async (c) => {
@@ -158,9 +159,9 @@ function messageRoutes(services: Services) {
       return c.body(null, 204, trashId === undefined ? {} : { "X-Parlor-Trash-Id": trashId });
     })
     .openapi(messageSchema.variantsRoute, async (c) => {
-      const { messages } = await services.conversations();
+      const { reader } = await services.conversations();
       const { id, mid } = c.req.valid("param");
-      return passRawResponse(c.json(messages.listVariants(id, mid), 200));
+      return passRawResponse(c.json(reader.listVariants(id, mid), 200));
     });
 }
 

@@ -2,7 +2,9 @@
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { isGreetingTitle, toTitle, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
+import { isGreetingTitle, toTitle } from "../conversations/conversation.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { ConversationWriter } from "../conversations/conversation_writer.ts";
 import { getContentText } from "../conversations/message.ts";
 import { getErrorTrace } from "../errors.ts";
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
@@ -101,7 +103,9 @@ export class IdleQueue {
 }
 
 /** Dependencies of Titles. */
-interface TitlesDeps extends UpdateHeadDeps {
+interface TitlesDeps {
+  store: ConversationStore;
+  conversationWriter: ConversationWriter;
   blocks: BlockStore;
   client: UpstreamClient;
   idle: IdleQueue;
@@ -157,8 +161,7 @@ export class Titles {
     const call = createTitleCall(reply.call, reply.answer);
     const title = parseTitle(await this.#deps.client.completeChat(reply.target, call, signal));
     if (title === undefined) return this.#recordFailure(reply.conversationId, "the reply contains no title");
-    await updateHead(
-      this.#deps,
+    await this.#deps.conversationWriter.updateHead(
       reply.conversationId,
       (head) => head.title === before && title !== before ? { ...head, title } : undefined,
     );

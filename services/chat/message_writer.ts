@@ -2,7 +2,8 @@
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type ConversationState, toTitle } from "../conversations/conversation.ts";
-import type { Conversations } from "../conversations/conversations.ts";
+import type { ConversationWriter } from "../conversations/conversation_writer.ts";
+import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import {
   completeMessage,
@@ -29,7 +30,8 @@ export interface MessageWriterDeps {
   store: ConversationStore;
   blocks: BlockStore;
   variants: VariantStore;
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
+  reader: ConversationReader;
   images: ImagePartsDeps;
 }
 
@@ -102,9 +104,9 @@ export class MessageWriter {
   refuseOtherContent({ conversationId, userMessageId: mid, action, messages }: StatefulChatRequest): void {
     const last = messages.at(-1);
     if (action !== "send" || mid === undefined || last?.role !== "user") return;
-    const { blocks, store, conversations } = this.#deps;
+    const { blocks, store, reader } = this.#deps;
     if (!store.exists(conversationId) || blocks.listUsedMids(conversationId, [mid]).size === 0) return;
-    const stored = conversations.reader.readMessage(conversationId, mid);
+    const stored = reader.readMessage(conversationId, mid);
     if (stored.role === "user" && isSameContent(stored.content, last.content ?? "")) return;
     throw new AppError(
       "conflict",
@@ -123,7 +125,7 @@ export class MessageWriter {
     reply: NewReply,
     existing: ConversationState | undefined,
   ): Promise<WrittenMessages> {
-    const { blocks, conversations } = this.#deps;
+    const { blocks, conversationWriter } = this.#deps;
     const id = request.conversationId;
     const isEdit = request.action === "edit";
     const userMessage = addsMessage(request) ? createUserMessage(request, reply.now, existing) : undefined;
@@ -131,7 +133,7 @@ export class MessageWriter {
       throw new AppError("invalid_request", "user_message_id and assistant_message_id must differ");
     }
     // Only for a new conversation: the database doesn't allow two IDs that differ only in case.
-    if (existing === undefined) conversations.refuseCaseClash(id);
+    if (existing === undefined) conversationWriter.refuseCaseClash(id);
     const mids = [reply.messageId, ...(userMessage === undefined ? [] : [userMessage.id])];
     const taken = existing === undefined ? new Set<string>() : blocks.listUsedMids(id, mids);
     if (!addsMessage(request) || taken.has(reply.messageId)) {
@@ -154,7 +156,7 @@ export class MessageWriter {
     else {
       const touched = { added: added.map((message) => message.id) };
       const edit = { statements: blocks.append(id, added), last: userMessage ?? "unchanged" as const, touched };
-      await conversations.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
+      await conversationWriter.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
     }
     return { userMessage, base };
   }
@@ -179,7 +181,7 @@ export class MessageWriter {
 
   /** Adds a version to a user message and activates it. Only the empty reply follows it. */
   async #addVersion(request: StatefulChatRequest, reply: NewReply, existing: ConversationState): Promise<Message> {
-    const { blocks, conversations, variants } = this.#deps;
+    const { blocks, conversationWriter, variants } = this.#deps;
     const { conversationId: id, userMessageId: mid } = request;
     blocks.requireOnPath(id, mid!);
     const text = toUserText(request.messages.at(-1)!, mid!, formatTime(reply));
@@ -199,13 +201,16 @@ export class MessageWriter {
     }, [createEmptyReply(reply)]);
     const next = dropStaleSummary(blocks, withTitle(existing, request), mid!);
     const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
-    await conversations.write(next, edit.messageCount - existing.messageCount, change, [...saved, startRow(id, reply)]);
+    await conversationWriter.write(next, edit.messageCount - existing.messageCount, change, [
+      ...saved,
+      startRow(id, reply),
+    ]);
     return edit.after;
   }
 
   /** Turns an existing message into the reply, to continue or rewrite it. */
   async #rewriteReply(request: StatefulChatRequest, reply: NewReply, existing: ConversationState | undefined) {
-    const { blocks, conversations, variants } = this.#deps;
+    const { blocks, conversationWriter, variants } = this.#deps;
     const [id, mid] = [request.conversationId, reply.messageId];
     if (existing === undefined) throw new AppError("not_found", `Conversation "${id}" not found`);
     blocks.requireOnPath(id, mid);
@@ -238,7 +243,7 @@ export class MessageWriter {
         active_variant: before.variant_count,
       };
     });
-    await conversations.write(existing, edit.messagesAdded, edit, [...saved, startRow(id, reply, previous)]);
+    await conversationWriter.write(existing, edit.messagesAdded, edit, [...saved, startRow(id, reply, previous)]);
     return { base, previous };
   }
 
@@ -248,7 +253,7 @@ export class MessageWriter {
     added: Message[],
     userMessage: Message | undefined,
   ): Promise<void> {
-    const { db, conversations } = this.#deps;
+    const { db, conversationWriter } = this.#deps;
     const id = request.conversationId;
     const { participants = [], messages: earlier = [] } = request.opening ?? {};
     const all = [
@@ -263,13 +268,13 @@ export class MessageWriter {
       messageCount: all.length,
       head: { title: createTitle(request), participants },
     };
-    const { statements } = await conversations.replace(undefined, state, {
+    const { statements } = await conversationWriter.createReplaceStatements(undefined, state, {
       tree: createLinearTree(all),
       storedTree: EMPTY_TREE,
       snippetOwner: userMessage,
     });
     await db.write([...statements, startRow(id, reply)]);
-    conversations.publish(state);
+    conversationWriter.publish(state);
   }
 }
 

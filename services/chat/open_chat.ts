@@ -74,7 +74,7 @@ export interface ChatServices {
 /** Opens chat. */
 export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: CloseHook) => void): Promise<ChatServices> {
   const { db, sealer, events, log, now, folders, settings, getOwnerName } = core;
-  const { store, blocks, variants, reader, live, locks, conversations } = deps;
+  const { store, blocks, variants, reader, live, locks, conversationWriter } = deps;
   const { attachments, images, cards, personas, presets, lorebooks, keyMatcher, upstream, modelRouter } = deps;
   const journal = await Journal.open(folders.replies, sealer.forPurpose("journal"));
   onClose(() => journal.close());
@@ -82,7 +82,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   onClose(() => ratios.close());
   const idle = new IdleQueue({ live, events, idleMs: deps.titleIdleMs });
   onClose(() => idle.close());
-  const idleDeps = { db, store, blocks, conversations, locks, log, idle, client: upstream };
+  const idleDeps = { db, store, blocks, conversationWriter, locks, log, idle, client: upstream };
   const titles = new Titles({ ...idleDeps, isWanted: () => settings.get().settings.auto_title });
   const summaries = new Summaries({
     ...idleDeps,
@@ -142,11 +142,12 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   };
   const calls = new CallBuilder(callDeps);
   const sender = new CallSender({ client: upstream, ratios });
-  const saver = new ReplySaver({ conversations, variants, log, now });
+  const saver = new ReplySaver({ conversationWriter, reader, variants, log, now });
   const conversationSealer = sealer.forPurpose("conversations");
   const tools: ToolRunDeps = {
     ...chatTools,
-    conversations,
+    conversationWriter,
+    reader,
     images: promptDeps,
     resumes: new ReplyResumes<ResumeState>(db, conversationSealer),
     journal,
@@ -168,7 +169,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     listeners: [prompts, titles, summaries, deps.push],
   });
   const replies = new Replies({ db, store, reader, variants, live, locks, blocks, callStore });
-  const writer = new MessageWriter({ db, store, blocks, variants, conversations, images: promptDeps });
+  const writer = new MessageWriter({ db, store, blocks, variants, conversationWriter, reader, images: promptDeps });
   const chat = new ChatService({ store, locks, journal, writer, calls, runner, replies, tools, now });
   onClose(() => chat.close());
   await resumeWaitingReplies({ db, store, blocks, locks, journal, runner, tools });

@@ -1,6 +1,7 @@
 /** Saves replies. A failed attempt to rewrite a reply never replaces the earlier text. */
 import { delay } from "../async/delay.ts";
-import type { Conversations } from "../conversations/conversations.ts";
+import type { ConversationWriter } from "../conversations/conversation_writer.ts";
+import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import { getReplyText, type Message, type MessageError, type MessageStatus } from "../conversations/message.ts";
 import { createEndStatement, deleteResumeRow } from "../conversations/live_replies.ts";
 import type { VariantStore } from "../conversations/variants.ts";
@@ -13,7 +14,8 @@ import type { Reply } from "./reply.ts";
 
 /** Dependencies of `ReplySaver`. */
 export interface ReplySaverDeps {
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
+  reader: ConversationReader;
   variants: VariantStore;
   log: Log;
   now(): number;
@@ -39,7 +41,7 @@ export class ReplySaver {
 
   /** Saves the message of an ended reply. Retries until that succeeds; until then, the text is in the journal. */
   async save(reply: Reply, prompt?: Pick<Prompt, "loreState" | "documents" | "parts" | "memories">): Promise<void> {
-    const { conversations, variants, log, now } = this.#deps;
+    const { conversationWriter, variants, log, now } = this.#deps;
     const { conversationId, messageId } = reply;
     const { loreState = {}, documents = [], memories } = prompt ?? {};
     const extra = {
@@ -58,7 +60,7 @@ export class ReplySaver {
           deleteResumeRow(conversationId, messageId),
         ];
         let saved: Message | undefined;
-        await conversations.editMessage(conversationId, messageId, (before) => {
+        await conversationWriter.editMessage(conversationId, messageId, (before) => {
           const ended = { ...reply.getFinalMessage(before), ...extra, updated_at: time };
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
           statements.push(...settled.statements);
@@ -84,14 +86,14 @@ export class ReplySaver {
 
   /** Records in the user's message which parts of its documents were sent. */
   async #saveSent(conversationId: string, { documents, parts }: Pick<Prompt, "documents" | "parts">): Promise<void> {
-    const { conversations, log } = this.#deps;
+    const { conversationWriter, reader, log } = this.#deps;
     const asked = parts.findLast(({ part, message }) => part === "history" && message.role === "user")?.messageId;
     if (asked === undefined) return;
     const sent = new Map(documents.map((document) => [document.id, toSentJson(document)]));
     try {
-      const before = conversations.reader.readMessage(conversationId, asked).documents;
+      const before = reader.readMessage(conversationId, asked).documents;
       if (!Array.isArray(before) || !before.some(({ id }) => sent.has(id))) return;
-      await conversations.editMessage(conversationId, asked, (message) => ({
+      await conversationWriter.editMessage(conversationId, asked, (message) => ({
         ...message,
         documents: before.map((use) => sent.has(use.id) ? { ...use, sent: sent.get(use.id) } : use),
       }), { byReply: true });

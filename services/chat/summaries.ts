@@ -6,7 +6,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type Chapter, parseChapters, withChapters } from "../conversations/chapters.ts";
-import { type ConversationHead, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
+import type { ConversationHead } from "../conversations/conversation.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { ConversationWriter } from "../conversations/conversation_writer.ts";
 import { getContentText, type Message } from "../conversations/message.ts";
 import { getErrorTrace } from "../errors.ts";
 import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
@@ -20,7 +22,9 @@ import type { IdleQueue } from "./idle_tasks.ts";
 import type { CompletedReply } from "./reply_runner.ts";
 
 /** Dependencies of `Summaries`. */
-export interface SummariesDeps extends UpdateHeadDeps {
+export interface SummariesDeps {
+  store: ConversationStore;
+  conversationWriter: ConversationWriter;
   blocks: BlockStore;
   client: UpstreamClient;
   idle: IdleQueue;
@@ -145,7 +149,7 @@ export class Summaries {
       : parseSummary(await this.#deps.client.completeChat(target, createChapterCall(model, earlier, texts), signal));
     if (text === undefined) return this.#recordFailure(id);
     let isWritten = false;
-    await updateHead(this.#deps, id, (head) => {
+    await this.#deps.conversationWriter.updateHead(id, (head) => {
       const now = this.#readRange(id, gap.after, gap.before, budget).messages;
       // The messages may have changed while the model was writing.
       const isSame = isDeepStrictEqual([head.summary, head.chapters], [summary, stored]);
@@ -185,7 +189,7 @@ export class Summaries {
     // A chapter that isn't shorter would be merged again and again.
     if (text === undefined || text.length >= first.text.length + second.text.length) return this.#recordFailure(id);
     let isWritten = false;
-    await updateHead(this.#deps, id, (head) => {
+    await this.#deps.conversationWriter.updateHead(id, (head) => {
       if (!isDeepStrictEqual([head.summary, head.chapters], [summary, stored])) return undefined;
       isWritten = true;
       return withChapters(

@@ -6,9 +6,6 @@ import { getContentText, type Message, withoutNulls } from "./message.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore, ListCursor } from "./conversation_store.ts";
-import type { KeyedMutex } from "../async/locks.ts";
-import type { Database } from "../storage/database/database.ts";
-import type { Conversations } from "./conversations.ts";
 
 /** The fields that a client may set, except the messages and the draft. Unknown fields are stored, too. */
 export interface ConversationHead {
@@ -262,36 +259,4 @@ function parseCursor(text: string): ListCursor {
   const match = /^(\d{1,15})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
   if (match === null) throw new AppError("invalid_request", "Invalid cursor: it isn't from a list of conversations");
   return { updatedAtMs: Number(match[1]), id: match[2]! };
-}
-
-/** Dependencies of `updateHead`. */
-export interface UpdateHeadDeps {
-  db: Database;
-  store: ConversationStore;
-  locks: KeyedMutex;
-  conversations: Conversations;
-}
-
-/**
- * Changes fields on behalf of the server, not the user, under the conversation's lock. The conversation's position in
- * lists doesn't change, and no revision is stored.
- *
- * @param change Returns the new fields, or `undefined` for no change.
- */
-export function updateHead(
-  { db, store, locks, conversations }: UpdateHeadDeps,
-  id: string,
-  change: (head: ConversationHead) => ConversationHead | undefined,
-): Promise<void> {
-  return locks.run(id, async () => {
-    const state = store.find(id);
-    const head = state && change(state.head);
-    if (state === undefined || head === undefined) return;
-    const next = { ...state, revision: state.revision + 1, head };
-    await db.write([
-      store.update(next, store.findSummary(id)?.snippet ?? ""),
-      ...conversations.changes.record(id, next.revision, {}),
-    ]);
-    conversations.publish(next);
-  });
 }

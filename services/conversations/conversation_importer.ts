@@ -5,7 +5,7 @@ import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
-import type { Conversations, ConversationsDeps } from "./conversations.ts";
+import type { ConversationWriter } from "./conversation_writer.ts";
 import { EMPTY_TREE, type MessageTree } from "./message_tree.ts";
 import { ROOT_SEGMENT } from "./conversation_tree.ts";
 import {
@@ -17,6 +17,12 @@ import {
   withPins,
 } from "./message.ts";
 import type { VariantText } from "./variants.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import type { VariantStore } from "./variants.ts";
+import type { KeyedMutex } from "../async/locks.ts";
+import type { Database } from "../storage/database/database.ts";
+import type { BlockStore } from "./blocks/block_store.ts";
+import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 
 /** One version of a message. */
 export interface TextImport {
@@ -69,14 +75,24 @@ const ORIGIN = "imported";
 /** Maximum number of IDs per source. A new one is used while the earlier ones are in the trash. */
 const MAX_IDS = 8;
 
+/** Dependencies of `ConversationImporter`. */
+export interface ConversationImporterDeps {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  writer: ConversationWriter;
+  locks: KeyedMutex;
+  images: ImagePartsDeps;
+  now(): number;
+}
+
 /** Imports conversations. */
 export class ConversationImporter {
-  readonly #deps: ConversationsDeps;
-  readonly #conversations: Conversations;
+  readonly #deps: ConversationImporterDeps;
 
-  constructor(parts: ConversationsDeps, conversations: Conversations) {
-    this.#deps = parts;
-    this.#conversations = conversations;
+  constructor(deps: ConversationImporterDeps) {
+    this.#deps = deps;
   }
 
   /** Returns the state that `importConversation` would find. */
@@ -112,7 +128,7 @@ export class ConversationImporter {
       const found = this.#compare(past, input.hash);
       if (found === "present" || found === "changed_here") return found;
       const storedTree = past === undefined ? EMPTY_TREE : await blocks.openTree(id);
-      this.#conversations.refuseCaseClash(id);
+      this.#deps.writer.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
       const isoNow = new Date(nowMs).toISOString();
@@ -125,7 +141,7 @@ export class ConversationImporter {
         updatedAtMs: input.updatedAtMs ?? nowMs,
         head: withPins(parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }), listPinnedIds(all)),
       };
-      const { statements, text } = await this.#conversations.replace(past, state, { tree, storedTree });
+      const { statements, text } = await this.#deps.writer.createReplaceStatements(past, state, { tree, storedTree });
       for (let at = 0; at < all.length; at += STEP_MESSAGES) {
         await yieldIfTickUsedUp();
         const versions = all.slice(at, at + STEP_MESSAGES).flatMap(inactiveVersions);
@@ -133,7 +149,7 @@ export class ConversationImporter {
       }
       const draft = past === undefined && input.draft ? [store.saveDraft(id, { text: input.draft, version: 1 })] : [];
       await db.write([...statements, ...draft], { isMoved: text === undefined });
-      this.#conversations.publish(state);
+      this.#deps.writer.publish(state);
       return found;
     });
   }

@@ -8,7 +8,7 @@ import { type ConversationState, toHeadJson } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
-import type { VariantRow, VariantStore } from "./variants.ts";
+import type { Variant, VariantRow, VariantStore } from "./variants.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -176,6 +176,37 @@ export class ConversationReader {
     };
   }
 
+  /** Returns the revision of a conversation, which is also that of its messages. @throws {AppError} `not_found` */
+  getRevision(id: string): number {
+    return this.#store.getRevision(id);
+  }
+
+  /** Adds all versions to the messages of a page. Call it right after `readPage`, so that both are from the same state. */
+  async addVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
+    const rows = this.#variants.listRowsOf(id, items.map(({ id }) => id));
+    return { items: await this.#variants.attachTo(items, rows), ...rest };
+  }
+
+  /** Returns all versions of a message. Those of a user message include the number of messages that follow. */
+  listVariants(id: string, mid: string): Variant[] {
+    const [blocks, store, variants] = [this.#blocks, this.#store, this.#variants];
+    const message = this.readMessage(id, mid);
+    const list = variants.list(id, message);
+    if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
+    const tree = blocks.getTree(id);
+    const point = tree.find(mid);
+    return list.map((variant) => {
+      const start = point && tree.findStart(point, variant.n);
+      if (start !== undefined) {
+        return { ...variant, message_count: blocks.countIn(id, tree.listRangesFrom(start)) };
+      }
+      // Until the first switch, all later messages follow the active version.
+      const isFollowed = point === undefined && variant.n === message.active_variant;
+      const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
+      return { ...variant, message_count: count };
+    });
+  }
+
   /** Reads one message, on or off the active path, with the text that a running reply has written so far. */
   readMessage(id: string, mid: string): Message {
     this.#store.get(id);
@@ -280,4 +311,9 @@ export function joinWithCommas(texts: Uint8Array[]): Uint8Array[] {
 /** Joins parts. A single part isn't copied. */
 export function joinParts(parts: Uint8Array[]): Uint8Array {
   return parts.length === 1 ? parts[0]! : joinBytes(parts);
+}
+
+/** Returns whether each version of a message has its own continuation. */
+export function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
+  return role === "user" || blocks.getTree(id).find(mid) !== undefined;
 }

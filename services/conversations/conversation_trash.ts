@@ -1,9 +1,14 @@
-/** Restores and deletes conversations and messages in the trash. */
+/** Moves conversations to the trash, and restores and deletes conversations and messages in it. */
 import { AppError } from "../errors.ts";
-import type { Statement } from "../storage/database/database.ts";
+import type { KeyedMutex } from "../async/locks.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
+import type { TrashBin } from "../storage/trash.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockStore, Neighbors, RemovedSubtree } from "./blocks/block_store.ts";
-import type { Conversations, ConversationsDeps } from "./conversations.ts";
+import { type ConversationStore, createTrashId } from "./conversation_store.ts";
+import type { ConversationWriter } from "./conversation_writer.ts";
 import type { Message } from "./message.ts";
 import { dropSummaryAround } from "./chapters.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, toSegmentRange } from "./conversation_tree.ts";
@@ -162,44 +167,98 @@ export interface TrashedMessagesRecord {
   removed: TrashedMessages;
 }
 
-/**
- * Creates the trash handler of conversations. They stay in their tables, marked as deleted; the trash item has the ID.
- */
-export function createConversationTrash({ db, store, blocks, locks }: ConversationsDeps, conversations: Conversations) {
-  return {
-    async restore(record: unknown, deleteEntry: Statement): Promise<void> {
-      const { id } = record as { id: string };
-      await locks.run(id, async () => {
-        if (store.exists(id)) throw new AppError("conflict", `Can't restore the conversation: "${id}" already exists`);
-        await db.write([store.undelete(id), deleteEntry]);
-        conversations.publish(store.getReadable(id).state);
-      });
-    },
-    async purge(record: unknown, deleteEntry: Statement): Promise<void> {
-      const { id } = record as { id: string };
-      await locks.run(id, async () => {
-        // Restored after the item was read.
-        if (store.exists(id)) return;
-        await db.write([deleteEntry, ...store.remove(id), ...blocks.removeAll(id)]);
-      });
-    },
-  };
+/** Dependencies of `ConversationTrash`. */
+export interface ConversationTrashDeps {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  locks: KeyedMutex;
+  writer: ConversationWriter;
+  trash: TrashBin;
+  events: EventHub;
+  now(): number;
 }
 
-/** Creates the trash handler of messages. The trash item contains them. */
-export function createMessageTrash(parts: ConversationsDeps, conversations: Conversations) {
-  return {
-    async restore(record: unknown, deleteEntry: Statement): Promise<void> {
-      const { conversationId: id, removed } = record as TrashedMessagesRecord;
-      await parts.locks.run(id, async () => {
-        const state = parts.store.find(id);
-        if (state === undefined) {
-          throw new AppError("conflict", `Can't restore the messages: conversation "${id}" no longer exists`);
-        }
-        const change = restoreMessages(parts, id, removed);
-        const next = change.countOnPath === 0 ? state : dropSummaryAround(parts.blocks, state, removed.place);
-        await conversations.write(next, change.countOnPath, change, [deleteEntry]);
-      });
-    },
-  };
+/** Deleted conversations. They stay in their tables, marked as deleted; the trash item has the ID. */
+export class ConversationTrash {
+  readonly #deps: ConversationTrashDeps;
+
+  constructor(deps: ConversationTrashDeps) {
+    this.#deps = deps;
+  }
+
+  /** Moves a conversation to the trash. A running reply is stopped first; its text is saved. */
+  async remove(id: string, expected?: ExpectedVersion): Promise<void> {
+    const { store, db, writer, trash, events, now } = this.#deps;
+    const target = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
+    await writer.runWithoutReply(id, target, async (state) => {
+      const title = state.head.title || (store.findSummary(id)?.snippet ?? "");
+      await db.write([
+        {
+          sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+          params: [now(), id, state.revision],
+          expectChanges: 1,
+        },
+        { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
+        trash.put("conversation", title, { id }, createTrashId(id)),
+      ]);
+      events.publish({ kind: "conversation", id });
+      trash.publishChange();
+    });
+  }
+
+  /** Restores the conversation of a trash item. @throws {AppError} `conflict` if its id is taken. */
+  async restore(record: unknown, deleteEntry: Statement): Promise<void> {
+    const { db, store, locks, writer } = this.#deps;
+    const { id } = record as { id: string };
+    await locks.run(id, async () => {
+      if (store.exists(id)) throw new AppError("conflict", `Can't restore the conversation: "${id}" already exists`);
+      await db.write([store.undelete(id), deleteEntry]);
+      writer.publish(store.getReadable(id).state);
+    });
+  }
+
+  /** Deletes the conversation of a trash item for good. */
+  async purge(record: unknown, deleteEntry: Statement): Promise<void> {
+    const { db, store, blocks, locks } = this.#deps;
+    const { id } = record as { id: string };
+    await locks.run(id, async () => {
+      // Restored after the item was read.
+      if (store.exists(id)) return;
+      await db.write([deleteEntry, ...store.remove(id), ...blocks.removeAll(id)]);
+    });
+  }
+}
+
+/** Dependencies of `MessageTrash`. */
+export interface MessageTrashDeps {
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  locks: KeyedMutex;
+  writer: ConversationWriter;
+}
+
+/** Deleted messages. The trash item contains them. */
+export class MessageTrash {
+  readonly #deps: MessageTrashDeps;
+
+  constructor(deps: MessageTrashDeps) {
+    this.#deps = deps;
+  }
+
+  /** Restores the messages of a trash item. @throws {AppError} `conflict` */
+  async restore(record: unknown, deleteEntry: Statement): Promise<void> {
+    const { store, blocks, locks, writer } = this.#deps;
+    const { conversationId: id, removed } = record as TrashedMessagesRecord;
+    await locks.run(id, async () => {
+      const state = store.find(id);
+      if (state === undefined) {
+        throw new AppError("conflict", `Can't restore the messages: conversation "${id}" no longer exists`);
+      }
+      const change = restoreMessages(this.#deps, id, removed);
+      const next = change.countOnPath === 0 ? state : dropSummaryAround(blocks, state, removed.place);
+      await writer.write(next, change.countOnPath, change, [deleteEntry]);
+    });
+  }
 }

@@ -12,7 +12,7 @@ import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { createRevisionAad } from "./stored_form.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
-import type { Conversations } from "./conversations.ts";
+import type { ConversationWriter } from "./conversation_writer.ts";
 import type { LiveReplies } from "./live_replies.ts";
 
 /** Dependencies of `AttachmentReferences`. */
@@ -129,7 +129,7 @@ export interface MessageAttachmentsDeps {
   blocks: BlockStore;
   live: LiveReplies;
   events: EventHub;
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
 }
 
 /** Attaches images to messages. */
@@ -167,7 +167,7 @@ export class MessageAttachments {
 
   /** Removes an image from a message. @throws {AppError} `not_found`; `conflict` while a reply writes the message */
   async detach(conversationId: string, messageId: string, name: string): Promise<void> {
-    await this.#deps.conversations.editMessage(conversationId, messageId, ({ attachments, ...rest }) => {
+    await this.#deps.conversationWriter.editMessage(conversationId, messageId, ({ attachments, ...rest }) => {
       const others = Array.isArray(attachments) ? attachments.filter((other) => other !== name) : [];
       return others.length === 0 ? rest : { ...rest, attachments: others };
     });
@@ -184,7 +184,7 @@ export class MessageAttachments {
       signal.throwIfAborted();
       const ended = this.#waitForReply(conversationId, signal);
       try {
-        await this.#deps.conversations.editMessage(conversationId, messageId, (before) => {
+        await this.#deps.conversationWriter.editMessage(conversationId, messageId, (before) => {
           const attachments = Array.isArray(before.attachments) ? before.attachments : [];
           return { ...before, attachments: [...attachments.filter((name) => !names.includes(name)), ...names] };
         });

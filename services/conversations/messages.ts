@@ -1,5 +1,5 @@
 /**
- * Reads, adds, changes and removes single messages. Each change is one transaction and increases the conversation's
+ * Adds, changes and removes single messages. Each change is one transaction and increases the conversation's
  * revision by one.
  */
 import { addReferences } from "../attachments/attachment_rows.ts";
@@ -8,17 +8,23 @@ import { createUuidV7, randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-import type { Conversations, ConversationsDeps } from "./conversations.ts";
+import type { ConversationWriter } from "./conversation_writer.ts";
 import type { BlockChange, BlockStore, Neighbors, VersionChange } from "./blocks/block_store.ts";
-import type { Changes } from "./revisions/change_log.ts";
 import { toSnippet } from "./conversation.ts";
-import type { MessagePage } from "./conversation_reader.ts";
+import { hasContinuations } from "./conversation_reader.ts";
 import { createGreeting, createGreetingQuestion, getInputId } from "./new_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls, withPin } from "./message.ts";
 import { deleteMessageRows, type TrashedMessages } from "./conversation_trash.ts";
 import { renewReplyRow } from "./live_replies.ts";
 import { dropStaleSummary } from "./chapters.ts";
-import type { Variant } from "./variants.ts";
+import type { VariantStore } from "./variants.ts";
+import type { ImagePartsDeps } from "../attachments/image_parts.ts";
+import type { GreetingSource } from "./new_messages.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import type { RevisionStore } from "./revisions/revision_store.ts";
+import type { TrashBin } from "../storage/trash.ts";
+import type { LiveReplies } from "./live_replies.ts";
+import type { KeyedMutex } from "../async/locks.ts";
 
 /** A written message, and the new revision of its conversation. */
 export interface WrittenMessage {
@@ -42,41 +48,28 @@ interface RemovedMessages {
   place: Neighbors;
 }
 
-/** Reads and changes messages. */
+/** Dependencies of `Messages`. */
+export interface MessagesDeps {
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  writer: ConversationWriter;
+  revisions: RevisionStore;
+  live: LiveReplies;
+  locks: KeyedMutex;
+  images: ImagePartsDeps;
+  trash: TrashBin;
+  /** Returns the greetings of a character. Absent in tests without characters. */
+  greetings?: GreetingSource;
+  now(): number;
+}
+
+/** Adds, changes and removes messages. */
 export class Messages {
-  #deps: ConversationsDeps;
-  #conversations: Conversations;
+  readonly #deps: MessagesDeps;
 
-  constructor(parts: ConversationsDeps, conversations: Conversations) {
-    this.#deps = parts;
-    this.#conversations = conversations;
-  }
-
-  /** Returns the revision of a conversation, which is also that of its messages. @throws {AppError} `not_found` */
-  getRevision(id: string): number {
-    return this.#deps.store.getRevision(id);
-  }
-
-  /** Returns the messages that changed since a revision. @throws {AppError} `not_found`; `gone` if the revision is too old. */
-  listChanges(id: string, since: number): Changes {
-    return this.#deps.changes.list(id, since, this.getRevision(id));
-  }
-
-  /** Returns one message with the text that a running reply has written so far. */
-  get(id: string, mid: string): Message {
-    return this.#deps.reader.readMessage(id, mid);
-  }
-
-  /** Returns the last messages, or those before a message. @throws {AppError} `not_found` */
-  getPage(id: string, limit: number, before?: string): MessagePage {
-    return this.#deps.reader.readPage(id, limit, before);
-  }
-
-  /** Adds all versions to the messages of a page. Call it right after `getPage`, so that both are from the same state. */
-  async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
-    const { variants } = this.#deps;
-    const rows = variants.listRowsOf(id, items.map(({ id }) => id));
-    return { items: await variants.attachTo(items, rows), ...rest };
+  constructor(deps: MessagesDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -106,7 +99,7 @@ export class Messages {
         ? state
         : dropStaleSummary(blocks, state, options.after, "inserted_after");
       const head = withPin(next.head, undefined, message);
-      const { revision } = await this.#conversations.write({ ...next, head }, 1, change);
+      const { revision } = await this.#deps.writer.write({ ...next, head }, 1, change);
       return { message, revision };
     });
   }
@@ -130,7 +123,7 @@ export class Messages {
       }
       const { message } = opening;
       const change = { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } };
-      await this.#conversations.write(state, 1, change, opening.createStatements(id));
+      await this.#deps.writer.write(state, 1, change, opening.createStatements(id));
       return opening.message;
     });
   }
@@ -148,7 +141,7 @@ export class Messages {
     const extraStatements: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
-    const message = await this.#conversations.editMessage(id, mid, (before) => {
+    const message = await this.#deps.writer.editMessage(id, mid, (before) => {
       blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Cursors of the streamed reply don't fit the new text.
@@ -240,7 +233,7 @@ export class Messages {
         last: "unchanged",
         touched: { removed: [mid] },
       };
-      const { revision } = await this.#conversations.write(state, -1, change, deleteMessageRows(id, [mid]));
+      const { revision } = await this.#deps.writer.write(state, -1, change, deleteMessageRows(id, [mid]));
       return { revision };
     });
   }
@@ -268,7 +261,7 @@ export class Messages {
       const trashId = createUuidV7();
       const isAlone = messages.length === 1 && segments.length === 0;
       const next = dropStaleSummary(blocks, state, mid, isAlone ? "removed" : "path");
-      const { revision } = await this.#conversations.write(next, -countOnPath, change, [
+      const { revision } = await this.#deps.writer.write(next, -countOnPath, change, [
         ...deleteMessageRows(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, trashId),
@@ -278,31 +271,6 @@ export class Messages {
       return { trashId, revision };
     });
   }
-
-  /** Returns all versions of a message. Those of a user message include the number of messages that follow. */
-  listVariants(id: string, mid: string): Variant[] {
-    const { blocks, store, variants } = this.#deps;
-    const message = this.get(id, mid);
-    const list = variants.list(id, message);
-    if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
-    const tree = blocks.getTree(id);
-    const point = tree.find(mid);
-    return list.map((variant) => {
-      const start = point && tree.findStart(point, variant.n);
-      if (start !== undefined) {
-        return { ...variant, message_count: blocks.countIn(id, tree.listRangesFrom(start)) };
-      }
-      // Until the first switch, all later messages follow the active version.
-      const isFollowed = point === undefined && variant.n === message.active_variant;
-      const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
-      return { ...variant, message_count: count };
-    });
-  }
-}
-
-/** Returns whether each version of a message has its own continuation. */
-function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
-  return role === "user" || blocks.getTree(id).find(mid) !== undefined;
 }
 
 /**

@@ -9,7 +9,8 @@ import { ConversationImporter } from "./conversation_importer.ts";
 import { AttachmentReferences } from "./message_attachments.ts";
 import { BlockStore } from "./blocks/block_store.ts";
 import { ChangeLog } from "./revisions/change_log.ts";
-import { Conversations, type ConversationsDeps } from "./conversations.ts";
+import { Conversations } from "./conversations.ts";
+import { ConversationWriter } from "./conversation_writer.ts";
 import { ConversationReader } from "./conversation_reader.ts";
 import { ConversationStreams } from "./conversation_streams.ts";
 import { type ConversationHead, type ConversationState, ConversationSummaries, toSnippet } from "./conversation.ts";
@@ -20,7 +21,10 @@ import { recoverReplies } from "../chat/journal/recovery.ts";
 import type { Reply } from "../chat/reply.ts";
 import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
-import { createConversationTrash, createMessageTrash } from "./conversation_trash.ts";
+import { ConversationTrash, MessageTrash } from "./conversation_trash.ts";
+import { Drafts } from "./drafts.ts";
+import type { GreetingSource } from "./new_messages.ts";
+import type { Database } from "../storage/database/database.ts";
 import { VariantStore } from "./variants.ts";
 import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/participants.ts";
 import { createUuidV7 } from "../crypto/random.ts";
@@ -36,6 +40,8 @@ export interface ConversationServices {
   store: ConversationStore;
   blocks: BlockStore;
   variants: VariantStore;
+  /** Records which messages each revision changed. */
+  changes: ChangeLog;
   reader: ConversationReader;
   streams: ConversationStreams;
   summaries: ConversationSummaries;
@@ -43,7 +49,10 @@ export interface ConversationServices {
   live: LiveReplies<Reply>;
   locks: KeyedMutex;
   conversations: Conversations;
+  drafts: Drafts;
   messages: Messages;
+  conversationTrash: ConversationTrash;
+  conversationWriter: ConversationWriter;
   revisions: Revisions;
   forks: Forks;
   /** Imports conversations. */
@@ -71,40 +80,29 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const variants = new VariantStore(db, sealer);
   const live = new LiveReplies<Reply>();
   const locks = new KeyedMutex();
+  const revisions = new RevisionStore(db, sealer, now);
+  const changes = new ChangeLog(db);
   const reader = new ConversationReader({ store, blocks, variants, live });
   const streams = new ConversationStreams({ reader, store, blocks, variants, live, budget });
   const references = new AttachmentReferences({ db, store, blocks, locks, attachments, sealer, log });
-  const parts: ConversationsDeps = {
-    db,
-    store,
-    blocks,
-    variants,
-    revisions: new RevisionStore(db, sealer, now),
-    changes: new ChangeLog(db),
-    trash,
-    images: { attachments, images },
-    reader,
-    streams,
-    live,
-    locks,
-    events,
-    greetings: async ({ characterId, personaId, isGroup }) => {
-      const user = await getUserName(personaId);
-      const card = await findCharacterCard(characters, characterId);
-      if (card === undefined) return undefined;
-      const { texts, groupOnlyFrom } = listGreetings(card, isGroup);
-      const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: createUuidV7(), nowMs: now() });
-      return { characterId, texts: settled, groupOnlyFrom };
-    },
-    now,
+  const writer = new ConversationWriter({ db, store, blocks, variants, revisions, changes, live, locks, events, now });
+  const greetings: GreetingSource = async ({ characterId, personaId, isGroup }) => {
+    const user = await getUserName(personaId);
+    const card = await findCharacterCard(characters, characterId);
+    if (card === undefined) return undefined;
+    const { texts, groupOnlyFrom } = listGreetings(card, isGroup);
+    const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: createUuidV7(), nowMs: now() });
+    return { characterId, texts: settled, groupOnlyFrom };
   };
-  const conversations = new Conversations(parts);
-  trash.register("conversation", createConversationTrash(parts, conversations));
-  trash.register("message", createMessageTrash(parts, conversations));
+  const common = { db, store, blocks, variants, writer, live, locks, images: { attachments, images }, now };
+  const drafts = new Drafts({ db, store, locks, events });
+  const conversationTrash = new ConversationTrash({ ...common, trash, events });
+  trash.register("conversation", conversationTrash);
+  trash.register("message", new MessageTrash(common));
   await recoverReplies({
     db,
     store,
-    conversations,
+    conversationWriter: writer,
     variants,
     blocks,
     sealer,
@@ -117,16 +115,20 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     store,
     blocks,
     variants,
+    changes,
     reader,
     streams,
     live,
     locks,
     summaries: new ConversationSummaries({ store, blocks }),
-    conversations,
-    messages: new Messages(parts, conversations),
-    revisions: new Revisions(parts, conversations),
-    forks: new Forks(parts, conversations),
-    conversationImporter: new ConversationImporter(parts, conversations),
+    conversationWriter: writer,
+    conversations: new Conversations({ ...common, drafts, streams, greetings }),
+    drafts,
+    conversationTrash,
+    messages: new Messages({ ...common, revisions, trash, greetings }),
+    revisions: new Revisions({ ...common, revisions }),
+    forks: new Forks(common),
+    conversationImporter: new ConversationImporter(common),
     references,
   };
 }
@@ -158,17 +160,27 @@ interface Branches {
 /** Number of heads decrypted at the same time. */
 const MAX_OPEN_HEADS = 64;
 
+/** Dependencies of `Forks`. */
+interface ForksDeps {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  writer: ConversationWriter;
+  live: LiveReplies;
+  locks: KeyedMutex;
+  now(): number;
+}
+
 /** Forks conversations at a message, and finds the forks of a conversation. */
 class Forks {
-  #deps: ConversationsDeps;
-  #conversations: Conversations;
+  readonly #deps: ForksDeps;
   /** Origins by conversation. A head is decrypted again only after its revision changed. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
   readonly #scanLock = new Mutex();
 
-  constructor(parts: ConversationsDeps, conversations: Conversations) {
-    this.#deps = parts;
-    this.#conversations = conversations;
+  constructor(deps: ForksDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -178,7 +190,7 @@ class Forks {
    * @throws {AppError} `not_found`
    */
   fork(id: string, mid: string): Promise<string> {
-    const { store, blocks, variants, live, locks, db, now } = this.#deps;
+    const { db, store, blocks, variants, writer, live, locks, now } = this.#deps;
     return locks.run(id, async () => {
       const origin = store.get(id);
       const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
@@ -215,7 +227,7 @@ class Forks {
         ...statements,
         ...variants.restore(state.id, texts),
       ]);
-      this.#conversations.publish(state);
+      writer.publish(state);
       return state.id;
     });
   }
@@ -263,7 +275,7 @@ class Forks {
   }
 }
 
-function asStopped(id: string, message: Message, live: ConversationsDeps["live"]): Message {
+function asStopped(id: string, message: Message, live: LiveReplies): Message {
   const reply = live.findByMessage(id, message.id);
   if (reply === undefined) return message;
   const { error: _, ...written } = reply.withLiveText(message);

@@ -4,7 +4,7 @@ import { getErrorTrace } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { settleAttempt } from "../reply_saver.ts";
-import type { Conversations } from "../../conversations/conversations.ts";
+import type { ConversationWriter } from "../../conversations/conversation_writer.ts";
 import type { ConversationStore } from "../../conversations/conversation_store.ts";
 import {
   createRecordAad,
@@ -44,7 +44,7 @@ import type { VariantStore } from "../../conversations/variants.ts";
 export interface RecoveryDeps {
   db: Database;
   store: ConversationStore;
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
   variants: VariantStore;
   blocks: BlockStore;
   /** Decrypts tool calls. */
@@ -60,7 +60,7 @@ export interface RecoveryDeps {
  * stays, and the others aren't affected.
  */
 export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
-  const { db, store, conversations, variants, journalFolder, journalSealer, log, now } = parts;
+  const { db, store, conversationWriter, variants, journalFolder, journalSealer, log, now } = parts;
   const calls = new ToolCallStore(db, parts.sealer);
   const find = (row: ReplyRow) => {
     try {
@@ -98,7 +98,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
           deleteResumeRow(id, mid),
           ...ended.map(({ record }) => calls.save(record)),
         ];
-        await conversations.editMessage(id, mid, (before) => {
+        await conversationWriter.editMessage(id, mid, (before) => {
           const attempt = interrupted(withEndedCalls(before, ended), text, reasoning, now());
           const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);
           extraStatements.push(...statements);

@@ -2,7 +2,7 @@
  * The current round of a reply: the model's tool calls, their approval, the messages of all rounds so far, and the
  * state for continuing after a restart.
  */
-import type { Conversations } from "../../conversations/conversations.ts";
+import type { ConversationWriter } from "../../conversations/conversation_writer.ts";
 import type { Message } from "../../conversations/message.ts";
 import { createUuidV7 } from "../../crypto/random.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
@@ -27,7 +27,7 @@ import type { ChatToolsDeps } from "../call_tools.ts";
 
 /** Dependencies of a ToolRound. */
 interface ToolRoundDeps {
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
   callStore: ToolCallStore;
   now(): number;
 }
@@ -118,10 +118,10 @@ export class ToolRound {
 
   /** Saves the messages of all rounds, the changed calls and the statements of `extraStatements` in one transaction. */
   async store(changed: readonly OpenCall[], extraStatements: Statement[] = []): Promise<void> {
-    const { conversations, callStore } = this.#deps;
+    const { conversationWriter, callStore } = this.#deps;
     const { conversationId, messageId } = this.#reply;
     this.syncReply();
-    await conversations.editMessage(conversationId, messageId, (before) => this.#reply.getFinalMessage(before), {
+    await conversationWriter.editMessage(conversationId, messageId, (before) => this.#reply.getFinalMessage(before), {
       byReply: true,
       withRounds: true,
       extraStatements: () => [...changed.map(({ record }) => callStore.save(record)), ...extraStatements],

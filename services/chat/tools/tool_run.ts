@@ -1,7 +1,8 @@
 /** The tools of one reply: stores the calls of each round, waits for decisions, and runs what is allowed. */
 import { raceAbort } from "../../async/delay.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../../attachments/image_parts.ts";
-import type { Conversations } from "../../conversations/conversations.ts";
+import type { ConversationWriter } from "../../conversations/conversation_writer.ts";
+import type { ConversationReader } from "../../conversations/conversation_reader.ts";
 import type { Message } from "../../conversations/message.ts";
 import { createUuidV7, randomToken } from "../../crypto/random.ts";
 import { AppError, getErrorMessage, getErrorTrace } from "../../errors.ts";
@@ -62,7 +63,8 @@ class RunClock {
 
 /** Dependencies of a ToolRun. */
 export interface ToolRunDeps extends ChatToolsDeps {
-  conversations: Conversations;
+  conversationWriter: ConversationWriter;
+  reader: ConversationReader;
   images: ImagePartsDeps;
   resumes: ReplyResumes<ResumeState>;
   journal: Journal;
@@ -171,10 +173,10 @@ export class ToolRun {
 
   /** Stores a round that the model ended with calls. Starts the calls that need no decision. */
   async storeRound(offer: ToolOffer, sent: UpstreamCall): Promise<void> {
-    const { journal, events, conversations } = this.#deps;
+    const { journal, events, reader } = this.#deps;
     const { conversationId, messageId, generation } = this.#reply;
     const written = this.#reply.readRound();
-    const { character_id: speaker } = conversations.reader.readMessage(conversationId, messageId);
+    const { character_id: speaker } = reader.readMessage(conversationId, messageId);
     const owner = {
       messageId,
       model: this.#reply.model,

@@ -4,7 +4,7 @@ import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
-import type { Conversations, ConversationsDeps } from "../conversations.ts";
+import type { ConversationWriter } from "../conversation_writer.ts";
 import type { TextChange } from "../new_messages.ts";
 import { getContentText, type Message, withoutNulls, withPin } from "../message.ts";
 import { allMessages, getPath, replaceMessages, toMessageTree } from "../message_tree.ts";
@@ -14,15 +14,32 @@ import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
 import { assertExpected, type ExpectedVersion } from "../../storage/preconditions.ts";
 import { ROOT_SEGMENT } from "../conversation_tree.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
+import type { ConversationStore } from "../conversation_store.ts";
+import type { RevisionStore } from "./revision_store.ts";
+import type { VariantStore } from "../variants.ts";
+import type { LiveReplies } from "../live_replies.ts";
+import type { KeyedMutex } from "../../async/locks.ts";
+import type { Database } from "../../storage/database/database.ts";
+
+/** Dependencies of `Revisions`. */
+export interface RevisionsDeps {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  writer: ConversationWriter;
+  revisions: RevisionStore;
+  live: LiveReplies;
+  locks: KeyedMutex;
+  now(): number;
+}
 
 /** Lists and restores revisions. */
 export class Revisions {
-  #deps: ConversationsDeps;
-  #conversations: Conversations;
+  readonly #deps: RevisionsDeps;
 
-  constructor(parts: ConversationsDeps, conversations: Conversations) {
-    this.#deps = parts;
-    this.#conversations = conversations;
+  constructor(deps: RevisionsDeps) {
+    this.#deps = deps;
   }
 
   /** Lists the revisions, newest first. @throws {AppError} `not_found` */
@@ -64,7 +81,7 @@ export class Revisions {
         const next = change.countOnPath === 0
           ? state
           : dropSummaryAround(this.#deps.blocks, state, record.removed.place);
-        await this.#conversations.write(next, change.countOnPath, change);
+        await this.#deps.writer.write(next, change.countOnPath, change);
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
       else await this.#restoreWhole(state, n, record);
     });
@@ -107,7 +124,7 @@ export class Revisions {
     const kind = edit.isSwitched ? "path" : "content";
     const next = dropStaleSummary(blocks, state, edited.id, kind);
     const head = withPin(next.head, edit.before, edited);
-    await this.#conversations.write({ ...next, head }, edit.added, edit, extraStatements);
+    await this.#deps.writer.write({ ...next, head }, edit.added, edit, extraStatements);
   }
 
   async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
@@ -119,7 +136,7 @@ export class Revisions {
       // The messages stay, and so does their summary.
       const { summary, chapters, pinned_message_ids } = state.head;
       const restored = withoutNulls({ ...head, summary, chapters, pinned_message_ids });
-      await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
+      await this.#deps.writer.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
     const storedTree = await blocks.openTree(state.id);
@@ -144,7 +161,7 @@ export class Revisions {
     const { statements, touched } = await replaceMessages(this.#deps, state, replacement);
     const path = getPath(tree);
     const change: BlockChange = { statements, last: path.at(-1), touched };
-    await this.#conversations.write({ ...state, head }, path.length - state.messageCount, change);
+    await this.#deps.writer.write({ ...state, head }, path.length - state.messageCount, change);
   }
 }
 
@@ -199,7 +216,7 @@ const MAX_CHARACTERS = 20_000;
  * @throws {AppError} `internal` if a block of either can't be decrypted.
  */
 async function compareRevision(
-  { blocks }: Pick<ConversationsDeps, "blocks">,
+  { blocks }: { blocks: BlockStore },
   state: ConversationState,
   record: RevisionRecord,
 ): Promise<RevisionDifference> {

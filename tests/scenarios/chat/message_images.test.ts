@@ -272,7 +272,7 @@ test("an unreadable conversation keeps its images and doesn't affect those of ot
     const content = [picturePart(`/api/attachments/${id}.png`)];
     await app.put(`/api/conversations/${id}`, { messages: [{ id: `m-${id}`, content }] });
   }
-  await (await app.services.conversations()).conversations.remove("c2");
+  await (await app.services.conversations()).conversationTrash.remove("c2");
   await app.delete("/api/trash");
   using db = new DatabaseSync(`${app.dataDir}/app.db`);
   db.prepare("UPDATE block SET sealed = zeroblob(100) WHERE conversation_id = 'c1'").run();

@@ -7,6 +7,8 @@ import { ConversationReader } from "../../../services/conversations/conversation
 import { ConversationStreams } from "../../../services/conversations/conversation_streams.ts";
 import { ChangeLog } from "../../../services/conversations/revisions/change_log.ts";
 import { Conversations } from "../../../services/conversations/conversations.ts";
+import { ConversationWriter } from "../../../services/conversations/conversation_writer.ts";
+import { Drafts } from "../../../services/conversations/drafts.ts";
 import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
 import { AttachmentReferences } from "../../../services/conversations/message_attachments.ts";
 import { LiveReplies } from "../../../services/conversations/live_replies.ts";
@@ -38,6 +40,7 @@ let folder: string;
 let db: Database;
 let cost = none();
 let conversations: Conversations;
+let reader: ConversationReader;
 let messages: Messages;
 let references: AttachmentReferences;
 /** Adds a version to a message, answered by the reply `mid`. */
@@ -100,7 +103,7 @@ beforeAll(async () => {
     maxBytes: 1e6,
     log: () => {},
   });
-  const reader = new ConversationReader({ store, blocks, variants, live });
+  reader = new ConversationReader({ store, blocks, variants, live });
   const parts = {
     db,
     store,
@@ -114,13 +117,14 @@ beforeAll(async () => {
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
     reader,
-    streams: new ConversationStreams({ reader, store, blocks, variants, live, budget: new ByteBudget() }),
     locks: new KeyedMutex(),
   };
-  conversations = new Conversations(parts);
-  messages = new Messages(parts, conversations);
+  const conversationWriter = new ConversationWriter(parts);
+  const streams = new ConversationStreams({ reader, store, blocks, variants, live, budget: new ByteBudget() });
+  conversations = new Conversations({ ...parts, writer: conversationWriter, drafts: new Drafts(parts), streams });
+  messages = new Messages({ ...parts, writer: conversationWriter });
   references = new AttachmentReferences({ ...parts, sealer, attachments, log: () => {} });
-  const writer = new MessageWriter({ ...parts, conversations, images: parts.images });
+  const writer = new MessageWriter({ ...parts, conversationWriter });
   addVersion = (id, mid, replyId) => {
     const said = [{ role: "user", content: "another version" }];
     const ids = { conversationId: id, userMessageId: mid, assistantMessageId: replyId };
@@ -146,7 +150,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   ["an appended message", (id) => messages.add(id, { content: "at the end" })],
   ["a removal of the last messages", (id) => messages.removeFrom(id, `${id}${LENGTHS[id] - 3}`)],
   ["a change of a field", (id) => conversations.patch(id, { title: "renamed" })],
-  ["a page", (id, middle) => messages.getPage(id, 10, `${id}${middle - 1}`)],
+  ["a page", (id, middle) => reader.readPage(id, 10, `${id}${middle - 1}`)],
 ])("%s costs the same among 10,000 messages as among 40", async (_, work) => {
   const small = await costOf(() => work("small", LENGTHS.small / 2));
   const large = await costOf(() => work("large", LENGTHS.large / 2));

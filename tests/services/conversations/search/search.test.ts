@@ -116,7 +116,7 @@ test("stops a scan when its client disconnects", async () => {
 
 test("opens only blocks that may hold a hit once their conversation was searched", async () => {
   await using app = await openFilled(3, 5);
-  const { conversations } = await app.services.conversations();
+  const { conversations, conversationWriter, conversationTrash } = await app.services.conversations();
   await conversations.put("c9", {
     title: "",
     messages: [{ id: "c9m0", role: "user", content: "Größe „needle“ ＷＩＤＥ" }],
@@ -142,10 +142,10 @@ test("opens only blocks that may hold a hit once their conversation was searched
     expect(await find("nowhere")).toEqual([[], 0]);
     expect(await find("word1x3")).toEqual([["c1m3"], 1]);
     expect(await find("größe", "wide")).toEqual([["c9m0"], 1]);
-    await conversations.editMessage("c1", "c1m3", (before) => ({ ...before, content: "word1x9" }));
+    await conversationWriter.editMessage("c1", "c1m3", (before) => ({ ...before, content: "word1x9" }));
     expect(await find("word1x3")).toEqual([[], 5]);
     expect(await find("word1x9")).toEqual([["c1m3"], 1]);
-    await conversations.remove("c0");
+    await conversationTrash.remove("c0");
     expect(await find("word0x3")).toEqual([[], 0]);
   } finally {
     reader.close();
