@@ -208,8 +208,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return opened;
   });
   const documentUses = scope.lazy(async () => {
-    const { DocumentUses } = await import("./documents/document.ts");
-    return new DocumentUses(core);
+    const { DocumentUseStore } = await import("./documents/document.ts");
+    return new DocumentUseStore(core);
   });
   const personas = scope.lazy(async () => {
     const { Personas } = await import("./personas/personas.ts");

@@ -5,7 +5,7 @@ import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/chara
 import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
-import { DocumentUses, toDocumentUses } from "./documents.ts";
+import { DocumentUsesSchema, toDocumentUses } from "./documents.ts";
 import { Job } from "./jobs.ts";
 import {
   createRestoreVersionRoute,
@@ -43,7 +43,7 @@ const Character = CharacterItem.extend({
     description: "Imported from a CHARX file with additional files, which a CHARX export also contains",
   }),
   card: Card,
-  documents: DocumentUses.optional().openapi({
+  documents: DocumentUsesSchema.optional().openapi({
     description: "Documents that are available in all chats with the character",
   }),
 }).openapi("Character");
@@ -57,7 +57,7 @@ function omitDocuments(body: unknown): unknown {
 /** Converts the documents sent with a card; `undefined` keeps the stored ones. */
 export function toCharacterDocuments(body: unknown) {
   const documents = omitDocuments(body);
-  return documents === undefined ? undefined : toDocumentUses(DocumentUses.parse(documents ?? []));
+  return documents === undefined ? undefined : toDocumentUses(DocumentUsesSchema.parse(documents ?? []));
 }
 
 /** A card of any version, bare or as `card`. The service validates it, because only it knows all versions. */
@@ -67,7 +67,7 @@ const CardBody = z.unknown().refine(
 ).superRefine((body, context) => {
   const documents = omitDocuments(body);
   if (documents === undefined || documents === null) return;
-  for (const issue of DocumentUses.safeParse(documents).error?.issues ?? []) {
+  for (const issue of DocumentUsesSchema.safeParse(documents).error?.issues ?? []) {
     context.addIssue({ code: "custom", message: issue.message, path: ["documents", ...issue.path] });
   }
 }).openapi({

@@ -48,7 +48,7 @@ export const ExtraBody = z.record(z.string().min(1).max(200), z.unknown())
   });
 
 /** Which call to a model server failed. */
-export const UpstreamFailure = z.object({
+export const UpstreamFailureSchema = z.object({
   kind: z.string().openapi({
     description: "auth, credit, not_found, overflow, rate, starting, overloaded, timeout, unreachable, refused, …",
   }),
@@ -67,7 +67,7 @@ const ErrorAnswer = z.object({
     request_id: z.string(),
     issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
     trash_id: z.string().optional().openapi({ description: "With in_trash: the trash item to restore" }),
-    upstream: UpstreamFailure.optional().openapi({ description: "With failed calls to a model server" }),
+    upstream: UpstreamFailureSchema.optional().openapi({ description: "With failed calls to a model server" }),
   }),
 }).openapi("Error");
 

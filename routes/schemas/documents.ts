@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   DOCUMENT_ERRORS,
-  type DocumentUse as StoredUse,
+  type DocumentUse,
   formatPages,
   MAX_DOCUMENTS,
   parsePages,
@@ -35,7 +35,7 @@ const Document = z.object({
 }).openapi("Document");
 
 /** How one document is used. */
-export const DocumentUse = z.object({
+export const DocumentUseSchema = z.object({
   id: Id,
   use: z.enum(["auto", "whole", "pages"]).default("auto").openapi({
     description: "auto: the whole text if it fits, otherwise the passages that match best",
@@ -47,17 +47,17 @@ export const DocumentUse = z.object({
 }).openapi("DocumentUse");
 
 /** The `documents` field of characters and personas. */
-export const DocumentUses = z.array(DocumentUse).max(MAX_DOCUMENTS);
+export const DocumentUsesSchema = z.array(DocumentUseSchema).max(MAX_DOCUMENTS);
 
 /** Converts the `documents` of a request. */
-export function toDocumentUses(uses: z.output<typeof DocumentUses>): StoredUse[] {
+export function toDocumentUses(uses: z.output<typeof DocumentUsesSchema>): DocumentUse[] {
   return uses.map(({ id, use, pages }) =>
     use === "pages" ? { id, use, pages: formatPages(parsePages(pages!)!) } : { id, use }
   );
 }
 
 /** Which part of a document is sent. */
-export const SentDocument = z.object({
+export const SentDocumentSchema = z.object({
   id: Id,
   name: z.string(),
   use: z.enum(["auto", "whole", "pages"]),
@@ -197,4 +197,4 @@ export function toDocumentJson(document: StoredDocument): z.output<typeof Docume
 export type DocumentJson = z.output<typeof Document>;
 
 /** How one document is used. */
-export type DocumentUseJson = z.input<typeof DocumentUse>;
+export type DocumentUseJson = z.input<typeof DocumentUseSchema>;

@@ -10,7 +10,7 @@ import {
 import type { MemoryInput, MemoryVersion } from "../../services/memories/memories.ts";
 import type { Proposal, ProposalDecision } from "../../services/memories/memory_proposals.ts";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
-import { SearchHit } from "./chat/conversations.ts";
+import { SearchHitSchema } from "./chat/conversations.ts";
 import { createRestoreVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 import { VERSION_CAUSES } from "../../services/storage/versions.ts";
 
@@ -193,7 +193,7 @@ export const recallRoute = createRoute({
   responses: {
     200: json(
       z.object({
-        items: z.array(SearchHit),
+        items: z.array(SearchHitSchema),
         next_cursor: z.null(),
         unreadable: z.array(Id).optional().openapi({ description: "Conversations that can't be searched completely" }),
       }),

@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
-import { DocumentUses } from "./documents.ts";
+import { DocumentUsesSchema } from "./documents.ts";
 import {
   createRestoreVersionRoute,
   createVersionAvatarRoute,
@@ -17,7 +17,7 @@ const PersonaAnswer = z.object({
   description: z.string(),
   has_avatar: z.boolean(),
   updated_at: Time,
-  documents: DocumentUses.optional().openapi({
+  documents: DocumentUsesSchema.optional().openapi({
     description: "Documents that are available in all chats with the persona",
   }),
 }).openapi("Persona");
@@ -58,7 +58,7 @@ export const putRoute = createRoute({
       description: z.string().max(MAX_PERSONA_DESCRIPTION).nullish().openapi({
         description: "If absent, the stored description is kept; null clears it",
       }),
-      documents: DocumentUses.nullish().openapi({
+      documents: DocumentUsesSchema.nullish().openapi({
         description: "If absent, the stored documents are kept; null removes them",
       }),
     })),

@@ -10,7 +10,7 @@ import type { WebTestResult } from "../../services/tools/web/web_tools.ts";
 const State = z.enum(["pending", "running", "done", "failed", "denied", "unknown"]);
 
 /** A tool call. */
-export const ToolCall = z.object({
+export const ToolCallSchema = z.object({
   id: z.string(),
   name: z.string().openapi({ description: "The name that the model used" }),
   arguments: z.string().openapi({ description: "The arguments of the call: a JSON object as text" }),
@@ -32,7 +32,7 @@ export const ToolCall = z.object({
   message_id: z.string().openapi({ description: "The message that contains the call" }),
 }).openapi("ToolCall");
 
-const WholeToolCall = ToolCall.extend({
+const WholeToolCall = ToolCallSchema.extend({
   result_full: z.string().optional().openapi({ description: "The whole text of the result, at most 1 MiB" }),
 }).openapi("WholeToolCall");
 
@@ -59,7 +59,7 @@ export const decideRoute = createRoute({
     })),
   },
   responses: {
-    200: json(ToolCall, "The call. Repeating the same decision changes nothing; another decision gets 409"),
+    200: json(ToolCallSchema, "The call. Repeating the same decision changes nothing; another decision gets 409"),
     ...ERRORS,
   },
 });
@@ -77,7 +77,7 @@ export const callRoute = createRoute({
 const ListedCall = z.object({
   conversation_id: z.string(),
   message_id: z.string(),
-  call: ToolCall,
+  call: ToolCallSchema,
   decided_by: z.string().nullable(),
   decided_at: Time.nullable(),
   duration_ms: z.number().nullable().openapi({ description: "How long the tool ran, in milliseconds" }),

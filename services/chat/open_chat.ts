@@ -4,7 +4,7 @@ import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { CloseHook, Lazy } from "../async/lazy.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationServices } from "../conversations/open_conversations.ts";
-import { DocumentUses } from "../documents/document.ts";
+import { DocumentUseStore } from "../documents/document.ts";
 import type { DocumentServices } from "../documents/open_documents.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { MemoryServices } from "../memories/memories.ts";
@@ -127,7 +127,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const chatTools = { store, registry: deps.tools, callStore };
   const fallback = new ToolFallback(now);
   const callDeps: CallBuilderDeps = {
-    uses: new DocumentUses({ db, events }),
+    uses: new DocumentUseStore({ db, events }),
     store,
     blocks,
     scenes,

@@ -3,7 +3,7 @@
  * next.
  */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
+import { type DocumentUseStore, parseDocumentUses } from "../documents/document.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { getContentText, type Message, readPinnedMessages } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
@@ -18,7 +18,7 @@ import { AppError } from "../errors.ts";
 export interface ReplyContextDeps {
   blocks: BlockStore;
   scenes: PromptContexts;
-  uses: Pick<DocumentUses, "get" | "hasDocuments">;
+  uses: Pick<DocumentUseStore, "get" | "hasDocuments">;
   now(): number;
 }
 

@@ -146,7 +146,7 @@ function joinRanges(ranges: readonly PageRange[]): PageRange[] {
 export type DocumentOwnerKind = "character" | "persona";
 
 /** Stores which documents are attached to characters and personas. */
-export class DocumentUses {
+export class DocumentUseStore {
   readonly #db: Database;
   readonly #events: EventHub;
 

@@ -4,7 +4,7 @@ import { type CardFile, parseCardBytes, readCardFile } from "../characters/card/
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { ConversationImport, ConversationImporter } from "../conversations/conversation_importer.ts";
 import type { Documents } from "../documents/documents.ts";
-import type { DocumentUses } from "../documents/document.ts";
+import type { DocumentUseStore } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
@@ -45,7 +45,7 @@ export interface ImportWriterDeps {
   memories: Memories;
   attachments: Attachments;
   documents: Documents;
-  documentUses: DocumentUses;
+  documentUses: DocumentUseStore;
   voices: VoiceSamples;
   workflows: Workflows;
   connections: Connections;

@@ -10,14 +10,14 @@ import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
 import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "../common.ts";
 import { MissedEntry } from "../lorebooks.ts";
-import { DocumentUses, SentDocument } from "../documents.ts";
+import { DocumentUsesSchema, SentDocumentSchema } from "../documents.ts";
 import { MessageAnswer } from "./messages.ts";
-import { ToolCall } from "../tools.ts";
+import { ToolCallSchema } from "../tools.ts";
 
 const RequestMessage = z.looseObject({
   role: z.string().min(1).max(32),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
-  documents: DocumentUses.nullish(),
+  documents: DocumentUsesSchema.nullish(),
 });
 
 /** The chat request. Other fields pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
@@ -244,7 +244,7 @@ const Preview = z.object({
     }),
     lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that activated but aren't sent" }),
   }).openapi({ description: "Messages at the start of the conversation that don't fit, and other omitted parts" }),
-  documents: z.array(SentDocument).openapi({ description: "The parts of each document that would be sent" }),
+  documents: z.array(SentDocumentSchema).openapi({ description: "The parts of each document that would be sent" }),
   memories: z.array(z.object({ id: Id, text: z.string(), tokens: z.number().int() })).openapi({
     description: "Notes that would be sent, in order",
   }),
@@ -306,7 +306,7 @@ const RunningReply = z.object({
   started_at: Time,
   status: z.literal("streaming"),
   is_waiting: z.boolean().openapi({ description: "Whether it continues after its pending calls are decided" }),
-  pending_calls: z.array(ToolCall).openapi({ description: "Tool calls that are waiting for a decision" }),
+  pending_calls: z.array(ToolCallSchema).openapi({ description: "Tool calls that are waiting for a decision" }),
 });
 
 /** Running replies. */

@@ -13,7 +13,7 @@ import {
   Time,
   WithVariants,
 } from "../common.ts";
-import { DocumentUses } from "../documents.ts";
+import { DocumentUsesSchema } from "../documents.ts";
 import { Damaged, MessageAnswer, MessageInDocument, type MessageJson } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
@@ -62,7 +62,7 @@ const ConversationFields = z.looseObject({
     description: "Image behind the chat; none for no image; if absent, the image of the settings",
   }),
   learn: z.boolean().nullish().openapi({ description: "false: no notes are proposed from this chat" }),
-  documents: DocumentUses.nullish().openapi({ description: "Documents that are always available in this chat" }),
+  documents: DocumentUsesSchema.nullish().openapi({ description: "Documents that are always available in this chat" }),
   lorebook_ids: z.array(Id).max(100).nullish(),
   preset_id: Id.nullish(),
   pinned: z.boolean().nullish(),
@@ -350,7 +350,7 @@ export const branchesRoute = createRoute({
 export type BranchesJson = z.output<typeof Branches>;
 
 /** A search result. */
-export const SearchHit = z.object({
+export const SearchHitSchema = z.object({
   conversation_id: Id,
   message_id: Id.nullable().openapi({ description: "null if the title matches" }),
   title: z.string(),
@@ -368,7 +368,7 @@ const DocumentHit = z.object({
 }).openapi("DocumentHit");
 
 const SearchPage = z.object({
-  items: z.array(z.union([SearchHit, DocumentHit])).openapi({
+  items: z.array(z.union([SearchHitSchema, DocumentHit])).openapi({
     description: "Document results come after those of all conversations",
   }),
   next_cursor: z.string().nullable().openapi({ description: "null after everything has been searched" }),
@@ -395,7 +395,7 @@ export const searchRoute = createRoute({
 });
 
 /** A search result. */
-export type SearchHitJson = z.output<typeof SearchHit>;
+export type SearchHitJson = z.output<typeof SearchHitSchema>;
 
 /** A page of a document in the search results. */
 export type DocumentHitJson = z.output<typeof DocumentHit>;

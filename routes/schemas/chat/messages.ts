@@ -1,7 +1,7 @@
 /** Messages in the API. They are documents of the client: unknown fields are preserved. */
 import type { Message } from "../../../services/conversations/message.ts";
 import { createRoute, z } from "@hono/zod-openapi";
-import { DocumentUse, MAX_DOCUMENTS, SentDocument } from "../documents.ts";
+import { DocumentUseSchema, MAX_DOCUMENTS, SentDocumentSchema } from "../documents.ts";
 import {
   ERRORS,
   Id,
@@ -11,7 +11,7 @@ import {
   jsonBody,
   type NamedFields,
   Time,
-  UpstreamFailure,
+  UpstreamFailureSchema,
   WithVariants,
 } from "../common.ts";
 
@@ -20,7 +20,7 @@ const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() })
 const Role = z.string().min(1).max(32);
 
 const MessageDocuments = z.array(
-  z.looseObject({ ...DocumentUse.shape, sent: SentDocument.partial().loose().optional() }),
+  z.looseObject({ ...DocumentUseSchema.shape, sent: SentDocumentSchema.partial().loose().optional() }),
 ).max(MAX_DOCUMENTS).openapi({
   description:
     "For a user message: its documents. For a reply: the documents it was generated from; sent is what was sent",
@@ -65,7 +65,7 @@ const MessageFields = z.looseObject({
 });
 
 /** Why a reply failed. */
-const MessageError = z.object({ code: z.string(), message: z.string(), upstream: UpstreamFailure.optional() });
+const MessageError = z.object({ code: z.string(), message: z.string(), upstream: UpstreamFailureSchema.optional() });
 
 const LeftOut = z.object({ field: z.string(), status: z.number().int(), reason: z.string() }).openapi("LeftOutField");
 
