@@ -21,7 +21,10 @@ const SubscriptionBody = z.object({
     description: "Name of the device",
     example: "Firefox on Android",
   }),
-}).openapi("PushSubscription", { description: "What PushManager.subscribe() gives, with a name" });
+}).openapi("PushSubscription", { description: "The result of PushManager.subscribe(), with a label" });
+
+/** A browser's push subscription, with the name of the device. */
+export type PushSubscriptionJson = z.input<typeof SubscriptionBody>;
 
 const PresenceBody = z.object({
   page: z.string().min(1).max(64).openapi({ description: "A random id of the page" }),
@@ -30,6 +33,9 @@ const PresenceBody = z.object({
     description: "Someone typed, clicked or scrolled in the last half minute: no device is notified for 75 s",
   }),
 }).openapi("PushPresence");
+
+/** A presence report of a page. */
+export type PagePresenceJson = z.input<typeof PresenceBody>;
 
 const ServerAnswer = z.object({
   kind: z.enum(NOTIFY_KINDS),
@@ -50,7 +56,7 @@ export function toDeviceJson({ id, label, vendor, createdAt: created_at }: PushD
   return { id, label, vendor, created_at };
 }
 
-/** Converts what a page says of itself. */
+/** Converts a presence report. */
 export function toPresence({ page, visible, used }: z.infer<typeof PresenceBody>): Presence {
   return { page, isVisible: visible, isUsed: used };
 }
@@ -98,33 +104,35 @@ export const deleteRoute = createRoute({
   tags,
   summary: "Turn notifications off for a device",
   request: { params: IdParams },
-  responses: { 204: { description: "Gone" }, ...ERRORS },
+  responses: { 204: { description: "Notifications are off" }, ...ERRORS },
 });
 
-/** Note a visible page. */
+/** Report a visible page. */
 export const presenceRoute = createRoute({
   method: "put",
   path: `${path}/subscriptions/{id}/presence`,
   tags,
   summary:
-    "Say that a page of the device is visible, for 75 s, or no longer; a device that shows a page isn't notified",
+    "Report whether a page of the device is visible. A report is valid for 75 s, and a device with a visible page isn't notified",
   request: { params: IdParams, body: jsonBody(PresenceBody) },
-  responses: { 204: { description: "Noted" }, ...ERRORS },
+  responses: { 204: { description: "Presence recorded" }, ...ERRORS },
 });
 
-/** Note a used page of a device without notifications. */
+/** Report a used page of a device without notifications. */
 export const pageRoute = createRoute({
   method: "put",
   path: `${path}/presence`,
   tags,
-  summary: "Say that a page of a device without notifications is used, for 75 s, or no longer",
+  summary: "Report whether a page of a device without notifications is used. A report is valid for 75 s",
   request: { body: jsonBody(PresenceBody) },
   responses: {
     200: json(
       z.object({
-        needed: z.boolean().openapi({ description: "Whether anything is notified; if not, pages needn't say more" }),
+        needed: z.boolean().openapi({
+          description: "True while notifications are on. Otherwise, pages can stop reporting",
+        }),
       }),
-      "Noted",
+      "Presence recorded",
     ),
     ...ERRORS,
   },
@@ -154,7 +162,7 @@ export const testServerRoute = createRoute({
   method: "post",
   path: `${path}/server/test`,
   tags,
-  summary: "Send a notification by the stored server",
+  summary: "Send a test notification through the stored server",
   responses: { 204: { description: "Sent" }, ...ERRORS },
 });
 

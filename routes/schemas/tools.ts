@@ -36,8 +36,24 @@ const WholeToolCall = ToolCallSchema.extend({
   result_full: z.string().optional().openapi({ description: "The whole text of the result, at most 1 MiB" }),
 }).openapi("WholeToolCall");
 
+/** A tool call in the API. */
+export type ToolCallJson = z.output<typeof WholeToolCall>;
+
 const CallParams = z.object({ mid: Id, call_id: z.string().min(1).max(200) });
 const CallQuery = z.object({ conversation_id: Id.optional() });
+
+const Decision = z.object({
+  decision: z.enum(["allow", "deny"]),
+  arguments: z.string().max(1024 * 1024).nullish().openapi({
+    description: "A JSON object as text that replaces the model's arguments",
+  }),
+  remember: z.enum(["chat", "always"]).nullish().openapi({
+    description: "Also applies to later calls of the tool, in this chat or in all chats",
+  }),
+});
+
+/** The owner's decision about a call. */
+export type ToolDecisionJson = z.input<typeof Decision>;
 
 /** Decide about a call. */
 export const decideRoute = createRoute({
@@ -48,15 +64,7 @@ export const decideRoute = createRoute({
   request: {
     params: CallParams,
     query: CallQuery,
-    body: jsonBody(z.object({
-      decision: z.enum(["allow", "deny"]),
-      arguments: z.string().max(1024 * 1024).nullish().openapi({
-        description: "A JSON object as text that replaces the model's arguments",
-      }),
-      remember: z.enum(["chat", "always"]).nullish().openapi({
-        description: "Also applies to later calls of the tool, in this chat or in all chats",
-      }),
-    })),
+    body: jsonBody(Decision),
   },
   responses: {
     200: json(ToolCallSchema, "The call. Repeating the same decision changes nothing; another decision gets 409"),
@@ -82,6 +90,9 @@ const ListedCall = z.object({
   decided_at: Time.nullable(),
   duration_ms: z.number().nullable().openapi({ description: "How long the tool ran, in milliseconds" }),
 });
+
+/** A call in the list of all calls. */
+export type ListedToolCallJson = z.output<typeof ListedCall>;
 
 /** The list of all calls. */
 export const callListRoute = createRoute({

@@ -10,57 +10,22 @@ import type {
   WebToolsPatch,
   WebToolsTest,
 } from "./types.ts";
+import type {
+  ListedToolCallJson as ListedToolCall,
+  ToolCallJson,
+  ToolDecisionJson as ToolDecision,
+} from "../../../routes/schemas/tools.ts";
 
-/** How far a call is. `unknown`: the server was killed while it ran. */
-type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
+export type { ListedToolCall, ToolDecision };
 
-/** A call of a tool. */
-export interface ToolCall {
-  id: string;
-  /** The name that the model used. */
-  name: string;
-  /** A JSON object as text. */
-  arguments: string;
-  /** Absent for calls that a client answered itself. */
-  state?: ToolCallState;
-  /** The result as the model sees it. */
-  result?: string;
-  /** The whole result, if the model saw less of it. */
-  result_full?: string;
-  server_id?: string;
-  server_name?: string;
-  tool_name?: string;
-  /** What the server says of the tool's effects. */
-  hints?: { readOnly?: boolean; destructive?: boolean };
-  decided_by?: string;
-  duration_ms?: number;
-  /** What the model wanted, if the owner changed the arguments. */
-  proposed_arguments?: string;
-}
+/** A tool call. `state` is absent if the client answered the call itself. */
+export type ToolCall = Omit<ToolCallJson, "state" | "message_id"> & Partial<Pick<ToolCallJson, "state" | "message_id">>;
 
 /** Where a call is. */
 export interface CallAddress {
   conversationId: string;
   replyId: string;
   callId: string;
-}
-
-/** The owner's decision on a call that waits. */
-export interface ToolDecision {
-  decision: "allow" | "deny";
-  /** Changed arguments, as JSON. */
-  arguments?: string;
-  remember?: "chat" | "always";
-}
-
-/** One call in the list of all calls. */
-export interface ListedToolCall {
-  conversation_id: string;
-  message_id: string;
-  call: ToolCall;
-  decided_by?: string | null;
-  decided_at?: string | null;
-  duration_ms?: number | null;
 }
 
 /** The calls about tools. They throw `ApiError` as the client does. */
