@@ -30,12 +30,12 @@ export function pushRoutes(services: Services) {
     })
     .openapi(schema.presenceRoute, async (c) => {
       const push = await services.push();
-      push.notePresence(c.req.valid("param").id, schema.toPresence(c.req.valid("json")));
+      push.recordPresence(c.req.valid("param").id, schema.toPresence(c.req.valid("json")));
       return c.body(null, 204);
     })
     .openapi(schema.pageRoute, async (c) => {
       const push = await services.push();
-      return c.json({ needed: push.notePage(schema.toPresence(c.req.valid("json"))) }, 200);
+      return c.json({ needed: push.recordPagePresence(schema.toPresence(c.req.valid("json"))) }, 200);
     })
     .openapi(schema.getServerRoute, async (c) => {
       const { server, version } = (await services.push()).getServer();

@@ -172,7 +172,7 @@ export class Push {
   }
 
   /** Notes whether a page of a device is visible and used. @throws {AppError} `not_found` */
-  notePresence(id: string, presence: Presence): void {
+  recordPresence(id: string, presence: Presence): void {
     if (!this.#setting.load().content.devices.some((device) => device.id === id)) {
       throw new AppError("not_found", `Device "${id}" not found`);
     }
@@ -186,7 +186,7 @@ export class Push {
    *
    * @returns Whether anything is notified at all. If not, the page needn't say more.
    */
-  notePage({ page, isVisible, isUsed }: Presence): boolean {
+  recordPagePresence({ page, isVisible, isUsed }: Presence): boolean {
     this.#note(this.#used, page, isVisible && isUsed);
     const { devices, server } = this.#setting.load().content;
     return devices.length > 0 || server !== null;

@@ -138,7 +138,12 @@ export type {
 } from "../../../routes/schemas/chat/conversations.ts";
 export type { SettingsJson as Settings } from "../../../routes/schemas/settings.ts";
 export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/settings.ts";
-export type { NotifyServerJson as NotifyServer, PushDeviceJson as PushDevice } from "../../../routes/schemas/push.ts";
+export type {
+  NotifyServerJson as NotifyServer,
+  PagePresenceJson as PagePresence,
+  PushDeviceJson as PushDevice,
+  PushSubscriptionJson as PushSubscriptionBody,
+} from "../../../routes/schemas/push.ts";
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
 export type { TrashItemJson as TrashItem } from "../../../routes/schemas/data.ts";
 export type {

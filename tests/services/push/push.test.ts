@@ -213,9 +213,9 @@ test("devices and an ntfy server are notified that a reply is waiting for a deci
   const push = openPush();
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
-  push.notePresence("d1", page("page1", true, true));
+  push.recordPresence("d1", page("page1", true, true));
   push.notifyApproval({ conversationId: "c1" });
-  push.notePresence("d1", page("page1", false));
+  push.recordPresence("d1", page("page1", false));
   push.notifyApproval({ conversationId: "c2" });
   await until(() => received.length === 1 && notices.length === 1, "both are told");
   expect(JSON.parse(await decrypt(received[0]!.body))).toEqual({
@@ -254,19 +254,19 @@ test("a reply whose call waits for a decision notifies an ntfy server once, and 
 test("a device with a visible page isn't notified until the page is hidden or silent for a long time", async () => {
   const push = openPush();
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
-  push.notePresence("d1", page("page1", true));
-  push.notePresence("d1", page("page2", true));
-  push.notePresence("d1", page("page1", false));
+  push.recordPresence("d1", page("page1", true));
+  push.recordPresence("d1", page("page2", true));
+  push.recordPresence("d1", page("page1", false));
   push.replyCompleted({ conversationId: "c1" });
   nowMs += 76_000;
   push.replyCompleted({ conversationId: "c2" });
   await until(() => received.length === 1, "the push service is called");
   expect(JSON.parse(await decrypt(received[0]!.body)).conversation_id).toBe("c2");
-  push.notePresence("d1", page("page2", true));
-  push.notePresence("d1", page("page2", false));
+  push.recordPresence("d1", page("page2", true));
+  push.recordPresence("d1", page("page2", false));
   push.replyCompleted({ conversationId: "c3" });
   await until(() => received.length === 2, "the push service is called again");
-  expect(() => push.notePresence("d2", page("page1", true))).toThrow(expect.objectContaining({ code: "not_found" }));
+  expect(() => push.recordPresence("d2", page("page1", true))).toThrow(expect.objectContaining({ code: "not_found" }));
   await push.close();
 });
 
@@ -325,7 +325,7 @@ test("a notification isn't retried once someone has looked", async () => {
   busy = { status: 503 };
   push.replyCompleted({ conversationId: "c1" });
   await until(() => received.length === 1, "the push service is called");
-  push.notePresence("d1", page("page1", true));
+  push.recordPresence("d1", page("page1", true));
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(received).toHaveLength(1);
   await push.close();
@@ -338,15 +338,15 @@ test("nobody is notified while a page is in use on any device; a page that is on
     return Response.json({});
   });
   const push = openPush();
-  expect(push.notePage(page("desk", true, true))).toBe(false);
+  expect(push.recordPagePresence(page("desk", true, true))).toBe(false);
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
-  expect(push.notePage(page("desk", true, true))).toBe(true);
+  expect(push.recordPagePresence(page("desk", true, true))).toBe(true);
   push.replyCompleted({ conversationId: "c1" });
-  expect(push.notePage(page("desk", true, false))).toBe(true);
+  expect(push.recordPagePresence(page("desk", true, false))).toBe(true);
   push.replyCompleted({ conversationId: "c2" });
   await until(() => received.length === 1 && notices.length === 1, "both are told of the second reply");
-  push.notePage(page("desk", true, true));
+  push.recordPagePresence(page("desk", true, true));
   push.replyCompleted({ conversationId: "c3" });
   nowMs += 76_000;
   push.replyCompleted({ conversationId: "c4" });

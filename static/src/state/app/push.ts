@@ -1,16 +1,16 @@
-/** Notifications on this device while no page of it is open: the browser's subscription, and which page is visible. */
+/** Push notifications on this device: the browser's subscription, and presence reports of open pages. */
 import { ApiError } from "../../api/client.ts";
 import type { PushApi } from "../../api/push.ts";
 import { newId } from "./ids.ts";
 
-/** Where this device keeps the id of its subscription. */
+/** localStorage key of this device's subscription id. */
 const KEY = "parlor.push";
-/** The server counts a page as visible, or used, for 75 s. */
+/** Interval of presence reports. The server keeps a report for 75 s. */
 const RENEW_MS = 30_000;
-/** Events of someone who uses the page. */
-const INPUTS = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
+/** Events that count as use of the page. */
+const INPUT_EVENTS = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
 
-/** Returns whether this browser supports Web Push here. On an iPhone only the app on the home screen does. */
+/** Returns whether Web Push works here. On an iPhone, it works only in the installed app. */
 export function canPush(window: Window): boolean {
   return window.isSecureContext && "serviceWorker" in window.navigator && "PushManager" in window;
 }
@@ -23,13 +23,13 @@ export function findPushId(storage: Storage | undefined): string | undefined {
 /**
  * Subscribes this device. The permission for notifications must have been granted.
  *
- * @throws {ApiError} of the server; what the browser rejects with
+ * @throws {ApiError} @throws {DOMException} if the browser refuses the subscription
  */
 export async function subscribe(api: PushApi, storage: Storage | undefined, label: string): Promise<void> {
   const { serviceWorker } = globalThis.navigator;
   await serviceWorker.register("/service_worker.js");
   const { pushManager } = await serviceWorker.ready;
-  // One made with another key, such as that of an earlier installation, can't be used.
+  // An earlier subscription may have another key, for example of an earlier installation.
   await (await pushManager.getSubscription())?.unsubscribe();
   const applicationServerKey = await api.getPublicKey();
   const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
@@ -46,63 +46,63 @@ export async function unsubscribe(api: PushApi, storage: Storage | undefined): P
   const registration = await globalThis.navigator.serviceWorker.getRegistration();
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
   storage?.removeItem(KEY);
-  if (reporting) reporting.id = undefined;
+  if (reporter) reporter.id = undefined;
   if (id === undefined) return;
   await api.removeDevice(id).catch((thrown) => {
     if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
   });
 }
 
-/** What this page reports as. */
-interface Reporting {
-  /** Id of this device's subscription, if it has one. */
+/** The presence reports of this page. */
+interface PresenceReporter {
+  /** Id of this device's subscription, if any. */
   id: string | undefined;
-  /** False once the server needs no reports: nothing is notified. */
+  /** False once the server wants no further reports because notifications are off. */
   isNeeded: boolean;
-  tell(): void;
+  report(): void;
 }
 
-let reporting: Reporting | undefined;
+let reporter: PresenceReporter | undefined;
 
 /**
- * Tells the server while this page is visible, so that a device that shows Parlor isn't notified, and while it's used, so
- * that no other device is.
+ * Reports to the server while this page is visible, so that this device isn't notified, and while it's in use, so that
+ * no other device is notified.
  *
- * @param id Of this device's subscription, if it has one.
+ * @param id Id of this device's subscription, if any.
  */
 export function reportPresence(api: PushApi, storage: Storage | undefined, id: string | undefined): void {
-  if (reporting !== undefined) {
-    Object.assign(reporting, { id, isNeeded: true });
-    return reporting.tell();
+  if (reporter !== undefined) {
+    Object.assign(reporter, { id, isNeeded: true });
+    return reporter.report();
   }
   const page = newId();
   let usedAtMs = Date.now();
-  let toldAtMs = 0;
-  const report = (visible: boolean) => {
-    toldAtMs = Date.now();
-    const presence = { page, visible, used: visible && toldAtMs - usedAtMs < RENEW_MS };
-    // A lost report only means one notification too many or too few.
-    if (own.id !== undefined) {
-      const reported = own.id;
-      api.notePresence(reported, presence).catch((thrown) => {
-        // It was removed on another device, or the browser ended the subscription.
-        const isGone = thrown instanceof ApiError && thrown.status === 404 && own.id === reported;
+  let reportedAtMs = 0;
+  const send = (visible: boolean) => {
+    reportedAtMs = Date.now();
+    const presence = { page, visible, used: visible && reportedAtMs - usedAtMs < RENEW_MS };
+    // If a report is lost, there is one notification too many or too few.
+    if (current.id !== undefined) {
+      const reportedId = current.id;
+      api.reportPresence(reportedId, presence).catch((thrown) => {
+        // The subscription was removed on another device or ended by the browser.
+        const isGone = thrown instanceof ApiError && thrown.status === 404 && current.id === reportedId;
         if (isGone) unsubscribe(api, storage).catch(() => {});
       });
-    } else if (own.isNeeded) {
-      api.notePage(presence).then((isNeeded) => own.isNeeded = isNeeded, () => {});
+    } else if (current.isNeeded) {
+      api.reportPagePresence(presence).then((isNeeded) => current.isNeeded = isNeeded, () => {});
     }
   };
-  const own: Reporting = { id, isNeeded: true, tell: () => report(document.visibilityState === "visible") };
-  reporting = own;
-  document.addEventListener("visibilitychange", own.tell);
-  globalThis.addEventListener("pagehide", () => report(false));
-  for (const input of INPUTS) {
+  const current: PresenceReporter = { id, isNeeded: true, report: () => send(document.visibilityState === "visible") };
+  reporter = current;
+  document.addEventListener("visibilitychange", current.report);
+  globalThis.addEventListener("pagehide", () => send(false));
+  for (const input of INPUT_EVENTS) {
     globalThis.addEventListener(input, () => {
       usedAtMs = Date.now();
-      if (usedAtMs - toldAtMs >= RENEW_MS) own.tell();
+      if (usedAtMs - reportedAtMs >= RENEW_MS) current.report();
     }, { passive: true, capture: true });
   }
-  setInterval(() => own.id !== undefined && document.visibilityState === "visible" && own.tell(), RENEW_MS);
-  own.tell();
+  setInterval(() => current.id !== undefined && document.visibilityState === "visible" && current.report(), RENEW_MS);
+  current.report();
 }

@@ -26,7 +26,7 @@ function parseRequest(hash: string): CliRequest | undefined {
   return isWhole ? { port, state, challenge, name: (given.get("name") ?? "?").slice(0, 64) } : undefined;
 }
 
-/** The whole screen. */
+/** Renders the approval screen of a command-line sign-in. */
 export function CliScreen() {
   const { auth } = useStore();
   const [request] = useState(() => parseRequest(globalThis.location.hash));

@@ -1,5 +1,5 @@
 /**
- * Asks before something that can't be undone.
+ * Asks for confirmation before an action that can't be undone.
  *
  * Props: `title`, `text`, `action` (label of the button), `act()`, `onClose()`.
  */

@@ -37,7 +37,7 @@ export function Gate({ children }: { children: ComponentChildren }) {
   return <>{children}</>;
 }
 
-/** Says why, and what to do. */
+/** Explains why access was refused and what to do. */
 function AccessRefused({ error }: { error: ApiError }) {
   const isSignIn = error.status === 401;
   const t = texts.refused;

@@ -14,14 +14,14 @@ import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { QrCode } from "./QrCode.tsx";
 
-/** How long nobody types before an address is checked. In milliseconds. */
+/** Debounce delay before a typed address is checked, in milliseconds. */
 const TYPING_MS = 600;
-/** How often an address that doesn't work yet is checked. In milliseconds. */
+/** Interval between checks of an address that doesn't work yet, in milliseconds. */
 const CHECK_AGAIN_MS = 5_000;
 
 type Way = "tailnet" | "proxy";
 
-/** Opens where it stands, and follows what happens. @param props.onTailnet Called when it shows or hides the tailnet. */
+/** Expands in place on click. @param props.onTailnet Called when the guide shows or hides the tailnet. */
 export function PhoneGuide({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
   const t = texts.phone;
   const [isOpen, setOpen] = useState(false);
@@ -87,7 +87,7 @@ function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
   );
 }
 
-/** The node's address once it has HTTPS, followed live. */
+/** Returns the tailnet node's HTTPS URL, or undefined until it has one. Updates live. */
 function useTailnetUrl(): string | undefined {
   const store = useStore();
   const [node] = useState(() => new TailnetNode(tailnetApi(store.api.client)));
@@ -99,7 +99,7 @@ function useTailnetUrl(): string | undefined {
   return status?.state === "running" && status.url?.startsWith("https:") ? status.url.replace(/\/$/, "") : undefined;
 }
 
-/** Passkeys need HTTPS and a name. */
+/** Returns the origin of a typed URL, or undefined if passkeys can't work there: they need HTTPS and a hostname. */
 function readAddress(typed: string): string | undefined {
   const url = URL.canParse(typed.trim()) ? new URL(typed.trim()) : undefined;
   if (url?.protocol !== "https:" || isLoopback(url.hostname) || /^[\d.]+$|^\[/.test(url.hostname)) return undefined;
@@ -188,7 +188,7 @@ function Scan({ address }: { address: string }) {
   );
 }
 
-/** The name of the first passkey that is new since this was opened. */
+/** Returns the name of the first passkey added since the component mounted. */
 function useNewDevice(): string | undefined {
   const store = useStore();
   const [known, setKnown] = useState<ReadonlySet<string>>();
@@ -198,7 +198,7 @@ function useNewDevice(): string | undefined {
     store.access.listPasskeys().then((passkeys) => {
       if (known === undefined) return setKnown(new Set(passkeys.map(({ id }) => id)));
       setArrived(passkeys.find(({ id }) => !known.has(id))?.name);
-    }, () => {}); // The next event asks again.
+    }, () => {}); // The next event retries.
   }, [version]);
   return arrived;
 }

@@ -14,7 +14,7 @@ import { PasskeyList } from "./PasskeyList.tsx";
 import { PushPanel } from "./PushPanel.tsx";
 import { TokenList } from "./TokenList.tsx";
 
-/** The page. */
+/** Renders the settings page for access. */
 export function PrivacyPage() {
   const store = useStore();
   const status = store.auth.value;

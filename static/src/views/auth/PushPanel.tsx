@@ -17,7 +17,7 @@ import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { useAction, useList } from "../hooks.tsx";
 
-/** The part of the page. */
+/** Renders the notification settings. */
 export function PushPanel() {
   const store = useStore();
   const t = texts.push;

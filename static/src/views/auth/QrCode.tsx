@@ -1,5 +1,5 @@
 /**
- * A text as a QR code. The encoder loads with the first one.
+ * Renders text as a QR code. The encoder loads with the first code.
  *
  * Props: `text`, `label` (accessible name).
  */

@@ -135,7 +135,7 @@ function MintedDialog({ minted, onClose }: { minted: MintedToken; onClose: () =>
   );
 }
 
-/** Stands in the examples until a token is created. */
+/** Placeholder in the examples until a token is created. */
 const PLACEHOLDER = "TOKEN";
 
 /**
@@ -196,7 +196,7 @@ interface ProgramExample {
   text: string;
 }
 
-/** @param token Stands where the token goes. */
+/** @param token Inserted into each example as the credential. */
 function listProgramExamples({ baseUrl, token }: { baseUrl: string; token: string }): ProgramExample[] {
   return [
     {
