@@ -171,7 +171,7 @@ export class Push {
     this.#visible.delete(id);
   }
 
-  /** Notes whether a page of a device is visible and used. @throws {AppError} `not_found` */
+  /** Records whether a page of a device is visible and in use. @throws {AppError} `not_found` */
   recordPresence(id: string, presence: Presence): void {
     if (!this.#setting.load().content.devices.some((device) => device.id === id)) {
       throw new AppError("not_found", `Device "${id}" not found`);
@@ -182,9 +182,9 @@ export class Push {
   }
 
   /**
-   * Notes whether a page of a device without notifications is used.
+   * Records whether a page of a device without notifications is in use.
    *
-   * @returns Whether anything is notified at all. If not, the page needn't say more.
+   * @returns True while notifications are on. Otherwise, the page can stop reporting.
    */
   recordPagePresence({ page, isVisible, isUsed }: Presence): boolean {
     this.#note(this.#used, page, isVisible && isUsed);

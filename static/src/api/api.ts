@@ -1,4 +1,4 @@
-/** The calls of the API by name. Each call is one request. */
+/** The API client: one method per call, one request per method. */
 import { type CharacterApi, characterApi } from "./characters.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
 import { type ConversationApi, conversationApi } from "./conversations.ts";
@@ -21,7 +21,7 @@ import type {
   TrashItem,
 } from "./types.ts";
 
-/** Calls that belong to no single screen. They throw `ApiError` as the client does. */
+/** Calls that belong to no single screen. All calls throw `ApiError`. */
 interface ActivityApi {
   /** Searches messages and titles of all conversations, then documents. A page can be short and still have a next one. */
   search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit | DocumentHit>>;
@@ -35,7 +35,7 @@ interface ActivityApi {
   cancelJob(id: string): Promise<Job>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 function activityApi(client: ApiClient): ActivityApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     const response = await client.send(method, path, options);
@@ -64,7 +64,7 @@ const FIRST_PAGE_SIZE = 60;
 /** Conversations of every further page: the server's maximum. */
 const NEXT_PAGE_SIZE = 500;
 
-/** All calls that the page makes. They throw `ApiError` as the client does. */
+/** All calls of the page. They throw `ApiError`. */
 export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterApi {
   /** For calls of screens that load on demand. */
   readonly client: ApiClient;
@@ -97,7 +97,7 @@ export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterAp
   completeSetup(): Promise<void>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function createApi(client: ApiClient): Api {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     const response = await client.send(method, path, options);

@@ -1,4 +1,4 @@
-/** The calls of authentication: passkey ceremonies, passkeys, tokens, invites, the command line. */
+/** API calls for authentication: passkey ceremonies, passkeys, tokens, invites, the command line. */
 import type { AddressCheck, AuthStatus, Invite, MintedToken, Passkey, Token } from "./types.ts";
 import type {
   AuthenticationResponseJSON,
@@ -8,7 +8,7 @@ import type {
 } from "@simplewebauthn/browser";
 import type { ApiClient } from "./client.ts";
 
-/** All calls throw `ApiError` as the client does. */
+/** All calls throw `ApiError`. */
 export interface AccessApi {
   /** @param token Asks with this token, to check whether it is valid. */
   status(token?: string): Promise<AuthStatus>;
@@ -30,7 +30,7 @@ export interface AccessApi {
   approveCli(challenge: string): Promise<{ code: string }>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function createAccessApi(client: ApiClient): AccessApi {
   async function json<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
     const response = await client.send(method, `/api/auth/${path}`, { body, headers });

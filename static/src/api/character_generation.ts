@@ -1,4 +1,4 @@
-/** The calls that generate a character. Loaded with the screens that use them. */
+/** Calls that generate a character. Loaded with the screens that use them. */
 import type { CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody, readEvents } from "./client.ts";
@@ -6,7 +6,7 @@ import { type ApiClient, ApiError, parseErrorBody, readEvents } from "./client.t
 /** A change of one field of the card. */
 export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };
 
-/** Calls throw `ApiError` as the client does. */
+/** All calls throw `ApiError`. */
 export interface GenerationApi {
   /**
    * Streams the fields that the model writes. Aborting `signal` stops the model.
@@ -24,7 +24,7 @@ export interface GenerationApi {
 
 const PATH = "/api/characters/create";
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function generationApi(client: ApiClient): GenerationApi {
   return {
     async write(body, onSteps, signal) {

@@ -1,4 +1,4 @@
-/** The calls about characters, the card site and personas. */
+/** API calls for characters, the card site and personas. */
 import type {
   Card,
   Character,
@@ -51,7 +51,7 @@ export interface NewChat {
   greeting?: number;
 }
 
-/** Calls about characters and personas. They throw `ApiError` as the client does. */
+/** API calls for characters and personas. All calls throw `ApiError`. */
 export interface CharacterApi {
   /** Returns a page of at most `limit` (500) characters. */
   listCharacters(
@@ -111,7 +111,7 @@ export function personaPath(id: string): string {
   return `/api/personas/${encodeURIComponent(id)}`;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function characterApi(client: ApiClient): CharacterApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     return await (await client.send(method, path, options)).json() as T;

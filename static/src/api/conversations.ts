@@ -1,4 +1,4 @@
-/** The calls about one conversation and its messages. */
+/** API calls for one conversation and its messages. */
 import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
@@ -21,7 +21,7 @@ export interface ChangeOptions {
   revision?: number;
 }
 
-/** Calls about one conversation. They throw `ApiError` as the client does. */
+/** API calls for one conversation. All calls throw `ApiError`. */
 export interface ConversationApi {
   /** Returns the conversation without its messages. */
   getHead(id: string): Promise<ConversationHead>;
@@ -71,7 +71,7 @@ export function getTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function conversationApi(client: ApiClient): ConversationApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     const response = await client.send(method, path, options);

@@ -1,4 +1,4 @@
-/** Calls about documents with versions: lorebooks and presets; and changes of prompt templates. */
+/** API calls for documents with versions: lorebooks and presets; and changes of prompt templates. */
 import { type ApiClient, ApiError, type RequestOptions, toStrongTag } from "./client.ts";
 import type {
   Lorebook,
@@ -18,7 +18,7 @@ export interface VersionedDocument<Whole> {
   version: string;
 }
 
-/** Calls about one kind of document. They throw `ApiError` as the client does. */
+/** API calls for one kind of document. All calls throw `ApiError`. */
 export interface DocumentApi<Item, Whole> {
   list(): Promise<Item[]>;
   read(id: string): Promise<VersionedDocument<Whole>>;
@@ -31,7 +31,7 @@ export interface DocumentApi<Item, Whole> {
   exportPath(id: string, format?: string): string;
 }
 
-/** Binds the calls to one client. @param path Path of the list, such as `/api/lorebooks`. */
+/** Returns the calls, bound to a client. @param path Path of the list, such as `/api/lorebooks`. */
 function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
   async function read(method: string, id: string, options?: RequestOptions): Promise<VersionedDocument<Whole>> {
@@ -58,12 +58,12 @@ function documentApi<Item, Whole extends Item>(client: ApiClient, path: string):
 /** The fields of a lorebook that the editor changes. */
 export type LorebookDraft = Pick<Lorebook, "name" | "enabled" | "scope" | "character_ids" | "persona_ids" | "book">;
 
-/** Calls about lorebooks. */
+/** API calls for lorebooks. */
 export interface LorebookApi extends DocumentApi<LorebookItem, Lorebook> {
   try(request: LorebookTestRequest, signal: AbortSignal): Promise<LorebookTest>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function lorebookApi(client: ApiClient): LorebookApi {
   return {
     ...documentApi<LorebookItem, Lorebook>(client, "/api/lorebooks"),
@@ -80,10 +80,10 @@ export type PresetDraft =
 /** Id of the built-in preset. */
 export const BUILTIN_PRESET_ID = "default";
 
-/** Calls about presets. */
+/** API calls for presets. */
 export type PresetApi = DocumentApi<PresetItem, Preset>;
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function presetApi(client: ApiClient): PresetApi {
   return documentApi<PresetItem, Preset>(client, "/api/presets");
 }

@@ -1,4 +1,4 @@
-/** The calls about images. Loaded with the screens that use them. */
+/** API calls for images. Loaded with the screens that use them. */
 import type {
   BackendDetection,
   Checkpoint,
@@ -17,7 +17,7 @@ import type { PageJson } from "../../../routes/schemas/common.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
 
-/** Calls throw `ApiError` as the client does. */
+/** All calls throw `ApiError`. */
 export interface ImageApi {
   listBackends(): Promise<ImageBackend[]>;
   saveBackend(input: ImageBackendInput): Promise<ImageBackend>;
@@ -57,7 +57,7 @@ const PAGE_IMAGES = 60;
 /** Enough for a prompt and for the reasoning of a model that thinks first. */
 const MAX_PROMPT_TOKENS = 1000;
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function imageApi(client: ApiClient): ImageApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     return await (await client.send(method, path, options)).json() as T;

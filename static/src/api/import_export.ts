@@ -1,4 +1,4 @@
-/** The calls about imports and backups. */
+/** API calls for imports and backups. */
 import type { DataReport, Importable, Job } from "./types.ts";
 import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { texts } from "../texts/texts.ts";

@@ -1,9 +1,9 @@
-/** The calls about notes, proposals of notes, and passages of other chats. */
+/** API calls for notes, proposals of notes, and passages of other chats. */
 import type { ApiClient, RequestOptions } from "./client.ts";
 import { toStrongTag } from "./client.ts";
 import type { Memory, MemoryInput, MemoryProposal, MemoryScope, MemoryVersion, SearchHit } from "./types.ts";
 
-/** Calls about notes. They throw `ApiError` as the client does. */
+/** API calls for notes. All calls throw `ApiError`. */
 export interface MemoryApi {
   list(): Promise<Memory[]>;
   /** Returns a note with its version for `save`. */
@@ -19,7 +19,7 @@ export interface MemoryApi {
   recall(query: string, conversationId: string, signal: AbortSignal): Promise<SearchHit[]>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function memoryApi(client: ApiClient): MemoryApi {
   const one = (id: string) => `/api/memories/${encodeURIComponent(id)}`;
   const json = async <T>(method: string, path: string, options?: RequestOptions) =>

@@ -1,4 +1,4 @@
-/** The calls about models on the hub, on disk and running. */
+/** API calls for models on the hub, on disk and running. */
 import type {
   HubModel,
   HubModelFiles,
@@ -13,7 +13,7 @@ import type {
 } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
-/** The calls about models. They throw `ApiError` as the client does. */
+/** API calls for models. All calls throw `ApiError`. */
 export interface ModelApi {
   searchModels(query: string, format: ModelFormat, cursor?: string): Promise<Page<HubModel>>;
   listModelFiles(repo: string, format: ModelFormat): Promise<HubModelFiles>;
@@ -30,7 +30,7 @@ export interface ModelApi {
   getRunner(path?: string): Promise<ModelRunner>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function modelApi(client: ApiClient): ModelApi {
   async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
     return await (await client.send(method, path, { body })).json() as T;

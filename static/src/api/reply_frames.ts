@@ -30,7 +30,7 @@ export type ReplyFrame =
   | { kind: "notice"; notice: ReplyNotice }
   /** The stored message, if it differs from what was streamed. */
   | { kind: "message"; message: Pick<Message, "content" | "reasoning"> }
-  /** A call of a tool behind the text so far, or a change of one. */
+  /** A tool call after the text so far, or a change of one. */
   | { kind: "call"; call: ToolCall }
   | { kind: "error"; error: ApiError };
 

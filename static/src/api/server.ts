@@ -1,4 +1,4 @@
-/** Calls about the server itself: disk usage, licenses, the health check, and the tailnet node. */
+/** API calls for the server itself: disk usage, licenses, the health check, and the tailnet node. */
 import type { DataReport, Finding, LicenseNotice, TailnetStatus } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
@@ -17,7 +17,7 @@ export async function readFindings(client: ApiClient): Promise<Finding[]> {
   return await (await client.send("GET", "/api/findings")).json();
 }
 
-/** Calls throw `ApiError` as the client does. */
+/** All calls throw `ApiError`. */
 export interface TailnetApi {
   getTailnet(): Promise<TailnetStatus>;
   /** Turns the node on, renames it, or restarts it. */
@@ -25,7 +25,7 @@ export interface TailnetApi {
   disableTailnet(): Promise<TailnetStatus>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function tailnetApi(client: ApiClient): TailnetApi {
   const call = async (method: string, verb: string, body?: unknown): Promise<TailnetStatus> =>
     await (await client.send(method, `/api/tailnet/${verb}`, { body })).json();

@@ -1,4 +1,4 @@
-/** Calls about speech servers, voices and transcription. */
+/** API calls for speech servers, voices and transcription. */
 import type {
   DetectedTranscriptionServer,
   SpeechConfig,
@@ -14,7 +14,7 @@ import type {
 import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
 import { texts } from "../texts/texts.ts";
 
-/** The calls about speech. They throw `ApiError` as the client does. */
+/** API calls for speech. All calls throw `ApiError`. */
 export interface SpeechApi {
   /** Returns the audio while the server generates it. */
   speak(request: { text: string; voice: string | undefined }, signal: AbortSignal): Promise<Response>;
@@ -32,7 +32,7 @@ export interface SpeechApi {
   openVoiceSample(id: string, signal: AbortSignal): Promise<Response>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function speechApi(client: ApiClient): SpeechApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     return await (await client.send(method, path, options)).json() as T;
@@ -62,7 +62,7 @@ export function speechApi(client: ApiClient): SpeechApi {
   };
 }
 
-/** The calls about transcription. They throw `ApiError` as the client does. */
+/** API calls for transcription. All calls throw `ApiError`. */
 export interface TranscriptionApi {
   getConfig(): Promise<TranscriptionConfig>;
   changeConfig(changes: TranscriptionConfigPatch): Promise<TranscriptionConfig>;
@@ -75,7 +75,7 @@ export interface TranscriptionApi {
   ): Promise<Transcript>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function transcriptionApi(client: ApiClient): TranscriptionApi {
   async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
     return await (await client.send(method, path, { body })).json() as T;

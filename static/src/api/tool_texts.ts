@@ -1,4 +1,4 @@
-/** The calls about prompts and resources of tool servers. */
+/** API calls for prompts and resources of tool servers. */
 import type { ApiClient } from "./client.ts";
 
 /** A prompt or a resource of a server. */
@@ -74,7 +74,7 @@ export async function listServerTexts(client: ApiClient): Promise<ServerText[]> 
   return (await Promise.all(lists)).flat();
 }
 
-/** Binds the calls about one server. They throw `ApiError` as the client does. */
+/** Returns the calls for one server. They throw `ApiError`. */
 export function toolTextsApi(client: ApiClient, serverId: string) {
   const path = `/api/tools/servers/${encodeURIComponent(serverId)}`;
   return {

@@ -1,4 +1,4 @@
-/** Calls about tools: decisions, the list of calls, web search, tool servers. */
+/** API calls for tools: decisions, the list of calls, web search, tool servers. */
 import type { ApiClient } from "./client.ts";
 import type {
   Page,
@@ -21,14 +21,14 @@ export type { ListedToolCall, ToolDecision };
 /** A tool call. `state` is absent if the client answered the call itself. */
 export type ToolCall = Omit<ToolCallJson, "state" | "message_id"> & Partial<Pick<ToolCallJson, "state" | "message_id">>;
 
-/** Where a call is. */
+/** Identifies a call. */
 export interface CallAddress {
   conversationId: string;
   replyId: string;
   callId: string;
 }
 
-/** The calls about tools. They throw `ApiError` as the client does. */
+/** API calls for tools. All calls throw `ApiError`. */
 interface ToolsApi {
   decide(at: CallAddress, decision: ToolDecision): Promise<ToolCall>;
   /** Returns a call with its whole result. */
@@ -40,7 +40,7 @@ interface ToolsApi {
   setWebPermission(name: string, permission: "ask" | "allow" | "deny"): Promise<void>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function toolsApi(client: ApiClient): ToolsApi {
   async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
     return await (await client.send(method, path, { body })).json() as T;
@@ -63,7 +63,7 @@ export function toolsApi(client: ApiClient): ToolsApi {
   };
 }
 
-/** The calls about tool servers. They throw `ApiError` as the client does. */
+/** API calls for tool servers. All calls throw `ApiError`. */
 interface ToolServersApi {
   list(): Promise<ToolServer[]>;
   put(id: string, body: ToolServerBody): Promise<ToolServer>;
@@ -78,7 +78,7 @@ interface ToolServersApi {
   signOut(id: string): Promise<void>;
 }
 
-/** Binds the calls to one client. */
+/** Returns the calls, bound to a client. */
 export function toolServersApi(client: ApiClient): ToolServersApi {
   async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
     return await (await client.send(method, path, { body })).json() as T;

@@ -169,9 +169,9 @@ export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } f
 /** The content of the error body. An error that the page creates has no request id. */
 export type ErrorBody = Pick<ErrorJson, "code" | "message"> & Partial<ErrorJson>;
 
-/** A connection, with what some servers say of themselves. */
+/** A connection, with details that only some servers report. */
 export type Connection = ConnectionJson & {
-  /** What makes replies slow, such as a model that doesn't fit into the graphics memory. */
+  /** Why replies are slow, such as a model that doesn't fit into graphics memory. */
   notice?: { code: string; message: string };
   /** A kind that suits the server better. */
   suggested_kind?: "ollama";
@@ -198,7 +198,7 @@ export type Conversation = Omit<ConversationJson, "messages"> & { messages: Mess
 /** A conversation with its last messages. */
 export type RecentConversation = Omit<RecentConversationJson, "messages"> & { messages: Message[] };
 
-/** A part of a message's content: a text, an image, or what a server adds. */
+/** A part of a message's content: text, an image, or a part that only some servers know. */
 export type ContentPart = Exclude<Message["content"], string>[number];
 
 /** A reply that is being written. */
@@ -267,10 +267,10 @@ export type HubFile = HubModelFiles["files"][number];
 /** The file format of a model. */
 export type ModelFormat = ModelDownload["format"];
 
-/** The kind of a thing that an import adds. */
+/** The kind of an imported item. */
 export type ImportedKind = ImportReport["items"][number]["what"];
 
-/** A thing that an import added, or would add. */
+/** An item that an import added, or would add. */
 export type ImportedItem = ImportReport["items"][number];
 
 /** A line of an import's report: something that was not imported, or not unchanged. */
@@ -279,7 +279,7 @@ export type ImportReportLine = ImportReport["lines"][number];
 /** A message that differs between a revision and the conversation now. */
 export type MessageDiff = RevisionDiff["messages"][number];
 
-/** The place of a prompt in the order of a preset. */
+/** The position of a prompt in a preset. */
 export type PromptOrderItem = PresetOrder["order"][number];
 
 /** Token counts, as the model server reported them. */

@@ -1,4 +1,4 @@
-/** The calls about earlier versions of resources and conversations, and the size warning of an export. */
+/** API calls for earlier versions of resources and conversations, and the size warning of an export. */
 import type { ApiClient } from "./client.ts";
 import type { MessageVariant, Revision, RevisionDiff, Version } from "./types.ts";
 

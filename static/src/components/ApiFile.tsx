@@ -52,7 +52,7 @@ export function useFileUrl(url: string): string | undefined {
   const isFetched = needsFetch(url);
   const loaded = useLoadedFile(isFetched ? url : undefined);
   if (!isFetched) return url;
-  // The element fails as well then, and shows it in its own way.
+  // The element then fails to load the URL as well and shows the failure.
   return loaded?.path === url ? loaded.url ?? url : undefined;
 }
 
@@ -104,7 +104,7 @@ function findFileName(disposition: string | null): string | undefined {
     try {
       return decodeURIComponent(encoded);
     } catch {
-      // Wrongly encoded: the plain name is left.
+      // Invalid encoding: the plain name is used.
     }
   }
   return /filename="([^"]*)"/i.exec(disposition ?? "")?.[1];

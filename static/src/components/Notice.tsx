@@ -11,7 +11,7 @@ import { Button } from "./Button.tsx";
 import { Icon } from "./Icon.tsx";
 import { texts } from "../texts/texts.ts";
 
-/** What happened, what to do, and for a failure the details. */
+/** Explains what happened and what to do, with details of a failure. */
 export function Notice(
   { tone, title, children, error, actions }: {
     tone: "info" | "warning" | "danger";
@@ -36,7 +36,7 @@ export function Notice(
   );
 }
 
-/** The details that support will ask for. */
+/** Details for bug reports. */
 export function ErrorDetails({ code, requestId }: { code: string; requestId: string }) {
   return (
     <details class="error-details">
@@ -46,7 +46,7 @@ export function ErrorDetails({ code, requestId }: { code: string; requestId: str
   );
 }
 
-/** Keeps what the user typed. */
+/** A failure of a request. The user's input stays. */
 export function ErrorNote(
   { title, error, onRetry, actions, children }: {
     title: string;

@@ -9,7 +9,7 @@ export interface Citation {
   /** Where it is in the text. */
   start: number;
   end: number;
-  /** Name of the document, if it says one. */
+  /** Name of the document, if given. */
   name: string | undefined;
   /** The first page that it names. */
   page: number;

@@ -48,7 +48,7 @@ const formulaBlock: TokenizerExtension = {
   },
 };
 
-/** Shown as the text it is, without a meaning in markdown. */
+/** Shown as plain text, without Markdown. */
 const openFormula: TokenizerExtension = {
   name: "text",
   level: "block",
@@ -71,7 +71,7 @@ const inlineFormula: TokenizerExtension = {
   },
 };
 
-/** Where a formula begins, unless the search ended at something else. */
+/** Returns the start of a formula; undefined if the search ended at something else. */
 function findStart(match: RegExpExecArray | null): number | undefined {
   return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
 }

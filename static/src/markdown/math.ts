@@ -21,7 +21,7 @@ const ALLOWED_CLASS = /^(?:tml-(?:left|right|jot|cancel|overline|underline|vec|[
 /** Time for one formula, in milliseconds; then its source is shown. */
 const FORMULA_MS = 100;
 
-/** An attempt with less time, in milliseconds, says nothing about a formula. */
+/** Minimum time, in milliseconds, for an attempt to count as a failure. */
 const FAIR_MS = 20;
 
 /** Longest formula and longest MathML of one, in UTF-16 code units. */

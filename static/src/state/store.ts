@@ -57,7 +57,7 @@ export class Store {
   readonly accessVersion = signal(0);
   /** Undefined until known. */
   readonly setup = signal<SetupStatus | undefined>(undefined);
-  /** Unknown counts as completed: better no hint than a wrong one. */
+  /** Counts as completed while unknown, so that no wrong hint is shown. */
   readonly isSetupCompleted = computed(() => this.setup.value?.completed ?? true);
   /** Set if the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);

@@ -19,7 +19,7 @@ export class Activity {
   readonly runningJobs = computed(() => this.jobs.value.filter((job) => RUNNING.includes(job.state)));
   readonly endedJobs = computed(() => this.jobs.value.filter((job) => !RUNNING.includes(job.state)));
   readonly count = computed(() => this.runningJobs.value.length + this.#chats.replies.value.length);
-  /** Calls of tools that wait for a decision. */
+  /** Tool calls that wait for a decision. */
   readonly waitingCalls = computed(() =>
     this.#chats.replies.value.reduce((sum, { pending_calls }) => sum + (pending_calls?.length ?? 0), 0)
   );

@@ -4,7 +4,7 @@
  */
 import type { ApiClient } from "../../api/client.ts";
 
-/** How much stays loaded while nothing shows it: about 600 images at the size of a gallery card. In bytes. */
+/** Bytes to cache while nothing shows them: about 600 images at the size of a gallery card. */
 const MAX_UNUSED_BYTES = 40_000_000;
 
 interface LoadedFile {
@@ -12,7 +12,7 @@ interface LoadedFile {
   abort: AbortController;
   /** Undefined if the file can't be loaded. */
   url: Promise<string | undefined>;
-  /** The same once it is loaded. */
+  /** The object URL, once it is loaded. */
   loadedUrl?: string;
   sizeBytes: number;
 }
@@ -62,7 +62,7 @@ export class FileUrls {
       file.sizeBytes = blob.size;
       return file.loadedUrl = URL.createObjectURL(blob);
     } catch {
-      // What shows the file says so in its own way, and the next use tries again. A canceled one is gone already.
+      // The element that shows the file reports the failure, and the next use retries. A canceled file is already removed.
       if (!signal.aborted) this.#files.delete(key);
       return undefined;
     }

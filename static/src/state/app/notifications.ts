@@ -14,7 +14,7 @@ export function canNotify(): boolean {
   return typeof globalThis.Notification === "function" && globalThis.isSecureContext;
 }
 
-/** Returns whether the user denied it in the browser, where alone it can be changed. */
+/** Returns whether the user denied notifications. Only the browser's settings can change that. */
 export function isNotificationDenied(): boolean {
   return canNotify() && Notification.permission === "denied";
 }
@@ -37,6 +37,6 @@ export function notifyWhenHidden(notice: Notice, document: Document): void {
       notification.close();
     };
   } catch {
-    // Chrome on Android only supports notifications of service workers; there the dot in the list has to do.
+    // Chrome on Android only supports notifications of service workers; there, the list only shows a dot.
   }
 }

@@ -5,19 +5,19 @@ import { texts } from "../../texts/texts.ts";
 
 /** One list's selection. */
 export class Selection {
-  /** Undefined outside of the mode. */
+  /** Undefined while nothing is being selected. */
   readonly ids = signal<ReadonlySet<string> | undefined>(undefined);
   readonly isActive = computed(() => this.ids.value !== undefined);
   /** The last item that was pressed: where a range starts. */
   anchor: string | undefined;
 
-  /** Starts the mode, with this item selected. */
+  /** Starts selecting, with this item selected. */
   start(id?: string): void {
     this.ids.value = new Set(id === undefined ? [] : [id]);
     this.anchor = id;
   }
 
-  /** Selects an item, or no longer. */
+  /** Selects or deselects an item. */
   toggle(id: string): void {
     const ids = new Set(this.ids.peek());
     if (!ids.delete(id)) ids.add(id);
@@ -37,7 +37,7 @@ export class Selection {
     this.ids.value = new Set([...this.ids.peek() ?? [], ...ids]);
   }
 
-  /** Ends the mode. */
+  /** Ends selecting. */
   end(): void {
     this.ids.value = undefined;
   }

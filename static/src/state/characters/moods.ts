@@ -6,9 +6,9 @@
 import type { Expression } from "../../api/types.ts";
 
 interface Mood {
-  /** What images of it are called: words of go_emotions, which SillyTavern uses, and other common ones. */
+  /** Names of images with this mood: labels of go_emotions, which SillyTavern uses, and other common names. */
   names: string;
-  /** Starts of words, or for Japanese parts of the text, that tell it. */
+  /** Prefixes of words that indicate the mood; for Japanese, substrings. */
   words: string;
   /** Shown if the card has no image of this mood. */
   like?: string;
@@ -145,7 +145,7 @@ const MAX_TEXT = 4000;
  */
 export function chooseExpression(text: string, expressions: readonly Expression[]): Expression | undefined {
   const own = expressions.filter(({ name }) => !name.includes("/"));
-  // With costumes alone, the first one is worn.
+  // If all images are costumes, the first one is shown.
   const costume = expressions[0]?.name.split("/")[0];
   const worn = own.length > 0 ? own : expressions.filter(({ name }) => name.startsWith(`${costume}/`));
   const byName = new Map<string, Expression>();
@@ -174,7 +174,7 @@ function findMood(mood: string, byMood: ReadonlyMap<string, Expression>): Expres
   return undefined;
 }
 
-/** Weighs the moods that a text tells. @param others Names to find as words of the text. */
+/** Scores the moods in a text. @param others Names to find as words of the text. */
 function rateMoods(text: string, others: readonly string[]): Map<string, number> {
   const lower = text.toLowerCase();
   const scores = new Map<string, number>();

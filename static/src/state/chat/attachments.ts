@@ -1,4 +1,4 @@
-/** What goes with the next message: documents and which of their pages, images, recordings. */
+/** Attachments of the next message: documents and their pages, images, recordings. */
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { ApiClient } from "../../api/client.ts";
 import type { DocumentUse, Message, StoredDocument } from "../../api/types.ts";
@@ -15,7 +15,7 @@ export interface AttachedDocument {
   pages?: DocumentUse["pages"];
 }
 
-/** How often to ask whether the text is read. */
+/** Interval between checks whether the text has been read, in milliseconds. */
 const POLL_MS = 700;
 
 /** The documents of one composer. */
@@ -77,14 +77,14 @@ export class DocumentAttachments {
     await this.#follow(key);
   }
 
-  /** Asks until the text is read. Ends when the message is sent. */
+  /** Polls until the text has been read or the message is sent. */
   async #follow(key: number): Promise<void> {
     for (;;) {
       const document = this.items.peek().find((item) => item.key === key)?.document;
       if (document?.state !== "extracting") return;
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       const response = await this.#client.send("GET", `/api/documents/${document.id}`).catch(() => undefined);
-      if (response === undefined) continue; // offline; the next request may get through
+      if (response === undefined) continue; // Offline: the next request may succeed.
       const found = await response.json() as StoredDocument;
       this.#change(key, { document: found, name: found.name });
     }
@@ -102,7 +102,7 @@ export async function uploadDocument(client: ApiClient, file: File): Promise<Sto
   return await (await client.send("POST", "/api/documents", { form })).json() as StoredDocument;
 }
 
-/** Returns how a message names its documents. */
+/** Returns the documents in the message's format. */
 export function toDocumentUses(items: readonly AttachedDocument[]): Message["documents"] {
   const uses = items.flatMap(({ document, use, pages }) =>
     document === undefined ? [] : [{ id: document.id, use, ...(use === "pages" && { pages: pages ?? "" }) }]

@@ -186,7 +186,7 @@ export class ChatReplies {
     const run = new ReplyStream({
       messageId: message.id,
       startedAtMs,
-      // The stream of a reply with calls of tools begins with its first text, the message has only the last.
+      // The stream of a reply with tool calls starts with its first text; the message has only the last text.
       text: hasRounds ? "" : getContentText(message.content),
       reasoning: hasRounds ? "" : message.reasoning ?? "",
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
@@ -274,7 +274,7 @@ export class ChatReplies {
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
   }
 
-  /** Shows the calls of tools that a reply made before its last text. */
+  /** Shows the tool calls that a reply made before its last text. */
   #keepRounds(run: ReplyStream): void {
     const rounds = splitAtCalls(run.calls.peek(), run.text.peek(), run.reasoning.peek());
     const message = this.#chat.pages.find(run.messageId);

@@ -1,4 +1,4 @@
-/** What helps after a failed reply: a shorter prompt, without the oldest messages or with a summary, or waiting. */
+/** Remedies for a failed reply: a shorter prompt, without the oldest messages or with a summary, or waiting. */
 import { getTimeZone } from "../../api/conversations.ts";
 import type { Api } from "../../api/api.ts";
 import type { ChatPreview, Message } from "../../api/types.ts";

@@ -151,7 +151,7 @@ export class MessagePages {
     );
   }
 
-  /** Keeps the messages that pass. */
+  /** Removes the messages that don't match. */
   keep(passes: (message: Message, index: number) => boolean): void {
     this.items.value = this.items.peek().filter(passes);
   }
@@ -193,7 +193,7 @@ const MESSAGE_PX = 72;
 const LINE_PX = 24;
 const LINE_LETTERS = 80;
 
-/** Messages that are rendered whatever their estimated height, since an estimate may be wrong. */
+/** Minimum number of rendered messages. Estimates of their height may be wrong. */
 const FEWEST = 4;
 
 /** Messages on both sides of one that was jumped to. */

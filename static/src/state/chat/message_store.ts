@@ -1,4 +1,4 @@
-/** Where changes of messages go: to the server, or for a temporary chat only to this page. */
+/** Stores changes of messages: on the server, or for a temporary chat only in this page. */
 import type { Message } from "../../api/types.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
 import type { MessagePages } from "./message_pages.ts";

@@ -82,7 +82,7 @@ export class OpenChat {
     return chosen || undefined;
   });
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
-  /** Calls of tools and their results among the loaded messages. */
+  /** Tool calls and their results among the loaded messages. */
   readonly tools = computed(() => findToolMessages(this.pages.items.value));
   readonly isEmpty = computed(() => this.pages.items.value.length === 0);
   readonly lastMessage = computed(() => this.pages.items.value.at(-1));

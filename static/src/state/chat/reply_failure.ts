@@ -1,4 +1,4 @@
-/** What a failed call to a model server means for the user. */
+/** Explains failed calls to a model server. */
 import type { ErrorBody } from "../../api/types.ts";
 import { texts } from "../../texts/texts.ts";
 import { isUnreachable } from "../connections/connection_state.ts";
@@ -20,7 +20,7 @@ export function findRetryTime(error: ErrorBody | undefined, failedAtMs: number):
   return seconds === undefined ? 0 : failedAtMs + seconds * 1000;
 }
 
-/** Failures that end without anyone doing something here. The others need a change. */
+/** Failures that may pass by themselves. The others need a change. */
 const MAY_PASS = new Set(["refused", "unreachable", "unresolved", "starting"]);
 
 /** Failures because of the connection's address. */
@@ -37,7 +37,7 @@ export function chooseCure(kind: string): Cure {
   return MAY_PASS.has(kind) ? "wait" : "none";
 }
 
-/** Returns whether the connection's address is worth a look. */
+/** Returns whether the connection's address may be wrong. */
 export function isAddressSuspect(kind: string): boolean {
   return BAD_ADDRESS.has(kind);
 }

@@ -3,7 +3,7 @@ import { getTimeZone } from "../../api/conversations.ts";
 import type { ChatOptions, ChatRequest, ContentPart, Message } from "../../api/types.ts";
 import { toRequestMessages } from "./message_text.ts";
 
-/** What a request asks for, besides its ids. */
+/** The content of a request, besides its ids. */
 export type ReplyParams = Pick<
   ChatRequest,
   "action" | "user_message_id" | "character_id" | "connection_id" | "model"
@@ -46,7 +46,7 @@ export function buildTemporaryRequest(
   };
 }
 
-/** Returns the parameters with one changed; undefined removes it, and null stands for none at all. */
+/** Returns the parameters with one changed; undefined removes it. `null` means no parameters. */
 export function withParam(params: ChatOptions["params"], name: string, value: unknown): ChatOptions["params"] {
   const { [name]: _, ...others } = params ?? {};
   const changed = value === undefined ? others : { ...others, [name]: value };
@@ -86,7 +86,7 @@ function toRequestMessage({ role, content, documents, attachments }: Message) {
   return { role, content, documents: documents?.map(toUse), attachments };
 }
 
-/** What was sent of a document is the server's note. */
+/** Removes `sent`, which the server records. */
 function toUse({ id, use, pages }: NonNullable<Message["documents"]>[number]) {
   return { id, use, pages };
 }

@@ -30,7 +30,7 @@ export interface ReplyTimes {
   endedAtMs: number;
 }
 
-/** A call of a tool, and the length of the text before it. */
+/** A tool call, and the length of the text before it. */
 export interface PlacedCall {
   call: ToolCall;
   textLength: number;
@@ -63,9 +63,9 @@ export class ReplyStream {
   /** How long the model reasoned before its first text; undefined while unknown. */
   readonly thoughtMs = signal<number | undefined>(undefined);
   readonly isStopping = signal(false);
-  /** Calls of tools so far. The text of a reply with calls goes on behind the last one. */
+  /** Tool calls so far. The text of a reply continues after the last one. */
   readonly calls = signal<readonly PlacedCall[]>([]);
-  /** What delays the reply, until its first text. */
+  /** The reason for a delay, until the reply's first text. */
   readonly notice = signal<ReplyNotice | undefined>(undefined);
   finishReason: string | undefined;
   /** Model and usage, as the frames reported them so far. */
@@ -110,7 +110,7 @@ export class ReplyStream {
     return { thoughtMs: this.thoughtMs.peek(), writingMs, endedAtMs: Date.now() };
   }
 
-  /** Adds a call of a tool behind the text so far, or changes it. An older state, which may arrive later, is ignored. */
+  /** Adds or updates a tool call after the text so far. Ignores an older state, which may arrive later. */
   showCall(call: ToolCall): void {
     const before = this.calls.peek();
     const at = before.findIndex((placed) => placed.call.id === call.id);

@@ -1,4 +1,4 @@
-/** Which messages are calls of tools and their results: a reply shows them, they aren't shown by themselves. */
+/** Finds the messages of tool calls and their results. They are shown as part of their reply. */
 import type { ToolCall } from "../../api/tools.ts";
 import type { Message } from "../../api/types.ts";
 import { getContentText, isLocalImage, listImageUrls } from "./message_text.ts";
@@ -16,7 +16,7 @@ export interface ToolMessages {
 
 const NONE: ToolMessages = { hidden: new Set(), rounds: new Map(), results: new Map() };
 
-/** Finds the messages of tools. Chats without tools cost one look at each message. */
+/** Finds the messages of tools in one pass. */
 export function findToolMessages(items: readonly Message[]): ToolMessages {
   if (!items.some(({ role, reply_id }) => role === "tool" || reply_id)) return NONE;
   const ids = new Set(items.map(({ id }) => id));
@@ -51,7 +51,7 @@ export interface ShownCall extends ToolCall {
   images?: string[];
 }
 
-/** A part of a reply: text, and the calls behind it. */
+/** A part of a reply: text, and the calls after it. */
 export interface ReplyRound {
   text: string;
   reasoning: string;

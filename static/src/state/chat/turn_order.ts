@@ -11,13 +11,13 @@ const MOST_ANSWERS = 5;
 export class TurnOrder {
   /** Chosen for the next reply; undefined leaves it to the order. */
   readonly named = signal<string | undefined>(undefined);
-  /** Who speaks automatically when the running reply is complete. */
+  /** Characters that speak automatically after the running reply. */
   readonly waiting = signal<readonly string[]>([]);
   /** Who speaks next, if known; in manual order always someone. */
   readonly next = computed(() => this.named.value ?? (this.#isByHand ? this.#firstToSpeak() : undefined));
   #chat: OpenChat;
   #api: Pick<Api, "previewChat">;
-  /** Asking again for the same message returns the same. */
+  /** Repeated calls for the same message return the same result. */
   #asked: { messageId: string; speakerId: string | undefined } | undefined;
 
   constructor(chat: OpenChat, api: Pick<Api, "previewChat">) {

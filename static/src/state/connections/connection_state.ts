@@ -85,7 +85,7 @@ export interface Thinking {
   efforts: readonly Effort[];
   /** Tokens that an effort lets the model think with, where the server takes a number. */
   budgets: Readonly<Record<string, number>>;
-  /** False if the server says nothing of itself, so that the model may ignore it. */
+  /** False if the server reports nothing about the model, which may then ignore the setting. */
   isKnown: boolean;
 }
 
@@ -104,7 +104,7 @@ export function findThinking(connection: Connection | undefined, model: string |
   const hasOff = dialect.thinking.switch || offered.includes("none");
   const efforts = EFFORTS.filter((effort) => offered.includes(effort));
   if (!hasOff && efforts.length === 0) return undefined;
-  // Ollama says of each model whether it thinks.
+  // Ollama reports for each model whether it thinks.
   const isKnown = thinks === true || (dialect.name !== "generic" && connection?.kind !== "ollama");
   return { hasOff, efforts, budgets: known?.adaptive ? {} : dialect.thinking.budgets ?? {}, isKnown };
 }
@@ -126,7 +126,7 @@ export function isSameModelName(one: string, other: string, kind: Connection["ki
   return withTag(one) === withTag(other);
 }
 
-/** The name that stands for an effort where there is only on and off. */
+/** Effort for models whose thinking can only be switched on or off. */
 const ON: Effort = "medium";
 
 /** Returns the values of `reasoning_effort` to choose from, besides the model's default. */

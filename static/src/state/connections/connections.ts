@@ -101,7 +101,7 @@ export class Connections {
       if (works) this.checks.value = new Map(this.checks.peek()).set(id, { kind: "done", verdict });
       return works;
     } catch {
-      // Parlor itself is away, or refuses: the next attempt shows whether that is over.
+      // Parlor itself can't be reached or refuses. The next attempt shows whether that has changed.
       return false;
     }
   }

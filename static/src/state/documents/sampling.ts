@@ -31,10 +31,10 @@ export const MORE_FIELDS: readonly NumberField[] = [
   { name: "typical_p", min: 0, max: 1 },
 ];
 
-/** Not numbers. */
+/** Parameters that aren't numbers. */
 const OTHER_SAMPLERS = new Set(["stop", "logit_bias"]);
 
-/** Names that servers have for our parameters, as refusals may name them. */
+/** Servers' names of our parameters, which error messages may contain. */
 const SERVER_NAMES: Record<string, string> = {
   max_completion_tokens: "max_tokens",
   num_predict: "max_tokens",
@@ -45,7 +45,7 @@ const SERVER_NAMES: Record<string, string> = {
   stop_sequences: "stop",
 };
 
-/** Returns our name of a parameter that a server refused: `options.repeat_penalty` is `repetition_penalty`. */
+/** Returns our name of a rejected parameter: `options.repeat_penalty` is `repetition_penalty`. */
 export function getParameterName(field: string): string {
   const name = field.split(".").at(-1)!;
   return SERVER_NAMES[name] ?? name;

@@ -279,7 +279,7 @@ const MAX_COMMENT_BYTES = 65_535;
 /** How much of the directory is read: thousands of names are enough. In bytes. */
 const LOOKED_AT_BYTES = 512 * 1024;
 
-/** Signs of a zip's content, the surest first. */
+/** File names that identify a zip's content, most reliable first. */
 const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["parlor", /^parlor-export\.json$/],
   [CARD, /^card\.json$/],
@@ -289,7 +289,7 @@ const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["tavern", /\.jsonl$/i],
 ];
 
-/** Signs at the start of a JSON text, the surest first. */
+/** Patterns at the start of a JSON file, most reliable first. */
 const BY_TEXT: [kind: string, sign: RegExp][] = [
   [CARD, /"spec"\s*:\s*"chara_card_v\d"|"first_mes"\s*:/],
   ["risuai", /"type"\s*:\s*"risu/],

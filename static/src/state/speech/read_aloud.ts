@@ -5,7 +5,7 @@ import { texts } from "../../texts/texts.ts";
 import type { OpenChat } from "../chat/open_chat.ts";
 import type { Store } from "../store.ts";
 
-/** What is playing, or about to. */
+/** Audio that is playing or about to play. */
 export interface AudioOwner {
   /** Id of the message or the sample. */
   readonly key: string;

@@ -62,7 +62,7 @@ export function ActivityScreen() {
   );
 }
 
-/** Runs a request of a row. A failure shows a toast; the row shows the real state. */
+/** Runs a request of a row. A failure shows a toast; the row shows the actual state. */
 function useEnding(end: () => Promise<void>): { isBusy: boolean; run: () => void } {
   const store = useStore();
   const [isBusy, setBusy] = useState(false);

@@ -12,7 +12,7 @@ interface CliRequest {
   port: number;
   state: string;
   challenge: string;
-  /** The machine's name, as the command line claims it; anyone may claim anything. */
+  /** The machine's name as sent by the command line. It isn't verified. */
   name: string;
 }
 

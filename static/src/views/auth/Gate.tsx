@@ -25,7 +25,7 @@ export function Gate({ children }: { children: ComponentChildren }) {
   if (error !== undefined && error.status !== 401) return <AccessRefused error={error} />;
   if (error !== undefined) {
     if (status === undefined) return <AccessRefused error={error} />;
-    // No passkey exists, but access is denied: the server wants its code first.
+    // No passkey exists, but access is denied: the server requires its pairing code first.
     return status.paired || !status.passkeys_supported ? <SignInScreen /> : <PairScreen />;
   }
   if (shown.name === "welcome") return <SetupScreen key={shown.step} step={shown.step} />;

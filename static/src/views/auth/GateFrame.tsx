@@ -1,4 +1,4 @@
-/** The layout of pages before sign-in, and what is shown where passkeys don't work: why, and sign-in with a token. */
+/** The layout of pages before sign-in, and sign-in with a token where passkeys don't work. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Toasts } from "../../components/overlays/Toasts.tsx";
@@ -35,7 +35,7 @@ export function GateFrame(
   );
 }
 
-/** Explains why this address can't have a passkey, and what would help. */
+/** Explains why passkeys don't work at this address, and what would help. */
 export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {
   const t = texts.access;
   const Heading = level === 2 ? "h2" : "h3";

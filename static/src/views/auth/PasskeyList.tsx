@@ -14,7 +14,7 @@ import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { useAction, useList } from "../hooks.tsx";
 
-/** Shown to those with access. */
+/** Only shown to signed-in users. */
 export function PasskeyList({ status }: { status: AuthStatus }) {
   const store = useStore();
   const t = texts.privacy;
@@ -98,7 +98,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     store.access.invite().then(setInvite, (thrown) => setFailure(describePasskeyError(thrown)));
   }, []);
-  // Another device reaches this machine under another name than it uses itself.
+  // Another device reaches this machine under a different name.
   const isLocal = isLoopback(globalThis.location.hostname);
   return (
     <Dialog title={t.invite} onClose={onClose}>

@@ -1,4 +1,4 @@
-/** The way from this machine to a phone: an address with HTTPS, a QR code, and a look at whether the phone came. */
+/** Guides from this machine to a phone: an HTTPS address, a QR code, and a check whether the phone has signed in. */
 import { useEffect, useState } from "preact/hooks";
 import { tailnetApi } from "../../api/server.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -106,7 +106,7 @@ function readAddress(typed: string): string | undefined {
   return url.origin;
 }
 
-/** Whether the server reaches itself at an address, followed until it does. */
+/** Shows whether the server can reach itself at an address. Checks again until it can. */
 function AddressCheckNote({ address }: { address: string }) {
   const t = texts.phone;
   const { result, error } = useAddressCheck(address);
@@ -144,7 +144,7 @@ function useAddressCheck(address: string): AddressState {
   return state.of === address ? state : {};
 }
 
-/** Address and code as a QR code, and the new device when it has signed in. */
+/** The address with its code as a QR code, and the new device once it has signed in. */
 function Scan({ address }: { address: string }) {
   const store = useStore();
   const t = texts.phone;

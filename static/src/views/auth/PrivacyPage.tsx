@@ -1,4 +1,4 @@
-/** Settings: who has access, and how this browser got it. */
+/** Access settings: who has access, and how this browser signed in. */
 import { pushApi } from "../../api/push.ts";
 import type { AuthStatus } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** Notifications while no page is open: on this device, on others, and by a notification server of the owner. */
+/** Notification settings: this device, other devices, and the owner's notification server. */
 import { useEffect, useState } from "preact/hooks";
 import { pushApi } from "../../api/push.ts";
 import type { NotifyServer, PushDevice } from "../../api/types.ts";

@@ -1,4 +1,4 @@
-/** Bearer tokens: create, last use, revoke; and access for programs, which use such tokens. */
+/** Bearer tokens: create, last use, revoke; and settings for programs that use them. */
 import type { MintedToken, Token } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button, CopyButton } from "../../components/Button.tsx";
@@ -14,7 +14,7 @@ import { useAction, useList } from "../hooks.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 
-/** @param canMint There is a session: a token can't create another. */
+/** @param canMint True with a session. A token can't create another token. */
 export function TokenList({ canMint }: { canMint: boolean }) {
   const store = useStore();
   const t = texts.privacy;
@@ -113,7 +113,7 @@ function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
   );
 }
 
-/** The text of a token, shown once. */
+/** Shows a new token, once. */
 function MintedDialog({ minted, onClose }: { minted: MintedToken; onClose: () => void }) {
   const t = texts.privacy;
   return (
@@ -141,7 +141,7 @@ const PLACEHOLDER = "TOKEN";
 /**
  * Access for programs that speak OpenAI's API: base URL, a token limited to that API, and settings to copy.
  *
- * @param canMint There is a session: a token can't create another, and the list of tokens says so.
+ * @param canMint True with a session. A token can't create another token, as the list of tokens says.
  */
 function ProgramAccess(
   { canMint, onMinted }: { canMint: boolean; onMinted: (minted: MintedToken) => void },

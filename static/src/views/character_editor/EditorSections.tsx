@@ -219,7 +219,7 @@ function NotesByLanguage({ editor }: { editor: CardEditor }) {
 export function DocumentsSection({ editor }: { editor: CardEditor }) {
   const store = useStore();
   const saving = useRef<Promise<void>>(Promise.resolve());
-  // One after the other: each change is made to what is stored then.
+  // One after the other, since each change depends on the stored state.
   const save = (change: (uses: readonly DocumentUse[]) => DocumentUse[]) => {
     saving.current = saving.current.then(() => editor.changeDocuments(change)).catch((thrown) => store.report(thrown));
   };

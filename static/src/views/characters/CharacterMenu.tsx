@@ -122,7 +122,7 @@ function listItems(
   ];
 }
 
-/** Makes the character a favorite, or no longer. @param props.tabIndex In a grid with one tab stop. */
+/** Adds the character to the favorites or removes it. @param props.tabIndex In a grid with one tab stop. */
 export function FavoriteButton({ item, tabIndex }: { item: CharacterItem; tabIndex?: number }) {
   const store = useStore();
   const t = texts.characters;

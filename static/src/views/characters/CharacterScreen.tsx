@@ -87,7 +87,7 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
   );
 }
 
-/** Description and scenario as they read, with the names of both. */
+/** Description and scenario with both names inserted. */
 function Texts({ character }: { character: Character }) {
   const t = texts.characters.story;
   const { data } = character.card;

@@ -1,4 +1,4 @@
-/** What can be done with several selected characters. */
+/** Actions for several selected characters. */
 import type { CharacterItem } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";

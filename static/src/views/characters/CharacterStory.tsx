@@ -40,12 +40,12 @@ function OneStory({ id, hasName }: { id: string; hasName: boolean }) {
   if (!character) return <p class="muted" role="status">{texts.loading}</p>;
   const { data } = character.card;
   const name = data.nickname?.trim() || character.name;
-  // Cards are written for the model; names make them readable.
+  // Cards are written for the model. Inserted names make them readable.
   const names = { char: name, user: texts.chat.you };
   const notes = getCreatorNotes(character.card, texts.locale).trim();
   const parts = [["", notes], [t.story.description, data.description.trim()], [t.story.scenario, data.scenario.trim()]]
     .filter(([, text]) => text !== "") as [string, string][];
-  // Under the name, where there is one.
+  // Below the name, if there is one.
   const Title = hasName ? "h4" : "h3";
   return (
     <article class="story">

@@ -14,7 +14,7 @@ import { Home } from "../home/Home.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** Message rendering is a third of the page's script, and no first screen needs it. */
+/** Loaded on demand: message rendering is a third of the page's script, and no first screen needs it. */
 const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
   as: "messages",
 });
@@ -25,7 +25,7 @@ const SpeechBar = lazy(() => import("../speech/SpeechBar.tsx").then((file) => fi
 
 const ExpressionAside = lazy(() => import("./Expressions.tsx").then((file) => file.ExpressionAside), { as: "overlay" });
 
-/** When a new chat loads the message list if nothing is written, in milliseconds. */
+/** Delay before an empty chat loads the message list anyway, in milliseconds. */
 const LIST_AFTER_MS = 4000;
 
 /** Shows a stored conversation; without an id a new or a temporary one. */
@@ -72,7 +72,7 @@ function Missing({ chat }: { chat: OpenChat }) {
   useTitle(`${t.missingHead} · ${texts.product}`);
   const last = device.lastConversationId.value;
   useEffect(() => {
-    // A deleted chat must not be where the next visit starts.
+    // The next visit must not start with a deleted chat.
     if (last === chat.id) device.lastConversationId.value = undefined;
   }, [last]);
   return (
@@ -164,7 +164,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Names what the server can't read; otherwise the chat would look complete. */
+/** Lists the parts that the server can't read; without it, the chat would look complete. */
 function DamageNote({ chat }: { chat: OpenChat }) {
   const damaged = chat.pages.damaged.value;
   if (damaged.length === 0) return null;
@@ -198,7 +198,7 @@ function useAutoSpeak(chat: OpenChat): void {
   const { speaking, preferences } = useStore();
   const run = chat.replies.run.value;
   useEffect(() => {
-    // What is being read is about to be rewritten.
+    // The reply that is being read is about to be rewritten.
     if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
     if (!run?.isAskedHere || !(speaking.isHandsFree || preferences.settings.peek()?.auto_speak)) return;
     void speaking.readMessage(chat, run.messageId, run.text.peek());
@@ -234,7 +234,7 @@ function DemoHint() {
   );
 }
 
-/** Listens while the chat is shown. */
+/** Handles keyboard shortcuts while the chat is shown. */
 function useShortcuts(chat: OpenChat): void {
   const { speaking } = useStore();
   useEffect(() => {
@@ -254,7 +254,7 @@ function isFind(event: KeyboardEvent): boolean {
   return (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "f";
 }
 
-/** False if the browser's search is meant: ours is open already, or there is nothing to search. */
+/** False to leave the key to the browser's search: ours is already open, or there is nothing to search. */
 function openSearch(chat: OpenChat): boolean {
   if (chat.search.isOpen.peek() || chat.isNew || chat.isTemporary || chat.load.peek().kind !== "ready") return false;
   return chat.search.isOpen.value = true;

@@ -1,5 +1,5 @@
 /**
- * The mood image of the character that spoke last: beside the chat, or on phones in the header.
+ * The mood image of the character that spoke last: next to the chat, or on phones in the header.
  *
  * Props of both: `chat`.
  */
@@ -18,7 +18,7 @@ interface Shown {
   version: string;
 }
 
-/** Stands above the end of the chat, where there is space beside the column. */
+/** Next to the end of the chat, if there is space next to the column. */
 export function ExpressionAside({ chat }: { chat: OpenChat }) {
   const shown = useExpression(chat);
   if (!shown) return null;
@@ -71,7 +71,7 @@ function useExpression(chat: OpenChat): Shown | undefined {
   useEffect(() => {
     if (!character) return;
     let isWanted = true;
-    // Without the list there are no images, and the chat goes on.
+    // Without the list, there are no mood images.
     api.listExpressions(character.id).catch(() => []).then((expressions) => {
       if (isWanted) setListed({ id: character.id, expressions });
     });

@@ -1,4 +1,4 @@
-/** Selects connection and model: of this chat, of another try, or of one version of a reply. */
+/** Selects connection and model: of this chat, of a retry, or of one version of a reply. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../../api/types.ts";
@@ -15,10 +15,10 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConnectionStateText } from "../connections/ConnectionStateText.tsx";
 
-/** Most names listed; typing narrows them. */
+/** Maximum number of names in the list. Typing narrows it. */
 const MAX_SHOWN = 100;
 
-/** The id for the active connection. */
+/** Value that stands for the active connection. */
 const EVERYWHERE = "";
 
 /** A model of the list. An empty name is the connection's default. */
@@ -27,7 +27,7 @@ interface ModelOption extends ModelChoice {
   connectionName?: string;
 }
 
-/** Both choices in one place; selecting a model applies it. */
+/** Selects both. Choosing a model applies it. */
 export function ModelPicker(
   { chat, purpose, onClose }: { chat: OpenChat; purpose: PickerPurpose; onClose: () => void },
 ) {
@@ -45,7 +45,7 @@ export function ModelPicker(
   const check = connection && connections.checks.value.get(connection.id);
   useEffect(() => {
     if (connection && !check) void connections.check(connection);
-    // A call to the model forgets the test while the picker is open.
+    // While the picker is open, a call to the model discards the test result.
   }, [connection?.id, check === undefined]);
   const verdict = check?.kind === "done" ? check.verdict : undefined;
   const problem = check?.kind === "failed" ? check.error.message : verdict?.error;
@@ -124,7 +124,7 @@ function getTitle({ kind }: PickerPurpose): string {
   return kind === "chat" ? title : kind === "retry" ? retryTitle : versionTitle;
 }
 
-/** Leaves out models of connections that are gone, and those that don't match. */
+/** Omits models of deleted connections, and models that don't match. */
 function withConnections(
   choices: readonly ModelChoice[],
   connections: readonly Connection[],

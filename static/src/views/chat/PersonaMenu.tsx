@@ -5,7 +5,7 @@ import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing without personas, and in a temporary chat. */
+/** Renders nothing without personas and in temporary chats. */
 export function PersonaMenu({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { people } = store;

@@ -8,7 +8,7 @@ import { texts } from "../../texts/texts.ts";
 export function SearchBar({ chat }: { chat: OpenChat }) {
   const input = useRef<HTMLInputElement>(null);
   const { search } = chat;
-  // At once: the next key belongs in here.
+  // At once, since the next key is typed into this field.
   useLayoutEffect(() => {
     const from = document.activeElement;
     input.current?.focus();

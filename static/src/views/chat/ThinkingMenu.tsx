@@ -1,4 +1,4 @@
-/** How much the model of a chat thinks: a menu for the composer, and what it shares with the chat's options. */
+/** The thinking effort of a chat's model: a menu for the composer, and helpers that the chat's options share. */
 import { Icon } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";

@@ -23,7 +23,7 @@ import { useFormRequests } from "../hooks.tsx";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "ollama", "anthropic"];
 
-/** What a button of the form starts. */
+/** Requests that the form's buttons start. */
 type Attempt = "test" | "save" | "use";
 
 /** The form of a new or a saved connection. */

@@ -1,4 +1,4 @@
-/** Whether a connection works, by mark and word. */
+/** The state of a connection as an icon and a word. */
 import type { Connection } from "../../api/types.ts";
 import { type ConnectionState, getStateTone } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
@@ -9,7 +9,7 @@ export function getStateText(connection: Connection, { kind }: ConnectionState):
   return connection.kind === "demo" ? texts.connection.demo : texts.connection.states[kind];
 }
 
-/** The mark and the word. */
+/** Renders the icon and the word. */
 export function ConnectionStateText({ connection }: { connection: Connection }) {
   const state = useStore().connections.getState(connection);
   return (

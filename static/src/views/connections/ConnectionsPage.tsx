@@ -173,7 +173,7 @@ function listFacts(connection: Connection): string {
 }
 
 /**
- * What a connection's server needs attention for: settings it refused, memory, a better way to talk to it. Empty for
+ * Warnings of a connection's server: settings it refused, memory, a better protocol. Empty for
  * most connections.
  */
 function ConnectionNotes({ connection }: { connection: Connection }) {
@@ -238,7 +238,7 @@ function RefusedFields({ connection }: { connection: Connection }) {
   );
 }
 
-/** Saves a change of the connection and says what it did. */
+/** Saves a change of the connection and shows a confirmation. */
 function SaveButton(
   { connection, label, changes, done }: {
     connection: Connection;

@@ -23,7 +23,7 @@ interface RareFieldsProps {
   onChange: (changes: Partial<ConnectionFields>) => void;
 }
 
-/** Folded, unless one of them is set or wrong. */
+/** Collapsed, unless one of them is set or invalid. */
 export function RareFields(props: RareFieldsProps) {
   const { fields, stored, problems, onChange } = props;
   const t = texts.form;
@@ -72,7 +72,7 @@ export function RareFields(props: RareFieldsProps) {
   );
 }
 
-/** The server without the owner's choice, as far as it is known. */
+/** The detected server, if known. */
 function getDetectedTitle(stored: Connection | undefined): string | undefined {
   const detected = stored?.server?.detected;
   if (detected !== undefined) {
@@ -81,7 +81,7 @@ function getDetectedTitle(stored: Connection | undefined): string | undefined {
   return stored?.server?.override === undefined ? stored?.dialect?.title : undefined;
 }
 
-/** Names are shown, values are only written. */
+/** Names are shown; values are write-only. */
 function Headers({ fields, stored, problems, onChange }: RareFieldsProps) {
   const t = texts.form;
   const { headers } = fields;

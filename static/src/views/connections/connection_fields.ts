@@ -35,7 +35,7 @@ export interface FieldProblems {
   isContextBad: boolean;
   /** By the index of the header. */
   headers: ReadonlyMap<number, "name" | "value">;
-  /** `no_object`, or what the JSON parser said. */
+  /** `no_object`, or the message of the JSON parser. */
   extraBody: string | undefined;
 }
 
@@ -85,7 +85,7 @@ export function areHeadersLeftBehind(fields: ConnectionFields, stored: Connectio
   return (stored?.header_names?.length ?? 0) > 0 && parseOrigin(fields.baseUrl) !== parseOrigin(stored!.base_url);
 }
 
-/** Returns what is wrong with an extra body: `no_object`, or what the JSON parser says. Empty text is none at all. */
+/** Validates an extra body. Returns `no_object` or the message of the JSON parser. Empty text means no extra body. */
 export function findBodyProblem(text: string): string | undefined {
   if (text.trim() === "") return undefined;
   try {

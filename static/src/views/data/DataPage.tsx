@@ -63,7 +63,7 @@ function Space({ report }: { report: DataReport }) {
   );
 }
 
-/** Warns if others on the network could read along. */
+/** Warns if others on the network could read the traffic. */
 function ExportSection() {
   const t = texts.export;
   const isSafe = globalThis.isSecureContext;

@@ -14,7 +14,7 @@ interface Page {
   text: string;
 }
 
-/** Makes the reader a choice of pages. */
+/** Lets the user choose pages. */
 export interface PageChoice {
   /** Number of pages of the document. */
   count: number;

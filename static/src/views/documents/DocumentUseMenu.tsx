@@ -1,4 +1,4 @@
-/** What is sent of a document (what fits and matches, all of it, or some pages), and its description in a line. */
+/** The choice of what to send of a document (matching parts, all of it, or some pages), and its one-line description. */
 import { useState } from "preact/hooks";
 import type { DocumentUse, StoredDocument } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
@@ -8,7 +8,7 @@ import { texts } from "../../texts/texts.ts";
 import { DocumentReader } from "./DocumentReader.tsx";
 import { formatNumber } from "../../texts/format.ts";
 
-/** What is sent of one document. */
+/** The menu for one document. */
 type ChosenUse = Pick<DocumentUse, "use" | "pages">;
 
 /** The button shows the choice. Pages are chosen in the reader. */

@@ -60,7 +60,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
   );
 }
 
-/** Mine or theirs; both are kept until the choice. Nothing without a conflict. */
+/** Asks which version to keep. Both are kept until then. Renders nothing without a conflict. */
 export function ConflictNotice<Whole, Data extends object>(
   { editor, title, differences }: {
     editor: VersionedEditor<Whole, Data>;

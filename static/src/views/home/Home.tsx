@@ -1,4 +1,4 @@
-/** What a new chat starts from: the last chats, characters, starters, and what is running. */
+/** The start page: the last chats, characters, conversation starters, and running tasks. */
 import { useEffect, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
@@ -9,7 +9,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatCard } from "../shell/ChatRow.tsx";
 
-/** Most rows and tiles. */
+/** Maximum number of rows and of tiles. */
 const SHOWN = { chats: 4, characters: 6 };
 
 /** The page of a new chat above its composer. */
@@ -109,7 +109,7 @@ function Starters({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Nothing while nothing runs. */
+/** Renders nothing while nothing runs. */
 function Running() {
   const { activity, chats } = useStore();
   const count = activity.count.value;

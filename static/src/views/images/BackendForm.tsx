@@ -73,7 +73,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
       setFields((now) => ({ ...now, kind }));
       return kind;
     }).catch(() => {
-      // Test and Save say what is wrong with the address.
+      // Test and Save report problems with the address.
       if (detecting.current === current) setDetection(undefined);
       return undefined;
     });

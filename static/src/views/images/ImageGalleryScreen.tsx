@@ -129,7 +129,7 @@ function OpenImage(
   );
 }
 
-/** What the image was generated with, without what is unknown or empty. */
+/** The settings of the image, without unknown and empty ones. */
 function listSettings({ prompt, settings, checkpoint, workflow_id, created_at, width, height }: GalleryImage) {
   const t = texts.images;
   const all: [string, string | number | null | undefined][] = [

@@ -33,7 +33,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
     hasRemoved.current = true;
     onChange();
   };
-  // The row's button, to which the focus returned, is gone.
+  // The row's button, which had the focus, has been removed.
   useEffect(() => {
     if (hasRemoved.current && document.activeElement === document.body) heading.current?.focus();
     hasRemoved.current = false;
@@ -164,7 +164,7 @@ function Ending({ job: { state, error, detail } }: { job: Job }) {
 
 const KEEP_CHOICES = [1, 3, 7, 14, 30, 90];
 
-/** What a flag or the environment sets is shown, but can't be changed. @param props.onChange Called after a change. */
+/** Values set by a flag or the environment are read-only. @param props.onChange Called after a change. */
 function BackupSettings({ report, onChange }: { report: DataReport; onChange: () => void }) {
   const store = useStore();
   const t = texts.backups;

@@ -125,7 +125,7 @@ function Trial({ imports, report }: { imports: Imports; report: ImportReport }) 
   );
 }
 
-/** The previous step took its button, and the focus with it. */
+/** Takes the focus, which the previous step's button had. */
 function focusOnce(heading: HTMLElement | null): void {
   if (heading && document.activeElement === document.body) heading.focus({ preventScroll: true });
 }

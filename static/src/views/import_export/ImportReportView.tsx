@@ -7,7 +7,7 @@ import { formatNumber } from "../../texts/format.ts";
 import { translateReason, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Links to a thing of each kind and to their list. An image in a chat has no page. */
+/** Links to an item of each kind and to its list. An image in a chat has no page. */
 const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: string }>> = {
   conversation: { one: (id) => `/c/${id}`, all: "/search" },
   character: { one: (id) => `/characters/${id}`, all: "/characters" },

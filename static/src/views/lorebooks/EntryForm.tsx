@@ -122,7 +122,7 @@ function Fold({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-/** Messages: more than any scan covers. */
+/** Maximum number of messages to scan. */
 const MANY = 10_000;
 
 /** How keys are matched. */

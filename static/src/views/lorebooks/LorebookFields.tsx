@@ -71,7 +71,7 @@ export function LorebookFields({ editor }: LorebookSectionProps) {
   );
 }
 
-/** What it applies to, unless it is global. */
+/** The scope, unless it is global. */
 function Binding(
   { id, fields, onChange }: {
     id: string;

@@ -1,4 +1,4 @@
-/** Above the screen: asks once whether the model may propose notes, and says when proposals wait. */
+/** A notice above the screen: asks once whether the model may propose notes, and links to new proposals. */
 import { useEffect } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";

@@ -16,7 +16,7 @@ import { EditNoteDialog, getScopeKey, getScopeName, listAllScopes, NoteDialog } 
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { formatDateTime } from "../../texts/format.ts";
 
-/** What is open over the page. */
+/** The open dialog. */
 type Open = { kind: "new" } | { kind: "edit" | "history"; note: Memory } | {
   kind: "proposal";
   proposal: MemoryProposal;

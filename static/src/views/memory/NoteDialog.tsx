@@ -99,7 +99,7 @@ export function EditNoteDialog({ note, scopes, onSaved, onClose }: StoredNotePro
   const api = memoryApi(client);
   const save = async (fields: MemoryInput) => {
     const current = await api.read(note.id);
-    // What is stored now must be what this dialog showed.
+    // The stored note must be the one that this dialog showed.
     const isSame = current.note.updated_at === note.updated_at;
     await api.save(note.id, fields, isSame ? current.version : '"0"');
     onSaved?.();

@@ -1,4 +1,4 @@
-/** The notes that a reply was written with, one tap from their text. */
+/** The notes that were sent for a reply. */
 import { useState } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, Message } from "../../api/types.ts";

@@ -52,7 +52,7 @@ export function QuickModel({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () =>
   const Heading = `h${level}` as const;
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={load} />;
   if (!offers || !runner) return <p class="muted" role="status">{texts.loading}</p>;
-  // What is installed on the host can't run in here.
+  // Programs of the host can't run inside the container.
   if (!runner.program && store.setup.value?.in_container) return null;
   const { items, memory_bytes, free_disk_bytes } = offers;
   return (

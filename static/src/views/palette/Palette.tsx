@@ -112,7 +112,7 @@ function useFoundCharacters(query: string): readonly CharacterItem[] {
     const leaving = new AbortController();
     api.listCharacters({ q: words, tag: "", sort: "name" }, SHOWN, undefined, leaving.signal).then(
       ({ items }) => !leaving.signal.aborted && setFound(items),
-      // The rest of the palette works without them.
+      // Failures are ignored: the rest of the palette still works.
       () => {},
     );
     return () => leaving.abort();

@@ -77,7 +77,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     { title: texts.nav.chats, entries: findBest(chats, words, SHOWN.chats) },
     { title: texts.palette.commands, entries: findBest(listCommands(store), words, SHOWN.others) },
     { title: texts.nav.settings, entries: findBest(settings, words, SHOWN.others) },
-    // They arrive a moment later, and must not move the selection above them.
+    // They arrive later and must not move the selection.
     { title: texts.nav.characters, entries: characters },
     { title: texts.search.title, entries: [everywhere] },
   ]);

@@ -9,7 +9,7 @@ import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { texts } from "../../texts/texts.ts";
 import type { PresetSectionProps } from "./PresetsPage.tsx";
 
-/** Those that are sent, by SillyTavern's names, in the order in which they occur. */
+/** Templates that are sent, by SillyTavern's names, in order of appearance. */
 const SENTENCES = [
   { name: "new_chat_prompt", rows: 2 },
   { name: "new_group_chat_prompt", rows: 2 },

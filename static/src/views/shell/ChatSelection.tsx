@@ -1,4 +1,4 @@
-/** What can be done with several selected chats. */
+/** Actions for several selected chats. */
 import type { ConversationSummary } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";

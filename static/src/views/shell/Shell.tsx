@@ -96,10 +96,10 @@ function Frame() {
   );
 }
 
-/** The start of the page goes first. In milliseconds. */
+/** Delay before reporting, so that it doesn't slow down the start. In milliseconds. */
 const PRESENCE_AFTER_MS = 4000;
 
-/** Says whether this page is looked at, so that no other device is notified of what is seen here. */
+/** Reports presence, so that no other device is notified while this page is in use. */
 function usePresence(): void {
   const { api } = useStore();
   useEffect(() => {
@@ -202,7 +202,7 @@ function RightPanel() {
     : null;
 }
 
-/** Listens as long as the frame is shown. */
+/** Handles keyboard shortcuts while the frame is shown. */
 function useGlobalShortcuts(): void {
   const store = useStore();
   useEffect(() => {
@@ -244,7 +244,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || (target instanceof HTMLElement && target.isContentEditable);
 }
 
-/** A passing pointer or focus is gone by then, as is a finger that starts to scroll. In milliseconds. */
+/** Delay before prefetching, in milliseconds: a passing pointer or focus, or a scrolling finger, has left by then. */
 const REST_MS = 60;
 
 /** Events that cancel it. */

@@ -1,4 +1,4 @@
-/** How a chat is named in lists, headers and menus: by who is in it and what it became about. */
+/** The name of a chat in lists, headers and menus: its characters and its title. */
 import type { ConversationSummary } from "../../api/types.ts";
 import type { Profiles } from "../../state/characters/profiles.ts";
 import { texts } from "../../texts/texts.ts";
@@ -7,7 +7,7 @@ import { texts } from "../../texts/texts.ts";
 export interface ChatName {
   /** Names of its characters; `""` in a chat without one. */
   who: string;
-  /** What it is about; `""` if it has no title yet. */
+  /** The title; `""` if there is none yet. */
   about: string;
   /** `<character>: <title>`, as screen readers say it. */
   whole: string;
@@ -18,7 +18,7 @@ type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting
 /** Names a chat. The characters' names come with `people.wantFaces`. */
 export function nameChat(people: Pick<Profiles, "face">, item: Named): ChatName {
   const who = item.character_ids.map((id) => people.face(id)?.name).filter(Boolean).join(", ");
-  // A greeting's first words say nothing about the chat. While it is the only message, nothing else does.
+  // A greeting's first words are not a title.
   const title = item.has_greeting_title ? "" : item.title;
   const isGreeted = item.character_ids.length > 0 && item.message_count < 2;
   const about = title || (isGreeted ? "" : toPlainText(item.snippet));

@@ -1,11 +1,11 @@
-/** What is being read aloud, with Pause and Stop: visible while scrolling. */
+/** The bar with Pause and Stop while a message is read aloud. It stays visible while scrolling. */
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { PlaybackQueue } from "../../speech/playback.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing while silent. Only a pause is announced, perhaps the browser's: the rest is audible. */
+/** Renders nothing while silent. Only pauses are announced, because the rest is audible. */
 export function SpeechBar() {
   const { speaking } = useStore();
   const heard = speaking.now.value;

@@ -205,7 +205,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   );
 }
 
-/** Nothing while it runs: the button says so. */
+/** Renders nothing while the test runs: the button shows that. */
 function SpeechTestResult({ trial }: { trial: SpeechTest }) {
   const t = texts.voice.trial;
   if (trial.kind === "running") return null;

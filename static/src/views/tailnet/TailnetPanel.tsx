@@ -1,4 +1,4 @@
-/** Settings: the tailnet node, and what each state needs from the user. */
+/** Settings of the tailnet node, with the next step for each state. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type TailnetApi, tailnetApi } from "../../api/server.ts";
@@ -144,7 +144,7 @@ function WithTurnOff(
   );
 }
 
-/** Says what will be lost. */
+/** Explains what will be lost. */
 function TurnOffDialog(
   { node, status: { url, fqdn }, onClose }: { node: TailnetNode; status: TailnetStatus; onClose: () => void },
 ) {

@@ -1,4 +1,4 @@
-/** A running dictation: level, time, text as it arrives, and what to do if it fails. */
+/** A running dictation: level, time, text as it arrives, and actions if it fails. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { transcriptionApi } from "../../api/speech.ts";
 import { saveFile } from "../../components/ApiFile.tsx";
@@ -50,7 +50,7 @@ export function DictationBar({ prompt = "", press, chat, onText, onClose }: Dict
     return () => dictation.cancel();
   }, [dictation]);
   useEffect(() => {
-    // Released while the bar was loading, it was a tap.
+    // If it was released while the bar was loading, it was a tap.
     if (!press?.isDown) return;
     press.onHoldEnd = () => void dictation.finish();
     return () => press.onHoldEnd = undefined;
@@ -102,7 +102,7 @@ export function DictationBar({ prompt = "", press, chat, onText, onClose }: Dict
   );
 }
 
-/** Why there is no text. The recording stays until it's dropped. */
+/** Explains why there is no text. The recording is kept until the user discards it. */
 function DictationEnd(
   { dictation, onAgain, onClose }: {
     dictation: Dictation | BrowserDictation;

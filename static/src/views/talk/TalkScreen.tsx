@@ -1,4 +1,4 @@
-/** A conversation by voice over the whole screen: one state at a time, what was heard, and how to end it. */
+/** A full-screen voice conversation: its state, the transcript, and a button to end it. */
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -62,7 +62,7 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
             type="button"
             class="button primary talk-hold"
             onPointerDown={(event) => {
-              // Its release counts wherever the pointer is then.
+              // The release counts wherever the pointer is.
               event.currentTarget.setPointerCapture?.(event.pointerId);
               talk.press();
             }}
@@ -103,7 +103,7 @@ function toSeconds(ms: number): string {
   return formatNumber(Math.round(ms / 100) / 10);
 }
 
-/** Who replies, in a chat with characters. */
+/** The replying character, in a chat with characters. */
 function SpeakerName({ chat }: { chat: OpenChat }) {
   const { people } = useStore();
   const message = chat.lastMessage.value;
@@ -111,7 +111,7 @@ function SpeakerName({ chat }: { chat: OpenChat }) {
   return <>{people.character(id)?.name ?? texts.chat.assistant}</>;
 }
 
-/** The end of the reply, as far as it's written. */
+/** The last part of the reply so far. */
 function ReplyText({ chat }: { chat: OpenChat }) {
   const run = chat.replies.run.value;
   const message = chat.lastMessage.value;

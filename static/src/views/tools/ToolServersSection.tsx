@@ -146,7 +146,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Returns a ref for what opens a form in its place; its first button gets the focus when the form closes. */
+/** Returns a ref for the element that a form replaces. Its first button gets the focus when the form closes. */
 function useOpener(isOpen: boolean) {
   const opener = useRef<HTMLDivElement>(null);
   const wasOpen = useRef(false);
@@ -160,7 +160,7 @@ function useOpener(isOpen: boolean) {
 const PERMISSIONS = ["ask", "allow", "deny"] as const;
 
 /**
- * One MCP server: its state, its tools with their permissions, and what can be done with it.
+ * One MCP server: its state, its tools with their permissions, and actions.
  *
  * @param onChange Called after each change.
  */

@@ -1,4 +1,4 @@
-/** What goes with the message, above the composer: documents, an offered link, recordings. */
+/** Attachments above the composer: documents, a suggested link, recordings. */
 import { useState } from "preact/hooks";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import { type AttachedDocument, parsePageList } from "../../../state/chat/attachments.ts";
@@ -13,7 +13,7 @@ import type { StoredDocument } from "../../../api/types.ts";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Dialog } from "../../../components/overlays/Dialog.tsx";
 
-/** The documents that go out with the message, above the composer's text: type, pages, tokens and state of each. */
+/** The documents of the message: type, pages, tokens and state of each. */
 export function DocumentRow({ chat }: { chat: OpenChat }) {
   return (
     <ul class="document-row" aria-label={texts.documents.attached}>
@@ -62,7 +62,7 @@ function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }
   );
 }
 
-/** Replaces the link in the text by a document. If it can't be added, the link comes back. */
+/** Replaces the link in the text with a document. Restores the link if the document can't be added. */
 export function LinkOffer({ chat, url }: { chat: OpenChat; url: string }) {
   const store = useStore();
   const attach = () => {
@@ -103,7 +103,7 @@ export function RecordingRow({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Most pages at a time: each costs a vision model about as much as a page of text or two. */
+/** Maximum number of pages at a time. For a vision model, each costs about as much as one or two pages of text. */
 const MAX_PAGES = 4;
 
 /** Returns whether a document has pages that can be sent as images alone. */

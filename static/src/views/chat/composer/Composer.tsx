@@ -62,7 +62,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isRoomy = !useMedia(PHONE_QUERY);
   /** The prompt of the image; empty to have one written. */
   const [drawn, setDrawn] = useState<string>();
-  /** Whose variables are asked for. */
+  /** The template whose variables are being filled in. */
   const [template, setTemplate] = useState<PromptTemplate>();
   const [voice, setVoice] = useState<"dictation" | "talk">();
   const press = useRef<Press>(undefined);
@@ -341,7 +341,7 @@ function useFileDrop(
   useEffect(() => {
     const chat = area.current?.closest("main");
     if (!chat) return;
-    // A dialog over the chat has files of its own.
+    // A dialog over the chat handles its own files.
     const isMeant = ({ target, dataTransfer }: DragEvent) =>
       dataTransfer?.types.includes("Files") && !(target instanceof Element && target.closest("dialog"));
     const over = (event: DragEvent) => {

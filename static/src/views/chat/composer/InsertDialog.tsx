@@ -1,4 +1,4 @@
-/** What can be inserted into a message: prompts and resources of tool servers, and prompt templates. */
+/** Inserts prompts and resources of tool servers, and prompt templates, into a message. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { listServerTexts, type ServerText, toolTextsApi } from "../../../api/tool_texts.ts";
@@ -14,7 +14,7 @@ import { addFiles } from "./add_files.ts";
 import type { PromptTemplate } from "../../../api/types.ts";
 import { fillVariables, listVariables } from "../../../state/chat/slash_commands.ts";
 
-/** Loads what the servers offer. */
+/** Loads the prompts and resources of all servers. */
 export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
   const store = useStore();
   const t = texts.insertText;
@@ -99,7 +99,7 @@ export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () =>
   );
 }
 
-/** One field for each variable. What stays empty stays a variable in the text. */
+/** One field for each variable. Variables without a value stay in the text. */
 export function TemplateDialog(
   { template, onInsert, onClose }: {
     template: PromptTemplate;

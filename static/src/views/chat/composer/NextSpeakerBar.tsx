@@ -1,4 +1,4 @@
-/** Above the composer of a group chat: who speaks next, and who after that. */
+/** The next speakers of a group chat, above the composer. */
 import { useEffect } from "preact/hooks";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";

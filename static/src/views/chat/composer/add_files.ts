@@ -58,7 +58,7 @@ export function toPastedFile(text: string, chat: OpenChat): File | undefined {
   return isLong ? new File([text], `${texts.composer.pastedText}.txt`, { type: "text/plain" }) : undefined;
 }
 
-/** Why a file can't be inserted as text. */
+/** Reasons why a file can't be inserted as text. */
 type TextFileProblem = "too_large" | "not_text";
 
 /** Reads a text file, or returns why it can't be used. */

@@ -75,7 +75,7 @@ function RefusalCure({ chat, upstream }: { chat: OpenChat; upstream: UpstreamFai
   );
 }
 
-/** The images that go out with the message. */
+/** The images of the message. */
 export function ImageRow({ chat }: { chat: OpenChat }) {
   const pictures = chat.pictures.items.value;
   if (pictures.length === 0) return null;
@@ -99,7 +99,7 @@ export function ImageRow({ chat }: { chat: OpenChat }) {
 export function ComposerFooter({ chat }: { chat: OpenChat }) {
   const { connections, isSetupCompleted } = useStore();
   if (chat.isTemporary) return <p class="composer-note">{texts.chat.temporaryNote}</p>;
-  // The demo hint says the same.
+  // The demo hint already says so.
   if (connections.active.value?.kind !== "demo" || (chat.isEmpty.value && !isSetupCompleted.value)) return null;
   return (
     <p class="composer-note">

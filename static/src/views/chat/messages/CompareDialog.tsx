@@ -14,7 +14,7 @@ import { formatTime } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useResource } from "../../hooks.tsx";
 
-/** More changed words, or more time in milliseconds, and the texts are shown without marks. */
+/** Limits, in changed words and in milliseconds, above which the texts are shown without marks. */
 const LIMITS = { maxEditLength: 2000, timeout: 100 };
 
 /** The dialog. It starts with the version in the chat and the one before it. */
@@ -73,7 +73,7 @@ export function CompareDialog(
   );
 }
 
-/** One of the two texts. What only it has is underlined. */
+/** One of the two texts. Differences are underlined. */
 function MarkedText({ changes, side }: { changes: readonly Change[]; side: number }) {
   return (
     <>

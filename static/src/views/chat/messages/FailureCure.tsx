@@ -1,4 +1,4 @@
-/** What helps after a failed reply: a key, another model, a shorter prompt, or waiting for the server. */
+/** Remedies for a failed reply: a key, another model, a shorter prompt, or waiting for the server. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
 import type { Connection, Job, UpstreamFailure } from "../../../api/types.ts";
@@ -32,7 +32,7 @@ interface CureProps {
 /** A failure older than this is not retried by itself: the user has moved on. In milliseconds. */
 const FRESH_MS = 15 * 60_000;
 
-/** The cure for the kind of failure; nothing if Retry is all there is. */
+/** The remedy for the kind of failure; nothing if Retry is the only one. */
 export function FailureCure(props: CureProps) {
   const { upstream, onRetry } = props;
   const { kind, connection_id } = upstream;
@@ -65,7 +65,7 @@ export function FailureCure(props: CureProps) {
   );
 }
 
-/** The field for the key, right where it was missed. */
+/** A field for the missing key. */
 function KeyCure({ upstream, onRetry }: CureProps) {
   const { connections } = useStore();
   const [key, setKey] = useState("");
@@ -109,7 +109,7 @@ function KeyCure({ upstream, onRetry }: CureProps) {
   );
 }
 
-/** The models that the connection does have. */
+/** The models that the connection has. */
 function ModelCure({ chat, upstream, onRetry }: CureProps) {
   const store = useStore();
   const { connections } = store;
@@ -170,10 +170,10 @@ function WaitCure({ chat, upstream, messageId, onRetry }: CureProps) {
   );
 }
 
-/** Replies shorter than this are not worth a prompt, in tokens. */
+/** Minimum length of a reply, in tokens. */
 const SHORTEST_REPLY = 128;
 
-/** Each way ends with another try. */
+/** Each option ends with a retry. */
 function OverflowCure(
   { chat, messageId, onRetry }: { chat: OpenChat; messageId: string; onRetry: () => void },
 ) {
@@ -237,7 +237,7 @@ function OverflowCure(
   );
 }
 
-/** Shows a download that is already under way, too; only one that was wanted here is followed by a retry. */
+/** Also shows a download that was started elsewhere. Only one that was started here is followed by a retry. */
 function PullCure(
   { connection, model, onRetry }: { connection: Connection; model: string; onRetry: () => void },
 ) {

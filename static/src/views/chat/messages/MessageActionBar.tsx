@@ -165,7 +165,7 @@ function listActions(
   return items.filter((item) => item !== false);
 }
 
-/** Returns what takes the focus when a message is deleted: the actions of its neighbor, else the list. */
+/** Returns the element to focus after a message is deleted: the actions of its neighbor, or the list. */
 function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
   const message = bar?.closest(".message");
   const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
@@ -174,7 +174,7 @@ function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElemen
     bar?.closest<HTMLElement>(".message-scroll");
 }
 
-/** Copies what is shown. */
+/** Copies the visible text. */
 function getSpokenText({ role, content }: Message): string {
   return role === "assistant" ? splitReasoning(getContentText(content)).said : getContentText(content);
 }
@@ -224,7 +224,7 @@ function VariantSwitcher({ chat, message }: { chat: OpenChat; message: Message }
   );
 }
 
-/** Returns what the button and its menu item share: whether the message is being read, and the action. */
+/** Returns the shared state of button and menu item: whether the message is being read, and the action. */
 function useSpeaking(chat: OpenChat, { id }: Message) {
   const { speaking } = useStore();
   const isHeard = speaking.now.value?.key === id;

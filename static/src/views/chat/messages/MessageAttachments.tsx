@@ -1,4 +1,4 @@
-/** What a message was sent with: documents and recordings. */
+/** Documents and recordings of a message. */
 import { useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { showPageList } from "../../../state/chat/attachments.ts";

@@ -46,7 +46,7 @@ export function MessageDetails(
   );
 }
 
-/** What wasn't sent, and why. A status of 0 stands for no answer of the model's server. */
+/** Parts that weren't sent, and why. Status 0 means that the model server didn't respond. */
 function LeftOutFields({ title, fields }: { title: string; fields: NonNullable<Message["left_out"]> }) {
   if (fields.length === 0) return null;
   return (
@@ -64,7 +64,7 @@ function LeftOutFields({ title, fields }: { title: string; fields: NonNullable<M
   );
 }
 
-/** As the model's server measured it, otherwise as this page did. */
+/** Measured by the model server if available, otherwise by this page. */
 function tokensPerSecond(chat: OpenChat, message: Message): number | undefined {
   const told = message.timings?.predicted_per_second;
   if (typeof told === "number" && told > 0) return told;

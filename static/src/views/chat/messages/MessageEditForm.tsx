@@ -23,7 +23,7 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
     const message = area.current?.closest(".message");
     return () => {
       const focused = document.activeElement;
-      // A button that is busy has lost it already.
+      // A busy button has already lost the focus.
       const hasFocus = focused === document.body || message?.contains(focused);
       if (message && hasFocus) requestAnimationFrame(() => returnFocus(opener, message));
     };
@@ -85,7 +85,7 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
   );
 }
 
-/** To what opened the form, or to the actions of the message, which were not shown with it. */
+/** Returns the focus to the control that opened the form, or to the actions of the message. */
 function returnFocus(opener: Element | null, message: Element): void {
   const isShown = opener instanceof HTMLElement && opener !== document.body && opener.isConnected;
   const target = isShown ? opener : message.querySelector<HTMLElement>(".message-actions [aria-haspopup]");

@@ -71,7 +71,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** An attachment: never an address elsewhere that an imported chat brings. */
+/** An attachment. URLs of other servers, which an imported chat may contain, are ignored. */
 const ATTACHMENT_URL = /^\/api\/attachments\/[\w-][\w.-]*$/;
 
 /** Returns the URL of the image behind the chat. There is none if data is to be saved. */
@@ -151,7 +151,7 @@ function useLoadOlder(
   };
 }
 
-/** Sentences that stay in the page; older ones have been announced. */
+/** Number of sentences to keep in the live region. Older ones have been announced. */
 const KEPT = 6;
 
 /** A hidden live region. The message list itself is silent, since it changes with every token. */

@@ -108,7 +108,7 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
   );
 }
 
-/** A result whose call isn't here. */
+/** A tool result without its call. */
 function ToolMessageView({ chat, message, isLast }: MessageProps) {
   return (
     <article class={getClassName("reply", message)} data-message-id={message.id}>
@@ -226,7 +226,7 @@ function getClassName(kind: "turn" | "reply", message: Message): string {
   return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
 }
 
-/** Said in text: a paler color alone is not accessible. */
+/** Shown as text, because a paler color alone is not accessible. */
 function HiddenNote() {
   return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
 }
@@ -285,13 +285,13 @@ function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
   const phase = run.phase.value;
   const calls = run.calls.value;
   const current = calls.find(({ call }) => call.state === "pending" || call.state === "running")?.call;
-  // After the results, the model reads them first.
+  // After tool results, the model processes them first.
   const isReading = calls.length > 0 && !current && run.text.value.length === calls.at(-1)!.textLength;
   const isWaiting = phase === "waiting" || phase === "sending";
   const now = useNow(isWaiting);
   if (phase === "reconnecting") return <p class="reply-state warning">{texts.chat.reconnecting}</p>;
   if (current) {
-    // Of a call that waits, the card says so.
+    // The card of a waiting call already says so.
     if (current.state === "pending") return null;
     return (
       <p class="reply-state">
@@ -328,7 +328,7 @@ function getNoticeText({ code, message, contextSize }: ReplyNotice): string {
 const MIN_PX = 64;
 const MAX_SLOPE = 0.6;
 
-/** Elements that scroll sideways keep their swipes. */
+/** Elements that scroll horizontally handle their own swipes. */
 const SCROLLERS = "pre, .table-scroll, .formula, textarea";
 
 /** Returns touch handlers; a swipe to the left goes forward, as with pages. */

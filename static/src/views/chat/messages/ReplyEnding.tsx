@@ -1,4 +1,4 @@
-/** How a reply ended, unless it is complete, and what to do about it. */
+/** Explains why a reply is incomplete, and offers actions. */
 import type { ComponentChildren } from "preact";
 import type { ErrorBody, Message } from "../../../api/types.ts";
 import { Button } from "../../../components/Button.tsx";
@@ -18,7 +18,7 @@ import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 
 const FailureCure = lazy(() => import("./FailureCure.tsx").then((file) => file.FailureCure), { as: "overlay" });
 
-/** What every ending needs. */
+/** Props of all endings. */
 interface EndingProps {
   chat: OpenChat;
   message: Message;
@@ -67,7 +67,7 @@ export function ReplyEnding(props: EndingProps) {
   return null;
 }
 
-/** Why the reply failed and what helps. Retry and the choice of a model are always there. */
+/** Explains a failure and offers remedies. Retry and the choice of a model are always offered. */
 function Failure(
   { error, at, children, ...props }: EndingProps & {
     error: ErrorBody | undefined;
@@ -95,7 +95,7 @@ function Failure(
           upstream={error.upstream}
           messageId={message.id}
           failedAtMs={failedAtMs}
-          // A good answer, or a part of one, is never replaced by itself.
+          // A successful reply, or part of one, is never replaced automatically.
           canRetryAlone={!hasText}
           onRetry={() => chat.replies.regenerate(message.id)}
         />
@@ -139,7 +139,7 @@ function ChooseModelButton({ chat, message }: { chat: OpenChat; message: Message
 /** Most tokens that are offered as a higher limit. */
 const MAX_LIMIT = 1_000_000;
 
-/** The limit ended the reply, perhaps before its first word. */
+/** The reply reached its token limit, possibly before its first word. */
 function CutOff({ hasText, ...props }: EndingProps & { hasText: boolean }) {
   const store = useStore();
   const { chat, message, isLast } = props;
@@ -195,7 +195,7 @@ export function Unanswered({ onAsk }: { onAsk: () => void }) {
   );
 }
 
-/** After this time without text, the reader learns that it isn't the page. */
+/** Delay without text after which the page says that it is waiting for the model. */
 const STALLED_S = 20;
 
 /**

@@ -1,4 +1,4 @@
-/** Calls of tools: the rounds of a reply, and one call. */
+/** Tool calls: the rounds of a reply, and a single call. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { type CallAddress, type ToolCall, type ToolDecision, toolsApi } from "../../../api/tools.ts";
@@ -76,7 +76,7 @@ const ICONS = {
   unknown: "warning",
 } as const;
 
-/** The arguments, and what the owner may do. The focus stays where it is. */
+/** The arguments and the possible decisions. The focus doesn't move. */
 function Approval(
   { chat, at, call, name }: { chat: OpenChat; at: CallAddress; call: ToolCall; name: string },
 ) {
@@ -91,7 +91,7 @@ function Approval(
   const decide = async (key: string, decision: ToolDecision) => {
     setBusy(key);
     setError(undefined);
-    // The buttons go away: whoever uses them by keyboard goes on from the card.
+    // The buttons disappear, so the focus moves to the card.
     const card = box.current?.closest<HTMLElement>(".tool-call");
     if (card && box.current?.contains(document.activeElement)) {
       card.tabIndex = -1;
@@ -121,7 +121,7 @@ function Approval(
     </Button>
   );
   const { readOnly, destructive } = call.hints ?? {};
-  // Of the built-in tools Parlor knows it.
+  // Parlor knows this for its built-in tools.
   const hint = call.server_id === "web" ? undefined : destructive ? t.destructive : readOnly ? t.readOnly : undefined;
   return (
     <div class="tool-approval" ref={box}>
@@ -156,7 +156,7 @@ function Approval(
   );
 }
 
-/** Folded: what the model saw, and the whole of it where that was cut. */
+/** Collapsed: the result that the model saw, and the full result if that was cut. */
 function Result({ at, call }: { at: CallAddress; call: ToolCall }) {
   const store = useStore();
   const t = texts.toolCalls;
@@ -189,10 +189,10 @@ function Result({ at, call }: { at: CallAddress; call: ToolCall }) {
   );
 }
 
-/** Shorter results are whole: the model sees up to 64 KiB of them, at least this many characters. */
+/** Results up to this length, in characters, are never cut. The model sees at most 64 KiB. */
 const FULL_FROM = 20_000;
 
-/** Text that scrolls in itself. */
+/** Text in a scroll container. */
 function Code({ label, text }: { label: string; text: string }) {
   return <pre class="tool-code" tabIndex={0} role="group" aria-label={label}>{text}</pre>;
 }
@@ -215,7 +215,7 @@ function LinkedImage({ url, n }: { url: string; n: number }) {
   );
 }
 
-/** Indents arguments; what isn't JSON stays as it came. */
+/** Indents arguments. Text that isn't JSON is unchanged. */
 function formatArguments(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2);

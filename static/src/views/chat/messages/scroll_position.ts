@@ -1,4 +1,4 @@
-/** Where the reader is in the messages: keeps the end in view, and jumps to a message. */
+/** The scroll position: keeps the end of the messages in view, and scrolls to a message. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
@@ -75,7 +75,7 @@ export function useFollowEnd(
     return () => observer.disconnect();
   }, []);
 
-  // A reader wants to see what they send.
+  // After sending, the end is always shown.
   const lastOwn = chat.pages.items.value.findLast((message) => message.role === "user")?.id;
   const known = useRef(lastOwn);
   useEffect(() => {
@@ -171,7 +171,7 @@ function highlightWords(element: Element, words: readonly string[]): void {
   const ranges: Range[] = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    // The time is no result.
+    // Running out of time is not a result.
     if (node.parentElement?.closest(".message-actions")) continue;
     const text = (node.textContent ?? "").toLowerCase();
     for (const word of words) {

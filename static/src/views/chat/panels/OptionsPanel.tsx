@@ -241,7 +241,7 @@ function ChaptersSection({ chat, chapters, onChange }: {
   chapters: readonly Chapter[];
   onChange: (change: (current: ChatOptions) => ChatOptions) => void;
 }) {
-  /** Found again by the last message it covers, because others may be added meanwhile. */
+  /** Identified by the last message it covers, because chapters may be added in the meantime. */
   const write = (upTo: string, text: string) =>
     onChange(({ chapters: current }) => ({
       chapters: (current ?? []).flatMap((chapter) =>

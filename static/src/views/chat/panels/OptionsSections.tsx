@@ -155,7 +155,7 @@ interface Lists {
   presets: PresetItem[];
 }
 
-/** Means: the preset for the model. */
+/** Stands for the preset of the model. */
 const BY_MODEL = "";
 
 /** The choices load when this is opened. */

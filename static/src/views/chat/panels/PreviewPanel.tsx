@@ -109,7 +109,7 @@ function getFieldName(field: string, source: string | undefined): string {
   return `${getPieceName(field)}: ${which}`;
 }
 
-/** By the names that the model sees. Their definitions go with the prompt. */
+/** Tools by the names that the model sees. Their definitions are sent with the prompt. */
 function OfferedTools({ tools }: Pick<ChatPreview, "tools">) {
   if (tools.length === 0) return null;
   return (
@@ -194,7 +194,7 @@ function Sums({ preview }: { preview: ChatPreview }) {
   const store = useStore();
   const speakers = preview.speakers ?? [];
   const t = texts.chatOptions.preview;
-  // A size that nobody has confirmed can't show that something fits.
+  // An unconfirmed context size can't show that a prompt fits.
   const isAssumed = preview.context_size_assumed;
   return (
     <div class="preview-sums">

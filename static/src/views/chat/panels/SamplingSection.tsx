@@ -115,7 +115,7 @@ function ThinkingField({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Empty means: the model's default. */
+/** Empty for the model's default. */
 function NumberInput(
   { field, label, hint, problem, initial, onChange }: {
     field: NumberField;
