@@ -1,4 +1,4 @@
-/** Reads chat streams the way a client does, for tests. */
+/** Reads chat streams like a client. */
 import { createParser } from "eventsource-parser";
 import type { FakeLlm, ManualAnswer } from "../fakes/llm/fake_llm.ts";
 import { PATIENCE_MS } from "./patience.ts";
@@ -11,7 +11,7 @@ export interface Frame {
   data: string;
 }
 
-/** What a stream held. */
+/** The content of a stream. */
 export interface Gathered {
   frames: Frame[];
   text: string;
@@ -19,14 +19,14 @@ export interface Gathered {
   finish: string | null;
   usage?: Record<string, unknown>;
   isDone: boolean;
-  /** What the server did before it answered. */
+  /** The server's status events before the response. */
   notices: Record<string, unknown>[];
-  /** The stored message, if it isn't what was streamed. */
+  /** The stored message, if it differs from the streamed one. */
   message?: Record<string, unknown>;
   error?: { code: string; message: string; request_id: string };
 }
 
-/** Gives the frames of a stream as they come; ending the loop early leaves as a client that disconnects. */
+/** Yields the frames of a stream as they arrive. Leaving the loop early disconnects. */
 export async function* framesOf(response: Response): AsyncGenerator<Frame> {
   const pending: Frame[] = [];
   const parser = createParser({ onEvent: ({ id, event, data }) => pending.push({ id, event, data }) });
@@ -37,7 +37,7 @@ export async function* framesOf(response: Response): AsyncGenerator<Frame> {
   }
 }
 
-/** Reads a stream to its end, or its first `count` frames and then leaves. */
+/** Reads a stream to its end, or only its first `count` frames. */
 export async function gather(response: Response, count = Infinity): Promise<Gathered> {
   const frames: Frame[] = [];
   if (count > 0) {
@@ -49,7 +49,7 @@ export async function gather(response: Response, count = Infinity): Promise<Gath
   return understand(frames);
 }
 
-/** Puts the frames of a stream together. */
+/** Joins the frames of a stream. */
 export function understand(frames: Frame[]): Gathered {
   const all: Gathered = { frames, text: "", reasoning: "", finish: null, isDone: false, notices: [] };
   for (const { event, data } of frames) {
@@ -69,7 +69,7 @@ export function understand(frames: Frame[]): Gathered {
   return all;
 }
 
-/** Makes a model server the active connection. */
+/** Adds a model server as the active connection. */
 export async function useModel(
   app: TestApp,
   llm: { url: string },
@@ -89,7 +89,7 @@ export async function useModel(
   await saved.body?.cancel();
 }
 
-/** Asks in a conversation: user turn `u<n>`, reply `a<n>`. */
+/** Sends a message in a conversation: user message `u<n>`, reply `a<n>`. */
 export function ask(
   app: TestApp,
   n: number,
@@ -101,7 +101,7 @@ export function ask(
   return app.post("/api/chat", { ...ids, messages, ...fields }, init);
 }
 
-/** Asks as `ask` does and has the model write this much of its reply, which is read to its end meanwhile. */
+/** Like `ask`, but the model writes only this part of its reply, which is read at the same time. */
 export async function beginReply(
   app: TestApp,
   llm: FakeLlm,
@@ -117,13 +117,13 @@ export async function beginReply(
   return { call, reply };
 }
 
-/** Fetches one message as it is stored. */
+/** Fetches a stored message. */
 export async function savedMessage(app: TestApp, mid: string, id = "c1"): Promise<Record<string, unknown> | undefined> {
   const conversation = await (await app.get(`/api/conversations/${id}`)).json();
   return conversation.messages.find((message: { id: string }) => message.id === mid);
 }
 
-/** Waits until a condition holds; as long as a real program may take where another limit is given. */
+/** Waits until a condition holds. @param limitMs A higher limit for real programs. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,

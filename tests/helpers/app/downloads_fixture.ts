@@ -1,4 +1,4 @@
-/** Downloads over a real job runner, database and folder, against the hub's double. */
+/** Downloads with a real job runner, database and folder, from the fake hub. */
 import { type Download, type DownloadRequest, Downloads } from "../../../services/models/downloads/downloads.ts";
 import type { DownloadLimits } from "../../../services/models/downloads/file_download.ts";
 import { Hub } from "../../../services/models/hub.ts";
@@ -10,38 +10,38 @@ import { type FakeHub, type FakeRepo, openFakeHub } from "../fakes/fake_hub.ts";
 import { filesBelow } from "../files/storage_folder.ts";
 import { jobBench } from "../processes/storage_jobs.ts";
 
-/** What a test may set. */
+/** Options. */
 export interface ModelBenchOptions {
   /** Text of the token file. */
   token?: string;
   limits?: Partial<DownloadLimits>;
-  /** Addresses that count as public; by default those of the double. */
+  /** Addresses that count as public; by default those of the fake hub. */
   allow?: string[];
-  /** Folder to keep the models in, made by the test. */
+  /** Folder for models, created by the test. */
   modelsPath?: string;
 }
 
-/** Everything downloads need, and ways to look at it. */
+/** Downloads with their dependencies. */
 export interface ModelBench extends AsyncDisposable {
   readonly hub: FakeHub;
   readonly client: Hub;
   readonly modelsPath: string;
   readonly local: LocalModels;
-  /** As it is now: another one after a restart. */
+  /** The current instance. A restart replaces it. */
   readonly downloads: Downloads;
   readonly jobs: JobRunner;
   start(request: DownloadRequest): Promise<Download>;
   /** Waits until a download is in a state. */
   until(id: string, state: JobState): Promise<Download>;
-  /** Starts a download and waits for its end, which has to be that one. */
+  /** Starts a download and waits until it ends in a given state. */
   run(request: DownloadRequest, end: JobState): Promise<Download>;
-  /** Ends the job runner and opens another, as a restart of the server does. */
+  /** Closes the job runner and opens another, like a restart of the server. */
   restart(): Promise<void>;
   /** Paths of all files below the models folder. */
   files(): Promise<string[]>;
 }
 
-/** Patience of tests: nothing here waits for a clock that matters. */
+/** Limit of a wait. */
 const QUICK: DownloadLimits = { idleMs: 5_000, retryDelayMs: 5, maxRetryDelayMs: 20, stallMs: 1_500 };
 
 /** Opens a bench. */

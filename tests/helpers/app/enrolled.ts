@@ -3,7 +3,7 @@ import { type CredentialRecord, CREDENTIALS_AAD } from "../../../services/auth/c
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 
-/** Gates RPIDs: writes the credentials file as if one passkey had been enrolled for each. Works on a running server. */
+/** Writes a credentials file with one passkey for each RP ID. Works on a running server. */
 export async function enrol(app: { dataDir: string }, ...rpIds: string[]): Promise<void> {
   const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
   const document = { credentials: rpIds.map((rpId, i) => credentialRecord(`key${i}`, rpId)), gated_rp_ids: rpIds };
@@ -11,7 +11,7 @@ export async function enrol(app: { dataDir: string }, ...rpIds: string[]): Promi
   await Deno.writeFile(`${app.dataDir}/credentials.json`, sealed, { mode: 0o600 });
 }
 
-/** A passkey as the file holds it; nobody has the key that belongs to it. */
+/** A stored passkey without a private key. */
 export function credentialRecord(id: string, rpId: string): CredentialRecord {
   return {
     id,

@@ -1,4 +1,4 @@
-/** A data directory with something sealed of every kind, and all of it as a client sees it. */
+/** A data directory with sealed data of every kind, and the same data as clients see it. */
 import { strToU8, zipSync } from "fflate";
 import { ask, gather, useModel } from "./chat_client.ts";
 import { enrol } from "./enrolled.ts";
@@ -8,7 +8,7 @@ import { makeRgbaPng } from "../files/png_files.ts";
 import { range, say } from "./stored_chat.ts";
 import type { TestApp } from "./test_app.ts";
 
-/** Fills an app with something of every kind. */
+/** Creates one resource of every kind. */
 export async function fillHouse(app: TestApp): Promise<void> {
   await using llm = await openFakeLlm({ pieces: ["one ", "two"] });
   await useModel(app, llm, { model: "m", api_key: "sk-house" });
@@ -81,7 +81,7 @@ async function fillVersions(app: TestApp): Promise<void> {
   await expectOk(app.put("/api/image/workflows/w1", workflow));
 }
 
-/** Gives everything there is, as the API tells it. */
+/** Returns everything that the API returns. */
 export async function lookAround(app: TestApp): Promise<Record<string, unknown>> {
   const paths = [
     ...["/api/conversations", "/api/conversations/c1?variants=1", "/api/conversations/c2?variants=1"],
@@ -106,7 +106,7 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
   return seen;
 }
 
-/** Brings back everything that lies in the trash, which has to be readable for it. */
+/** Restores everything in the trash, which must be readable for that. */
 export async function restoreAll(app: TestApp): Promise<number> {
   const items: { id: string }[] = await (await expectOk(app.get("/api/trash"))).json();
   for (const { id } of items) await expectOk(app.post(`/api/trash/${id}/restore`));

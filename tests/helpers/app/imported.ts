@@ -1,10 +1,10 @@
-/** Imports over HTTP, waited for. */
+/** Imports over HTTP that wait for the end of the job. */
 import { type Zippable, zipSync } from "fflate";
 import { IMPORTED_ITEM_KINDS } from "../../../services/import_export/import_item.ts";
 import type { ImportReport } from "../../../services/import_export/import_report.ts";
 import type { TestApp } from "./test_app.ts";
 
-/** Imports bytes, or an upload that is there, and gives the job as it ended. */
+/** Imports bytes or an existing upload, and returns the ended job. */
 export async function importJob(app: TestApp, query: string, body?: Uint8Array<ArrayBuffer>) {
   const answer = await app.post(`/api/import?${query}`, body, {
     headers: { "content-type": "application/octet-stream" },
@@ -14,7 +14,7 @@ export async function importJob(app: TestApp, query: string, body?: Uint8Array<A
   return await app.services.jobs.ended(job.id);
 }
 
-/** As `importJob`, and gives its report. @throws {Error} when it failed. */
+/** Like `importJob`, but returns the report. @throws {Error} if the job failed. */
 export async function importReport(
   app: TestApp,
   query: string,
@@ -25,15 +25,15 @@ export async function importReport(
   return detail as ImportReport;
 }
 
-/** How many of each thing come in with nothing. */
+/** The counts of an empty import. */
 export const NOTHING_ADDED = Object.fromEntries(IMPORTED_ITEM_KINDS.map((thing) => [thing, 0]));
 
-/** Gives how many of each thing were added. */
+/** Returns the number of added items of each kind. */
 export function added({ counts }: ImportReport): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).map(([thing, { added }]) => [thing, added]));
 }
 
-/** Gives what an address answers with, which has to be JSON. */
+/** Fetches a URL and returns its JSON. */
 // deno-lint-ignore no-explicit-any -- answers of many shapes
 export async function got(app: TestApp, path: string): Promise<any> {
   const answer = await app.get(path);
@@ -42,12 +42,12 @@ export async function got(app: TestApp, path: string): Promise<any> {
   return JSON.parse(text);
 }
 
-/** Gives files as a zip to upload. */
+/** Returns a ZIP archive of the files. */
 export function zipped(files: Zippable): Uint8Array<ArrayBuffer> {
   return zipSync(files) as Uint8Array<ArrayBuffer>;
 }
 
-/** Gives the bytes of a JSON file. */
+/** Returns the bytes of a JSON file. */
 export function jsonFile(value: unknown): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(value));
 }

@@ -1,4 +1,4 @@
-/** Puts byte strings behind each other. */
+/** Concatenates byte arrays. */
 export function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

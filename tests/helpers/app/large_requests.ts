@@ -1,4 +1,4 @@
-/** Large requests, and clients that don't read their answers, for tests and benchmarks of memory and pace. */
+/** Large requests, and clients that don't read responses, for tests and benchmarks of memory and speed. */
 import { crc32, deflateRawSync } from "node:zlib";
 import { numbers, sampleText } from "../../bench/sample_chat.ts";
 import { writeZip } from "../../../services/storage/zip/zip_writer.ts";
@@ -9,7 +9,7 @@ const ENDS = ["done", "failed", "cancelled"];
 const POLL_MS = 50;
 
 /**
- * Makes the body of a PUT of a conversation.
+ * Creates the body of a PUT of a conversation.
  *
  * @param options.messageChars Of each message.
  * @param options.hasVersions Every other message has a second version, which is part of the size.
@@ -35,7 +35,7 @@ export function largeConversation(
   return encoder.encode(JSON.stringify({ title: "Large", messages }));
 }
 
-/** Makes a zip of SillyTavern chats, all alike but for their names: small, and large once it is unpacked. */
+/** Creates a ZIP archive of SillyTavern chats that differ only in their names: small, but large once unpacked. */
 export async function zipOfChats(count: number, chatBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const message = {
     name: "Fox",
@@ -71,7 +71,7 @@ async function jsonOf<T>(answer: Response): Promise<T> {
   return await answer.json();
 }
 
-/** Sends a request and reads nothing of its answer, many times at once. Disposing of it disconnects. */
+/** Sends many concurrent requests without reading the responses. Disposing of it disconnects. */
 export async function unreadAnswers(port: number, path: string, count: number): Promise<Disposable> {
   const connections: Deno.TcpConn[] = [];
   const request = encoder.encode(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);

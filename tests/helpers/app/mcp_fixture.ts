@@ -1,4 +1,4 @@
-/** The client of MCP servers with a store of its own and no other service. */
+/** The MCP client with its own store, without other services. */
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { createEventHub } from "../../../services/events/event_hub.ts";

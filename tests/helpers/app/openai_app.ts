@@ -1,26 +1,26 @@
-/** A gated server with a model server behind it, and OpenAI's own client with a token of the server. */
+/** A server with access control and a model server, and OpenAI's client with a token. */
 import OpenAI from "openai";
 import { type FakeLlm, type FakeLlmOptions, openFakeLlm } from "../fakes/llm/fake_llm.ts";
 import { useModel } from "./chat_client.ts";
 import { enrol } from "./enrolled.ts";
 import { openTestApp, type TestApp } from "./test_app.ts";
 
-/** The server, the double behind it, and who talks to it. */
+/** The server, the fake model server, and the clients. */
 export interface OpenAiApp extends AsyncDisposable {
   readonly app: TestApp;
   readonly llm: FakeLlm;
   /** A token limited to the OpenAI-compatible API. */
   readonly token: string;
   readonly tokenId: string;
-  /** A token of the owner that opens everything. */
+  /** A token with full access. */
   readonly ownerToken: string;
-  /** Makes a client that asks once; retries would hide what the server answers. */
+  /** Creates a client without retries, which would hide the server's response. */
   client(token?: string): OpenAI;
   /** Sends a request with the token. */
   send(method: string, path: string, body?: Record<string, unknown>, token?: string): Promise<Response>;
 }
 
-/** Opens the server. Only the owner's token and session pass: the loopback bypass is off and a passkey exists. */
+/** Opens the server. The loopback bypass is off and a passkey exists, so requests need a token or a session. */
 export async function openOpenAiApp(options: FakeLlmOptions = {}): Promise<OpenAiApp> {
   const app = await openTestApp({ config: { loopbackAuthBypass: false } });
   const llm = await openFakeLlm(options);

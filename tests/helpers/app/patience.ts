@@ -1,7 +1,7 @@
-/** How long tests wait. Nothing here is a measure of speed: a busy machine takes its time, and only what hangs is given up. */
+/** Time limits of tests. They don't measure speed: even on a busy machine, only tests that hang exceed them. */
 
-/** A test or hook without a limit of its own; most take less than a second. */
+/** Default limit of a test or hook. Most take less than a second. */
 export const TEST_MS = 180_000;
 
-/** What a test waits for; less than a test may take, so that what was waited for in vain is named. */
+/** Limit of a single wait. Below the limit of a test, so that the error names the wait. */
 export const PATIENCE_MS = 45_000;

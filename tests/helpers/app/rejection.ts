@@ -1,4 +1,4 @@
-/** Gives what a function throws, for a closer look than `toThrow` takes. Fails when it throws nothing. */
+/** Returns the error that a function throws. Fails if it throws nothing. */
 export function rejectionOf(run: () => unknown): unknown {
   try {
     run();

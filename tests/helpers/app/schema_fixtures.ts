@@ -1,4 +1,4 @@
-/** Databases of earlier schemas with something sealed in them, as SQL that can be read and compared. */
+/** Databases of earlier schemas with sealed data, as SQL text. */
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 import { type Aad, createSealer } from "../../../services/crypto/sealer.ts";
@@ -23,7 +23,7 @@ const MESSAGES = [
   },
 ].map((message) => ({ ...message, created_at: "2026-01-01T00:00:00.000Z", updated_at: "2026-01-01T00:00:00.000Z" }));
 
-/** Gives a fixture: the schema of that version, and rows that every version has had. */
+/** Returns a fixture: the schema of that version, and rows that all versions have. */
 export function schemaFixture(version: number): string {
   using database = new DatabaseSync(":memory:");
   for (const migration of MIGRATIONS.filter((migration) => migration.version <= version)) database.exec(migration.sql);
@@ -36,7 +36,7 @@ export function schemaFixture(version: number): string {
   ].join("\n");
 }
 
-/** Gives the statements of a database's schema, as they compare between two databases. */
+/** Returns the normalized statements of a database's schema. */
 export function schemaOf(database: DatabaseSync): string[] {
   return database.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name").all()
     .map(({ sql }) => String(sql).replace(/\s+/g, " "));

@@ -1,8 +1,8 @@
-/** Conversations as tests make them, read them back, and count their rows. */
+/** Helpers to store, read and count conversations in tests. */
 import { DatabaseSync } from "node:sqlite";
 import type { TestApp } from "./test_app.ts";
 
-/** A message as the API shows it. */
+/** A message in the API. */
 export interface StoredMessage {
   id: string;
   role: string;
@@ -11,7 +11,7 @@ export interface StoredMessage {
   [field: string]: unknown;
 }
 
-/** A conversation as the API shows it. */
+/** A conversation in the API. */
 export interface StoredConversation {
   id: string;
   title: string;
@@ -20,29 +20,29 @@ export interface StoredConversation {
   [field: string]: unknown;
 }
 
-/** Gives the numbers from 0, as many as asked for. */
+/** Returns the first `count` integers, starting with 0. */
 export function range(count: number): number[] {
   return Array.from({ length: count }, (_, i) => i);
 }
 
-/** Makes a message as a client sends it. */
+/** Creates a message in the format that clients send. */
 export function say(id: string, content = `says ${id}`, role = "user") {
   return { id, role, content };
 }
 
-/** Gives the ids of messages in their order. */
+/** Returns the ids of messages, in order. */
 export function idsOf(messages: { id: string }[]): string[] {
   return messages.map(({ id }) => id);
 }
 
-/** Fetches a conversation. @throws {Error} when it cannot be had. */
+/** Fetches a conversation. @throws {Error} if the request fails. */
 export async function readConversation(app: TestApp, id = "c1"): Promise<StoredConversation> {
   const response = await app.get(`/api/conversations/${id}`);
   if (response.status !== 200) throw new Error(`Conversation "${id}" was answered with ${response.status}`);
   return await response.json();
 }
 
-/** Counts the rows of a table, as they are on disk. */
+/** Counts the rows of a table in the database file. */
 export function countRows(app: TestApp, table: string, where = "true"): number {
   using db = new DatabaseSync(`${app.dataDir}/app.db`, { readOnly: true });
   return Number(db.prepare(`SELECT count(*) AS count FROM ${table} WHERE ${where}`).get()?.count);

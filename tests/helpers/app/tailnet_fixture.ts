@@ -1,11 +1,11 @@
-/** A server with the double of tailscaled, and words for waiting until its node is where it should be. */
+/** A server with the fake tailscaled, and helpers that wait for states of its node. */
 import type { Config } from "../../../services/config/config.ts";
 import type { NodeTimes, TailnetState } from "../../../services/tailnet/node_state.ts";
 import { FakeTailscaled } from "../fakes/tailscaled/fake_tailscaled.ts";
 import type { Switches } from "../fakes/tailscaled/fake_tailscaled_types.ts";
 import { openTestApp, type TestApp, type TestAppOptions } from "./test_app.ts";
 
-/** The node as the API tells it. */
+/** The node in the API. */
 export interface WireStatus {
   enabled: boolean;
   mode: string;
@@ -18,7 +18,7 @@ export interface WireStatus {
   error: string | null;
 }
 
-/** What is waited for comes at once on an idle machine; nothing here makes a busy one fail. */
+/** Limit of a wait, high enough for a busy machine. */
 const QUICK: Partial<NodeTimes> = {
   socketMs: 20_000,
   pollMs: 25,
@@ -42,7 +42,7 @@ export interface TailnetBench extends AsyncDisposable {
   /** Waits for a status that the function accepts, by the change events. */
   untilStatus(accepts: (status: WireStatus) => boolean): Promise<WireStatus>;
   until(state: TailnetState): Promise<WireStatus>;
-  /** Switches it on, signs it in and waits until it runs. */
+  /** Turns the node on, signs it in and waits until it runs. */
   run(): Promise<WireStatus>;
 }
 

@@ -1,4 +1,4 @@
-/** The whole server for a test: real services in a temporary data directory behind a real listener. */
+/** The whole server for tests: real services with a temporary data directory and a real listener. */
 import { type App, createApp } from "../../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
 import { openTailnetListener } from "../../../routes/server/tailnet_listener.ts";
@@ -9,40 +9,40 @@ import { createLog } from "../../../services/log.ts";
 import { openServices, type ServiceOptions, type Services } from "../../../services/services.ts";
 import type { NodeTimes } from "../../../services/tailnet/node_state.ts";
 
-/** What a test may set. */
+/** Options. */
 export interface TestAppOptions {
-  /** Configuration beside the defaults; `host`, `port` and `dataDir` are the helper's. */
+  /** Configuration besides the defaults. `host`, `port` and `dataDir` are set by the helper. */
   config?: Partial<Config>;
-  /** Data directory to use instead of a fresh one; it is left standing at the end. */
+  /** An existing data directory, which isn't deleted at the end. */
   dataDir?: string;
   /** Serve HTTPS with this certificate; PEM texts. */
   tls?: { cert: string; key: string };
   limits?: Partial<ListenerLimits>;
-  /** Folder with a page; by default the built one, which need not be there. */
+  /** Folder of the page; by default the built one, which may be missing. */
   uiFolder?: string;
   /** Address to listen on; 127.0.0.1 by default. */
   host?: string;
-  /** Changes what the listener says about a request: another peer address, the tailnet's listener. */
+  /** Changes the listener's information about a request, such as the peer address or the tailnet listener. */
   connection?: { peerAddress?: string; listener?: "main" | "tailnet" };
   now?: () => number;
-  /** How long nobody must have been answered before a title is made; without it none is, since that is a call more. */
+  /** Idle time before a title is generated. Without it, no titles are generated, since they need another call. */
   titleIdleMs?: number;
-  /** Limits of calls to image backends; looks at doubles follow one another at once. */
+  /** Limits of calls to image backends. Fake backends are polled without a delay. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
-  /** Sources of tools besides those of the product. */
+  /** Additional tool sources. */
   toolSources?: ServiceOptions["toolSources"];
   toolLimits?: ServiceOptions["toolLimits"];
-  /** Takes what the server would show on its terminal. */
+  /** Receives the server's terminal output. */
   announce?: (text: string) => void;
 }
 
-/** An address where nothing answers. */
+/** An address where nothing listens. */
 const NOWHERE = "http://127.0.0.1:9";
 
 type Body = BodyInit | Record<string, unknown> | unknown[] | null;
 
-/** A running server and shorthands for talking to it. */
+/** A running server with request helpers. */
 export interface TestApp extends AsyncDisposable {
   /** `http://localhost:PORT` */
   readonly url: string;
@@ -53,7 +53,7 @@ export interface TestApp extends AsyncDisposable {
   readonly dataDir: string;
   /** Lines the server logged so far. */
   readonly logLines: string[];
-  /** Sends a request; objects and arrays go as JSON. */
+  /** Sends a request. Objects and arrays are sent as JSON. */
   request(method: string, path: string, body?: Body, init?: RequestInit): Promise<Response>;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body?: Body, init?: RequestInit): Promise<Response>;
@@ -160,7 +160,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
   }
 }
 
-/** The defaults of a fresh installation, in a folder of the test's own, with a test's changes. */
+/** The defaults of a new installation in a folder of the test, with the test's changes. */
 export function testConfig(dataDir: string, changes: Partial<Config> = {}): Config {
   const config = loadConfig({
     // No test reaches a public site by accident; those that mean a hub or a card site bring their own.

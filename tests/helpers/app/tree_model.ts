@@ -1,19 +1,19 @@
-/** A conversation as a tree in memory, as simple as it can be: what the server shows is compared with it. */
+/** A simple in-memory model of a conversation tree, to compare with the server. */
 
 /** One message. */
 export interface ModelMessage {
   id: string;
   role: string;
-  /** By the number of the version; `undefined` where the model can't know the text. */
+  /** By number of the version; `undefined` if the model can't know the text. */
   texts: (string | undefined)[];
   active: number;
-  /** What follows each version, once versions have continuations of their own. */
+  /** The continuation of each version, once versions have their own. */
   next?: ModelMessage[][];
-  /** The version that had all that followed when the continuations began. */
+  /** The version that was active when the continuations were separated. */
   first?: number;
 }
 
-/** Where messages were when they were removed. */
+/** The position of removed messages. */
 interface Aad {
   after?: string;
   before?: string;
@@ -28,22 +28,22 @@ export interface Removed {
   epoch: number;
 }
 
-/** A message of a PUT: one that the path has, perhaps with another text, or a new one. */
+/** A message of a PUT: one on the path, possibly with another text, or a new one. */
 export interface PutMessage {
   id: string;
   role: string;
   content: string;
 }
 
-/** Messages that the server compares for the order of time. */
+/** Number of messages that the server compares by time. */
 const LOOKED_AT = 64;
 
 /** The tree. */
 export class TreeModel {
   root: ModelMessage[] = [];
-  /** Changes when messages may have moved so that places in versions can't be told any more. */
+  /** Changes when messages may have moved, so that positions in versions are no longer known. */
   epoch = 0;
-  /** As the server shows it. */
+  /** The conversation in the API's format. */
   readonly createdAt: Map<string, string>;
 
   constructor(createdAt = new Map<string, string>()) {
@@ -67,14 +67,14 @@ export class TreeModel {
     return path;
   }
 
-  /** Returns every list of messages that follow one another. */
+  /** Returns all linear sequences of messages. */
   lists(): ModelMessage[][] {
     const lists = [this.root];
     for (const list of lists) for (const { next = [] } of list) lists.push(...next.filter((one) => one !== undefined));
     return lists;
   }
 
-  /** Returns what follows versions that aren't active, along the active versions below. */
+  /** Returns the continuations of inactive versions, along the active versions below them. */
   continuations(): { message_id: string; n: number; path: ModelMessage[] }[] {
     return this.lists().flat().flatMap(({ id, next = [], active }) =>
       next.flatMap((list, n) => n === active ? [] : [{ message_id: id, n, path: this.path(list) }])
@@ -127,7 +127,7 @@ export class TreeModel {
     return found;
   }
 
-  /** @param isAll True to remove everything behind it, too. */
+  /** @param isAll True to also remove everything after it. */
   remove(id: string, isAll: boolean): Removed {
     const path = this.path();
     const at = path.findIndex((message) => message.id === id);
@@ -142,13 +142,13 @@ export class TreeModel {
     return { messages: list.splice(index, isTree ? Infinity : 1), place, epoch: this.epoch };
   }
 
-  /** Returns true where the model knows what restoring does. */
+  /** Returns whether the model knows the result of restoring. */
   knowsPlaceOf({ place, epoch }: Removed): boolean {
     const after = place.after === undefined ? undefined : this.find(place.after)?.message;
     return after?.next === undefined || epoch === this.epoch;
   }
 
-  /** Returns false where one of the ids is there again. */
+  /** Returns false if one of the ids exists again. */
   restore({ messages, place }: Removed): boolean {
     const restored = structuredClone(messages);
     const inside = new TreeModel();
@@ -206,7 +206,7 @@ export class TreeModel {
     this.epoch++;
   }
 
-  /** Takes over a state from before; texts that aren't shown may have changed since. */
+  /** Restores an earlier state. Texts of inactive versions may have changed since. */
   restoreAll(past: TreeModel): void {
     this.root = structuredClone(past.root);
     for (const { texts, active } of this.lists().flat()) {

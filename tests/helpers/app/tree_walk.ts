@@ -1,15 +1,15 @@
-/** Two clients that change one conversation at random; after each step what the API shows is compared with a model. */
+/** Two clients that change one conversation at random. After each step, the API is compared with a model. */
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import type { FakeLlm } from "../fakes/llm/fake_llm.ts";
 import { until } from "./chat_client.ts";
 import { type ModelMessage, type PutMessage, type Removed, TreeModel } from "./tree_model.ts";
 
-/** A server that can end and start again. */
+/** A server that can restart. */
 export interface WalkedServer {
   request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   restart(): Promise<void>;
-  /** True where a restart is a kill. */
+  /** True if a restart kills the process. */
   isKilled: boolean;
 }
 
@@ -23,19 +23,19 @@ interface Shown {
   status: string;
 }
 
-/** What a client last saw. */
+/** The state that a client last saw. */
 interface Client {
   revision: number;
   messages: string[];
 }
 
-/** What restoring a revision does to the model; false where it is refused. */
+/** Restores a revision in the model. Returns false if the server refuses it. */
 type Undo = (model: TreeModel) => boolean;
 
-/** Messages beyond which a conversation is thinned out. */
+/** Number of messages above which messages are removed. */
 const MANY = 70;
 
-/** Repeatable chance. */
+/** A seeded random number generator. */
 export class Random {
   #state: number;
 
@@ -60,7 +60,7 @@ export class Random {
   }
 }
 
-/** One conversation and its walk. */
+/** A random walk over one conversation. */
 export class TreeWalk {
   readonly #server: WalkedServer;
   readonly #llm: FakeLlm;
@@ -85,7 +85,7 @@ export class TreeWalk {
     this.#random = new Random(seed);
   }
 
-  /** Goes a number of steps. @throws {Error} with the last steps when the API shows something else than the model. */
+  /** Takes a number of steps. @throws {Error} with the last steps if the API differs from the model. */
   async go(steps: number): Promise<void> {
     await this.#expect("PUT", this.#path, { messages: [] }, 201);
     await this.#compare();
@@ -148,7 +148,7 @@ export class TreeWalk {
     return this.#random.next() < 0.15 ? `${word} ${"l ".repeat(this.#random.below(1500))}` : word;
   }
 
-  /** Gives what a target's state asks for in an answer: there, off the path, or gone. */
+  /** Returns the expected status for the state of a target: on the path, off the path, or removed. */
   #statusFor(mid: string, ok: number): number {
     if (this.#model.isOnPath(mid)) return ok;
     return this.#model.find(mid) === undefined ? 404 : 409;
@@ -170,7 +170,7 @@ export class TreeWalk {
     return answer;
   }
 
-  /** Sends a change; now and then only on the condition that nothing changed since the client looked. */
+  /** Sends a change, sometimes with If-Match. */
   async #change(
     client: Client,
     method: string,
@@ -311,7 +311,7 @@ export class TreeWalk {
     message.active = message.texts.length - 1;
   }
 
-  /** The answer before stays active; what a failed one has written is a version that isn't. */
+  /** The previous reply stays active. The text of a failed one becomes an inactive version. */
   async #failToRegenerate(mid: string, fields: Record<string, unknown>): Promise<void> {
     const after = this.#random.below(2);
     this.done.set("failed regenerate", (this.done.get("failed regenerate") ?? 0) + 1);
@@ -401,7 +401,7 @@ export class TreeWalk {
     const n = this.#random.of(known);
     if (n === undefined) return;
     this.#log.push(`at ${this.#revision}: ${JSON.stringify(listed.find((one) => one.n === n))}`);
-    // What it would do to a place that the model can't tell is left alone.
+    // Skipped if the model doesn't know the position.
     const removed = this.#removedAt(n);
     if (removed !== undefined && !this.#model.knowsPlaceOf(removed)) return;
     const [before, model] = [this.#model.clone(), this.#model.clone()];
@@ -425,7 +425,7 @@ export class TreeWalk {
   async #restart(): Promise<void> {
     this.#log.push("restart");
     if (!this.#server.isKilled) return await this.#server.restart();
-    // A change that is under way when the server is killed is there whole or not at all.
+    // A change in flight when the server is killed is stored completely or not at all.
     const [content, id] = [this.#text(), this.#newId("m")];
     const before = this.#model.clone();
     const mid = this.#random.of(before.path().filter(({ role }) => role === "user"))?.id;
@@ -455,13 +455,13 @@ export class TreeWalk {
     const shown = await this.#shown();
     change();
     const isThere = isSame(shown, this.#model);
-    // What was acknowledged is there.
+    // Acknowledged changes are stored.
     if (status !== undefined && status < 300) expect(isThere, `an acknowledged ${method}`).toBe(true);
     if (!isThere) this.#model = before;
     this.#undo.clear();
   }
 
-  /** While a reply is written, what would take it away is refused; then it ends or the server does. */
+  /** Changes that would remove a running reply are refused. Then the reply or the server ends. */
   async #duringReply(): Promise<void> {
     const [user, reply, content] = [this.#newId("u"), this.#newId("r"), this.#text()];
     this.#llm.switches.manual = "on";
@@ -513,7 +513,7 @@ export class TreeWalk {
     expect(shown.map(facts)).toEqual(this.#model.path().map(modelFacts));
   }
 
-  /** Texts that the model can't know it takes from the API. */
+  /** Copies texts that the model can't know from the API. */
   #adopt(shown: Shown[]): void {
     for (const { id, content, active_variant: n } of shown) {
       const message = this.#model.find(id)?.message;
@@ -521,7 +521,7 @@ export class TreeWalk {
     }
   }
 
-  /** Compares what follows every version, the summary, and a page. */
+  /** Compares all continuations, the summary, and a page. */
   async #compareAll(): Promise<void> {
     const whole = await (await this.#expect("GET", `${this.#path}/export?format=json`, undefined, 200)).json();
     const order = (one: { message_id: string; n: number }) => `${one.message_id} ${one.n}`;
@@ -563,7 +563,7 @@ function modelFacts({ id, role, texts, active }: ModelMessage) {
   return { id, role, content: texts[active], count: texts.length, active };
 }
 
-/** Returns false where the version isn't there, or isn't on the path. */
+/** Returns false if the version doesn't exist or isn't on the path. */
 function restoreText(model: TreeModel, mid: string, n: number, text: string | undefined): boolean {
   if (!model.isOnPath(mid) || n >= model.find(mid)!.message.texts.length) return false;
   model.switch(mid, n);

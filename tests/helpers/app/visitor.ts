@@ -1,20 +1,20 @@
-/** Somebody with a browser somewhere: a host it calls, an address it comes from, cookies it keeps, an authenticator. */
+/** A visitor with a browser: the host it requests, its client address, its cookies, and an authenticator. */
 import { Authenticator, type Faults } from "../fakes/authenticator.ts";
 import { fetchAs } from "../network/fetch_as.ts";
 import type { RawAnswer } from "../network/raw_http.ts";
 import { openTestApp, type TestApp, type TestAppOptions } from "./test_app.ts";
 
-/** Where a visitor stands. */
+/** Options of a visitor. */
 export interface VisitorPlace {
-  /** Host it calls; `localhost:PORT` by default, from this machine. */
+  /** Host header; `localhost:PORT` by default. */
   host?: string;
-  /** HTTPS by a proxy in front, with this client behind it; without, the request comes from the socket's own peer. */
+  /** Client address that an HTTPS proxy forwards; without it, the request comes directly from this machine. */
   address?: string;
   authenticator?: Authenticator;
   headers?: Record<string, string>;
 }
 
-/** Opens a server behind a proxy on this machine that says who its clients are, with the loopback bypass off. */
+/** Opens a server behind a proxy on this machine that forwards client addresses. The loopback bypass is off. */
 export function openGatedApp(options: TestAppOptions = {}): Promise<TestApp> {
   return openTestApp({
     ...options,
@@ -27,7 +27,7 @@ export function openGatedApp(options: TestAppOptions = {}): Promise<TestApp> {
   });
 }
 
-/** What is said in an answer. */
+/** The body of a response. */
 export interface Said {
   status: number;
   headers: Headers;
@@ -56,7 +56,7 @@ export class Visitor {
     return this.#place.host ?? `localhost:${this.#app.port}`;
   }
 
-  /** Sends a request with its cookies and keeps those of the answer. */
+  /** Sends a request with its cookies, and stores the cookies of the response. */
   async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Said> {
     const { host, address } = this.#place;
     const sent: Record<string, string> = { "User-Agent": "Visitor", ...this.#place.headers, ...headers };
@@ -90,12 +90,12 @@ export class Visitor {
     return this.ask("POST", path, body);
   }
 
-  /** Asks for something that only who is in may see. */
+  /** Requests a resource that requires access. */
   async isIn(): Promise<boolean> {
     return (await this.get("/api/settings")).status === 200;
   }
 
-  /** Enrols a passkey; the answer is that of the step that failed, or the last. */
+  /** Enrolls a passkey. Returns the response of the failed step, or of the last one. */
   async enrol(begin: { code?: string; name?: string } = {}, faults: Faults & { origin?: string } = {}): Promise<Said> {
     const begun = await this.post("/api/auth/register/begin", begin);
     if (begun.status !== 200) return begun;
@@ -103,7 +103,7 @@ export class Visitor {
     return await this.post("/api/auth/register/finish", answer);
   }
 
-  /** Signs in; the answer is that of the last step. */
+  /** Signs in. Returns the response of the last step. */
   async signIn(faults: Faults & { origin?: string } = {}): Promise<Said> {
     const begun = await this.post("/api/auth/login/begin", {});
     if (begun.status !== 200) return begun;

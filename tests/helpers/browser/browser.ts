@@ -3,7 +3,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import axe from "axe-core";
 import { PATIENCE_MS } from "../app/patience.ts";
 
-/** Where Debian puts it; `CHROMIUM` names another one. */
+/** Debian's path. The variable `CHROMIUM` overrides it. */
 const CHROMIUM_PATH = "/usr/bin/chromium";
 
 /**
@@ -19,14 +19,14 @@ const QUIET_FLAGS = [
   "--no-first-run",
 ];
 
-/** For pages with sound: a microphone that beeps and is allowed, and playing without a press. */
+/** For pages with sound: a fake microphone with permission, and autoplay. */
 export const AUDIO_FLAGS = [
   "--use-fake-device-for-media-stream",
   "--use-fake-ui-for-media-stream",
   "--autoplay-policy=no-user-gesture-required",
 ];
 
-/** What axe found wrong, short enough for a test's message. */
+/** A finding of axe, shortened for test output. */
 export interface AxeFinding {
   rule: string;
   targets: string[];
@@ -39,7 +39,7 @@ export function openBrowser(flags: string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags] });
 }
 
-/** Smallest side of what a finger presses, in CSS px. */
+/** Minimum size of a touch target, in CSS px. */
 const TARGET_PX = 44;
 
 /**
@@ -75,23 +75,23 @@ export function findSmallTargets(page: Page): Promise<string[]> {
   }, TARGET_PX);
 }
 
-/** A page, and everything about it that must not go unseen. */
+/** A page with its recorded errors and foreign requests. */
 export interface WatchedPage {
   page: Page;
   context: BrowserContext;
-  /** Addresses of requests that left the page's own origin. */
+  /** URLs of requests to other origins. */
   foreign: string[];
-  /** Uncaught errors, and what the console calls an error except answers with an error status. */
+  /** Uncaught errors and console errors, except failed requests. */
   errors: string[];
 }
 
-/** Opens a page in a context of its own and watches what it asks for and what goes wrong. */
+/** Opens a page in its own context and records requests and errors. */
 export async function openPage(
   browser: Browser,
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
-  // Only tests of the kept page have use for the worker, which loads every file of it.
+  // The service worker loads all files, so only tests of the installed app allow it.
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     serviceWorkers: "block",
@@ -127,13 +127,13 @@ export async function holdToasts(page: Page): Promise<void> {
   });
 }
 
-/** Runs axe on the page as it is once what moves or fades in has come to rest. */
+/** Runs axe once all animations have ended. */
 export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
   await page.evaluate(async () => {
     const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
     await Promise.allSettled(passing.map(({ finished }) => finished));
   });
-  // Through the debugger, which the page's own policy does not bind.
+  // Through the debugger, which ignores the page's content security policy.
   await page.evaluate(axe.source);
   return await page.evaluate(async () => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;

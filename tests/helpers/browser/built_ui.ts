@@ -1,10 +1,10 @@
-/** The built page for tests: built again only when its sources have changed, as in any start from source. */
+/** The built page for tests. Rebuilt only if its sources have changed. */
 import { ensureUi } from "../../../build/ui_builds.ts";
 import { openUiFolder } from "../../../routes/ui.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 
-/** Apart from the released page, which the servers of other tests look for. */
+/** Folder of the developer build, apart from the released page. */
 const DEVELOPERS_BUILDS = new URL("node_modules/.cache/parlor-ui/", ROOT);
 
 /**

@@ -1,26 +1,26 @@
-/** A real Chromium with a virtual authenticator, on host names of our own that all lead to this machine. */
+/** A real Chromium with a virtual authenticator and host names that resolve to this machine. */
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
 import { builtUi } from "./built_ui.ts";
 
-/** Names that the browser finds here. */
+/** Host names that resolve to this machine. */
 export const HOSTS = ["desk.fox-owl.ts.net", "phone.fox-owl.ts.net", "chat.example"];
 
-/** Sees to the page as it is now and starts a browser that takes our own certificates. @param hosts Names that lead here. */
+/** Builds the page if necessary and starts a browser that accepts test certificates. @param hosts Names that resolve to this machine. */
 export async function openPasskeyBrowser(hosts: readonly string[] = HOSTS): Promise<Browser> {
   await builtUi();
   const rules = hosts.map((host) => `MAP ${host} 127.0.0.1`).join(",");
   return await openBrowser([`--host-resolver-rules=${rules}`]);
 }
 
-/** A device: its own cookies, its own passkeys. */
+/** A device with its own cookies and passkeys. */
 export interface Device extends WatchedPage {
-  /** Makes the next touches fail, as when the person turns away, or work again. */
+  /** Makes user verification fail or succeed from now on. */
   setUserVerified(isVerified: boolean): Promise<void>;
   countPasskeys(): Promise<number>;
 }
 
-/** Opens a device on an address. @see chromedevtools.github.io/devtools-protocol, WebAuthn */
+/** Opens a device at a URL. @see chromedevtools.github.io/devtools-protocol, WebAuthn */
 export async function openDevice(
   browser: Browser,
   address: string,

@@ -1,14 +1,14 @@
-/** The built page before the fake API in a real browser: what the tests of views stand on. */
+/** The built page with the fake API in a real browser, for tests of views. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
 import { builtUi } from "./built_ui.ts";
 import { FakeApi } from "../fakes/api/fake_api.ts";
 import { PATIENCE_MS } from "../app/patience.ts";
 
-/** A phone as Playwright describes one. */
+/** Playwright options of a phone. */
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-/** Every look that a screen has: colours, width and the window that goes with it. */
+/** All combinations of color scheme and width. */
 export const LOOKS = [
   ["light", "wide", {}],
   ["dark", "wide", {}],
@@ -16,27 +16,27 @@ export const LOOKS = [
   ["dark", "narrow", PHONE],
 ] as const;
 
-/** One browser for a file of tests, with a server of its own for each test. */
+/** One browser per test file, and one fake server per test. */
 export interface UiBench {
-  /** Starts a fake API and opens a page on it; both end with the test. */
+  /** Starts a fake API and opens a page on it. Both are closed with the test. */
   open(path: string, options?: UiOptions): Promise<Opened>;
   close(): Promise<void>;
 }
 
-/** How a page is opened. */
+/** Options of a page. */
 export interface UiOptions extends BrowserContextOptions {
-  /** Another page on a server that is open already, in a context of its own: another device. */
+  /** An already running fake API, for a page of another device. */
   api?: FakeApi;
-  /** Prepares the server before the page asks it. */
+  /** Prepares the server before the page loads. */
   prepare?: (api: FakeApi) => void;
 }
 
-/** A page, its server, and what must stay empty. */
+/** A page with its fake API. */
 export interface Opened extends WatchedPage, AsyncDisposable {
   api: FakeApi;
 }
 
-/** Sees to the page as it is now and starts a browser. */
+/** Builds the page if necessary and starts a browser. */
 export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
   const uiFolder = await builtUi({ isDev });
   const browser: Browser = await openBrowser();
@@ -64,12 +64,12 @@ export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
  * button while a mouse is between press and release, and such a click is lost.
  */
 export async function sendMessage(page: Page, text: string): Promise<void> {
-  await page.locator("dialog[open]").first().waitFor({ state: "hidden" }); // one that is closing would get the text
+  await page.locator("dialog[open]").first().waitFor({ state: "hidden" }); // A closing dialog would receive the text.
   await page.getByLabel("Message", { exact: true }).fill(text);
   await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
 }
 
-/** Waits until what is read from the page or the server is as expected. */
+/** Polls until the value is as expected, and returns it. */
 export async function eventually<T>(
   read: () => T | Promise<T>,
   isRight: (value: T) => boolean | Promise<boolean>,

@@ -9,20 +9,20 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import { type CborValue, encodeCbor } from "./cbor.ts";
 import { joined } from "../app/joined.ts";
 
-/** What options a server gives; more than this is not looked at. */
+/** The registration options that are used. */
 export interface CreationOptions {
   challenge: string;
   rp: { id?: string };
   user: { id: string };
 }
 
-/** What options a server gives at sign-in. */
+/** The sign-in options that are used. */
 export interface RequestOptions {
   challenge: string;
   rpId?: string;
 }
 
-/** How an answer departs from what is right. */
+/** Deviations from a correct response. */
 export interface Faults {
   type?: string;
   challenge?: string;
@@ -37,7 +37,7 @@ export interface Faults {
   algorithm?: number;
   fmt?: string;
   attStmt?: Map<string, CborValue>;
-  /** Whole attestation object instead of a right one. */
+  /** An attestation object that replaces the correct one. */
   attestationObject?: Uint8Array;
   id?: string;
   rawId?: string;
@@ -58,7 +58,7 @@ const sha256 = (bytes: Uint8Array | string) => new Uint8Array(createHash("sha256
 /** One device with ES256 passkeys. */
 export class Authenticator {
   readonly passkeys: Passkey[] = [];
-  /** Signature counter; 0 for ever, as phones have it, unless a test sets it. */
+  /** Signature counter. Always 0, like on phones, unless a test sets it. */
   counter = 0;
 
   /** Answers `navigator.credentials.create` in JSON. @param origin Of the page. */

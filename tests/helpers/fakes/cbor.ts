@@ -1,7 +1,7 @@
-/** CBOR as an authenticator writes it, and as an attacker does. @see RFC 8949 */
+/** Encodes CBOR, valid or malicious. @see RFC 8949 */
 import { joined } from "../app/joined.ts";
 
-/** What can be written. */
+/** Values that can be encoded. */
 export type CborValue = number | string | Uint8Array | CborValue[] | Map<number | string, CborValue>;
 
 /** Encodes a value in the shortest form. */

@@ -1,29 +1,29 @@
 /** Fake server with A1111's API: one lock, global progress and interrupt, and a switch per quirk in docs/protocols/images.md. */
 import { dataUrl, picture } from "../files/pictures.ts";
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface FakeA1111Switches {
   /** False without `--api`: the web UI alone. */
   hasApi: boolean;
   /** `user:password` of `--api-auth`. */
   login: string | undefined;
-  /** Bytes of the pictures, whatever was asked; the next one in turn unless given. */
+  /** Bytes of all generated images; by default a different image each time. */
   picture: Uint8Array<ArrayBuffer> | undefined;
-  /** A grid comes first. */
+  /** The first image is a grid. */
   hasGrid: boolean;
   /** What `info` holds: all, nothing as KoboldCpp has it, or the name of another checkpoint. */
   info: "full" | "empty";
   failure: "a1111" | "forge" | "validation" | "page" | undefined;
-  /** Drawing waits for `go` and shows steps by `step`. */
+  /** Generation waits for `go` and reports progress with `step`. */
   isManual: boolean;
-  /** Answers of `txt2img` are that much longer. */
+  /** Additional bytes in responses of `txt2img`. */
   paddingBytes: number;
-  /** Loads this checkpoint whatever is asked for. */
+  /** Always loads this checkpoint. */
   stuckOn: string | undefined;
   models: { title: string; model_name: string; hash: string | null }[];
 }
 
-/** A request as it came. */
+/** A recorded request. */
 export interface A1111Request {
   method: string;
   path: string;
@@ -47,7 +47,7 @@ const PLAIN: FakeA1111Switches = {
   ],
 };
 
-/** What the lock holds. */
+/** The generation that holds the lock. */
 interface Job {
   step: number;
   steps: number;
@@ -56,11 +56,11 @@ interface Job {
   over: PromiseWithResolvers<void>;
 }
 
-/** A running double. */
+/** A running fake server. */
 export class FakeA1111 {
   readonly switches: FakeA1111Switches;
   readonly requests: A1111Request[] = [];
-  /** How often a picture was stopped. */
+  /** Number of interrupted images. */
   interruptions = 0;
   #loaded = "fox";
   #current: Job | undefined;
@@ -85,7 +85,7 @@ export class FakeA1111 {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Bodies of the pictures that were asked for. */
+  /** Request bodies of image generations. */
   get orders(): Record<string, unknown>[] {
     return this.requests.filter(({ path }) => /2img$/.test(path)).map(({ json }) => json!);
   }
@@ -95,17 +95,17 @@ export class FakeA1111 {
     return this.#current === undefined;
   }
 
-  /** Resolves once `count` pictures have been begun. */
+  /** Resolves once `count` images have been started. */
   async begun(count = 1): Promise<void> {
     while (this.#begun < count) await new Promise<void>((resolve) => this.#begins.push(resolve));
   }
 
-  /** Shows a step of the picture being drawn. */
+  /** Reports a step of the current image. */
   step(step: number): void {
     this.#current!.step = step;
   }
 
-  /** Finishes the picture being drawn. */
+  /** Finishes the current image. */
   go(): void {
     this.#current?.over.resolve();
   }
@@ -183,7 +183,7 @@ export class FakeA1111 {
     });
   }
 
-  /** One lock serves all requests, first come, first served; a client that left keeps its place. */
+  /** One FIFO lock for all requests. A disconnected client keeps its place. */
   #draw(order: Record<string, unknown>): Promise<Response> {
     const drawn = this.#lock.then(() => this.#drawn(order));
     this.#lock = drawn.catch(() => {});
@@ -200,7 +200,7 @@ export class FakeA1111 {
     for (const tell of this.#begins.splice(0)) tell();
     const wanted = (order.override_settings as Record<string, string> | undefined)?.sd_model_checkpoint;
     const known = switches.models.find(({ title, model_name }) => title === wanted || model_name === wanted);
-    if (known !== undefined) this.#loaded = known.model_name; // an unknown one is dropped silently
+    if (known !== undefined) this.#loaded = known.model_name; // Unknown checkpoints are ignored.
     this.#loaded = switches.stuckOn ?? this.#loaded;
     if (switches.isManual) await job.over.promise;
     this.#current = undefined;

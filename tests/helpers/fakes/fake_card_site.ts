@@ -1,4 +1,4 @@
-/** A card site as protocols describe it, with switches for what goes wrong; other paths serve whatever a test puts there. */
+/** A fake card site with a switch per fault. Other paths serve files that tests set. */
 import { PUBLIC } from "../network/loopback_guard.ts";
 
 /** A character of the site. */
@@ -8,7 +8,7 @@ export interface SiteNode {
   [field: string]: unknown;
 }
 
-/** What a test sees and steers. */
+/** The fake site. */
 export interface FakeCardSite extends AsyncDisposable {
   readonly url: string;
   /** Path and query of every request, in order. */
@@ -20,7 +20,7 @@ export interface FakeCardSite extends AsyncDisposable {
   isOldForm: boolean;
 }
 
-/** Opens one at the address that stands for the public internet. */
+/** Starts the fake site on the loopback address that counts as public. */
 export function openFakeCardSite(): FakeCardSite {
   const asked: string[] = [];
   const site: Omit<FakeCardSite, "url" | typeof Symbol.asyncDispose> = {

@@ -1,25 +1,25 @@
 /** Fake ComfyUI server, old and new, one job at a time, with a switch per fault in docs/protocols/images.md. */
 import { picture } from "../files/pictures.ts";
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface FakeComfySwitches {
   /** `new`: 0.3.64. `old`: mid-2024, which knows neither execution_success nor prompt ids of clients, and ends any run. */
   dialect: "new" | "old";
   checkpoints: string[];
   /** Lists its choices in the newer form of nodes. */
   hasComboForm: boolean;
-  /** Runs wait for `go` and show steps by `step`. */
+  /** Runs wait for `go` and report progress with `step`. */
   isManual: boolean;
-  /** Frames: as they are, none at all, or the socket breaks off with the first step. */
+  /** Frames: complete, none, or the socket breaks at the first step. */
   socket: "on" | "silent" | "drop" | "refused";
-  /** Frames of custom nodes and of others' runs come in between. */
+  /** Sends frames of custom nodes and other runs in between. */
   isNoisy: boolean;
   /** The run fails in its sampler. */
   failure: string | undefined;
   /** The first run is forgotten, as after a restart. */
   forgets: boolean;
   pictures: "output" | "temp" | "both" | "none";
-  /** History is written that many looks late. */
+  /** Number of polls before the history is written. */
   historyLagLooks: number;
   /** An output is left out with a warning. */
   isPartlyRefused: boolean;
@@ -52,13 +52,13 @@ export interface ComfyJob {
   over: PromiseWithResolvers<void>;
 }
 
-/** A running double. */
+/** A running fake server. */
 export class FakeComfy {
   readonly switches: FakeComfySwitches;
   readonly requests: { method: string; path: string; headers: Headers; json: Json | undefined }[] = [];
   readonly jobs: ComfyJob[] = [];
   readonly uploads: string[] = [];
-  /** Runs that were ended from outside. */
+  /** Interrupted runs. */
   readonly interrupted: string[] = [];
   #pending: ComfyJob[] = [];
   #running: ComfyJob | undefined;
@@ -88,18 +88,18 @@ export class FakeComfy {
     return this.#running === undefined && this.#pending.length === 0;
   }
 
-  /** Resolves once `count` runs have begun. */
+  /** Resolves once `count` runs have started. */
   async begun(count = 1): Promise<void> {
     const hasBegun = () => this.jobs.filter((job) => !this.#pending.includes(job)).length >= count;
     while (!hasBegun()) await new Promise<void>((resolve) => this.#begins.push(resolve));
   }
 
-  /** Queues a run of somebody else's. */
+  /** Queues a run of another client. */
   addForeignRun(): ComfyJob {
     return this.#enqueue({}, "somebody", `foreign-${this.jobs.length}`);
   }
 
-  /** Shows a step of the run, with a preview. */
+  /** Reports a step of the run, with a preview. */
   step(value: number, max: number): void {
     const job = this.#running!;
     const socket = this.#sockets.get(job.clientId ?? "");

@@ -5,18 +5,18 @@
 import { createHash } from "node:crypto";
 import { openHttpServer, send } from "../network/loopback_servers.ts";
 
-/** A repository of the double. */
+/** A repository of the fake hub. */
 export interface FakeRepo {
   files: Record<string, Uint8Array>;
   gated?: false | "auto" | "manual";
   license?: string;
   tags?: string[];
   downloads?: number;
-  /** Answers as if it did not exist to whoever has no token. */
+  /** Responds to requests without a token as if it didn't exist. */
   isPrivate?: boolean;
 }
 
-/** One request as it came. */
+/** A recorded request. */
 export interface HubRequest {
   at: "hub" | "cdn";
   /** With the query. */
@@ -24,13 +24,13 @@ export interface HubRequest {
   headers: Headers;
 }
 
-/** What goes wrong. Numbers count down with each request they spoil. */
+/** Faults. Numbers count the affected requests. */
 export interface HubFaults {
   /** The next bodies of the CDN break off after so many bytes each. */
   cutAfter: number[];
-  /** The CDN sends everything, whatever range was asked for. */
+  /** The CDN ignores ranges. */
   ignoreRanges: number;
-  /** The CDN answers 403, as for a signature that has aged. */
+  /** The CDN responds with 403, as for an expired signature. */
   expired: number;
   /** The CDN answers 416. */
   unsatisfiable: number;
@@ -38,7 +38,7 @@ export interface HubFaults {
   failing: number[];
   /** The hub answers the next resolves 429. */
   rateLimited: number;
-  /** The CDN packs what it sends, though nobody asked for that. */
+  /** The CDN compresses without being asked. */
   isPacked: boolean;
   /** The CDN leaves Content-Length out and sends in chunks. */
   isChunked: boolean;
@@ -48,9 +48,9 @@ export interface HubFaults {
   isEndless: boolean;
   /** The CDN's bodies stop before their end without a cut in the head: Content-Length says so, too. */
   isShort: boolean;
-  /** What the CDN's files are called now: changes with their content. */
+  /** Names of the CDN's files, which change with their content. */
   etag: string;
-  /** The CDN sends so many bytes and then waits for this. */
+  /** The CDN waits for this promise after a number of bytes. */
   hold?: { afterBytes: number; until: Promise<void> };
   /** Where resolves lead instead of the CDN. */
   redirectTo?: string;
@@ -68,11 +68,11 @@ export interface FakeHub extends AsyncDisposable {
   readonly faults: HubFaults;
   /** The commit that `main` means now. */
   commit: string;
-  /** Tokens that are known; those with `true` may read gated repositories. */
+  /** Valid tokens. Those with `true` can read gated repositories. */
   readonly tokens: Record<string, boolean>;
   /** Requests for the bytes of files, at the CDN. */
   transfers(): HubRequest[];
-  /** Resolves when that many transfers have begun. */
+  /** Resolves when that many transfers have started. */
   untilTransfers(count: number): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ const TREE_PAGE = 2;
 /** Files above this lie in large-file storage. */
 const LARGE_BYTES = 1024;
 
-/** Gives the SHA-256 of bytes as the hub writes it. */
+/** Returns the SHA-256 in the hub's format. */
 export function sha256(bytes: Uint8Array): string {
   return remembered(bytes, "sha256", () => createHash("sha256").update(bytes).digest("hex"));
 }
@@ -98,7 +98,7 @@ function remembered(bytes: Uint8Array, kind: string, hash: () => string): string
   return found;
 }
 
-/** Opens the double. */
+/** Starts the fake hub. */
 export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
   const requests: HubRequest[] = [];
   const waiting = new Set<() => void>();
@@ -154,7 +154,7 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
       });
     },
     async [Symbol.asyncDispose]() {
-      // A test may take the hub away before its end.
+      // A test may close the hub early.
       await Promise.all(open.splice(0).map((server) => server[Symbol.asyncDispose]()));
     },
   };
@@ -325,7 +325,7 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
     const cut = faults.cutAfter.shift();
     if (cut !== undefined) {
       await pass(rest.subarray(0, cut));
-      if (cut < rest.length) throw new Error("The line is cut"); // whoever serves the connection closes it
+      if (cut < rest.length) throw new Error("The line is cut"); // The connection's handler closes it.
     }
     const { hold } = faults;
     if (hold !== undefined && cut === undefined) {

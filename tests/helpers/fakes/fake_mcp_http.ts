@@ -7,9 +7,9 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-/** What a test may set. */
+/** Options. */
 export interface FakeMcpOptions {
-  /** Asks for an access token; those it gives out are good until `revoke`. */
+  /** Requires an access token. Issued tokens are valid until `revoke`. */
   isProtected?: boolean;
   /** Lists only "add", which adds the integers `a` and `b`. */
   isAdder?: boolean;

@@ -1,6 +1,6 @@
 /** Fake SearXNG server with a switch per quirk in docs/protocols/searxng.md. */
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface FakeSearxngSwitches {
   /** Results of each page; pages beyond have none. */
   pages: unknown[][];
@@ -10,13 +10,13 @@ export interface FakeSearxngSwitches {
   formats: string[];
   /** Requests in JSON per hour before the limiter refuses with 429. */
   limit: number;
-  /** Answers with this instead. */
+  /** Overrides the response. */
   answer: Response | undefined;
   /** Milliseconds until it responds. */
   delayMs: number;
 }
 
-/** A running fake. */
+/** A running fake server. */
 export interface FakeSearxng extends AsyncDisposable {
   readonly origin: string;
   /** Parameters of each search. */
@@ -54,7 +54,7 @@ const DEFAULTS: FakeSearxngSwitches = {
   delayMs: 0,
 };
 
-/** Starts the fake on a free port. */
+/** Starts the fake server on a free port. */
 export function openFakeSearxng(changes: Partial<FakeSearxngSwitches> = {}): FakeSearxng {
   const switches = { ...DEFAULTS, ...changes };
   const queries: Record<string, string>[] = [];

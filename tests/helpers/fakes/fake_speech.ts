@@ -1,55 +1,55 @@
 /** Fake OpenAI-compatible speech server with a switch per quirk in docs/protocols/tts.md. */
 import { joined } from "../app/joined.ts";
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface FakeSpeechSwitches {
-  /** Format of the audio it makes, whatever was asked. */
+  /** Format of all audio, regardless of the request. */
   format: "mp3" | "wav" | "pcm";
-  /** Makes other audio of a text, such as some that a browser can play. */
+  /** Creates the audio of a text, for example audio that browsers can play. */
   audio: ((text: string) => Uint8Array<ArrayBuffer>) | undefined;
-  /** What its Content-Type says. */
+  /** Content-Type of the audio. */
   contentType: string;
-  /** Status and body of a refusal in place of audio. */
+  /** Status and body of an error response. */
   refusal: { status: number; body: unknown; retryAfter?: string } | undefined;
-  /** What comes with status 200 in place of audio: nothing, or a text. */
+  /** Body with status 200 instead of audio: nothing, or text. */
   instead: string | undefined;
-  /** Breaks off after so many bytes. */
+  /** Disconnects after this number of bytes. */
   cutAfterBytes: number | undefined;
-  /** Sends the head and a first part, then waits for `go`. */
+  /** Sends headers and a first part, then waits for `go`. */
   isManual: boolean;
   /** Answer of `/v1/audio/voices`; undefined is 404. */
   voices: unknown;
   /** Answer of `/v1/models`; undefined is 404. */
   models: unknown;
-  /** Answers of other addresses, by path. */
+  /** Responses of other paths. */
   pages: Record<string, unknown>;
-  /** Where the endpoints lie. */
+  /** Path prefix of the endpoints. */
   prefix: string;
-  /** Redirects everything there. */
+  /** Redirects all requests to this URL. */
   redirectTo: string | undefined;
 }
 
-/** One request as it came. */
+/** A recorded request. */
 export interface SpeechRequest {
   method: string;
   path: string;
   headers: Headers;
   json: Record<string, unknown> | undefined;
   form: FormData | undefined;
-  /** Resolves when the client left before the end of the answer. */
+  /** Resolves when the client disconnects before the end of the response. */
   left: Promise<void>;
 }
 
-/** A running double. */
+/** A running fake server. */
 export interface FakeSpeech extends AsyncDisposable {
-  /** Base URL as an owner enters it. */
+  /** Base URL, as users enter it. */
   readonly url: string;
   readonly origin: string;
   readonly requests: SpeechRequest[];
   readonly switches: FakeSpeechSwitches;
-  /** Lets waiting answers of manual mode go on. */
+  /** Continues waiting responses in manual mode. */
   go(): void;
-  /** Most requests for speech that were open at once. */
+  /** Maximum number of concurrent speech requests so far. */
   readonly peak: number;
 }
 
@@ -68,7 +68,7 @@ const PLAIN: FakeSpeechSwitches = {
   redirectTo: undefined,
 };
 
-/** Audio whose length tells its text. */
+/** Audio whose length depends on its text. */
 export function fakeAudio(format: FakeSpeechSwitches["format"], text: string): Uint8Array<ArrayBuffer> {
   const samples = new Uint8Array(400 + text.length * 20).map((_, i) => (i * 7) % 251);
   if (format === "pcm") return samples;
@@ -108,7 +108,7 @@ function wavHeader(dataBytes: number, rate = 24_000): Uint8Array<ArrayBuffer> {
   return header;
 }
 
-/** Starts the double on a free port. */
+/** Starts the fake server on a free port. */
 export function openFakeSpeech(changes: Partial<FakeSpeechSwitches> = {}): FakeSpeech {
   const switches = { ...PLAIN, ...changes };
   const requests: SpeechRequest[] = [];

@@ -1,4 +1,4 @@
-/** A source of tools that a test drives. */
+/** A tool source that tests control. */
 import { AppError } from "../../../services/errors.ts";
 import type { JsonObject } from "../../../services/json/type_guards.ts";
 import type {
@@ -9,10 +9,10 @@ import type {
   ToolSource,
 } from "../../../services/tools/tool_registry.ts";
 
-/** What a fake tool does with a call. */
+/** The handler of a fake tool. */
 export type FakeAnswer = (args: JsonObject, options: ToolCallOptions) => ToolOutput | Promise<ToolOutput>;
 
-/** Creates the answer of a tool. */
+/** Creates the result of a tool. */
 export function answerText(text: string, fields: Partial<ToolOutput> = {}): ToolOutput {
   return { parts: [{ type: "text", text }], isError: false, truncated: false, ...fields };
 }

@@ -1,8 +1,8 @@
 /** Fake transcription server with a switch per server and quirk in docs/protocols/stt.md. */
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface FakeTranscriptionSwitches {
-  /** What it hears. */
+  /** The transcript. */
   text: string;
   /** Path of the endpoint: OpenAI's, or `/inference`. */
   path: string;
@@ -31,7 +31,7 @@ export interface TranscriptionCall {
   file: { name: string; type: string; bytes: Uint8Array };
 }
 
-/** A running fake. */
+/** A running fake server. */
 export interface FakeTranscription extends AsyncDisposable {
   readonly origin: string;
   readonly calls: TranscriptionCall[];
@@ -53,7 +53,7 @@ const DEFAULTS: FakeTranscriptionSwitches = {
   delayMs: 0,
 };
 
-/** Starts the fake on a free port. */
+/** Starts the fake server on a free port. */
 export function openFakeTranscription(changes: Partial<FakeTranscriptionSwitches> = {}): FakeTranscription {
   const switches = { ...DEFAULTS, ...changes };
   const calls: TranscriptionCall[] = [];

@@ -1,17 +1,17 @@
-/** A script that stands for yt-dlp: records how it was called, then does what the address asks of it. */
+/** A fake yt-dlp script: records its call, then behaves as the URL says. */
 
 /** A script in a folder of its own. */
 export interface FakeYtDlp extends AsyncDisposable {
   readonly path: string;
-  /** How it was called last: its arguments, its environment, its folder. */
+  /** Arguments, environment and folder of the last call. */
   lastCall(): Promise<{ args: string[]; env: Record<string, string>; cwd: string }>;
-  /** Lets a slow download go on. */
+  /** Continues a slow download. */
   goOn(): Promise<void>;
   /** Process ids of children it left running. */
   children(): Promise<number[]>;
 }
 
-/** Writes the script. @param version What it says of itself. */
+/** Writes the script. @param version The version that it prints. */
 export async function openFakeYtDlp(version = "2026.08.19"): Promise<FakeYtDlp> {
   const folder = await Deno.makeTempDir({ prefix: "parlor-yt-dlp-" });
   const path = `${folder}/yt-dlp`;

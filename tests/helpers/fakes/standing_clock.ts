@@ -1,13 +1,13 @@
-/** A clock that stands still until a test moves it: on a busy machine no time limit passes before what it limits has begun. */
+/** A clock that only tests advance, so that no time limit expires early on a busy machine. */
 import { vi } from "vitest";
 
 const reallyLater = globalThis.setTimeout;
 
-/** The clock of this process. Disposing of it sets the real one going again. */
+/** The clock of this process. Disposing of it restores the real one. */
 export interface StandingClock extends Disposable {
-  /** Lets time pass: timers fire that are due by then, also those that were set meanwhile. */
+  /** Advances the time and fires all due timers, including newly set ones. */
   advance(ms: number): void;
-  /** Lets time pass in steps, between which input and output go on, until something has come. */
+  /** Advances the time in steps, with I/O in between, until a promise resolves. */
   until<T>(outcome: Promise<T>, stepMs: number): Promise<T>;
 }
 
@@ -30,7 +30,7 @@ export function standingClock(): StandingClock {
   };
 }
 
-/** Waits in real time until a condition holds, which may be while the clock stands; the test's own limit ends it. */
+/** Waits in real time until a condition holds, up to the limit of the test. */
 export async function happened(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => reallyLater(resolve, 2));
 }

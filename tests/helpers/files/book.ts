@@ -1,4 +1,4 @@
-/** A made-up book of many pages with facts to ask for. */
+/** A generated book with facts to ask about. */
 import { createSeededRandom } from "../../../services/prompts/participants.ts";
 
 /** A question and the page that answers it. */

@@ -2,13 +2,13 @@
 import { Buffer } from "node:buffer";
 import { crc32, deflateSync } from "node:zlib";
 
-/** One chunk to be written: its type and data. */
+/** A chunk to write. */
 export type RawChunk = [type: string, data: Uint8Array];
 
 const latin1 = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
 const concat = (parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
 
-/** Lays out one chunk; independent of the code under test. */
+/** Encodes a chunk, independently of the code under test. */
 export function rawChunk([type, data]: RawChunk, crc?: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(12 + data.length);
   const view = new DataView(bytes.buffer);
@@ -19,10 +19,10 @@ export function rawChunk([type, data]: RawChunk, crc?: number): Uint8Array<Array
   return bytes;
 }
 
-/** The eight bytes every PNG begins with. */
+/** The PNG signature. */
 export const SIGNATURE = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** IHDR of a picture, eight bits a channel. @param colourType 2 is RGB, 6 with alpha. */
+/** IHDR of an image, eight bits a channel. @param colorType 2 is RGB, 6 with alpha. */
 export function header(widthPx: number, heightPx: number, colourType = 2): RawChunk {
   const data = new Uint8Array(13);
   const view = new DataView(data.buffer);
@@ -32,7 +32,7 @@ export function header(widthPx: number, heightPx: number, colourType = 2): RawCh
   return ["IHDR", data];
 }
 
-/** IDAT of an RGB picture with a gradient, so that no two columns are alike. */
+/** IDAT of an RGB image with a gradient, so that no two columns are alike. */
 export function pixels(widthPx: number, heightPx: number): RawChunk {
   const rows = new Uint8Array((widthPx * 3 + 1) * heightPx);
   for (let y = 0; y < heightPx; y++) {
@@ -46,12 +46,12 @@ export function pixels(widthPx: number, heightPx: number): RawChunk {
 
 export const END: RawChunk = ["IEND", new Uint8Array()];
 
-/** A PNG of the chunks given, whatever they are. */
+/** A PNG of arbitrary chunks. */
 export function pngOf(...chunks: RawChunk[]): Uint8Array<ArrayBuffer> {
   return concat([SIGNATURE, ...chunks.map((chunk) => rawChunk(chunk))]);
 }
 
-/** A plain picture without a card. */
+/** An image without a card. */
 export function plainPng(widthPx = 8, heightPx = 12): Uint8Array<ArrayBuffer> {
   return pngOf(header(widthPx, heightPx), pixels(widthPx, heightPx), END);
 }
@@ -97,7 +97,7 @@ export function cardUnder(png: Uint8Array, keyword: string): any {
   return JSON.parse(Buffer.from(chunk.text.slice(keyword.length + 1), "base64").toString("utf8"));
 }
 
-/** SillyTavern's way to a card: `ccv3` if there is one, else `chara`. */
+/** Reads a card like SillyTavern: `ccv3` if present, otherwise `chara`. */
 // deno-lint-ignore no-explicit-any
 export function sillyTavernReads(png: Uint8Array): any {
   return cardUnder(png, "ccv3") ?? cardUnder(png, "chara");
@@ -167,7 +167,7 @@ export function sillyTavernCard(name: string) {
   };
 }
 
-/** A PNG as SillyTavern writes it: picture, several IDAT, foreign chunks, then `chara` and `ccv3` before the end. */
+/** A PNG as SillyTavern writes it: image, several IDAT, foreign chunks, then `chara` and `ccv3` before the end. */
 export function sillyTavernPng(card: unknown, widthPx = 8, heightPx = 12): Uint8Array<ArrayBuffer> {
   const [, data] = pixels(widthPx, heightPx);
   const half = Math.ceil(data.length / 2);
@@ -203,7 +203,7 @@ export function exifComment(comment: string | Uint8Array, letters = "ASCII\0\0\0
   return concat([new Uint8Array(block.buffer), text]);
 }
 
-/** A JPEG with an Exif block at its begin. */
+/** A JPEG with an Exif block at its start. */
 export function jpegWithExif(jpeg: Uint8Array, exif: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = new Uint8Array(4);
   new DataView(head.buffer).setUint16(0, 0xffe1);
@@ -218,6 +218,6 @@ export function webpWithExif(webp: Uint8Array, exif: Uint8Array): Uint8Array<Arr
   new DataView(chunk.buffer).setUint32(4, exif.length, true);
   const whole = concat([webp, chunk, exif, new Uint8Array(exif.length % 2)]);
   new DataView(whole.buffer).setUint32(4, whole.length - 8, true);
-  whole[20]! |= 0x08; // says that there is such a block
+  whole[20]! |= 0x08; // Sets the flag of the block.
   return whole;
 }

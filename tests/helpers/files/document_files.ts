@@ -1,4 +1,4 @@
-/** Documents for tests: PDF printed by a browser, plain PDF written by hand, and uploads. */
+/** Documents for tests: PDF files printed by a browser, hand-written PDF files, and uploads. */
 import { expect } from "vitest";
 import type { DocumentJson } from "../../../routes/schemas/documents.ts";
 import { PATIENCE_MS } from "../app/patience.ts";

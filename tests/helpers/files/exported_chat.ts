@@ -1,8 +1,8 @@
-/** A chat with everything that a chat may refer to. */
+/** A chat with references of every kind. */
 import { picture } from "./pictures.ts";
 import type { TestApp } from "../app/test_app.ts";
 
-/** Makes conversation `c1` with two texts of its answer, a picture, a hidden message, and one thing of each kind. */
+/** Makes conversation `c1` with two texts of its answer, an image, a hidden message, and one thing of each kind. */
 export async function makePrivateChat(app: TestApp): Promise<void> {
   const ok = async (pending: Promise<Response>) => {
     const answer = await pending;

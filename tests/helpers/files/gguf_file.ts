@@ -1,9 +1,9 @@
-/** GGUF files as small as one likes: a true head, then bytes without meaning. */
+/** GGUF files of any size: a valid header, followed by filler. */
 
 /** A key of the head; a list is an array of strings. */
 export type GgufValue = string | number | string[];
 
-/** What a file is to hold. */
+/** Content of a file. */
 export interface GgufOptions {
   /** Keys; numbers as 32-bit. */
   keys?: Record<string, GgufValue>;
@@ -16,7 +16,7 @@ export interface GgufOptions {
 
 const [UINT32, STRING, ARRAY] = [4, 8, 9];
 
-/** Makes the bytes of a file. */
+/** Creates a file. */
 export function ggufFile(options: GgufOptions = {}): Uint8Array<ArrayBuffer> {
   const { keys = { "general.architecture": "llama" }, tensors = [], version = 3 } = options;
   const out = new Bytes();

@@ -1,8 +1,8 @@
-/** Picture files of other kinds than PNG, put together byte by byte, and the ones that Chromium wrote. */
+/** Image files of other kinds than PNG, put together byte by byte, and the ones that Chromium wrote. */
 
 const FIXTURES = new URL("../../fixtures/images/", import.meta.url);
 
-/** A picture of four quarters; see tests/fixtures/images. */
+/** An image of four quarters; see tests/fixtures/images. */
 export function fixtureImage(
   name: "quarters.jpg" | "quarters_plain.webp" | "quarters_lossy.webp" | "quarters_lossless.webp",
 ): Uint8Array<ArrayBuffer> {
@@ -10,7 +10,7 @@ export function fixtureImage(
 }
 
 /**
- * A GIF with one frame of one colour.
+ * A GIF with one frame of one color.
  *
  * @param screen Size that the header tells.
  * @param frame Size and place of the frame, which need not fit.
@@ -21,7 +21,7 @@ export function makeGif(
 ): Uint8Array<ArrayBuffer> {
   const two = (value: number) => [value & 255, value >> 8];
   const { x = 0, y = 0, width, height, colour = [200, 100, 50] } = frame;
-  // Codes of two colours: 0, 1, clear 4, end 5. A clear code after every two keeps all codes three bits wide.
+  // Codes of two colors: 0, 1, clear 4, end 5. A clear code after every two keeps all codes three bits wide.
   const codes = [4];
   for (let i = 0; i < width * height; i++) codes.push(1, ...(i % 2 === 1 ? [4] : []));
   const data = lsbBits([...codes, 5], 3);
@@ -57,7 +57,7 @@ export function withOrientation(jpeg: Uint8Array, orientation: number): Uint8Arr
   return Uint8Array.from([0xff, 0xd8, 0xff, 0xe1, 0, exif.length + 2, ...exif, ...jpeg.subarray(2)]);
 }
 
-/** A JPEG of any size by its header, with nothing behind it. */
+/** A JPEG header that claims any size, without image data. */
 export function jpegHeader(width: number, height: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from([
     ...[0xff, 0xd8, 0xff, 0xfe, 0, 4, 0x68, 0x69, 0xff, 0xc0, 0, 17, 8],
@@ -66,7 +66,7 @@ export function jpegHeader(width: number, height: number): Uint8Array<ArrayBuffe
   ]);
 }
 
-/** Makes a moving WebP of the chunks of a still one: one frame at that place of a canvas. */
+/** Creates a moving WebP of the chunks of a still one: one frame at that place of a canvas. */
 export function animatedWebp(
   still: Uint8Array,
   canvas: { width: number; height: number },

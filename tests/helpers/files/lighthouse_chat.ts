@@ -1,4 +1,4 @@
-/** A long chat with a character, and the assembly of it that anybody would write first: one message falls out a turn. */
+/** A long chat with a character, and a naive prompt assembly that drops the oldest message each turn. */
 
 /** One message as it is sent. */
 export interface Said {
@@ -50,7 +50,7 @@ export const KEEPER = {
 
 const ASKED = ["the lamp", "the storm of last winter", "the seals", "your notebook", "the ship on the reef"];
 
-/** What is asked in a turn, from 0. */
+/** The user message of a turn, from 0. */
 export function question(n: number): string {
   return `Evening number ${n}. The wind has turned and the boat did not come, so we sit by the stove again and I ask ` +
     `you about ${ASKED[n % ASKED.length]}, because yesterday you began to tell me of it and then the bell rang and ` +
@@ -65,12 +65,12 @@ export class NaiveChat {
     this.#history = [{ role: "assistant", content: greeting }];
   }
 
-  /** Takes a message in. */
+  /** Adds a message. */
   say(role: string, content: string): void {
     this.#history.push({ role, content });
   }
 
-  /** Gives what is sent: the same begin, and as many of the newest messages as fit. */
+  /** Returns the prompt: the fixed start, and as many of the newest messages as fit. */
   async prompt(system: string, fits: (messages: Said[]) => Promise<boolean>): Promise<Said[]> {
     for (;;) {
       const messages = this.#prompt(system);

@@ -1,4 +1,4 @@
-/** Texts whose macros cost far more than they look. None is larger than 1.5 MB. */
+/** Texts with expensive macros. None is larger than 1.5 MB. */
 
 const times = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n)).join("");
 
@@ -19,7 +19,7 @@ export const LEVELS = {
 /** 1.5 MB of braces that open and never close. */
 export const BRACES = "{{ ".repeat(500_000);
 
-/** 1.5 MB of braces inside each other. */
+/** 1.5 MB of nested braces. */
 export const NESTED_BRACES = "{{ ".repeat(300_000) + "}}".repeat(300_000);
 
 /** A name of 1 MB. */

@@ -1,4 +1,4 @@
-/** Certificates for tests, made by openssl when asked for. */
+/** Certificates for tests, created with openssl on demand. */
 import { join } from "node:path";
 
 export interface Certificate {
@@ -13,7 +13,7 @@ export interface CertificateOptions {
   signedBy?: "authority" | "self";
   /** Days from now until it expires, 2 by default. */
   days?: number;
-  /** Ran out years ago. */
+  /** Expired years ago. */
   isExpired?: boolean;
 }
 

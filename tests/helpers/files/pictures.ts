@@ -1,29 +1,29 @@
-/** Attachments as tests make and count them. */
+/** Helpers to create and count attachments. */
 import { Buffer } from "node:buffer";
 import { makeRgbaPng } from "./png_files.ts";
 import type { TestApp } from "../app/test_app.ts";
 
-/** A small picture; another seed is another picture. */
+/** A small image that depends on the seed. */
 export function picture(seed = 0, widthPx = 4): Uint8Array<ArrayBuffer> {
   return makeRgbaPng(widthPx, 3, (x, y) => [seed & 255, x * 40, y * 80, 255]);
 }
 
-/** A picture too noisy to be compressed, of some four bytes a pixel. */
+/** An incompressible image of about four bytes per pixel. */
 export function noise(widthPx: number, heightPx: number): Uint8Array<ArrayBuffer> {
   return makeRgbaPng(widthPx, heightPx, () => [...crypto.getRandomValues(new Uint8Array(3)), 255]);
 }
 
-/** The picture as a data URL. */
+/** The image as a data URL. */
 export function dataUrl(bytes: Uint8Array, type = "image/png"): string {
   return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
 }
 
-/** A message's part that shows a picture. */
+/** A message's part that shows an image. */
 export function picturePart(url: string, more: Record<string, unknown> = {}) {
   return { type: "image_url", image_url: { url, ...more } };
 }
 
-/** Stores a picture over HTTP. */
+/** Stores an image over HTTP. */
 export function putPicture(
   app: TestApp,
   name: string,

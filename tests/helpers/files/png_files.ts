@@ -1,4 +1,4 @@
-/** Makes PNG files of any colour type, depth and fault, written from the PNG specification and apart from the product's own code. */
+/** Makes PNG files of any color type, depth and fault, written from the PNG specification and apart from the product's own code. */
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 import { joined } from "../app/joined.ts";
 
@@ -13,15 +13,15 @@ export interface PngLayout {
 export interface PngSource extends PngLayout {
   width: number;
   height: number;
-  /** Samples of one pixel, each within the depth; palette indices for colour type 3. */
+  /** Samples of one pixel, each within the depth; palette indices for color type 3. */
   samplesAt(x: number, y: number): number[];
-  /** RGB triples, for colour type 3. */
+  /** RGB triples, for color type 3. */
   palette?: number[][];
   /** Body of a tRNS chunk. */
   transparency?: number[];
   /** Further chunks before IDAT. */
   before?: Uint8Array[];
-  /** Filter type of every row (0 to 4); by turns unless given. */
+  /** Filter type of all rows (0 to 4); by default it alternates. */
   filter?: number;
 }
 
@@ -71,7 +71,7 @@ export function makePng(source: PngSource): Uint8Array<ArrayBuffer> {
   );
 }
 
-/** A picture of eight bits a channel. */
+/** An image of eight bits a channel. */
 export function makeRgbaPng(width: number, height: number, samplesAt: PngSource["samplesAt"]): Uint8Array<ArrayBuffer> {
   return makePng({ width, height, colourType: 6, bitDepth: 8, samplesAt });
 }

@@ -14,7 +14,7 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 export const UNDEFINED = new ExtData(0, new Uint8Array(1));
 /** A moment of 2023, in milliseconds. */
 const RISU_TIME = 1_700_000_000_000;
-/** Pictures are called by their SHA-256. */
+/** Images are called by their SHA-256. */
 const [FOX, JOY, ANN] = ["f0", "10", "a0"].map((two) => `${two.repeat(32)}.png`);
 const COLD = "\uEF01COLDSTORAGE\uEF01";
 
@@ -145,7 +145,7 @@ export function risuDatabase(): Record<string, unknown> {
   };
 }
 
-/** Pictures by the names that the database has for them. */
+/** Images by the names that the database has for them. */
 function risuAssets(): Record<string, Uint8Array<ArrayBuffer>> {
   return { [FOX!]: picture(1), [JOY!]: picture(2), [ANN!]: picture(3) };
 }
@@ -173,7 +173,7 @@ export function risuSave(database: Record<string, unknown>, form: typeof RISU_FO
   ]);
 }
 
-/** Writes a local backup: pictures, then the database. */
+/** Writes a local backup: images, then the database. */
 export function risuBackup(
   database: Uint8Array,
   assets: Record<string, Uint8Array> = risuAssets(),
@@ -201,7 +201,7 @@ export function risuFolder(): Record<string, Uint8Array> {
   return Object.fromEntries(Object.entries(files).map(([key, bytes]) => [Buffer.from(key).toString("hex"), bytes]));
 }
 
-/** A persona as RisuAI exports it: a picture with a chunk of its own. */
+/** A persona as RisuAI exports it: an image with a chunk of its own. */
 export function risuPersona(persona: object): Uint8Array<ArrayBuffer> {
   return pngOf(header(8, 8), pixels(8, 8), cardChunk("persona", persona), END);
 }
@@ -216,7 +216,7 @@ const EXCHANGED = Buffer.from(
 );
 const exchanged = (bytes: Uint8Array) => Uint8Array.from(bytes, (byte) => EXCHANGED[byte]!);
 
-/** A module as `.risum`, with one picture behind it. */
+/** A module as `.risum`, with one image behind it. */
 export function risuModule(module: object): Uint8Array<ArrayBuffer> {
   const main = exchanged(utf8(JSON.stringify({ module, type: "risuModule" }, null, 2)));
   const asset = exchanged(picture(9));

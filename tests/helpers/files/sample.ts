@@ -1,6 +1,6 @@
-/** Tests that repeat something random, or something that takes long. */
+/** Tests with many random or slow repetitions. */
 
-/** How often such a test repeats it. */
+/** The number of repetitions. */
 export interface Sample {
   readonly count: number;
   /** For the title: `"300"`, or `"40 of 300"` where a usual run takes fewer. docs/security-cases.md shows the same. */

@@ -4,7 +4,7 @@ import { joined } from "../app/joined.ts";
 const RATE_HZ = 48_000;
 
 /**
- * Makes a WAV file of syllables and silence: a buzz of 140 Hz with changing vowels, which noise suppression takes for a voice.
+ * Creates a WAV file of syllables and silence: a buzz of 140 Hz with changing vowels, which noise suppression takes for a voice.
  *
  * @param parts Seconds of speech if positive, of silence if negative.
  */

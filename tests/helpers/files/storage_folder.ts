@@ -3,13 +3,13 @@
 import { openDatabase } from "../../../services/storage/database/database.ts";
 import type { Database, Migration } from "../../../services/storage/database/database.ts";
 
-/** A folder that goes with the end of its scope. */
+/** A folder that is removed at the end of its scope. */
 export interface TempFolder extends AsyncDisposable {
   readonly path: string;
   file(name: string): string;
 }
 
-/** Makes an empty folder, 0700. */
+/** Creates an empty folder with mode 0700. */
 export async function tempFolder(): Promise<TempFolder> {
   const path = await Deno.makeTempDir({ prefix: "parlor-test-" });
   return {
@@ -27,7 +27,7 @@ export async function testDatabase(path: string, migrations?: Migration[]): Prom
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }
 
-/** Gives the paths of all files below a folder. */
+/** Returns the paths of all files below a folder. */
 export async function filesBelow(folder: string): Promise<string[]> {
   const paths: string[] = [];
   for await (const entry of Deno.readDir(folder)) {
@@ -38,7 +38,7 @@ export async function filesBelow(folder: string): Promise<string[]> {
   return paths.sort();
 }
 
-/** Gives the paths of the files that hold a text, as UTF-8 or UTF-16. */
+/** Returns the paths of files that contain a text, in UTF-8 or UTF-16. */
 export async function filesWithText(folder: string, text: string): Promise<string[]> {
   const utf16 = Array.from(text, (char) => `${char}\0`).join("");
   const found: string[] = [];

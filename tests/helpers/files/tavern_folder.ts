@@ -4,7 +4,7 @@ import { picture } from "./pictures.ts";
 
 const encoder = new TextEncoder();
 
-/** Gives its files by path. */
+/** Returns its files by path. */
 export function tavernFolder(): Record<string, Uint8Array<ArrayBuffer>> {
   const json = (value: unknown) => encoder.encode(JSON.stringify(value));
   const said = (name: string, mes: string, more: object = {}) => ({
@@ -54,7 +54,7 @@ export function tavernFolder(): Record<string, Uint8Array<ArrayBuffer>> {
   };
 }
 
-/** Gives objects as JSONL. */
+/** Formats objects as JSONL. */
 export function lines(objects: unknown[]): Uint8Array<ArrayBuffer> {
   return encoder.encode(objects.map((object) => JSON.stringify(object)).join("\n"));
 }

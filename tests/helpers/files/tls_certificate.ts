@@ -1,4 +1,4 @@
-/** A self-signed certificate for localhost, made anew by openssl. */
+/** A new self-signed certificate for localhost. */
 
 // No certificate authority: Deno's TLS refuses those as a server's own certificate.
 const OPENSSL_CONFIG = `
@@ -13,7 +13,7 @@ basicConstraints = critical,CA:FALSE
 subjectAltName = DNS:localhost,IP:127.0.0.1
 `;
 
-/** Makes certificate and key, PEM texts both. */
+/** Creates a certificate and its key, both in PEM format. */
 export async function makeCertificate(): Promise<{ cert: string; key: string }> {
   const folder = await Deno.makeTempDir({ prefix: "parlor-test-" });
   try {

@@ -11,7 +11,7 @@ export interface PlainRequest {
   body?: string;
 }
 
-/** Sends it to a server on this machine and gives the answer. */
+/** Sends it to a server on this machine and returns the response. */
 export function fetchAs(app: { port: number }, request: PlainRequest): Promise<RawAnswer> {
   const { method = "GET", path = "/api/setup/status", host = `localhost:${app.port}`, headers = {}, body } = request;
   const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close"];
@@ -22,7 +22,7 @@ export function fetchAs(app: { port: number }, request: PlainRequest): Promise<R
   return rawRequest(app.port, `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`);
 }
 
-/** Gives the code of an error answer; `undefined` for any other body. */
+/** Returns the code of an error response; `undefined` for any other body. */
 export function codeOf(answer: RawAnswer): string | undefined {
   try {
     const body: unknown = JSON.parse(answer.body);

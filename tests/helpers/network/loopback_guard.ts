@@ -1,4 +1,4 @@
-/** A guard whose strangers live on loopback. */
+/** A guard for tests, which treats some loopback addresses as foreign. */
 import { type Guard, type GuardOptions, openGuard } from "../../../services/http/guard/guarded_fetch.ts";
 
 /** The loopback address that stands for the public internet in these tests: let through by `guard_allow`. */
@@ -6,7 +6,7 @@ export const PUBLIC = "127.0.0.2";
 /** A loopback address that stands for the private network: not let through. */
 export const PRIVATE = "127.0.0.3";
 
-/** Names to addresses, as a test's DNS; a function is asked anew for each lookup. */
+/** Addresses by name, as a fake DNS. A function is called for each lookup. */
 export type Names = Record<string, string[] | (() => Promise<string[]> | string[])>;
 
 export interface TestGuard extends Guard, AsyncDisposable {
@@ -16,7 +16,7 @@ export interface TestGuard extends Guard, AsyncDisposable {
 
 /** Opens a guard with a test DNS; names it does not know have no address. */
 export async function openTestGuard(names: Names, options: Partial<GuardOptions> = {}): Promise<TestGuard> {
-  // Deno 2.9 asks the system for every name beside the guard and waits for the answer: keep that short where no DNS answers.
+  // Deno 2.9 asks the system for every name beside the guard and waits for the response: keep that short where no DNS answers.
   Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const lookups: string[] = [];
   const guard = await openGuard({
@@ -32,7 +32,7 @@ export async function openTestGuard(names: Names, options: Partial<GuardOptions>
   return { ...guard, lookups, [Symbol.asyncDispose]: () => guard.close() };
 }
 
-/** What a caller of the guard gets to see of a failure. */
+/** The error that a caller of the guard sees. */
 export async function failureOf(response: Promise<unknown>): Promise<{ code?: string; message: string }> {
   try {
     await response;

@@ -1,7 +1,7 @@
-/** Servers as strangers run them: whatever bytes at whatever pace, on loopback addresses of the test's choice. */
+/** Misbehaving servers on loopback addresses: any bytes at any speed. */
 import { readToEnd } from "./raw_http.ts";
 
-/** A listener that answers nothing and remembers everything: the proof that nobody called. */
+/** A listener that records everything and never responds, to prove that nothing was sent. */
 export interface SilentListener extends AsyncDisposable {
   readonly port: number;
   readonly connections: number;
@@ -60,7 +60,7 @@ export function openStreamServer(serve: (conn: Deno.Conn) => Promise<void>, opti
   let isOpen = true;
   const accepting = (async () => {
     while (isOpen) {
-      const conn = await listener.accept().catch(() => undefined); // a failed handshake is the client's affair
+      const conn = await listener.accept().catch(() => undefined); // The client reports a failed handshake.
       if (conn === undefined) continue;
       open.add(conn);
       serve(conn).catch(() => {}).finally(() => closeQuietly(conn));
@@ -78,7 +78,7 @@ export function openStreamServer(serve: (conn: Deno.Conn) => Promise<void>, opti
   };
 }
 
-/** Opens a server that reads one request head and lets `reply` write the answer, byte by byte. */
+/** Opens a server that reads one request head and lets `reply` write the response, byte by byte. */
 export function openHttpServer(
   reply: (conn: Deno.Conn, head: string) => Promise<unknown>,
   options: ListenOptions = {},
@@ -94,13 +94,13 @@ export function openHttpServer(
   return { port: server.port, requests, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-/** Writes text or bytes whole. */
+/** Writes all of a text or of bytes. */
 export async function send(conn: Deno.Conn, content: string | Uint8Array): Promise<void> {
   let bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   while (bytes.length > 0) bytes = bytes.subarray(await conn.write(bytes));
 }
 
-/** A short complete answer. */
+/** A short complete response. */
 export function sendText(conn: Deno.Conn, body: string): Promise<void> {
   return send(conn, `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
 }

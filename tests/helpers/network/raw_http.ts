@@ -1,8 +1,8 @@
-/** HTTP by hand over a raw socket: requests that no proper client would send, and answers byte by byte. */
+/** Raw HTTP over a socket: invalid requests, and responses as bytes. */
 
-/** An answer as it came over the wire. */
+/** A raw response. */
 export interface RawAnswer {
-  /** 0 when the connection ended without an answer. */
+  /** 0 if the connection ended without a response. */
   status: number;
   /** Lower-case names; repeated headers joined with ", ". */
   headers: Headers;
@@ -12,7 +12,7 @@ export interface RawAnswer {
 /**
  * Sends bytes as they are (one per character, so `"\xff"` is one byte) and reads until the other side closes.
  *
- * Give `Connection: close` where the answer would leave the connection open.
+ * Give `Connection: close` where the response would leave the connection open.
  */
 export async function rawRequest(port: number, text: string, options: { hostname?: string } = {}): Promise<RawAnswer> {
   using connection = await Deno.connect({ port, hostname: options.hostname ?? "127.0.0.1" });
@@ -20,7 +20,7 @@ export async function rawRequest(port: number, text: string, options: { hostname
   return parseAnswer(await readToEnd(connection));
 }
 
-/** Writes all of a text, one byte a character. The other side may have closed already: what it answered counts. */
+/** Writes a text, one byte per character. Ignores a closed connection, since the response may already be there. */
 export async function writeAll(connection: Deno.Conn, text: string): Promise<void> {
   let bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
   try {

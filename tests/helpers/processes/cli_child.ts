@@ -1,12 +1,12 @@
-/** `parlor auth …` as a process of its own, with a home folder of its own. */
+/** `parlor auth …` as a process with its own home folder. */
 import { fileURLToPath } from "node:url";
 import { ownEnvironment } from "../app/child_server.ts";
 
 const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 
-/** A command under way. */
+/** A running command. */
 export interface CliChild {
-  /** The next text on standard error that matches. @throws {Error} with all its output when the command ends before. */
+  /** Waits for a match on standard error. @throws {Error} with all output if the command ends before. */
   told(pattern: RegExp): Promise<RegExpExecArray>;
   /** Types a line. */
   type(line: string): Promise<void>;
@@ -14,10 +14,10 @@ export interface CliChild {
   ended: Promise<{ code: number; stdout: string; stderr: string }>;
 }
 
-/** What may be other than usual. */
+/** Options. */
 export interface CliOptions {
   environment?: Record<string, string>;
-  /** A compiled one; by default main.ts runs. */
+  /** Path of a compiled executable; main.ts by default. */
   executable?: string;
   /** Folder to start it in. */
   cwd?: string;
@@ -69,7 +69,7 @@ export function startCli(
   };
 }
 
-/** With another home folder Deno would look for its cache there and load every package again. */
+/** With another home folder, Deno wouldn't find its cache and would download all packages again. */
 function denoDir(): string {
   return Deno.env.get("DENO_DIR") ?? `${Deno.env.get("XDG_CACHE_HOME") ?? `${Deno.env.get("HOME")}/.cache`}/deno`;
 }

@@ -3,7 +3,7 @@
  * cut may leave them. What was synced is there; of the rest each write may be there, missing or torn, in any order.
  */
 
-/** One thing done to a file or folder. */
+/** An operation on a file or folder. */
 export interface DiskRecord {
   op: "C" | "W" | "T" | "S" | "R" | "L" | "U" | "M";
   path: string;
@@ -18,7 +18,7 @@ export type DiskImage = Map<string, Uint8Array | undefined>;
 
 const SECTOR_BYTES = 512;
 
-/** Reads a log; a record that is cut off is none. */
+/** Reads a log. Ignores an incomplete last record. */
 export function readDiskLog(log: Uint8Array): DiskRecord[] {
   const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
   const decoder = new TextDecoder();
@@ -44,7 +44,7 @@ export function readDiskLog(log: Uint8Array): DiskRecord[] {
 
 type Change = { offset: number; data: Uint8Array } | { cutTo: number };
 
-/** Content of a file under whatever names it has. */
+/** Content of a file, independent of its names. */
 interface Inode {
   durable: Uint8Array;
   pending: Change[];
@@ -108,7 +108,7 @@ function settle(inode: Inode): void {
   inode.pending = [];
 }
 
-/** How much of what was not synced is there: all up to some point, or a random choice with some writes torn. */
+/** Chooses the unsynced writes that survive: a prefix, or a random subset with torn writes. */
 function torn({ durable, pending }: Inode, random: () => number): Uint8Array {
   const isPrefix = random() < 0.3;
   const keep = random();

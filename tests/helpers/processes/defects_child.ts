@@ -1,4 +1,4 @@
-/** A process with defects at the top; it says that it lives after each. */
+/** A process with uncaught errors, which reports after each that it is still running. */
 import { containDefects } from "../../../services/process/process_events.ts";
 import { createLog } from "../../../services/log.ts";
 

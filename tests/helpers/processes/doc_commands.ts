@@ -1,4 +1,4 @@
-/** Runs what the pages show: `parlor` commands, on data of a server in a folder of their own, and clients of the API. */
+/** Runs the commands of the documentation: `parlor` commands on the data of a test server, and API clients. */
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -11,11 +11,11 @@ import { makeCertificate } from "../files/tls_certificate.ts";
 import { type CommandEnd, runParlor } from "./parlor_command.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-/** What stands for `~` where a page's lines are read. */
+/** Replacement of `~` in commands. */
 export const DOC_HOME = "/home/me";
 const PASSPHRASE = "correct horse battery staple";
 
-/** Where a command runs: in an empty folder, which is the home folder, too. */
+/** The empty folder in which a command runs, which is also its home folder. */
 interface Scene {
   folder: string;
   dataDir: string;
@@ -23,7 +23,7 @@ interface Scene {
   server?: ChildServer;
 }
 
-/** What a command needs before it, and what it prints. */
+/** Preparation and expected output of a command. */
 interface Expected {
   before?(scene: Scene, args: readonly string[]): Promise<unknown>;
   prints: RegExp;

@@ -1,11 +1,11 @@
-/** Measures what repeated work leaves behind in this process. */
+/** Measures leaks of repeated work in this process. */
 import v8 from "node:v8";
 import vm from "node:vm";
 
 v8.setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = vm.runInNewContext("gc");
 
-/** What a process holds. */
+/** Resources of a process. */
 export interface Holdings {
   heapBytes: number;
   /** Open files and sockets; 0 on systems other than Linux. */
@@ -57,7 +57,7 @@ export function countListeners(): ListenerCount {
 
 /** Measures what the process holds once garbage is collected. */
 export async function measured(listeners: ListenerCount): Promise<Holdings> {
-  // What was closed a moment ago is let go in later ticks.
+  // Recently closed resources are released in later ticks.
   for (let tick = 0; tick < 5; tick++) {
     await new Promise((resolve) => setTimeout(resolve, 20));
     collectGarbage();

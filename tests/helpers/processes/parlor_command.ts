@@ -1,11 +1,11 @@
-/** A command of the program that runs to its end, as a process of its own. */
+/** Runs a command of the program as a process, to its end. */
 import { fileURLToPath } from "node:url";
 import { startPermissions } from "../../../build.ts";
 import { ownEnvironment } from "../app/child_server.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** How it ended. */
+/** The result. */
 export interface CommandEnd {
   code: number;
   stdout: string;

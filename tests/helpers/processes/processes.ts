@@ -1,8 +1,8 @@
-/** Processes as the system sees them: by /proc on Linux, where small images have no `ps`, and by `ps` elsewhere. */
+/** Lists processes: with /proc on Linux, since small images have no `ps`, and with `ps` elsewhere. */
 
 const IS_LINUX = Deno.build.os === "linux";
 
-/** Says whether a process has ended; one that nobody has waited for yet counts as ended. */
+/** Returns whether a process has ended. Zombies count as ended. */
 export async function isGone(pid: number): Promise<boolean> {
   // The state stands behind the name, which may hold anything. @see proc_pid_stat(5)
   const state = IS_LINUX
@@ -11,7 +11,7 @@ export async function isGone(pid: number): Promise<boolean> {
   return state.trim() === "" || /^[ZX]/.test(state);
 }
 
-/** Gives the command line of a process as every user of the machine can read it; empty when it is gone. */
+/** Returns the command line of a process, which all users of the machine can read; empty if it has ended. */
 export async function commandLineOf(pid: number): Promise<string> {
   if (!IS_LINUX) return (await ps("-ww", "-o", "args=", "-p", String(pid))).trim();
   return (await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "")).replaceAll("\0", " ").trim();
@@ -23,7 +23,7 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / 100; // utime and stime, in ticks: proc_pid_stat(5)
 }
 
-/** Gives the processes whose command line holds a text. */
+/** Returns the processes whose command line contains a text. */
 export async function findProcesses(text: string): Promise<number[]> {
   const pids = IS_LINUX
     ? (await Array.fromAsync(Deno.readDir("/proc"), ({ name }) => Number(name))).filter(Number.isInteger)

@@ -1,16 +1,16 @@
-/** A client that keeps changing conversations of its own and knows what a server must still hold after a sudden death. */
+/** A client that keeps changing its own conversations, and knows what the server must have stored after a crash. */
 import { framesOf, understand } from "../app/chat_client.ts";
 import type { ChildServer } from "../app/child_server.ts";
 import type { StoredConversation } from "../app/stored_chat.ts";
 
-/** What is compared of a conversation. */
+/** The compared fields of a conversation. */
 interface Known {
   title: string;
   draft: string;
   messages: [id: string, content: string][];
 }
 
-/** One change: the request, and what the conversation is after it. */
+/** A change: the request, and the expected conversation. */
 interface Change {
   method: string;
   path: string;
@@ -25,9 +25,9 @@ export class RestlessWriter {
   #id: string;
   #generation = 0;
   #count = 0;
-  /** As the server has acknowledged it; `undefined` while there is none. */
+  /** The acknowledged state; `undefined` without a conversation. */
   #known: Known | undefined;
-  /** What was asked for and not acknowledged. */
+  /** The unacknowledged change. */
   #open: Change | undefined;
   acknowledged = 0;
 
@@ -36,7 +36,7 @@ export class RestlessWriter {
     this.#id = `w${n}`;
   }
 
-  /** Writes until a request fails, which the death of the server makes it do. */
+  /** Writes until a request fails because the server was killed. */
   async write(server: ChildServer): Promise<void> {
     for (;;) {
       const change = this.#open = this.#next();
@@ -53,7 +53,7 @@ export class RestlessWriter {
     }
   }
 
-  /** Throws unless the server holds what it has acknowledged, or that with the last change done as well. */
+  /** Throws unless the server has the acknowledged state, with or without the last change. */
   async check(server: ChildServer): Promise<void> {
     const answer = await server.request("GET", `/api/conversations/${this.#id}`);
     const found = answer.status === 404 ? undefined : knownOf(await answer.json());
@@ -132,10 +132,10 @@ export class RestlessWriter {
   }
 }
 
-/** Asks a model again and again in a conversation of its own. */
+/** Sends messages to a model in its own conversation. */
 export class RestlessAsker {
   readonly #n: number;
-  /** Questions after which it goes on in a new chat. */
+  /** Messages after which it starts a new chat. */
   readonly #perChat: number;
   #id: string;
   #count = 0;
@@ -181,7 +181,7 @@ export class RestlessAsker {
     }
   }
 
-  /** Throws unless every reply holds at least the text that was seen, and stands behind its question. */
+  /** Throws unless every reply follows its message and has at least the text that was seen. */
   async check(server: ChildServer): Promise<void> {
     if (this.#seen.size === 0) return;
     const { messages }: StoredConversation = await (await server.request("GET", `/api/conversations/${this.#id}`))
@@ -197,7 +197,7 @@ export class RestlessAsker {
   }
 }
 
-/** What a page asks for. */
+/** The requests of a page. */
 const PAGE_PATHS = [
   "/api/conversations?view=summary&limit=100",
   "/api/characters?limit=120",
@@ -245,7 +245,7 @@ export class RestlessReader {
     }
   }
 
-  /** It changes nothing. */
+  /** Nothing to verify: it changes nothing. */
   check(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,4 +1,4 @@
-/** Stands in for the search Worker: dies at its first search, outside of any `try`. */
+/** Replaces the search Worker: crashes at its first search. */
 
 self.onmessage = ({ data }: MessageEvent<{ kind: string }>) => {
   if (data.kind === "search") throw new Error("the worker broke");

@@ -9,7 +9,7 @@ const [path, content, step] = Deno.args;
 
 function crash(): void {
   Deno.kill(Deno.pid, "SIGKILL");
-  while (true); // the signal may take a moment
+  while (true); // The signal may be delayed.
 }
 
 const { rename } = Deno;

@@ -1,4 +1,4 @@
-/** Stands in for the writer Worker: dies at its first group of writes, outside of any `try`. */
+/** Replaces the writer Worker: crashes at its first batch of writes. */
 
 self.onmessage = ({ data }: MessageEvent<{ kind: string }>) => {
   if (data.kind === "group") throw new Error("the worker broke");

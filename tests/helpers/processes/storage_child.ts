@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 
 /** A running child program. */
 export interface Child {
-  /** Its standard output, line by line as it comes; ends when the process does. */
+  /** Lines of standard output. Ends with the process. */
   lines: AsyncIterator<string>;
-  /** Ends it with SIGKILL and waits for its end. */
+  /** Kills it with SIGKILL and waits for its end. */
   kill(): Promise<void>;
   /** Waits for its end. */
   end(): Promise<{ code: number; errorText: string }>;
@@ -37,7 +37,7 @@ export function startChild(program: string, args: string[], { prefix = [] }: Chi
   };
 }
 
-/** Runs a child to its end and gives its lines. Fails when it does. */
+/** Runs a child to its end and returns its lines. Fails if it fails. */
 export async function runChild(program: string, args: string[], options?: ChildOptions): Promise<string[]> {
   const child = startChild(program, args, options);
   const lines: string[] = [];

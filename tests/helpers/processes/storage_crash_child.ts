@@ -10,7 +10,7 @@ const [path, first] = Deno.args;
 const database = await openDatabase({ path: path! });
 let next = Number(first);
 
-/** Written at once: what was acknowledged must be known outside before the kill. */
+/** Written synchronously, so that acknowledged writes are known before the kill. */
 function say(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }

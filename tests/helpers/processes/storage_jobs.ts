@@ -1,4 +1,4 @@
-/** A job runner over a real database, and kinds of jobs that do what a test tells them. */
+/** A job runner with a real database, and jobs that tests control. */
 
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -15,9 +15,9 @@ export interface JobBench extends AsyncDisposable {
   readonly events: EventHub;
   /** Log lines above level debug: message and fields as JSON. */
   readonly reports: string[];
-  /** Opens a runner and registers kinds; `close` it before the next. */
+  /** Opens a runner and registers kinds. Close it before opening the next. */
   open(kinds: Record<string, JobKind>, now?: () => number): JobRunner;
-  /** Resolves when a job reaches a state, told by an event. */
+  /** Resolves when an event reports that a job has reached a state. */
   until(runner: JobRunner, id: string, state: JobState): Promise<void>;
 }
 
@@ -62,17 +62,17 @@ export async function jobBench(): Promise<JobBench> {
   };
 }
 
-/** A kind whose jobs wait until the test lets them go on. */
+/** A kind whose jobs wait for the test. */
 export interface HeldKind extends JobKind {
-  /** Contexts of the jobs that began, in order. */
+  /** Contexts of the started jobs, in order. */
   readonly begun: JobContext[];
-  /** Resolves when that many have begun. */
+  /** Resolves when that many jobs have started. */
   untilBegun(count: number): Promise<void>;
-  /** Lets a job end well, or badly with an error. */
+  /** Completes a job, or fails it with an error. */
   release(id: string, error?: Error): void;
 }
 
-/** Makes a kind whose jobs end when released, or with the signal's reason when aborted. */
+/** Creates a kind whose jobs end when released, or with the signal's reason when aborted. */
 export function heldKind(options: { parallel?: number; resumable?: boolean } = {}): HeldKind {
   const begun: JobContext[] = [];
   const ends = new Map<string, (error?: Error) => void>();

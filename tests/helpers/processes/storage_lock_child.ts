@@ -1,4 +1,4 @@
-/** Opens a data directory, says how that went, and holds it until it is killed. Argument: the directory. */
+/** Opens a data directory, prints the result, and holds the lock until it is killed. Argument: the directory. */
 
 import { openDataDir } from "../../../services/storage/data_dir.ts";
 import { openDatabase } from "../../../services/storage/database/database.ts";

@@ -1,4 +1,4 @@
-/** Schemas beyond the program's own, to try upgrades with. */
+/** Newer schemas, for tests of upgrades. */
 
 import { type Migration, MIGRATIONS } from "../../../services/storage/database/migrations.ts";
 

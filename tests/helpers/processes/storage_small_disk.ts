@@ -1,4 +1,4 @@
-/** A disk that is soon full, for tests that ask what happens then. */
+/** A small disk, for tests of full disks. */
 
 /** Mounts a file system of 2 MiB, or more, until the end of the scope; gives nothing where the machine does not let us. */
 export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncDisposable | undefined> {
@@ -15,7 +15,7 @@ export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncD
   };
 }
 
-/** Mounts a file system anew for reading alone. */
+/** Remounts a file system as read-only. */
 export async function makeReadOnly(path: string): Promise<void> {
   const { success } = await new Deno.Command("mount", { args: ["-o", "remount,ro", path] }).output();
   if (!success) throw new Error(`Can't mount "${path}" for reading alone`);

@@ -1,4 +1,4 @@
-/** A server that answers the page as Parlor does, and fails when told: for states of the page that are hard to bring about for real. */
+/** A fake of Parlor's API that can fail on request, for states that are hard to reach with the real server. */
 import type {
   Connection,
   ConnectionTest,
@@ -14,14 +14,14 @@ import { conversationRoutes } from "./fake_conversations.ts";
 import { FakeHouse, houseRoutes } from "./fake_house.ts";
 import { FakeReply } from "./fake_reply.ts";
 
-/** A refusal that a test orders for a call. */
+/** An error response that a test sets for a call. */
 export interface Refusal {
   status: number;
   code: string;
   message: string;
 }
 
-/** One request as it came. */
+/** A recorded request. */
 export interface SeenRequest {
   method: string;
   path: string;
@@ -30,16 +30,16 @@ export interface SeenRequest {
   body: unknown;
 }
 
-/** Answers one kind of call. */
+/** Handles one kind of call. */
 export type Handler = (request: SeenRequest, match: RegExpExecArray) => Response | Promise<Response>;
 
-/** The double; its fields are what a test sets and reads. */
+/** The fake API. Tests set and read its fields. */
 export class FakeApi implements AsyncDisposable {
   readonly conversations = new Map<string, Conversation>();
   readonly replies = new Map<string, FakeReply>();
-  /** All texts of messages that have more than one, by message. */
+  /** All versions of messages with more than one, by message. */
   readonly variants = new Map<string, string[]>();
-  /** All versions of messages of the user that have more than one, with what followed each. */
+  /** All versions of user messages with more than one, with their continuations. */
   readonly continuations = new Map<string, { content: Message["content"]; following: Message[] }[]>();
   readonly requests: SeenRequest[] = [];
   readonly house = new FakeHouse();
@@ -53,10 +53,10 @@ export class FakeApi implements AsyncDisposable {
   isSetupCompleted = true;
   isContainer = false;
   discoverHosts = ["127.0.0.1"];
-  /** Pieces of the next reply; undefined leaves the reply to the test. */
+  /** Pieces of the next reply. If undefined, the test writes the reply. */
   script: string[] | undefined = ["Hel", "lo"];
   readonly attachments = new Map<string, Blob>();
-  /** What would be sent, beside the messages of the request. */
+  /** The preview, besides the messages of the request. */
   preview = {
     tokens: 120,
     context_size: 8192,
@@ -84,24 +84,24 @@ export class FakeApi implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** Requests of a method to a path so far. */
+  /** Returns the requests of a method to a path so far. */
   seen(method: string, path: string | RegExp): SeenRequest[] {
     return this.requests.filter((each) =>
       each.method === method && (typeof path === "string" ? each.path === path : path.test(each.path))
     );
   }
 
-  /** Makes every call of a method to a path fail until `allow`; the last part of the path may be `*`. */
+  /** Makes all calls of a method to a path fail until `allow`. The last part of the path may be `*`. */
   refuse(call: string, refusal: Refusal): void {
     this.#refusals.set(call, refusal);
   }
 
-  /** Ends a refusal. */
+  /** Stops the failure of a call. */
   allow(call: string): void {
     this.#refusals.delete(call);
   }
 
-  /** Tells every open page that something changed. */
+  /** Sends a change event to all open pages. */
   publish(kind: string, id: string, revision?: number): void {
     const frame = new TextEncoder().encode(`data: ${JSON.stringify({ kind, id, revision })}\n\n`);
     for (const listener of this.#listeners) listener.enqueue(frame);
@@ -124,7 +124,7 @@ export class FakeApi implements AsyncDisposable {
     return conversation;
   }
 
-  /** Starts a reply in a conversation as another device would. */
+  /** Starts a reply in a conversation, like another device. */
   startReply(conversationId: string, messageId: string, text = ""): FakeReply {
     const conversation = this.conversations.get(conversationId)!;
     let message = conversation.messages.find((each) => each.id === messageId);
@@ -143,7 +143,7 @@ export class FakeApi implements AsyncDisposable {
     return reply;
   }
 
-  /** Saves a draft as another device would. */
+  /** Saves a draft, like another device. */
   setDraft(conversationId: string, draft: string): void {
     const conversation = this.conversations.get(conversationId)!;
     conversation.draft = draft;
@@ -151,7 +151,7 @@ export class FakeApi implements AsyncDisposable {
     this.publish("draft", conversationId, conversation.draft_version);
   }
 
-  /** Cuts every stream of a reply as a lost network does. */
+  /** Disconnects all streams of a reply. */
   cutReplies(): void {
     for (const reply of this.replies.values()) reply.cut();
   }
@@ -330,7 +330,7 @@ export class FakeApi implements AsyncDisposable {
       this.addConversation(body.conversation_id, turn?.content.slice(0, 40) ?? "");
     const isSend = (body.action ?? "send") === "send";
     if (isSend && turn?.role === "user" && !conversation.messages.some((each) => each.id === body.user_message_id)) {
-      // As the server does: who speaks later changes nothing about this message.
+      // Like the server, which records the speaker when the reply starts.
       const persona_id = conversation.persona_id ?? undefined;
       conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content, persona_id }));
     }
@@ -363,7 +363,7 @@ export class FakeApi implements AsyncDisposable {
     Object.assign(message, { content, variant_count: count + 1, active_variant: count });
   }
 
-  /** A reply of no conversation: nobody but this answer ever hears of it. */
+  /** A reply of a temporary chat, which only this response contains. */
   #answerTemporary(): Response {
     const message = stored({ role: "assistant" });
     const reply = new FakeReply("", message, () => {});
@@ -402,7 +402,7 @@ export class FakeApi implements AsyncDisposable {
       has_key: hasKey,
       header_names: [...names].filter(([, value]) => value !== null).map(([name]) => name),
       server: { ...known?.server, ...server as object },
-      // An edit forgets what was learned.
+      // An edit discards learned settings.
       refused: [],
     } as unknown as Connection;
     this.connections = known
@@ -426,7 +426,7 @@ export class FakeApi implements AsyncDisposable {
   }
 }
 
-/** The connection of a fresh data directory. */
+/** The connection of a new installation. */
 export function demoConnection(): Connection {
   const created_at = new Date().toISOString();
   return {
@@ -444,7 +444,7 @@ export function demoConnection(): Connection {
   };
 }
 
-/** The settings while nobody has changed any. */
+/** The default settings. */
 function defaultSettings(): Settings {
   return {
     display_name: "",
@@ -477,7 +477,7 @@ function defaultSettings(): Settings {
   };
 }
 
-/** JSON, a form or a picture, by its type. */
+/** Reads JSON, a form or an image, by content type. */
 async function bodyOf(request: Request): Promise<unknown> {
   const type = request.headers.get("content-type") ?? "";
   if (type.startsWith("multipart/form-data")) return await request.formData();

@@ -1,4 +1,4 @@
-/** What the fake API answers about characters, the card site and personas. */
+/** The fake API for characters, the card site and personas. */
 import type {
   Card,
   CardData,
@@ -34,7 +34,7 @@ export class FakeCharacters {
     return character;
   }
 
-  /** Stores a card in place of the one there, as another device would. */
+  /** Replaces a card, like another device. */
   save(id: string, card: Card): Character {
     const before = this.characters.get(id);
     const fields = { has_avatar: before?.has_avatar ?? false, external: before?.external ?? false };
@@ -56,7 +56,7 @@ export class FakeCharacters {
     return persona;
   }
 
-  /** Characters as a list has them; kept until something changes, for lists of many pages. */
+  /** The list of characters, cached until something changes. */
   listed(q: string, tag: string | null, isByTime: boolean): Character[] {
     const key = JSON.stringify([q, tag, isByTime, this.characters.size, this.#clock]);
     if (this.#listed?.key !== key) {
@@ -82,7 +82,7 @@ export class FakeCharacters {
   }
 }
 
-/** Makes the routes over the characters of a fake API. */
+/** Creates the routes. */
 export function characterRoutes(api: FakeApi): Route[] {
   const people = api.people;
   const at = (pattern: string) => new RegExp(`^/api/characters/([^/]+)${pattern}$`);

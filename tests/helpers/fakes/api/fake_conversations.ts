@@ -1,10 +1,10 @@
-/** What the fake API answers about one conversation: pages, edits, removals with their way back, copies. */
+/** The fake API for one conversation: pages, edits, deletion and restoring, copies. */
 import type { Conversation, Message } from "../../../../static/src/api/types.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 
 type Route = [method: string, pattern: RegExp, handler: Handler];
 
-/** Makes the routes over the conversations of a fake API. */
+/** Creates the routes. */
 export function conversationRoutes(api: FakeApi): Route[] {
   const at = (pattern: string) => new RegExp(`^/api/conversations/([^/]+)${pattern}$`);
   const on = (
@@ -60,7 +60,7 @@ export function conversationRoutes(api: FakeApi): Route[] {
       const message = messages.find(({ id }) => id === mid);
       return message ? Response.json(message) : gone("message");
     }),
-    // This double keeps no record of changes, as a server may not any more: the page then reads all it shows.
+    // The fake has no change log, so the page reloads everything it shows.
     on("GET", "/changes", () => failure(410, "gone", "The changes since that revision are no longer known")),
     on("GET", "/messages/([^/]+)/variants", ({ messages }, _, mid) => {
       const message = messages.find(({ id }) => id === mid);

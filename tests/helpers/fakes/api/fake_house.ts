@@ -1,4 +1,4 @@
-/** What the fake API answers about all conversations together, the trash and what runs. */
+/** The fake API for the list of conversations, the trash and jobs. */
 import type { Job, SearchHit, TrashItem } from "../../../../static/src/api/types.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 
@@ -6,16 +6,16 @@ import type { FakeApi, Handler } from "./fake_api.ts";
 export class FakeHouse {
   trash: TrashItem[] = [];
   jobs: Job[] = [];
-  /** What brings things back from the trash, by the id they have there. */
+  /** Functions that restore items of the trash, by id. */
   readonly restores = new Map<string, () => void>();
-  /** How many hits a page of the search over everything holds. */
+  /** Number of hits on a page of the search. */
   hitsPerPage = 20;
   importable = { kinds: ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer"], max_bytes: 50_000_000 };
   backupDir: string | null = null;
-  /** What a trial left is not kept for ever. */
+  /** Uploads of dry runs expire. */
   isUploadGone = false;
 
-  /** Starts a job, which stays as a test sets it. */
+  /** Starts a job. Tests change its state. */
   newJob(kind: string, title: string): Job {
     const now = new Date().toISOString();
     const job: Job = {
@@ -32,10 +32,10 @@ export class FakeHouse {
   }
 }
 
-/** Inside of one conversation pages are of two hits, so that a test meets their ends. */
+/** Pages of the search in one conversation have two hits, so that tests load several pages. */
 const HITS_PER_PAGE_INSIDE = 2;
 
-/** The routes, for the list of the fake API. */
+/** Creates the routes. */
 export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
   const { house } = api;
   const none = () => new Response(null, { status: 204 });
@@ -96,13 +96,13 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
   ];
 }
 
-/** As the list has it: of the detail the single values. */
+/** The list's version of a job, without arrays and objects in `detail`. */
 function listed(job: Job): Job {
   const values = Object.entries(job.detail ?? {}).filter(([, value]) => typeof value !== "object");
   return { ...job, detail: Object.fromEntries(values) };
 }
 
-/** The newest first, as the server gives them; titles only where all conversations are searched. */
+/** Newest first, like the server. Titles are only searched if all conversations are. */
 function findHits(api: FakeApi, query: string, inside: string | null): SearchHit[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const holdsAll = (text: string) => words.every((word) => text.toLowerCase().includes(word));

@@ -1,9 +1,9 @@
-/** One reply of the fake API: grows when told, and is streamed to any number of clients from any place. */
+/** A reply of the fake API, written by the test and streamed to any number of clients from any position. */
 import type { ErrorBody, Message } from "../../../../static/src/api/types.ts";
 
 const encoder = new TextEncoder();
 
-/** A reply in the hands of a test. */
+/** A reply that a test writes. */
 export class FakeReply {
   readonly message: Message;
   readonly #conversationId: string;
@@ -25,12 +25,12 @@ export class FakeReply {
     return this.#last === undefined;
   }
 
-  /** Id of the first frame, which has no text. */
+  /** Id of the first frame, which contains no text. */
   get startId(): string {
     return this.#frames[0]!.id;
   }
 
-  /** As the list of running replies shows it. */
+  /** The reply in the list of running replies. */
   listed() {
     return {
       assistant_message_id: this.message.id,
@@ -45,13 +45,13 @@ export class FakeReply {
     this.#push({ content: text });
   }
 
-  /** Sends thoughts. */
+  /** Sends reasoning. */
   think(text: string): void {
     this.message.reasoning = `${this.message.reasoning ?? ""}${text}`;
     this.#push({ reasoning_content: text });
   }
 
-  /** Says what the model server does before it answers. */
+  /** Sends a status of the model server before its response. */
   notify(notice: { code: string; message: string; context_size?: number }): void {
     const frame = `event: notice\ndata: ${JSON.stringify(notice)}\n\n`;
     for (const client of this.#clients) client.enqueue(encoder.encode(frame));
@@ -70,19 +70,19 @@ export class FakeReply {
     this.#onEnd();
   }
 
-  /** Breaks every connection in the middle of its stream; the reply goes on. */
+  /** Breaks all connections in the middle of the stream. The reply continues. */
   cut(): void {
     for (const client of this.#clients) client.error(new Error("cut"));
     this.#clients.clear();
   }
 
-  /** Ends every stream without a word; the reply goes on. */
+  /** Ends all streams without a final event. The reply continues. */
   leave(): void {
     for (const client of this.#clients) client.close();
     this.#clients.clear();
   }
 
-  /** The stream from behind an event, or from the start. */
+  /** Streams the reply from after an event, or from the start. */
   stream(lastEventId: string | undefined): Response {
     const from = this.#frames.findIndex(({ id }) => id === lastEventId) + 1;
     let own: ReadableStreamDefaultController<Uint8Array>;

@@ -3,20 +3,20 @@
  * answers `/health` without and everything else with its key, and goes wrong as it is told to.
  */
 
-/** What the program does. */
+/** Switches of the fake. */
 export type LlamaMode =
   | "good"
-  /** Never gets beyond loading. */
+  /** Never finishes loading. */
   | "stuck"
-  /** Ends at once, with words on standard error. */
+  /** Exits at once with a message on standard error. */
   | "broken"
-  /** Ends by itself at the first question after it was ready. */
+  /** Exits at the first request after it is ready. */
   | "fragile"
-  /** Takes no notice of SIGTERM. */
+  /** Ignores SIGTERM. */
   | "stubborn"
-  /** Says that it is writing a reply. */
+  /** Reports a running reply. */
   | "busy"
-  /** Is ready, and then answers `/health` no more. */
+  /** Becomes ready, then no longer responds to `/health`. */
   | "hung";
 
 /** Writes the program into a folder. @returns Its path. */
@@ -56,7 +56,7 @@ function serve(mode: LlamaMode): void {
   });
 }
 
-/** The same words for everybody, as a stream. */
+/** Streams a fixed reply. */
 function reply(model: string): Response {
   const chunk = (delta: Record<string, string | null>, finish_reason: string | null) =>
     `data: ${

@@ -14,30 +14,30 @@ import {
 export type { RecordedRequest } from "./fake_llm_http.ts";
 export { FAKE_TIMINGS, FAKE_USAGE, type FakeSwitches, seededWords } from "./fake_llm_stream.ts";
 
-/** How the double behaves. */
+/** Switches of the fake. */
 export interface FakeLlmOptions {
-  /** What it says, one delta a piece. */
+  /** The reply, one delta per item. */
   pieces?: string[];
-  /** What it thinks before, one delta a piece. */
+  /** The reasoning, one delta per item. */
   reasoning?: string[];
   /** Pieces of tool calls sent after the text, one delta each. */
   tools?: unknown[][];
-  /** Which server it imitates; a plain one unless given. */
+  /** The server to imitate; a generic one by default. */
   personality?: PersonalityName;
   models?: string[];
   /** Embedding of each input, if the server has embeddings. `ignoresFormat` sends numbers when asked for base64. */
   embeddings?: { vector: number[]; ignoresFormat?: boolean };
-  /** Requests without this key are refused. */
+  /** Required API key. */
   apiKey?: string;
   switches?: Partial<FakeSwitches>;
   /** Address to listen on. */
   host?: string;
   port?: number;
-  /** Where the endpoints lie; `/v1` unless given. */
+  /** Path prefix of the endpoints; `/v1` by default. */
   prefix?: string;
 }
 
-/** An answer that the test drives step by step. */
+/** A response that the test writes step by step. */
 export class ManualAnswer {
   readonly request: RecordedRequest;
   readonly #answer: FakeAnswer;
@@ -59,7 +59,7 @@ export class ManualAnswer {
     return this.#stream.write(this.#stream.deltas("reasoning", text));
   }
 
-  /** Sends calls of tools, and ends. */
+  /** Sends tool calls and ends. */
   async callTools(...calls: { id?: string; name: string; arguments: string }[]): Promise<void> {
     const delta = calls.map(({ id, ...named }, index) => ({ index, id, type: "function", function: named }));
     await this.#stream.write(this.#stream.tools(delta));
@@ -79,18 +79,18 @@ export class ManualAnswer {
     await this.#answer.end();
   }
 
-  /** Fails in the way given; `cut` closes the connection. */
+  /** Fails in a given way; `cut` closes the connection. */
   fail(how: FakeSwitches["fail"] = "cut", message = "the double was told to fail"): Promise<void> {
     return failInStream(this.#answer, this.#stream, { ...this.#stream.switches, fail: how, message });
   }
 
-  /** Resolves when the client has closed the connection, or the answer is complete. */
+  /** Resolves when the client disconnects or the response is complete. */
   get over(): Promise<void> {
     return this.request.over;
   }
 }
 
-/** A running double. */
+/** A running fake server. */
 export class FakeLlm {
   pieces: string[];
   reasoning: string[];
@@ -101,9 +101,9 @@ export class FakeLlm {
   switches: FakeSwitches;
   /** Tokens the model can hold, where the imitated server tells and its usual number does not serve. */
   contextSize: number | undefined;
-  /** While true every path answers as a server that still loads its model. */
+  /** If true, all paths respond like a server that is loading its model. */
   isLoading = false;
-  /** While true a busy server refuses. */
+  /** If true, the server refuses because it is busy. */
   isBusy = false;
   readonly personality: FakePersonality;
   readonly #host: string;
@@ -140,7 +140,7 @@ export class FakeLlm {
     return `http://${this.#host.includes(":") ? `[${this.#host}]` : this.#host}:${this.port}`;
   }
 
-  /** Base URL as an owner would enter it. */
+  /** Base URL, as users enter it. */
   get url(): string {
     return `${this.origin}${this.#prefix}`;
   }
@@ -155,17 +155,17 @@ export class FakeLlm {
     return this.requests.filter((request) => request.path.endsWith("/chat/completions"));
   }
 
-  /** Chat requests whose client left before the end. */
+  /** Chat requests whose client disconnected early. */
   get abandoned(): RecordedRequest[] {
     return this.chats.filter((request) => request.closedEarly);
   }
 
-  /** Connections taken so far. */
+  /** Accepted connections so far. */
   get connectionCount(): number {
     return this.#http.connectionCount();
   }
 
-  /** Gives the next answer that waits to be driven by hand (switch `manual=on`). */
+  /** Returns the next response that waits for the test (switch `manual=on`). */
   nextCall(): Promise<ManualAnswer> {
     const ready = this.#manual.shift();
     if (ready !== undefined) return Promise.resolve(ready);
@@ -287,12 +287,12 @@ export class FakeLlm {
   }
 }
 
-/** Starts a double. */
+/** Starts the fake server. */
 export function openFakeLlm(options: FakeLlmOptions = {}): Promise<FakeLlm> {
   return new FakeLlm(options).open(options.port);
 }
 
-/** A pause of the double itself, ended when the client leaves. */
+/** A delay that ends when the client disconnects. */
 function pause(delayMs: number, answer: FakeAnswer): Promise<void> {
   if (delayMs <= 0) return Promise.resolve();
   return new Promise((resolve) => {

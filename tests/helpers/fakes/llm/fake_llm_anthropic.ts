@@ -1,7 +1,7 @@
 /** Fake server for Anthropic Messages (docs/protocols/llm.md#anthropic-messages). */
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
 
-/** How the double behaves; fields may be changed while it runs. */
+/** Switches of the fake. They can be changed while it runs. */
 export interface FakeAnthropicOptions {
   pieces?: string[];
   thinking?: string[];
@@ -18,7 +18,7 @@ export interface FakeAnthropicOptions {
   fail?: "none" | "error" | "overloaded" | "sampling" | "overflow" | "cut" | "prefill" | "budget" | "thinking";
 }
 
-/** A running double. */
+/** A running fake server. */
 class FakeAnthropic {
   options: Required<Omit<FakeAnthropicOptions, "tool" | "apiKey">> & Pick<FakeAnthropicOptions, "tool" | "apiKey">;
   #http!: FakeHttp;
@@ -202,7 +202,7 @@ function refuse(answer: FakeAnswer, status: number, type: string, message: strin
   return answer.json(status, { type: "error", error: { type, message }, request_id: "req_1" });
 }
 
-/** Starts a double. */
+/** Starts the fake server. */
 export function openFakeAnthropic(options: FakeAnthropicOptions = {}): Promise<FakeAnthropic> {
   return new FakeAnthropic(options).open();
 }

@@ -1,4 +1,4 @@
-/** The ways in which the double of a model server fails, before and inside its answer. */
+/** Failures of the fake model server, before and during its response. */
 import type { FakeAnswer, RecordedRequest } from "./fake_llm_http.ts";
 import type { FakeStream, FakeSwitches } from "./fake_llm_stream.ts";
 
@@ -70,7 +70,7 @@ export async function failInStream(answer: FakeAnswer, stream: FakeStream, switc
     case "rst":
       return answer.reset();
     case "stall":
-      return; // never ends; the client has to
+      return; // Never ends; the client has to disconnect.
     case "silent_end": // a regular end of the body, as Ollama does in the middle
       break;
     default:

@@ -155,7 +155,7 @@ const deepseek: Strictness = {
 
 /**
  * OpenRouter documents these fields; the fake refuses all others, so that a test notices them. Signed blocks of reasoning have to
- * come back unchanged with calls of tools.
+ * come back unchanged with tool calls.
  *
  * @see https://openrouter.ai/docs/api-reference/parameters
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens
@@ -186,7 +186,7 @@ const openrouter: Strictness = {
   refusal: ([field]) => ({ status: 400, body: { error: { code: 400, message: `Invalid input: ${field}` } } }),
 };
 
-/** Refuses a chat request as the service does; gives true when it did. */
+/** Refuses a chat request like the service. Returns true if it did. */
 async function refuse(strictness: Strictness, request: RecordedRequest, answer: FakeAnswer): Promise<boolean> {
   const { accepts, refusesValue, refusesMessages, refusal } = strictness;
   const body = request.json ?? {};
@@ -221,7 +221,7 @@ const STRICTNESSES = {
   deepseek,
 };
 
-/** Makes a fake refuse what OpenRouter refuses. */
+/** Creates a fake refuse what OpenRouter refuses. */
 export function withOpenRouterRefusals(personality: FakePersonality): FakePersonality {
   return {
     ...personality,
@@ -230,7 +230,7 @@ export function withOpenRouterRefusals(personality: FakePersonality): FakePerson
   };
 }
 
-/** Makes the fakes of hosted services. @param generic The fake whose model list and errors they share. */
+/** Creates the fakes of hosted services. @param generic The fake whose model list and errors they share. */
 export function createHosted(generic: FakePersonality): Record<keyof typeof STRICTNESSES | "azure", FakePersonality> {
   const hosted = Object.fromEntries(
     Object.entries(STRICTNESSES).map(([name, strictness]) => [

@@ -1,31 +1,31 @@
-/** A raw HTTP/1.1 server for doubles: whoever answers decides over every byte, the framing, cuts and resets. */
+/** A raw HTTP/1.1 server for fakes. Handlers control each byte, framing, disconnects and resets. */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** One request as it arrived, and what became of it. */
+/** A request and its outcome. */
 export interface RecordedRequest {
   method: string;
   /** Path with its query. */
   path: string;
   headers: Headers;
   body: string;
-  /** The body parsed, `undefined` when it is no JSON. */
+  /** The parsed body; `undefined` if it isn't JSON. */
   json: Record<string, unknown> | undefined;
-  /** True when the client closed the connection before the answer was complete. */
+  /** True if the client disconnected before the response was complete. */
   closedEarly: boolean;
-  /** Resolves when the answer is complete or the connection gone. */
+  /** Resolves when the response is complete or the connection is closed. */
   over: Promise<void>;
 }
 
-/** How the body's end is told: by its length, by chunks, or by closing (HTTP/1.0 style). */
+/** Framing of the body: Content-Length, chunked, or closing the connection (HTTP/1.0). */
 export type Framing = "length" | "chunked" | "close";
 
-/** The answer to one request, byte by byte. */
+/** The response to a request. */
 export class FakeAnswer {
   readonly #socket: Socket;
   readonly #done: () => void;
   readonly #onClose: () => void;
   #framing: Framing = "length";
-  /** Fires when the client has gone or the answer has been cut. */
+  /** Fires when the client has disconnected or the response was cut. */
   readonly gone: Promise<void>;
   isGone = false;
   isOver = false;
@@ -42,7 +42,7 @@ export class FakeAnswer {
     socket.once("close", this.#onClose);
   }
 
-  /** Sends the whole answer. */
+  /** Sends a complete response. */
   async send(status: number, type: string, body: string, headers: Record<string, string> = {}): Promise<void> {
     const bytes = new TextEncoder().encode(body);
     await this.head(status, { "content-type": type, "content-length": String(bytes.length), ...headers }, "length");
@@ -50,7 +50,7 @@ export class FakeAnswer {
     await this.end();
   }
 
-  /** Sends a whole JSON answer. */
+  /** Sends a complete JSON response. */
   async json(status: number, value: unknown, headers: Record<string, string> = {}): Promise<void> {
     await this.send(status, "application/json", JSON.stringify(value), headers);
   }
@@ -66,7 +66,7 @@ export class FakeAnswer {
     await this.#put(new TextEncoder().encode(`HTTP/1.1 ${status} Status\r\n${lines.join("\r\n")}\r\n\r\n`));
   }
 
-  /** Sends bytes of the body; resolves when the system has taken them. */
+  /** Sends bytes of the body. Resolves when they have been written to the socket. */
   async write(body: Uint8Array | string): Promise<void> {
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
     if (bytes.length === 0) return;
@@ -79,7 +79,7 @@ export class FakeAnswer {
     await this.#put(framed);
   }
 
-  /** Ends the answer as its framing says. */
+  /** Ends the response according to its framing. */
   async end(): Promise<void> {
     if (this.#framing === "chunked") await this.#put(new TextEncoder().encode("0\r\n\r\n"));
     this.isOver = true;
@@ -88,14 +88,14 @@ export class FakeAnswer {
     this.#done();
   }
 
-  /** Closes the connection in the middle of the answer. */
+  /** Closes the connection in the middle of the response. */
   cut(): void {
     this.isOver = true;
     this.#socket.end();
     this.#done();
   }
 
-  /** Resets the connection (RST) in the middle of the answer. */
+  /** Resets the connection (RST) in the middle of the response. */
   reset(): void {
     this.isOver = true;
     this.#socket.resetAndDestroy();
@@ -118,7 +118,7 @@ export class FakeAnswer {
   }
 }
 
-/** Answers one request. */
+/** Handles one request. */
 export type FakeHandler = (request: RecordedRequest, answer: FakeAnswer) => Promise<void> | void;
 
 /** A running server. */
@@ -126,7 +126,7 @@ export interface FakeHttp {
   port: number;
   /** All requests so far, in order. */
   requests: RecordedRequest[];
-  /** Connections taken so far. */
+  /** Accepted connections so far. */
   connectionCount(): number;
   close(): Promise<void>;
 }
@@ -159,7 +159,7 @@ export async function openFakeHttp(handler: FakeHandler, host = "127.0.0.1", por
   };
 }
 
-/** Reads one request after another; a body of unknown length (chunked) is kept with its framing, which doubles refuse. */
+/** Reads one request after another; a body of unknown length (chunked) is kept with its framing, which fakes refuse. */
 function serveSocket(socket: Socket, handler: FakeHandler, requests: RecordedRequest[]): void {
   let buffer = new Uint8Array();
   let isBusy = false;

@@ -4,11 +4,11 @@ import type { FakeAnswer, RecordedRequest } from "./fake_llm_http.ts";
 import { createHosted, withOpenRouterRefusals } from "./fake_llm_hosted.ts";
 import { FakeStream, type FakeSwitches, PLAIN_SWITCHES } from "./fake_llm_stream.ts";
 
-/** What one server does in its own way. */
+/** The behavior of one server. */
 export interface FakePersonality {
   headers: Record<string, string>;
   switches: Partial<FakeSwitches>;
-  /** Whether a request carries the key, where it isn't a bearer token. */
+  /** Returns whether a request has the key, if that isn't a bearer token. */
   isAuthorized?(request: RecordedRequest, key: string): boolean;
   /** Paths that need no key. */
   openPaths?: string[];
@@ -17,13 +17,13 @@ export interface FakePersonality {
   models(ids: string[]): unknown;
   unauthorized(request: RecordedRequest, answer: FakeAnswer): Promise<void>;
   unknown(request: RecordedRequest, answer: FakeAnswer): Promise<void>;
-  /** Answers every path while the model loads. */
+  /** Handles all paths while the model loads. */
   loading?(answer: FakeAnswer): Promise<void>;
-  /** Answers a chat while another one runs. */
+  /** Handles a chat request while another one runs. */
   busy?(answer: FakeAnswer): Promise<void>;
-  /** Answers paths of the server's own; gives true when it did. */
+  /** Handles the server's own paths. Returns true if it did. */
   extra?(request: RecordedRequest, answer: FakeAnswer, llm: FakeLlm): Promise<boolean>;
-  /** Refuses a chat request; gives true when it did. */
+  /** Refuses a chat request. Returns true if it did. */
   refuse?(request: RecordedRequest, answer: FakeAnswer, llm: FakeLlm): Promise<boolean>;
   /** Comments before the first frame. */
   preamble?: string;
@@ -34,13 +34,13 @@ const list = (entry: (id: string) => Record<string, unknown>) => (ids: string[])
   data: ids.map((id) => ({ id, object: "model", ...entry(id) })),
 });
 
-/** Text of the last message, for the prompts that make a double misbehave. */
+/** Text of the last message, for the prompts that make a fake misbehave. */
 function prompt(request: RecordedRequest): string {
   const messages = request.json?.messages as { content?: unknown }[] | undefined;
   return String(messages?.at(-1)?.content ?? "");
 }
 
-/** The doubles' tokeniser: every word, and every mark, is a token. */
+/** The fakes' tokenizer: each word and each punctuation mark is a token. */
 function fakeTokens(text: string): number[] {
   return (text.match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? []).map((word) => word.length);
 }
@@ -239,7 +239,7 @@ const mlxLm: FakePersonality = {
 const KOBOLD_HEADERS = { server: "ConcedoLlamaForKoboldServer" };
 const koboldCpp: FakePersonality = {
   ...generic,
-  // It drops what is too long for its context: https://github.com/LostRuins/koboldcpp/wiki
+  // It truncates prompts that are too long: https://github.com/LostRuins/koboldcpp/wiki
   refuse: undefined,
   headers: KOBOLD_HEADERS,
   switches: { role: "every", content: "first", finish: "last", usage: "none", end: "bare", framing: "close" },
@@ -332,7 +332,7 @@ const openRouter: FakePersonality = {
   models: (ids) => ({ data: ids.map((id) => ({ id, context_length: 65536 })), total_count: ids.length }),
 };
 
-/** The servers that a double can imitate. */
+/** The servers that the fake can imitate. */
 export const PERSONALITIES = {
   generic,
   "llama.cpp": llamaCpp,
@@ -351,5 +351,5 @@ export const PERSONALITIES = {
   ...createHosted(generic),
 } satisfies Record<string, FakePersonality>;
 
-/** Name of a server that a double can imitate. */
+/** Name of a server that the fake can imitate. */
 export type PersonalityName = keyof typeof PERSONALITIES;

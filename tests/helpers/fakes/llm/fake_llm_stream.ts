@@ -1,7 +1,7 @@
 /** Produces the bytes of one OpenAI-compatible response, with a switch per quirk (docs/protocols/llm.md#stream). */
 import type { FakeAnswer, Framing } from "./fake_llm_http.ts";
 
-/** What an answer looks like on the wire. The model name can set them too: `"fake:chunk=3,eol=crlf,end=bare"`. */
+/** The wire format of a response. The model name can also set it: `"fake:chunk=3,eol=crlf,end=bare"`. */
 export interface FakeSwitches {
   /** Bytes per write; 0 is one write per frame, -1 everything in one write. */
   chunk: number;
@@ -52,10 +52,10 @@ export interface FakeSwitches {
   delay_headers: number;
   delay_first: number;
   delay_between: number;
-  /** Number of words made from `seed`; 0 takes the pieces of the double. */
+  /** Number of words made from `seed`; 0 takes the pieces of the fake. */
   words: number;
   seed: number;
-  /** `on`: the test drives the answer step by step. */
+  /** `on`: the test drives the response step by step. */
   manual: "on" | "off";
   /** Signature of the blocks in `reasoning_details`; none if empty. */
   signature: string;
@@ -69,7 +69,7 @@ export interface FakeSwitches {
   no_response_format: "on" | "off";
   /** Name of `object` on the usage chunk. */
   usage_object: string;
-  /** Tokens that the usage says the prompt had. */
+  /** Prompt tokens in the usage. */
   prompt_tokens: number;
 }
 
@@ -121,7 +121,7 @@ export function parseSwitches(text: string): Partial<FakeSwitches> {
   return switches as Partial<FakeSwitches>;
 }
 
-/** Words that are the same for the same seed, some of them outside ASCII. */
+/** Pseudorandom words, some of them outside ASCII. The same seed returns the same words. */
 export function seededWords(count: number, seed: number): string[] {
   const stock = ["the ", "fox ", "naïve ", "日本 ", "🦊 ", "über ", "a\n", "“quoted” ", "x", "lantern "];
   let state = seed >>> 0;
@@ -131,10 +131,10 @@ export function seededWords(count: number, seed: number): string[] {
   });
 }
 
-/** The usage that the double reports. */
+/** The usage that the fake reports. */
 export const FAKE_USAGE = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
 
-/** llama.cpp's timings as the double reports them. */
+/** llama.cpp's timings as the fake reports them. */
 export const FAKE_TIMINGS = { cache_n: 4, prompt_n: 7, prompt_ms: 12.5, predicted_n: 7, predicted_ms: 70 };
 
 /** Writes the frames of one answer. */

@@ -9,13 +9,13 @@ import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } fr
 
 /** One installed model. */
 export interface FakeOllamaModel {
-  /** The most its context can be; 131,072 unless given. */
+  /** The most its context can be; 131,072 by default. */
   maxContextSize?: number;
   capabilities?: string[];
   family?: string;
 }
 
-/** How the double behaves; fields may be changed while it runs. */
+/** Switches of the fake. They can be changed while it runs. */
 export interface FakeOllamaOptions {
   models?: Record<string, FakeOllamaModel>;
   /** What it says, one line each. */
@@ -47,7 +47,7 @@ export interface FakeOllamaOptions {
 
 const CONTEXT_TOO_SHORT = "the input length exceeds the context length";
 
-/** A running double. */
+/** A running fake server. */
 export class FakeOllama {
   options: FakeOllamaOptions;
   /** Contexts that models were loaded with, in order: `"llama:8192"`. */
@@ -280,7 +280,7 @@ function countWords(messages: Record<string, unknown>[]): number {
   return messages.reduce((sum, { content }) => sum + String(content).split(/\s+/).filter(Boolean).length, 0);
 }
 
-/** Makes the one object of a call without a stream. */
+/** Creates the one object of a call without a stream. */
 function joinLines(lines: Record<string, unknown>[]): Record<string, unknown> {
   const messages = lines.map(({ message }) => message as Record<string, unknown>);
   const join = (name: string) => messages.map((message) => message[name] ?? "").join("");
@@ -308,7 +308,7 @@ function withTag(name: string): string {
   return name.includes(":") ? name : `${name}:latest`;
 }
 
-/** Starts a double. */
+/** Starts the fake server. */
 export function openFakeOllama(options: FakeOllamaOptions = {}): Promise<FakeOllama> {
   return new FakeOllama(options).open();
 }

@@ -3,7 +3,7 @@ import { type RawAnswer, rawRequest } from "../../network/raw_http.ts";
 import { PEER_HEADER } from "./fake_tailscaled_forwarder.ts";
 import type { ForwarderPorts, NodeCall, NodeFacts, Switches } from "./fake_tailscaled_types.ts";
 
-/** A request of somebody in the tailnet. */
+/** A request of a peer in the tailnet. */
 export interface PeerRequest {
   path: string;
   method?: string;
@@ -17,7 +17,7 @@ export interface PeerRequest {
   peer?: string;
 }
 
-/** The double. */
+/** The fake tailscaled. */
 export class FakeTailscaled {
   /** Path of the program, for `tailscaled_path`. */
   readonly program: string;
@@ -28,7 +28,7 @@ export class FakeTailscaled {
     this.program = `${folder}/tailscaled`;
   }
 
-  /** @param folder A short path: sockets lie in it. */
+  /** @param folder A folder for sockets, so its path must be short. */
   static async write(folder: string, switches: Switches = {}): Promise<FakeTailscaled> {
     const double = new FakeTailscaled(folder);
     const source = `${import.meta.dirname}/fake_tailscaled_program.ts`;
@@ -38,7 +38,7 @@ export class FakeTailscaled {
     return double;
   }
 
-  /** Replaces all switches; those of the start count for the next one. */
+  /** Replaces all switches. Those of the start apply to the next start. */
   async set(switches: Switches): Promise<void> {
     await Deno.writeTextFile(`${this.#folder}/switches.new`, JSON.stringify(switches));
     await Deno.rename(`${this.#folder}/switches.new`, `${this.#folder}/switches.json`);
@@ -69,14 +69,14 @@ export class FakeTailscaled {
     return this.#tell("/fall-behind");
   }
 
-  /** Sets what it serves behind Parlor's back. */
+  /** Changes the serve configuration without Parlor. */
   serve(config: string): Promise<NodeFacts> {
     return this.#tell("/serve", config);
   }
 
   /** Ends by itself. */
   async die(code: number): Promise<void> {
-    await this.#tell("/die", String(code)).catch(() => {}); // it has no time for an answer
+    await this.#tell("/die", String(code)).catch(() => {}); // It exits before it can respond.
   }
 
   /** Calls of its LocalAPI since it was written, in order. */
@@ -84,12 +84,12 @@ export class FakeTailscaled {
     return (await this.#lines("calls")).map((line) => JSON.parse(line));
   }
 
-  /** How often each of its calls came. */
+  /** Number of requests of each call. */
   async count(call: string): Promise<number> {
     return (await this.calls()).filter((each) => each.call === call).length;
   }
 
-  /** What must never happen and did. */
+  /** Violations of invariants. */
   faults(): Promise<string[]> {
     return this.#lines("faults");
   }
@@ -99,7 +99,7 @@ export class FakeTailscaled {
     return (await this.#lines("starts")).map(Number);
   }
 
-  /** Asks through serve, as a peer's browser does. */
+  /** Sends a request through serve, like a peer's browser. */
   async ask(request: PeerRequest): Promise<RawAnswer> {
     const { path, method = "GET", headers = {}, body = "", isSecure = false, peer = "100.64.0.7" } = request;
     const { plain, secure } = await this.#ports();
@@ -115,7 +115,7 @@ export class FakeTailscaled {
     return await rawRequest(isSecure ? secure : plain, `${method} ${path} HTTP/1.1\r\n${lines}\r\n${body}`);
   }
 
-  /** Asks a port of the node that it does not serve. */
+  /** Connects to a port that the node doesn't serve. */
   async askRaw(port: number, text: string): Promise<RawAnswer> {
     return await rawRequest((await this.#ports()).raw, `${port}\n${text}`);
   }

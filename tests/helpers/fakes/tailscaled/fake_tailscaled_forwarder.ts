@@ -8,7 +8,7 @@ import type { ForwarderPorts } from "./fake_tailscaled_types.ts";
 /** Header by which a test says who the peer is; it does not reach the other side. */
 export const PEER_HEADER = "x-test-peer";
 
-/** What serve sets or takes away, whatever the client sent. */
+/** Headers that serve sets or removes. */
 const SERVES_OWN =
   /^(connection|forwarded|x-forwarded-(for|host|proto)|tailscale-(user-.*|headers-info|funnel-request))$/;
 
@@ -65,7 +65,7 @@ function serve(node: FakeNode, port: 80 | 443, agent: Agent, req: IncomingMessag
   req.pipe(onward);
 }
 
-/** Reads the number of the node's port that is meant, then forwards what follows as it comes. */
+/** Reads the number of the node's port, then forwards the following bytes. */
 function forwardRaw(node: FakeNode, socket: Socket): void {
   socket.on("error", () => socket.destroy());
   socket.once("data", (first) => {

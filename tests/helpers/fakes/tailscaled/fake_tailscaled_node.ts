@@ -102,7 +102,7 @@ export class FakeNode {
     };
   }
 
-  /** What a new watcher hears at once. */
+  /** The initial notices of a new watcher. */
   firstNotice(): Record<string, unknown> {
     const address = this.state === "NeedsLogin" && this.authUrl !== "" ? { BrowseToURL: this.authUrl } : {};
     return {
@@ -149,7 +149,7 @@ export class FakeNode {
     }, ADDRESS_MS);
   }
 
-  /** The person in the browser. */
+  /** Actions of the user in the browser. */
   approve(): void {
     if (this.authUrl === "") throw new Error("nobody asked to be signed in");
     this.#hasKey = true;
@@ -160,7 +160,7 @@ export class FakeNode {
     this.admit();
   }
 
-  /** The admin of the tailnet. */
+  /** Actions of the tailnet's admin. */
   admit(): void {
     this.prefs = { ...this.prefs, WantRunning: true, LoggedOut: false };
     this.#settle();
@@ -207,7 +207,7 @@ export class FakeNode {
     this.#look();
   }
 
-  /** Gives where a request to one of its ports goes; `undefined` for nowhere. */
+  /** Returns the target of a request to a port; `undefined` if there is none. */
   targetOf(host: string, port: 80 | 443): string | undefined {
     if (this.served?.TCP?.[port] === undefined) return undefined;
     const name = host.replace(/:\d+$/, "");

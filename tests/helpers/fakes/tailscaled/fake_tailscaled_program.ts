@@ -1,4 +1,4 @@
-/** The double of tailscaled as a program: flags, LocalAPI over its Unix socket, end by signal; a side socket for the test. */
+/** The fake of tailscaled as a program: flags, LocalAPI over its Unix socket, end by signal; a side socket for the test. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { openForwarders } from "./fake_tailscaled_forwarder.ts";
@@ -162,7 +162,7 @@ async function certificate(node: FakeNode, call: string, { certificate: given, c
   throw new Refusal(500, "your Tailscale account does not support getting TLS certs");
 }
 
-/** What the test asks on the side. */
+/** Requests of the test on the side socket. */
 async function answerTest(
   node: FakeNode,
   watchers: Set<ServerResponse>,

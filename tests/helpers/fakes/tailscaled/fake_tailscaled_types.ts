@@ -1,14 +1,14 @@
-/** What the double of tailscaled can be told, and what it tells. */
+/** Switches and reports of the fake tailscaled. */
 
-/** How it behaves. */
+/** Switches of the fake. */
 export interface Switches {
-  /** Says some words and ends with this code as soon as it is started. */
+  /** Prints a message and exits with this code at start. */
   exitsWith?: number;
   /** Never opens its socket. */
   isMute?: boolean;
-  /** Takes requests and answers none. */
+  /** Accepts requests without responding. */
   hangs?: boolean;
-  /** Takes no notice of SIGTERM. */
+  /** Ignores SIGTERM. */
   isStubborn?: boolean;
   /** The control server cannot be reached: no sign-in address, a health message alone. */
   isControlDown?: boolean;
@@ -36,7 +36,7 @@ export interface NodeCall {
   body?: Record<string, unknown>;
 }
 
-/** How it stands. */
+/** The state of the fake. */
 export interface NodeFacts {
   pid: number;
   args: string[];
@@ -46,7 +46,7 @@ export interface NodeFacts {
   /** Ports that serve takes, and the keys of what it serves. */
   servedPorts: number;
   servedNames: string[];
-  /** Where serve sends requests. */
+  /** Target of serve. */
   target: string | null;
 }
 
