@@ -19,7 +19,7 @@ import { FileUrls } from "./app/file_urls.ts";
 import { Preferences } from "./app/preferences.ts";
 import { Router } from "./app/router.ts";
 import { ReadAloud } from "./speech/read_aloud.ts";
-import { Toasts } from "./app/toasts.ts";
+import { ToastQueue } from "./app/toasts.ts";
 import { Trash } from "./app/trash.ts";
 import { texts } from "../texts/texts.ts";
 
@@ -48,7 +48,7 @@ export class Store {
   readonly preferences: Preferences;
   readonly feed: ChangeFeed;
   readonly speaking = new ReadAloud(this);
-  readonly toasts = new Toasts();
+  readonly toasts = new ToastQueue();
   readonly chat = signal<OpenChat | undefined>(undefined);
   /** Calls about authentication. */
   readonly access: AccessApi;

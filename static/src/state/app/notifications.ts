@@ -1,7 +1,7 @@
 /** Notifications of replies that end while the page is hidden. */
 
 /** The content of a notification and what a click does. */
-export interface Notice {
+export interface PageNotification {
   title: string;
   text: string;
   /** Replaces one with the same tag: several tabs receive the same event. */
@@ -27,13 +27,13 @@ export async function requestNotifications(): Promise<boolean> {
 }
 
 /** Shows a notification if the page is hidden and permission is granted. */
-export function notifyWhenHidden(notice: Notice, document: Document): void {
+export function notifyWhenHidden({ title, text, tag, onClick }: PageNotification, document: Document): void {
   if (document.visibilityState !== "hidden" || !canNotify() || Notification.permission !== "granted") return;
   try {
-    const notification = new Notification(notice.title, { body: notice.text, tag: notice.tag });
+    const notification = new Notification(title, { body: text, tag });
     notification.onclick = () => {
       globalThis.focus();
-      notice.onClick();
+      onClick();
       notification.close();
     };
   } catch {

@@ -15,7 +15,7 @@ export interface Toast {
 }
 
 /** The visible toasts, oldest first. */
-export class Toasts {
+export class ToastQueue {
   readonly items = signal<Toast[]>([]);
   #nextId = 1;
   #pending = new Map<
