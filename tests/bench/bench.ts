@@ -1,14 +1,14 @@
-/** What every row of the table is given, and what it gives back. */
+/** The interface of the benchmark's rows. */
 import type { Program, Programs } from "./child.ts";
 
-/** The surroundings of a run. */
+/** The context of a run. */
 export interface Bench {
   programs: Programs;
-  /** A folder of this run's own; removed at its end. */
+  /** A temporary folder for this run. */
   folder: string;
-  /** Rounds of every comparison, at least 5 for a figure that counts. */
+  /** Rounds of each comparison; at least 5 for published figures. */
   rounds: number;
-  /** Says what is going on, on standard error. */
+  /** Reports progress on standard error. */
   progress(text: string): void;
 }
 
@@ -16,9 +16,9 @@ export interface Bench {
 export interface Figure {
   what: string;
   own: string;
-  /** What the counterpart reached, `–` where there is none. */
+  /** The counterpart's figure; `–` without a counterpart. */
   limit: string;
-  /** What the counterpart is. */
+  /** Description of the counterpart. */
   counterpart: string;
   ratio?: number;
   /** The target; `–` for rows without one. */
@@ -26,7 +26,7 @@ export interface Figure {
   isReached?: boolean;
 }
 
-/** One thing that is measured; may make several lines. */
+/** A measurement, which can produce several lines. */
 export interface Row {
   name: string;
   about: string;
@@ -44,12 +44,12 @@ export function startHere(bench: Bench, file: string, ...args: string[]): Promis
   });
 }
 
-/** Makes a folder of its own for a Parlor or a counterpart. */
+/** Creates a folder for Parlor or a counterpart. */
 export function freshFolder(bench: Bench): Promise<string> {
   return Deno.makeTempDir({ dir: bench.folder });
 }
 
-/** Runs a step once to warm up, then once a round. */
+/** Runs a step once to warm up, then once per round. */
 export async function eachRound<T>(bench: Bench, name: string, step: () => Promise<T>): Promise<T[]> {
   bench.progress(`${name}: warming up`);
   await step();
@@ -61,7 +61,7 @@ export async function eachRound<T>(bench: Bench, name: string, step: () => Promi
   return results;
 }
 
-/** Gives a line whose target is a ratio. */
+/** Returns a line whose target is a ratio. */
 export function ratioFigure(
   parts: { what: string; counterpart: string; unit: (value: number) => string; atMost: number },
   { own, limit, ratio }: { own: number; limit: number; ratio: number },
@@ -77,17 +77,17 @@ export function ratioFigure(
   };
 }
 
-/** Writes a time. */
+/** Formats a time. */
 export function milliseconds(ms: number): string {
   return `${ms < 10 ? ms.toFixed(2) : ms < 100 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
 
-/** Writes a size in memory. */
+/** Formats an amount of memory. */
 export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** Writes a number of bytes. */
+/** Formats a number of bytes. */
 export function kibibytes(bytes: number): string {
   return `${(bytes / 1024).toFixed(1)} KiB`;
 }

@@ -1,4 +1,4 @@
-/** The programs that are measured, each a process of its own. */
+/** Starts and stops the measured programs, each as a process. */
 
 /** How to start a program. */
 export interface ProgramOptions {
@@ -8,14 +8,14 @@ export interface ProgramOptions {
   name: string;
 }
 
-/** A running program that has said on standard output where it listens, or that it is ready. */
+/** A running program that has printed its address, or that it is ready. */
 export interface Program {
   readonly pid: number;
-  /** The port of the first `http://host:port` it printed; 0 when its first line had none. */
+  /** The port of the first `http://host:port` in its output; 0 if its first line has none. */
   readonly port: number;
-  /** Sends a line and gives the line it is answered with. */
+  /** Sends a line and returns the response line. */
   ask(line: string): Promise<string>;
-  /** Asks it to end, and waits. */
+  /** Stops it and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const START_WITHIN_MS = 30_000;
 const STOP_WITHIN_MS = 15_000;
 const encoder = new TextEncoder();
 
-/** Every program that was started here and still runs. */
+/** All running programs. */
 export class Programs {
   #running = new Set<Deno.ChildProcess>();
 
@@ -56,7 +56,7 @@ export class Programs {
         return await nextLine();
       },
       async stop() {
-        // A task, or npx, starts the program that is meant; told alone, they may leave it behind.
+        // A task or npx starts the actual program and may not forward the signal.
         const inner = innermostChild(process.pid);
         kill(inner === process.pid ? process : { kill: (signal) => Deno.kill(inner, signal) }, "SIGTERM");
         const timer = setTimeout(() => kill(process, "SIGKILL"), STOP_WITHIN_MS);
@@ -68,13 +68,13 @@ export class Programs {
     };
   }
 
-  /** Ends what still runs, at once. */
+  /** Kills all running programs. */
   killAll(): void {
     for (const process of this.#running) kill(process, "SIGKILL");
   }
 }
 
-/** Gives what a promise gives, unless that takes too long. */
+/** Awaits a promise with a time limit. */
 export async function within<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => timer = setTimeout(() => reject(new Error(message)), ms));
@@ -89,7 +89,7 @@ function kill(process: Pick<Deno.ChildProcess, "kill">, signal: Deno.Signal): vo
   try {
     process.kill(signal);
   } catch (error) {
-    // Gone already, which was the wish.
+    // It has already ended.
     if (!(error instanceof Deno.errors.NotFound) && !(error instanceof TypeError)) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** The compiled Parlor under dist/, if somebody has built it, and the runtime inside. */
+/** The compiled executable in dist/, if it was built, and the runtime inside it. */
 import type { Bench } from "./bench.ts";
 
 const DIST = new URL("../../dist/", import.meta.url);
@@ -29,7 +29,7 @@ export async function runtimeBytes(path: string): Promise<number> {
   return Number(view.getBigUint64(0x28, true)) + view.getUint16(0x3a, true) * view.getUint16(0x3c, true);
 }
 
-/** Compiles the counterpart the way Parlor was; `undefined` where this machine cannot compile. */
+/** Compiles the counterpart like Parlor; `undefined` if this machine can't compile. */
 export async function helloExecutable(
   bench: Bench,
   source: string,

@@ -4,13 +4,13 @@
  */
 import { joined } from "../helpers/app/joined.ts";
 
-/** Status and headers of an answer; names in lower case. */
+/** Status and headers of a response; names in lower case. */
 export interface AnswerHead {
   status: number;
   headers: Map<string, string>;
 }
 
-/** Sees the bytes of a body as they come; they are only good until it returns. */
+/** Receives the bytes of a body as they arrive. They are only valid until it returns. */
 export type BodyListener = (bytes: Uint8Array) => void;
 
 const BUFFER_BYTES = 256 * 1024;
@@ -35,12 +35,12 @@ export class HttpConnection implements Disposable {
     return new HttpConnection(await Deno.connect({ hostname: "127.0.0.1", port }), port);
   }
 
-  /** Sends a request and reads its answer to the end. */
+  /** Sends a request and reads the whole response. */
   async request(method: string, path: string, body?: string | Uint8Array, onBody?: BodyListener): Promise<AnswerHead> {
     const bytes = typeof body === "string" ? encoder.encode(body) : body;
     const about = bytes === undefined ? "" : `Content-Type: application/json\r\nContent-Length: ${bytes.length}\r\n`;
     const head = encoder.encode(`${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\n${about}\r\n`);
-    // Head and a small body in one write, as any browser does it.
+    // Headers and a small body in one write, like browsers.
     const isSmall = bytes !== undefined && bytes.length <= 16 * 1024;
     await this.#write(isSmall ? joined([head, bytes]) : head);
     if (bytes !== undefined && !isSmall) await this.#write(bytes);
@@ -62,7 +62,7 @@ export class HttpConnection implements Disposable {
     return whole;
   }
 
-  /** Like `bytes`, and gives the body's JSON value. */
+  /** Like `bytes`, but returns the parsed JSON. */
   async json<T>(method: string, path: string, body?: unknown): Promise<T> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
     return JSON.parse(decoder.decode(await this.bytes(method, path, sent)));

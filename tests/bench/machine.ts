@@ -1,10 +1,10 @@
-/** How busy the machine was with something else, out of Linux's /proc. */
+/** Measures how busy the machine is with other programs, from Linux's /proc. */
 
-/** What is known of the machine during one row. */
+/** The load of the machine during one row. */
 export interface MachineUse {
   /** Load average over the last minute, before the row and after it. The row's own programs count. */
   load: [before: number, after: number];
-  /** Processors that other programs used on average, including time that a hypervisor took away. */
+  /** Average number of processors used by other programs, including time stolen by a hypervisor. */
   elsewhere: number;
 }
 
@@ -22,7 +22,7 @@ export const COUNTED_FLAGS = ["--no-zygote"];
 // USER_HZ; see process_facts.ts.
 const MS_PER_TICK = 10;
 
-/** Starts to watch; the returned function gives what was seen. Programs count as ours once they have ended. */
+/** Starts measuring. The returned function returns the result. Programs count as ours once they have ended. */
 export function watchMachine(): () => MachineUse {
   const [loadBefore, busyBefore, ownBefore, beganAt] = [load(), busyMs(), ownMs(), performance.now()];
   return () => {
@@ -34,7 +34,7 @@ export function watchMachine(): () => MachineUse {
   };
 }
 
-/** Formats what was seen. */
+/** Formats the load. */
 export function formatUse({ load: [before, after], elsewhere }: MachineUse): string {
   return `load ${before.toFixed(1)} → ${after.toFixed(1)}, other programs ${
     Math.round(elsewhere * 100)

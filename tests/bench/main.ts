@@ -53,13 +53,13 @@ const ROWS: Row[] = [
 ];
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
 const DEFAULT_ROUNDS = 5;
-/** A run that takes longer hangs. */
+/** Time after which a run counts as hung. */
 const LIMIT_MS = 60 * 60_000;
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 if (import.meta.main) Deno.exitCode = await run(Deno.args);
 
-/** Runs the rows that are named and gives the exit code. */
+/** Runs the named rows and returns the exit code. */
 async function run(args: string[]): Promise<number> {
   const wanted = parseArgs(args);
   if (typeof wanted === "string") {
@@ -92,7 +92,7 @@ async function run(args: string[]): Promise<number> {
       try {
         figures = await row.run(bench);
       } catch (error) {
-        // The other rows are measured anyway.
+        // The other rows are still measured.
         console.error(`    ${row.name} failed: ${error instanceof Error ? error.message : error}`);
         failed.push(row.name);
         programs.killAll();
@@ -137,7 +137,7 @@ function parseArgs(args: string[]): { rows: Row[]; rounds: number } | string {
   return { rows: names.length === 0 ? ROWS : ROWS.filter((row) => names.includes(row.name)), rounds };
 }
 
-/** Says why the figures of a run must not be written, if so. */
+/** Returns why the figures of a run must not be written; `undefined` if they can be. */
 function findRefusal(
   rows: readonly { name: string; use: MachineUse }[],
   rounds: number,

@@ -1,12 +1,12 @@
-/** What is measured inside of a page; each function runs there by itself and names nothing around it. */
+/** Measurements inside a page. Each function is evaluated there and refers to nothing outside of it. */
 
-/** How a page did while somebody typed and, perhaps, a reply came in. */
+/** Measurements while a user types, with or without an incoming reply. */
 export interface TypingFigures {
-  /** From a key to the frame that shows it, in milliseconds. */
+  /** Time from a key press to the frame that shows it, in milliseconds. */
   keys: number[];
 }
 
-/** Starts to note keys; `endTyping` gives what was noted. */
+/** Starts recording key presses. `endTyping` returns the result. */
 export function beginTyping(): void {
   const page = globalThis as { typingNoted?: TypingFigures };
   const isListening = page.typingNoted !== undefined;
@@ -20,12 +20,12 @@ export function beginTyping(): void {
   }, { capture: true });
 }
 
-/** Gives what was noted since `beginTyping`. */
+/** Returns the measurements since `beginTyping`. */
 export function endTyping(): TypingFigures {
   return (globalThis as { typingNoted?: TypingFigures }).typingNoted!;
 }
 
-/** Gives when the page first showed something, in milliseconds from the begin of its navigation; waits for it. */
+/** Waits for the first contentful paint and returns its time since the start of navigation, in milliseconds. */
 export function firstPaint(): Promise<number> {
   return new Promise((resolve) => {
     new PerformanceObserver((list) => {
@@ -35,7 +35,7 @@ export function firstPaint(): Promise<number> {
   });
 }
 
-/** Follows a link of the page and gives the time until a text inside of the message list was drawn, in milliseconds. */
+/** Follows a link and returns the time until a text in the message list was painted, in milliseconds. */
 export async function timeToOpen([path, text]: readonly [path: string, text: string]): Promise<number> {
   const link = document.querySelector<HTMLElement>(`a[href="${path}"]`);
   if (!link) throw new Error(`The page has no link to ${path}`);
@@ -79,7 +79,7 @@ export async function countBlankBands({ images, box, view }: RecordedFrames): Pr
     let isBlank = false;
     for (let band = 0; band < bands; band++) {
       const [x, y] = [Math.ceil(box.x * scale) + 4, Math.ceil(box.y * scale) + band * bandPx];
-      // Without the scroll bar at the right.
+      // Without the scroll bar.
       const width = Math.floor(box.width * scale) - 24;
       const { data: pixels } = context.getImageData(x, y, width, bandPx);
       let [least, most] = [255, 0];

@@ -1,4 +1,4 @@
-/** What a page does with its processor time, told by the browser's own trace. */
+/** A page's use of processor time, from the browser's trace. */
 import type { Page } from "playwright-core";
 
 /** One event of a trace; times in microseconds. */
@@ -15,19 +15,19 @@ interface TraceEvent {
   tdur?: number;
 }
 
-/** Processor time of a page's main thread, in milliseconds. Unlike time on the clock it does not grow with what else runs. */
+/** Processor time of a page's main thread, in milliseconds. Unlike wall-clock time, it doesn't depend on other programs. */
 export interface TaskFigures {
   longestMs: number;
   totalMs: number;
-  /** Of each frame that was shown: from the moment it was due to the screen. Time on the clock, so other programs count. */
+  /** For each presented frame, the time from its deadline to the screen. Wall-clock time, so other programs affect it. */
   framesMs: number[];
 }
 
-/** Gives what the tasks of a page took meanwhile. */
+/** Returns the durations of a page's tasks during the work. */
 export async function tasksOf(page: Page, work: () => Promise<unknown>): Promise<TaskFigures> {
   const session = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];
-  // Typed as objects of strings, which they are not.
+  // Their declared type, objects of strings, is wrong.
   session.on("Tracing.dataCollected", ({ value }) => events.push(...value as unknown as TraceEvent[]));
   await session.send("Tracing.start", {
     transferMode: "ReportEvents",

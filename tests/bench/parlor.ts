@@ -1,4 +1,4 @@
-/** Parlor as its owner runs it: a process of its own, with the permissions of the start task and a folder of its own. */
+/** Parlor as a process with the permissions of the start task and its own folder. */
 import { startPermissions } from "../../build.ts";
 import type { Program, Programs } from "./child.ts";
 import { HttpConnection } from "./http_connection.ts";
@@ -8,17 +8,17 @@ const ROOT = new URL("../../", import.meta.url);
 const SETTLED_WITHIN_MS = 60_000;
 const POLL_MS = 5;
 
-/** How Parlor is started. */
+/** Options to start Parlor. */
 export interface ParlorOptions {
   programs: Programs;
   dataDir: string;
-  /** The compiled executable; without it Parlor runs from source. */
+  /** The compiled executable; by default, Parlor runs from source. */
   executable?: string;
-  /** Flags beside those for a free port and its folder. */
+  /** Flags besides those for port and folder. */
   args?: string[];
 }
 
-/** A message as benchmarks need it. */
+/** A message of a benchmark. */
 export interface StoredMessage {
   id: string;
   role: string;
@@ -29,7 +29,7 @@ export interface StoredMessage {
 /** A running Parlor. */
 export class Parlor {
   readonly program: Program;
-  /** For what is not measured, one request after another. */
+  /** Client for unmeasured requests, one after another. */
   readonly control: HttpConnection;
 
   private constructor(program: Program, control: HttpConnection) {
@@ -50,23 +50,23 @@ export class Parlor {
     return this.program.port;
   }
 
-  /** Lets all replies come from this model server, and makes no further calls to it: titles are measured nowhere. */
+  /** Uses this model server for all replies, and turns off titles, which would call it again. */
   async useUpstream(port: number): Promise<void> {
     await this.control.json("PATCH", "/api/settings", { auto_title: false });
     const connection = { id: "bench", name: "Bench", kind: "openai", base_url: `http://127.0.0.1:${port}/v1` };
     const { id } = await this.control.json<{ id: string }>("PUT", "/api/connections", connection);
     await this.control.json("POST", `/api/connections/${id}/activate`, {});
-    // A title made in a pause between rounds would ask the model once more.
+    // A title generated between rounds would call the model again.
     await this.control.json("PATCH", "/api/settings", { auto_title: false });
   }
 
-  /** Gives a conversation's messages as they are stored. */
+  /** Returns the stored messages of a conversation. */
   async messages(conversationId: string): Promise<StoredMessage[]> {
     const path = `/api/conversations/${conversationId}`;
     return (await this.control.json<{ messages: StoredMessage[] }>("GET", path)).messages;
   }
 
-  /** Waits until every reply is settled in the database. */
+  /** Waits until all replies are saved. */
   async allSettled(): Promise<void> {
     const until = performance.now() + SETTLED_WITHIN_MS;
     while ((await this.control.json<unknown[]>("GET", "/api/chat/replies")).length > 0) {
@@ -81,7 +81,7 @@ export class Parlor {
   }
 }
 
-/** Gives the command line that starts Parlor on a free port. */
+/** Returns the command line that starts Parlor on a free port. */
 export async function parlorCommand(
   { dataDir, executable, args = [] }: Omit<ParlorOptions, "programs">,
 ): Promise<{ command: string; args: string[] }> {
@@ -91,7 +91,7 @@ export async function parlorCommand(
   return { command: Deno.execPath(), args: ["run", ...await startPermissions(), main, ...own] };
 }
 
-/** Gives the body that asks for an answer inside a conversation. */
+/** Returns the body of a chat request in a conversation. */
 export function chatBody(conversationId: string, assistantMessageId: string, answer: Answer): string {
   return JSON.stringify({
     model: modelOf(answer),
@@ -102,13 +102,13 @@ export function chatBody(conversationId: string, assistantMessageId: string, ans
   });
 }
 
-/** Gives the body that asks a model server, or a bare relay before it, for an answer. */
+/** Returns the body of a chat request to a model server or a bare relay. */
 export function plainBody(answer: Answer): string {
   const { model, messages, stream } = JSON.parse(chatBody("c", "m", answer));
   return JSON.stringify({ model, messages, stream });
 }
 
-/** Gives the text that a client has received, out of the events of a whole response. */
+/** Returns the text in the events of a complete response. */
 function textReceived(body: Uint8Array): string {
   let text = "";
   for (const line of new TextDecoder().decode(body).split("\n")) {
@@ -118,7 +118,7 @@ function textReceived(body: Uint8Array): string {
   return text;
 }
 
-/** Throws unless a client has received exactly what the model server sent. */
+/** Throws unless a client has received exactly the text that the model server sent. */
 export function assertReceived(body: Uint8Array, answer: Answer): void {
   const [expected, received] = [textOf(answer), textReceived(body)];
   if (received !== expected) {
@@ -126,7 +126,7 @@ export function assertReceived(body: Uint8Array, answer: Answer): void {
   }
 }
 
-/** Throws unless a message is stored with exactly what the model server sent. */
+/** Throws unless the stored message has exactly the text that the model server sent. */
 export function assertStored(messages: StoredMessage[], messageId: string, answer: Answer): void {
   const message = messages.find(({ id }) => id === messageId);
   const expected = textOf(answer);

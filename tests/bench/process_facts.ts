@@ -1,32 +1,32 @@
-/** What the system says of a running process, out of Linux's /proc. */
+/** Facts about a running process from Linux's /proc. */
 
 // USER_HZ; getconf CLK_TCK gives 100 on every Linux port that Deno runs on (proc_pid_stat(5)).
 const MS_PER_TICK = 10;
 
-/** Gives the CPU time of all threads of a process so far, in ms; the kernel counts in steps of 10. */
+/** Returns the CPU time of all threads of a process, in ms. The kernel counts in steps of 10. */
 export async function cpuMs(pid: number): Promise<number> {
   const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  // Fields 14 and 15, counted from behind the command's name, which may hold spaces.
+  // Fields 14 and 15, counted after the command's name, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
-/** Gives the resident memory of a process now, in bytes. */
+/** Returns the resident memory of a process, in bytes. */
 export function residentBytes(pid: number): Promise<number> {
   return statusBytes(pid, "VmRSS");
 }
 
-/** Gives the most memory that was resident since the start or the last `forgetPeak`, in bytes. */
+/** Returns the peak resident memory since the start or the last `forgetPeak`, in bytes. */
 export function peakBytes(pid: number): Promise<number> {
   return statusBytes(pid, "VmHWM");
 }
 
-/** Lets the peak begin anew at what is resident now. */
+/** Resets the peak to the current resident memory. */
 export async function forgetPeak(pid: number): Promise<void> {
   await Deno.writeTextFile(`/proc/${pid}/clear_refs`, "5");
 }
 
-/** Gives the bytes that a process has handed to write calls so far, of files and pipes alike. */
+/** Returns the bytes that a process has passed to write calls, for files and pipes. */
 export function writtenBytes(pid: number): number {
   return numberAfter(Deno.readTextFileSync(`/proc/${pid}/io`), "wchar");
 }

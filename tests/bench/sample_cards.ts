@@ -1,8 +1,8 @@
-/** Card files for benchmarks: as SillyTavern leaves them, card behind the pixels. */
+/** Card files for benchmarks, like SillyTavern's: the card follows the pixels. */
 import { deflateSync } from "node:zlib";
 import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from "../helpers/files/cards.ts";
 
-/** Some 333 kB of pixels, in chunks as libraries write them. They are never decoded. */
+/** About 333 kB of pixels, in chunks like those of libraries. They are never decoded. */
 const CHUNK_BYTES = 32 * 1024;
 const CHUNKS = 10;
 const [WIDTH_PX, HEIGHT_PX] = [1024, 1536];
@@ -27,13 +27,13 @@ export function cardFile(name: string, description: string, chunks = CHUNKS): Ui
   return pngOf(header(512, 768), ...pixels, cardChunk("chara", card), cardChunk("ccv3", v3), END);
 }
 
-/** Gives a card whose picture of 1024×1536 has soft colours and the grain of a painting, so that it packs as one does. */
+/** Returns a card with an image of 1024×1536 pixels that compresses like a painting. */
 export function samplePortrait(): Uint8Array {
   const rows = new Uint8Array((WIDTH_PX * 3 + 1) * HEIGHT_PX);
   const grain = crypto.getRandomValues(new Uint8Array(65_536));
   for (let y = 0; y < HEIGHT_PX; y++) {
     const begin = y * (WIDTH_PX * 3 + 1);
-    rows[begin] = 1; // each pixel as what differs from the one before it
+    rows[begin] = 1; // Each pixel is stored as the difference from the previous one.
     for (let i = 0; i < WIDTH_PX * 3; i++) rows[begin + 1 + i] = (grain[(begin + i) & 0xffff]! & 7) - 3;
   }
   const card = { ...sillyTavernCard("Portrait"), spec: "chara_card_v3", spec_version: "3.0" };

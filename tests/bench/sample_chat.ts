@@ -1,6 +1,6 @@
-/** Conversations to store and list: the same text in every run, of the size that chats have. */
+/** Conversations of typical size, with the same text in each run. */
 
-/** A message as a client sends it in a whole conversation. */
+/** A message in the format that clients send. */
 export interface SampleMessage {
   id: string;
   role: "user" | "assistant";
@@ -27,14 +27,14 @@ export function sampleMessages(count: number, seed: number): SampleMessage[] {
   }));
 }
 
-/** Makes one text of the usual length. */
+/** Creates a text of typical length. */
 export function sampleText(next: () => number): string {
   let text = "";
   while (text.length < CONTENT_CHARS) text += `${WORDS[next() % WORDS.length]} `;
   return text.slice(0, CONTENT_CHARS - 1) + ".";
 }
 
-/** Gives a source of numbers that is the same for the same seed. */
+/** Returns a seeded random number generator. */
 export function numbers(seed: number): () => number {
   let state = seed * 2_654_435_761 >>> 0 || 1;
   return () => {

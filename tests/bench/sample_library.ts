@@ -1,13 +1,13 @@
-/** Many conversations in one Parlor, for what has to stay quick beside them. */
+/** Many conversations in one data folder, for requests that must stay fast with them. */
 import type { Parlor } from "./parlor.ts";
 import { sampleMessages } from "./sample_chat.ts";
 
-/** What is made. */
+/** Options. */
 export interface Library {
   conversations: number;
   /** Messages of each. */
   messages: number;
-  /** Words to put behind the text of single messages: number of the conversation, then the word. */
+  /** Words to append to single messages, by number of the conversation. */
   words?: [conversation: number, word: string][];
 }
 

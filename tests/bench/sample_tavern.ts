@@ -1,12 +1,12 @@
-/** The folder of a SillyTavern user: cards, and chats as that program writes them, the same in every run. */
+/** The folder of a SillyTavern user: cards and chats, the same in each run. */
 import { numbers, sampleText } from "./sample_chat.ts";
 import { cardFile } from "./sample_cards.ts";
 
-/** What is made. */
+/** Options. */
 export interface TavernSize {
   characters: number;
   chats: number;
-  /** Of each chat. */
+  /** Messages of each chat. */
   messages: number;
 }
 
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const BEGIN_MS = Date.UTC(2024, 0, 1);
 const encoder = new TextEncoder();
 
-/** Gives the files by their paths. Every second answer has a text beside it. */
+/** Returns the files by path. Every second reply has a second version. */
 export function tavernFiles({ characters, chats, messages }: TavernSize): Record<string, Uint8Array> {
   const files: Record<string, Uint8Array> = { "settings.json": encoder.encode("{}") };
   for (let n = 0; n < characters; n++) files[`characters/${nameOf(n)}.png`] = cardFile(nameOf(n), "A sailor.");

@@ -3,9 +3,9 @@
  * (Piper: 100 to 300 ms for a sentence), the rest follows in pieces.
  */
 
-/** From the request to the first audio. */
+/** Delay from the request to the first audio. */
 const FIRST_AUDIO_MS = 100;
-/** Pieces of audio behind the first, and the pause between two. */
+/** Number of further pieces of audio, and the delay between two. */
 const PIECES = 5;
 const PAUSE_MS = 5;
 const PIECE_BYTES = 4096;

@@ -1,4 +1,4 @@
-/** The few numbers that are made of many. */
+/** Statistics of measurements. */
 
 /**
  * Gives the value below which a share of the values lies, by the nearest rank.
@@ -13,7 +13,7 @@ export function quantile(values: readonly number[], share: number): number {
   return value;
 }
 
-/** Gives the middle value; of an even number of values the mean of the two in the middle. */
+/** Returns the median. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -22,13 +22,13 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** What one round measured on both sides. */
+/** The measurements of one round on both sides. */
 export interface Pair {
   own: number;
   limit: number;
 }
 
-/** Gives the medians of both sides and of the ratios of the rounds, which noise that hits both sides leaves alone. */
+/** Returns the medians of both sides and of the ratios of the rounds. Noise on both sides doesn't affect the ratios. */
 export function compare(rounds: readonly Pair[]): Pair & { ratio: number } {
   return {
     own: median(rounds.map((round) => round.own)),

@@ -8,12 +8,12 @@ import { chatBody } from "./parlor.ts";
 import type { Answer } from "./upstream_chunks.ts";
 import { quantile } from "./stats.ts";
 
-/** A quick model's pace. */
+/** The pace of a fast model. */
 export const TOKENS_PER_SECOND = 20;
-/** From the first token of the last stream until none has anything of its beginning left to do. */
+/** Time after the first token of the last stream until all work of the start is done. */
 const BEGIN_MS = 250;
 
-/** How late the tokens of all streams were, in ms: how much longer each was on its way than the promptest of its stream. */
+/** Lag of all tokens, in ms: each token's delay minus the smallest delay in its stream. */
 export interface Lags {
   p99: number;
   worst: number;

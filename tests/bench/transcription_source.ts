@@ -3,7 +3,7 @@
  * a small model on a graphics card, and streams it if asked.
  */
 
-/** From the whole recording to the transcript. */
+/** Delay from the complete recording to the transcript. */
 const TRANSCRIPT_MS = 100;
 const TEXT = "When does the ferry come in tomorrow?";
 

@@ -1,22 +1,22 @@
-/** What the model server of the benchmarks says: texts that show any loss, doubling or mixing, as ready-made bytes. */
+/** Replies of the benchmarks' model server, as prepared bytes. Loss, duplication or mixing of text is detectable. */
 
-/** How one answer is to come; it travels in the name of the model, which every relay passes through. */
+/** The pace of a reply. It is sent in the model name, which all relays forward. */
 export type Answer =
-  /** The first token at once, then so many a second. */
+  /** The first token at once, then this many per second. */
   | { mode: "paced"; perSecond: number; count: number; tag: string }
-  /** The same, and each token says when it was sent. */
+  /** The same, and each token contains the time it was sent. */
   | { mode: "stamped"; perSecond: number; count: number; tag: string }
-  /** As fast as the reader takes it. */
+  /** As fast as the reader reads. */
   | { mode: "flood"; count: number; tag: string };
 
-/** Gives the model's name for an answer: `paced-50-200-x7`. */
+/** Returns the model name of a reply: `paced-50-200-x7`. */
 export function modelOf(answer: Answer): string {
   return answer.mode === "flood"
     ? `flood-${answer.count}-${answer.tag}`
     : `${answer.mode}-${answer.perSecond}-${answer.count}-${answer.tag}`;
 }
 
-/** Reads a model's name; `undefined` when it names no answer. */
+/** Parses a model name; `undefined` if it describes no reply. */
 export function answerOf(model: string): Answer | undefined {
   const match = /^(?:(paced|stamped)-(\d+)|flood)-(\d+)-([A-Za-z0-9]+)$/.exec(model);
   if (match === null) return undefined;
@@ -25,37 +25,37 @@ export function answerOf(model: string): Answer | undefined {
   return mode === undefined ? { mode: "flood", count, tag } : { mode, perSecond: Number(match[2]), count, tag };
 }
 
-/** Gives the whole text of an answer. */
+/** Returns the text of a reply. */
 export function textOf({ count, tag }: { count: number; tag: string }): string {
   let text = "";
   for (let n = 0; n < count; n++) text += tokenOf(tag, n);
   return text;
 }
 
-/** The bytes of one answer. */
+/** The bytes of a reply. */
 export interface AnswerBytes {
   /** The role and all tokens. */
   bytes: Uint8Array;
-  /** Where each token's event ends; the first one's includes the role. */
+  /** End offsets of the tokens' events. The first includes the role. */
   ends: number[];
   /** Finish reason, usage and `[DONE]`. */
   last: Uint8Array;
 }
 
-/** Makes the bytes of an answer. */
+/** Creates the bytes of a reply. */
 export function bytesOf({ count, tag }: { count: number; tag: string }): AnswerBytes {
   let text = event({ role: "assistant", content: null }, null);
   const ends: number[] = [];
   for (let n = 0; n < count; n++) {
     text += event({ content: tokenOf(tag, n) }, null);
-    ends.push(text.length); // all ASCII: one unit a byte
+    ends.push(text.length); // ASCII: one code unit per byte.
   }
   const usage = { prompt_tokens: 20, completion_tokens: count, total_tokens: 20 + count };
   const last = `${event({}, "stop")}data: ${JSON.stringify({ ...HEAD, choices: [], usage })}\n\ndata: [DONE]\n\n`;
   return { bytes: encoder.encode(text), ends, last: encoder.encode(last) };
 }
 
-/** Gives one token that says when it was sent, in ms by the clock of whoever sends it. */
+/** Returns a token that contains the time it was sent, in ms of the sender's clock. */
 export function stampedToken(tag: string, n: number, sentAtMs: number): Uint8Array {
   return encoder.encode(event({ content: `${tokenOf(tag, n)}@${sentAtMs.toFixed(3)}` }, null));
 }
@@ -69,12 +69,12 @@ const HEAD = {
   object: "chat.completion.chunk",
 };
 
-/** Every token names its answer and its number. */
+/** Each token contains the id of its reply and its number. */
 function tokenOf(tag: string, n: number): string {
   return ` ${tag}.${n}`;
 }
 
-/** One event with the fields, and in the order, of llama-server. */
+/** An event with llama-server's fields in their order. */
 function event(delta: unknown, finishReason: string | null): string {
   return `data: ${JSON.stringify({ choices: [{ finish_reason: finishReason, index: 0, delta }], ...HEAD })}\n\n`;
 }

@@ -4,7 +4,7 @@
  */
 import { type Answer, type AnswerBytes, answerOf, bytesOf, stampedToken } from "./upstream_chunks.ts";
 
-/** Bytes handed over at a time in a flood. */
+/** Bytes per write in a flood. */
 const FLOOD_WRITE_BYTES = 64 * 1024;
 const HEADERS = { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" };
 
@@ -54,13 +54,13 @@ function paced(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isLeft = false;
   const periodMs = 1000 / perSecond;
-  // Streams that begin together must not beat together.
+  // Streams that start together must not send in sync.
   const beganAtMs = performance.now() - Math.random() * periodMs;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       let sent = 0;
       const send = () => {
-        // A reader may leave while something is handed over; what is handed over behind that ends the process.
+        // Writing after the reader has disconnected would end the process.
         if (isLeft) return;
         if (sent === ends.length) {
           controller.enqueue(last);
@@ -73,7 +73,7 @@ function paced(
             : bytes.subarray(ends[sent - 1] ?? 0, ends[sent]),
         );
         sent++;
-        // By the clock, so that late timers do not slow the stream down.
+        // By the clock, so that late timers don't slow the stream down.
         timer = setTimeout(send, beganAtMs + sent * periodMs - performance.now());
       };
       send();

@@ -1,4 +1,4 @@
-/** Readers with one fault each, for the test of what watches them. */
+/** Readers with one fault each, to test the fuzzer. */
 import { threadClock } from "./clock.ts";
 import type { FuzzTarget } from "./target.ts";
 

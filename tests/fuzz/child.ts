@@ -12,24 +12,24 @@ export interface FuzzOrder {
   seed: number;
   /** CPU time for random inputs. */
   cpuMs: number;
-  /** Where to begin. */
+  /** Number of the first input. */
   first?: number;
-  /** How many inputs at most. */
+  /** Maximum number of inputs. */
   count?: number;
-  /** Module with the targets; those of the product unless set. */
+  /** Module with the targets; those of the product by default. */
   targetsPath?: string;
-  /** Where to write which input runs. */
+  /** File to write the number of the current input to. */
   progressPath: string;
 }
 
-/** What went wrong with one input. */
+/** A failure of one input. */
 export interface Finding {
   /** `case "…"` or `input 17`. */
   input: string;
   error: string;
 }
 
-/** What came of it; the last line of the output, as JSON. */
+/** The result; the last line of the output, as JSON. */
 export interface FuzzResult {
   inputs: number;
   findings: Finding[];
@@ -40,7 +40,7 @@ export interface FuzzResult {
 
 /** Heap that may be retained: caches fill, and code is compiled. */
 const MAX_GROWN_BYTES = 32 * 1024 * 1024;
-/** A stretch over the limit counts when it is over it each time: a machine may be slow once. */
+/** Number of measurements that must all exceed the limit, because a machine may be slow once. */
 const MEASUREMENTS = 4;
 const MAX_FINDINGS = 5;
 /** On a machine that is too busy to give the time, the run ends after this many times its time. */
@@ -117,13 +117,13 @@ async function stretchOf(target: FuzzTarget, make: () => unknown): Promise<numbe
   const limit = target.maxStretchMs ?? SERVING_STRETCH_MS;
   let shortest = Infinity;
   for (let n = 0; n < MEASUREMENTS && shortest > limit; n++) {
-    const input = make(); // anew: a run may change its input
+    const input = make(); // A new copy, because a run may change its input.
     shortest = Math.min(shortest, await longestStretch(() => target.run(input)));
   }
   return shortest;
 }
 
-/** Returns the most CPU time of this thread that passes before other work gets its turn. */
+/** Returns the maximum CPU time of this thread between two yields. */
 async function longestStretch(run: () => void | Promise<void>): Promise<number> {
   let [last, longest] = [clock(), 0];
   const look = () => {
@@ -146,13 +146,13 @@ async function longestStretch(run: () => void | Promise<void>): Promise<number> 
 
 async function retainedBytes(): Promise<number> {
   gc();
-  await new Promise((resolve) => setTimeout(resolve)); // what is finalized is collected next
+  await new Promise((resolve) => setTimeout(resolve)); // Finalized objects are collected in the next pass.
   gc();
   const { heapUsed, external } = Deno.memoryUsage();
   return heapUsed + external;
 }
 
-/** Foreign names such as `__proto__` must never reach what all objects share. */
+/** Names such as `__proto__` must never change the prototype of all objects. */
 function assertPlainPrototypes(): void {
   for (const [name, prototype] of [["Object", Object.prototype], ["Array", Array.prototype]] as const) {
     for (const key of Object.keys(prototype)) throw new Error(`${name}.prototype was given "${key}"`);

@@ -1,4 +1,4 @@
-/** CPU time of this thread. A busy machine makes every step take longer on the wall clock; CPU time tells what our code costs. */
+/** CPU time of this thread, which doesn't depend on how busy the machine is. */
 
 const SCHEDSTAT = "/proc/thread-self/schedstat";
 
@@ -6,7 +6,7 @@ const SCHEDSTAT = "/proc/thread-self/schedstat";
 export function threadClock(): () => number {
   let file: Deno.FsFile;
   try {
-    // Resolved here and now: it stays the file of this thread.
+    // Resolved now, so that it stays the file of this thread.
     file = Deno.openSync(SCHEDSTAT);
   } catch {
     return () => performance.now();

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { fuzz, reportOf } from "./fuzz.ts";
 import { TARGETS } from "./targets.ts";
 
-/** The same inputs in each run: what a change breaks is found where it was made. `deno task fuzz` tries others. */
+/** The same inputs in each run, so that a failure belongs to the change. `deno task fuzz` tries other inputs. */
 const SEED = 19;
 const CPU_MS = 5_000;
 
-/** A machine under load gives a process a fraction of its time. */
+/** Time limit for a machine under load. */
 const TEST_TIMEOUT_MS = 300_000;
 
 test.each(TARGETS.map(({ name }) => name))(

@@ -1,17 +1,17 @@
-/** Runs fuzz targets in processes of their own and watches them: a reader that never ends or kills its process is a finding. */
+/** Runs fuzz targets in their own processes. A reader that never ends or crashes its process is a finding. */
 import type { FuzzOrder, FuzzResult } from "./child.ts";
 
 /** What to fuzz, and for how long. */
 export interface FuzzRequest extends Omit<FuzzOrder, "progressPath"> {
-  /** CPU time of the process after which an input counts as one that never ends, in seconds. */
+  /** CPU time after which an input counts as endless, in seconds. */
   hangCpuSeconds?: number;
 }
 
-/** Heap of a process: no reader needs more for inputs of this size, and one that does ends at once. */
+/** Heap limit of a process. No reader needs more for inputs of this size. */
 const MAX_HEAP_MIB = 1024;
-/** CPU time of a whole process that no single input takes, in seconds. */
+/** CPU time of a process without its inputs, in seconds. */
 const HANG_CPU_SECONDS = 15;
-/** Time for an input that only waits. */
+/** Time limit for an input that only waits. */
 const HANG_WALL_MS = 120_000;
 const LOOK_MS = 250;
 /** Of the kernel's clock. Linux has 100 on every architecture that Deno runs on. */

@@ -13,7 +13,7 @@ function readAt(file: Deno.FsFile, at: number, bytes: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Gives the card of a file: `ccv3`, else `chara`. */
+/** Returns the card of a file: `ccv3`, otherwise `chara`. */
 function cardOf(path: string) {
   using file = Deno.openSync(path);
   let found: string | undefined;

@@ -24,7 +24,7 @@ document.getElementById("app").append(p, t);\n`;
   });
 }
 
-/** Text of a length that means nothing in both languages. */
+/** Filler that is a comment in both languages. */
 function padding(bytes: number): string {
   const line = "/* .......................................................................... */\n";
   return line.repeat(Math.max(0, Math.floor(bytes / line.length)));

@@ -1,4 +1,4 @@
-/** The least that a server can be: what starting and idling cost at all. */
+/** A minimal server: the base cost of starting and idling. */
 if (import.meta.main) {
   Deno.serve({
     hostname: "127.0.0.1",

@@ -7,7 +7,7 @@ import { createParser } from "eventsource-parser";
 const READ_BYTES = 64 * 1024;
 const encoder = new TextEncoder();
 
-/** Passes the events of a body on, translated into frames of its own. */
+/** Converts the events of a body into its own frames. */
 function relay(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader({ mode: "byob" });
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** A relay that looks at nothing: `deno run -A pass_through.ts UPSTREAM_URL` hands every body on as it comes. */
+/** A relay without parsing: `deno run -A pass_through.ts UPSTREAM_URL` forwards each body unchanged. */
 if (import.meta.main) {
   const upstream = Deno.args[0]!;
   Deno.serve({

@@ -1,11 +1,11 @@
-/** What the storage counterparts share: AES-256-GCM over blocks of 16 KiB in SQLite, durable as Parlor's. */
+/** Shared by the storage counterparts: AES-256-GCM over blocks of 16 KiB in SQLite, as durable as Parlor's. */
 import { DatabaseSync } from "node:sqlite";
 
 /** Size of a block before it is sealed. */
 export const BLOCK_BYTES = 16 * 1024;
 const IV_BYTES = 12;
 
-/** Opens a database that is as safe as Parlor's: write-ahead log, every commit synced. */
+/** Opens a database with Parlor's durability: write-ahead log, every commit synced. */
 export function openBlocks(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -14,7 +14,7 @@ export function openBlocks(path: string): DatabaseSync {
   return db;
 }
 
-/** Makes a key for this process. */
+/** Creates a key for this process. */
 export function newKey(): Promise<CryptoKey> {
   return crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]) as Promise<
     CryptoKey
@@ -31,7 +31,7 @@ export async function seal(key: CryptoKey, plain: Uint8Array<ArrayBuffer>): Prom
   return sealed;
 }
 
-/** Opens what `seal` made. */
+/** Decrypts the result of `seal`. */
 export async function open(key: CryptoKey, sealed: Uint8Array): Promise<Uint8Array> {
   const bytes = sealed as Uint8Array<ArrayBuffer>;
   const iv = bytes.subarray(0, IV_BYTES);

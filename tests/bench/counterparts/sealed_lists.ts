@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { joined } from "../../helpers/app/joined.ts";
 import { blocksOf, newKey, open, openBlocks, seal } from "./sealed_blocks.ts";
 
-/** Blocks opened ahead of what was sent. */
+/** Number of blocks to decrypt ahead. */
 const AHEAD = 16;
 const encoder = new TextEncoder();
 const COMMA = encoder.encode(",");

@@ -4,7 +4,7 @@
  */
 import { blocksOf, newKey, open, openBlocks, seal } from "./sealed_blocks.ts";
 
-/** Blocks opened at once. */
+/** Number of blocks to decrypt concurrently. */
 const AT_ONCE = 32;
 
 if (import.meta.main) {
@@ -33,7 +33,7 @@ if (import.meta.main) {
     for (let from = AT_ONCE;; from += AT_ONCE) {
       const blocks = await coming;
       if (blocks.length === 0) return found;
-      coming = read(from); // opened on other threads while these are looked at
+      coming = read(from); // Decrypted on other threads while these are searched.
       for (const block of blocks) if (pattern.test(decoder.decode(block))) found++;
     }
   };

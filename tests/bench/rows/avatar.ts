@@ -1,4 +1,4 @@
-/** A portrait reduced for a gallery: the first time, and from then on. */
+/** A portrait resized for a gallery: the first time, and from the cache. */
 import { eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
@@ -6,9 +6,9 @@ import { samplePortrait } from "../sample_cards.ts";
 import { compare, median } from "../stats.ts";
 
 const REDUCED_PX = 256;
-/** Pictures reduced in one round; their median counts. */
+/** Images resized in one round; their median counts. */
 const TIMES = 9;
-/** Requests for the kept one: more, since what the reductions left behind is cleared away during the first of them. */
+/** Requests for the cached image: more, because the first of them include cleanup after resizing. */
 const KEPT_TIMES = 101;
 
 /** One portrait. */

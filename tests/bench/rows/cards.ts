@@ -1,4 +1,4 @@
-/** Listing characters: a thousand for the first time and again, twenty thousand by the page. */
+/** Listing characters: a thousand for the first time and again, twenty thousand by pages. */
 import { type Bench, eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
@@ -28,7 +28,7 @@ export const cardsRow: Row = {
       const own = await openGallery(bench, folder);
       const alone = await startHere(bench, "counterparts/card_walk.ts", folder, `${await freshFolder(bench)}/cards.db`);
       using limit = await HttpConnection.open(alone.port);
-      // Both have answered something before, so that it is the list that is measured.
+      // Both have already responded to a request, so that only the list is measured.
       await timeOf(own.control, "/api/setup/status");
       await timeOf(limit, "/");
       const first = {

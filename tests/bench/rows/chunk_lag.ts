@@ -1,4 +1,4 @@
-/** How late the tokens of running replies come while the server does something else. */
+/** Lag of the tokens of running replies while the server does other work. */
 import { type Bench, eachRound, type Figure, freshFolder, milliseconds, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
@@ -18,27 +18,27 @@ const AT_MOST_MS = 50;
 const LARGE = "/api/conversations/large";
 const LARGE_MESSAGES = 10_000;
 
-/** Something that a server does beside replies; given again and again as long as the replies run. */
+/** Work besides replies, repeated as long as the replies run. */
 interface OtherJob {
   what: string;
-  /** 50 ms where nothing is said. */
+  /** Target; 50 ms by default. */
   atMostMs?: number;
-  /** Has one line more: the streams of a bare relay while Parlor does this, which is what two cores make late by themselves. */
+  /** Adds a line for the streams of a bare relay during the same work: the lag caused by the two cores alone. */
   isBesideRelay?: boolean;
   work(connection: HttpConnection, next: () => number, port: number): Promise<unknown>;
 }
 
 const PORTRAITS = 4;
-/** Every width is made once: what was made is kept. */
+/** Each width is created once, then cached. */
 const WIDTHS_PX = { from: 64, to: 960 };
 
-/** Bodies of the large requests, made once. */
+/** Bodies of the large requests, created once. */
 const LARGE_PUTS = 2;
 const LARGE_PUT_BYTES = 7_000_000;
 const UNREAD_LISTS = 50;
 const IMPORTED = { chats: 4, chatBytes: 5_000_000 };
 
-/** Everything that is large at once. */
+/** All large requests at once. */
 async function manyLarge(port: number, next: () => number): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
   using _ = await unreadAnswers(port, "/api/conversations", UNREAD_LISTS);
@@ -53,7 +53,7 @@ async function manyLarge(port: number, next: () => number): Promise<void> {
   await Promise.all([...puts, zipOfChats(IMPORTED.chats, IMPORTED.chatBytes).then((zip) => importChats(url, zip))]);
 }
 
-/** Cards whose macros cost as much as they can: each is written again and starts a chat. */
+/** Cards with the most expensive macros: each is saved again and starts a chat. */
 async function startHostileChats(connection: HttpConnection): Promise<void> {
   for (const [id, fields] of Object.entries(HOSTILE_CARDS)) {
     const card = { spec: "chara_card_v3", spec_version: "3.0", data: { name: id, ...fields } };
@@ -129,7 +129,7 @@ export const chunkLagRow: Row = {
   run: (bench) => chunkLag(bench, JOBS),
 };
 
-/** Chunk lag during what is large. */
+/** Chunk lag during large requests. */
 export const largeLagRow: Row = {
   name: "chunk-lag-large",
   about: "lateness of the tokens of 32 replies during large saves, an import and unread lists",
@@ -223,7 +223,7 @@ function largeBody(next: () => number): string {
   return JSON.stringify({ title: "Large", messages });
 }
 
-/** Reads an answer and keeps nothing of it. */
+/** Reads a response and discards it. */
 async function drain(connection: HttpConnection, path: string): Promise<void> {
   const { status } = await connection.request("GET", path);
   if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);

@@ -1,4 +1,4 @@
-/** The text of a large PDF: how long reading it takes, and how much memory the server needs meanwhile. */
+/** The text of a large PDF: the time to extract it, and the server's memory during that. */
 import { writePdf } from "../../helpers/files/pdf_files.ts";
 import { eachRound, type Figure, freshFolder, mebibytes, milliseconds, type Row } from "../bench.ts";
 import { Parlor } from "../parlor.ts";
@@ -6,7 +6,7 @@ import { forgetPeak, peakBytes, residentBytes } from "../process_facts.ts";
 import { median } from "../stats.ts";
 
 const PAGES = 1_000;
-/** About as many as a printed page has. */
+/** About as many as on a printed page. */
 const WORDS_PER_PAGE = 400;
 const WITHIN_MS = 30_000;
 const GROWTH_BYTES = 256 * 1024 * 1024;
@@ -29,7 +29,7 @@ export const documentRow: Row = {
     const rounds = await eachRound(bench, "document", async () => {
       const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
       try {
-        // The services of documents open with the first request.
+        // The document services open with the first request.
         await parlor.control.json("GET", "/api/documents");
         await forgetPeak(parlor.pid);
         const before = await residentBytes(parlor.pid);

@@ -51,7 +51,7 @@ export const downloadRow: Row = {
     await Promise.all([parlor.stop(), source.stop()]);
     const what = "1 GiB download with SHA-256";
     const parts = { what, counterpart: "curl | tee | openssl sha256", unit: milliseconds, atMost: 1 };
-    const peak = median(peaks.slice(1)); // the first is the warming up
+    const peak = median(peaks.slice(1)); // The first one warms up.
     return [
       ratioFigure(parts, compare(rounds)),
       {
@@ -71,12 +71,12 @@ export function hubArgs(port: number): string[] {
   return ["--hub-url", `http://127.0.0.1:${port}`, "--guard-allow", "127.0.0.1/32"];
 }
 
-/** Removes what was downloaded. */
+/** Deletes the downloaded file. */
 export async function removeDownload(connection: HttpConnection): Promise<void> {
   await connection.bytes("DELETE", "/api/models/local?path=bench/big/big.gguf");
 }
 
-/** Asks for the file and waits until it lies verified under its name. */
+/** Downloads the file and waits until it is verified. */
 export async function download(connection: HttpConnection): Promise<void> {
   await connection.bytes("POST", "/api/models/download", ASK);
   const done = async () => {

@@ -1,10 +1,10 @@
-/** How long after a sentence is known its first audio comes, beside the speech server alone. */
+/** Time from a complete sentence to its first audio, compared with the speech server alone. */
 import { eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 import { compare, median } from "../stats.ts";
 
-/** Sentences of one round; the two sides take turns. */
+/** Sentences of one round, alternating between the two sides. */
 const SENTENCES = 10;
 const SENTENCE = "The ferry comes in at nine, and the light on the pier is lit.";
 

@@ -1,4 +1,4 @@
-/** How much later the first token comes than straight from the model server, while other streams run. */
+/** Delay added to the first token, compared with the model server alone, while other streams run. */
 import { type Bench, eachRound, type Figure, milliseconds, ratioFigure, type Row } from "../bench.ts";
 import type { HttpConnection } from "../http_connection.ts";
 import { chatBody, plainBody } from "../parlor.ts";
@@ -6,20 +6,20 @@ import { compare, median, quantile } from "../stats.ts";
 import { type Answer, modelOf } from "../upstream_chunks.ts";
 import { RelaySides } from "./relay_sides.ts";
 
-/** The streams beside the one that is timed: 20 tokens a second, as a quick model gives them. */
+/** The other streams: 20 tokens per second, like a fast model. */
 const BACKGROUND_PER_SECOND = 20;
-/** Until the streams beside run evenly. */
+/** Delay until the other streams run evenly. */
 const SETTLE_MS = 400;
-/** The answer that is timed; what follows its first token keeps the end apart from it. */
+/** The timed reply. The tokens after the first separate it from the end. */
 const PROBE: Answer = { mode: "paced", perSecond: 200, count: 2, tag: "probe" };
 const FIRST_TOKEN = '"content":" ';
-/** Conversations a prober goes round, so that none is asked before its last reply is stored. */
+/** Conversations that a prober rotates through, so that each has stored its last reply before the next request. */
 const CONVERSATIONS = 4;
 
-/** Fewer requests say nothing of the worst in a hundred. */
+/** Minimum number of requests for a 99th percentile. */
 const TAIL_SAMPLES = 500;
 
-/** Each number of streams, and how many of them are timed at a time for how long. */
+/** Numbers of streams, with the number of probers and the duration of each. */
 const LOADS = [
   { streams: 1, probers: 1, ms: 1000 },
   { streams: 32, probers: 1, ms: 1500 },
@@ -44,16 +44,16 @@ interface Load {
   ms: number;
 }
 
-/** One way to an answer. */
+/** One route of a request. */
 interface Side {
   port: number;
   path: string;
   body(conversationId: string, answer: Answer): string;
-  /** Waits until nothing of the last answers is left to do. */
+  /** Waits until all work for the last replies is done. */
   rest(): Promise<void>;
 }
 
-/** What one prober uses: a connection to the side and one straight to the model server. */
+/** The connections of one prober: to the measured side and to the model server. */
 interface Prober {
   through: HttpConnection;
   direct: HttpConnection;
@@ -117,7 +117,7 @@ async function measureLoad(bench: Bench, sides: RelaySides, load: Load): Promise
   return [...figures, { ...informs, target: "–", isReached: undefined }];
 }
 
-/** Gives the times of one phase, each less the middle time straight from the model server in the same phase. */
+/** Returns the times of one phase, minus the median time of the model server alone in the same phase. */
 async function addedTimes(
   side: Side,
   background: HttpConnection[],
@@ -145,7 +145,7 @@ async function addedTimes(
   return through.map((ms) => ms - straight);
 }
 
-/** Asks, reads the answer to its end, and gives the ms until its first token was there. */
+/** Sends a request, reads the whole response, and returns the ms until its first token. */
 async function timeToFirstToken(connection: HttpConnection, path: string, body: string): Promise<number> {
   let text = "";
   let foundAt: number | undefined;

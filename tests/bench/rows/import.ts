@@ -53,7 +53,7 @@ export const importRow: Row = {
   },
 };
 
-/** Uploads the zip and waits until everything of it is stored; gives the ms of both together. */
+/** Uploads the ZIP archive and waits until everything is stored. Returns the ms of both together. */
 async function imported(parlor: Parlor, zip: Uint8Array<ArrayBuffer>): Promise<number> {
   const beganAt = performance.now();
   const answer = await fetch(`http://127.0.0.1:${parlor.port}/api/import?kind=sillytavern`, {

@@ -1,4 +1,4 @@
-/** How far the memory of the server rises while large requests run, each kind on a server of its own. */
+/** Peak memory of the server during large requests. Each kind has its own server. */
 import { type Bench, type Figure, freshFolder, mebibytes, type Row } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
@@ -10,9 +10,9 @@ const AT_MOST_BYTES = 400 * 1024 * 1024;
 const PUTS = { count: 3, bytes: 38_000_000 };
 const IMPORTED = { chats: 40, chatBytes: 20_000_000 };
 const UNREAD = { lists: 400, conversations: 3, bytes: 46_000_000 };
-/** What a page asks for first, so that the server's code is loaded. */
+/** The first requests of a page, so that the server's code is loaded. */
 const FIRST_PATHS = ["/api/conversations?view=summary", "/api/settings", "/api/chat/replies"];
-/** A large save that finds no space is refused. */
+/** Status of a large save that is refused for lack of memory. */
 const BUSY = 503;
 
 /** One kind of large requests. */
@@ -47,7 +47,7 @@ const JOBS: LargeJob[] = [
     },
     async work({ port, control }) {
       using _ = await unreadAnswers(port, "/api/conversations", UNREAD.lists);
-      // Others are answered meanwhile.
+      // Other requests get a response in the meantime.
       await control.bytes("GET", "/api/conversations?view=summary");
       await control.request("GET", "/api/conversations");
     },
@@ -68,7 +68,7 @@ export const largeMemoryRow: Row = {
 async function measure(bench: Bench, { what, prepare, work }: LargeJob): Promise<Figure> {
   const rises: number[] = [];
   for (let round = 1; round <= bench.rounds; round++) {
-    // A second import into the same folder would find all chats there.
+    // A second import into the same folder would find all chats already imported.
     const dataDir = await freshFolder(bench);
     const open = () => Parlor.open({ programs: bench.programs, dataDir });
     if (prepare !== undefined) {

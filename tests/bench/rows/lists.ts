@@ -35,7 +35,7 @@ export const listsRow: Row = {
     bench.progress("lists: making 1,000 conversations");
     await fillLibrary(parlor, { conversations: CONVERSATIONS, messages: MESSAGES });
     const alone = await startAlone(bench, parlor);
-    // Started anew, so that its memory is that of listing and not of what was done before.
+    // Restarted, so that its memory only includes listing.
     await parlor.stop();
     parlor = await Parlor.open(options);
     using limit = await HttpConnection.open(alone.port);
@@ -75,7 +75,7 @@ export const listsRow: Row = {
   },
 };
 
-/** Starts the counterpart with the very bytes that Parlor gives. */
+/** Starts the counterpart with the bytes of Parlor's responses. */
 async function startAlone(bench: Bench, parlor: Parlor) {
   const folder = await freshFolder(bench);
   await Deno.writeFile(`${folder}/full.json`, await parlor.control.bytes("GET", "/api/conversations"));
@@ -98,7 +98,7 @@ async function readWhole(connection: HttpConnection, path: string) {
   return { ms: performance.now() - beganAt, firstByteMs, bytes };
 }
 
-/** Reads all pages of summaries and gives the ms it took. */
+/** Reads all pages of summaries and returns the duration in ms. */
 async function readSummaries(connection: HttpConnection, onPage?: (items: unknown[]) => void): Promise<number> {
   let ms = 0;
   for (let cursor: string | null = ""; cursor !== null;) {

@@ -17,7 +17,7 @@ import { compare, median } from "../stats.ts";
 const LONG = 10_000;
 /** Fills one block. */
 const SHORT = 40;
-/** Changes of each kind in one round, each in another block or another short conversation. */
+/** Changes of each kind in one round, each in a different block or short conversation. */
 const TIMES = 25;
 const KINDS = ["edit", "append", "delete"] as const;
 const WHAT = { edit: "edit one message", append: "append a turn and its reply", delete: "delete one message" };
@@ -36,7 +36,7 @@ export const oneMessageRow: Row = {
   },
 };
 
-/** What one change cost. */
+/** The cost of one change. */
 interface Cost {
   ms: number;
   bytes: number;
@@ -47,7 +47,7 @@ interface Costs {
   short: Cost[];
 }
 
-/** Conversations that are as they were made. */
+/** Unchanged conversations. */
 interface Fresh {
   id: string;
   mids: string[];
@@ -75,7 +75,7 @@ async function oneRound(parlor: Parlor): Promise<Record<(typeof KINDS)[number], 
     const body = JSON.parse(chatBody(id, crypto.randomUUID(), { mode: "flood", count: 20, tag: "turn" }));
     return parlor.control.bytes("POST", "/api/chat", JSON.stringify({ ...body, stream: false }));
   };
-  // The short conversation that grows by the same turns as the long one.
+  // A short conversation that grows by the same messages as the long one.
   const growing = await put(parlor, SHORT);
   for (const [n, short] of shorts.entries()) {
     const inLong = Math.floor(((n + 0.5) / TIMES) * LONG);

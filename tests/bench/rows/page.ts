@@ -1,4 +1,4 @@
-/** What a reader sees: how soon the page is there, how soon a long chat, and whether it stays smooth while a reply comes. */
+/** The page: time to first paint, time to open a long chat, and smoothness during a reply. */
 import type { Browser, Page } from "playwright-core";
 import { buildUi, findFirstLoad } from "../../../build/ui.ts";
 import { openBrowser } from "../../helpers/browser/browser.ts";
@@ -27,15 +27,15 @@ const MAX_LOAD_BYTES = 100_000;
 const MAX_OPEN_MS = 100;
 const MAX_FRAME_MS = 50;
 const MAX_TYPING_MS = 16;
-/** Tokens a second, as a fast local model writes, and for how long. */
+/** Tokens per second, like a fast local model, and the duration. */
 const PER_SECOND = 60;
 const STREAM_S = 4;
-/** For what goes before and behind on a busy machine; the reply is stopped anyhow. */
+/** Margin before and after on a busy machine. The reply is stopped anyway. */
 const SPARE_S = 20;
 const KEYS = 40;
-/** How much slower the processor of the slow rows is. */
+/** Slowdown of the processor in the slow rows. */
 const SLOWDOWN = 4;
-/** After the page can be used until it has fetched everything it fetches by itself. */
+/** Time from the page being usable until it has fetched everything that it fetches by itself. */
 const SETTLED_MS = 2_000;
 const VIEW = { viewport: { width: 1280, height: 800 } };
 
@@ -53,7 +53,7 @@ interface Round {
 interface Typed extends TypingFigures {
   /** Processor time of the page's longest task, in milliseconds. */
   taskMs: number;
-  /** Longest time from the moment a frame was due until it was on the screen. */
+  /** Maximum time from a frame's deadline until it was on the screen. */
   frameMs: number;
 }
 
@@ -119,7 +119,7 @@ async function oneRound(browser: Browser, addresses: { own: string; limit: strin
     const slowOwn = await slowedDown(own, () => typeFor(own, STREAM_S));
     await own.getByRole("button", { name: "Stop" }).click();
     await own.getByRole("button", { name: "Send" }).waitFor();
-    // The next round finds the chat as this one did.
+    // Restores the chat for the next round.
     for (const role of ["reply", "turn"]) {
       const message = own.locator(`.message.${role}`).last();
       const id = await message.getAttribute("data-message-id");
@@ -149,7 +149,7 @@ async function paintOf(browser: Browser, address: string): Promise<number> {
   }
 }
 
-/** Gives the size of all script and style that a page fetches by itself, each compressed with gzip. */
+/** Returns the gzip size of all scripts and styles that a page fetches by itself. */
 async function fetchedBytes(browser: Browser, address: string): Promise<number> {
   const context = await browser.newContext(VIEW);
   try {
@@ -174,7 +174,7 @@ async function gzipBytesOf(bytes: Uint8Array): Promise<number> {
   return (await new Response(packed).bytes()).length;
 }
 
-/** Works while the processor of a page is slow. */
+/** Runs work while the page's processor is throttled. */
 async function slowedDown<T>(page: Page, work: () => Promise<T>): Promise<T> {
   const session = await page.context().newCDPSession(page);
   await session.send("Emulation.setCPUThrottlingRate", { rate: SLOWDOWN });
@@ -186,7 +186,7 @@ async function slowedDown<T>(page: Page, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Types into whatever has the focus, evenly. */
+/** Types into the focused element at an even pace. */
 async function typeFor(page: Page, seconds: number): Promise<Typed> {
   await page.evaluate(beginTyping);
   const { longestMs, framesMs } = await tasksOf(page, async () => {

@@ -1,4 +1,4 @@
-/** What relaying costs: CPU time at a pace that models keep, and how much goes through at most. */
+/** The cost of relaying: CPU time at a realistic pace, and maximum throughput. */
 import { eachRound, type Figure, milliseconds, ratioFigure, type Row } from "../bench.ts";
 import type { HttpConnection } from "../http_connection.ts";
 import { assertReceived, assertStored, chatBody, plainBody } from "../parlor.ts";
@@ -27,12 +27,12 @@ export const cpuRow: Row = {
       const before = await cpuMs(pid);
       const { verify } = await work();
       const ms = (await cpuMs(pid) - before) * scale;
-      // Reading back what was stored is our doing; it costs Parlor time that is none of relaying.
+      // Reading the stored replies is part of the check, not of relaying.
       await verify();
       return ms;
     };
     const rounds = await eachRound(bench, "cpu", async () => {
-      // Both at once: at this pace there are cores to spare, and whatever disturbs the one disturbs the other.
+      // Both at once: at this pace there are idle cores, and disturbances affect both.
       const [ownMs, limitMs] = await Promise.all([
         cpuOf(sides.parlor.pid, () => own(PACED)),
         cpuOf(sides.relay.pid, () => limit(PACED)),
@@ -45,7 +45,7 @@ export const cpuRow: Row = {
   },
 };
 
-/** Chunks through at most. */
+/** Maximum throughput. */
 export const floodRow: Row = {
   name: "flood",
   about: "flood: 32 streams, every chunk delivered and stored",
@@ -73,11 +73,11 @@ export const floodRow: Row = {
 
 type Kind = typeof PACED | typeof FLOOD;
 
-/** All streams once. */
+/** Runs all streams once. */
 interface Run {
-  /** Until everything was delivered, and stored where it is to be. */
+  /** Time until everything was delivered and stored. */
   ms: number;
-  /** Throws unless clients and storage have what was sent, letter by letter. */
+  /** Throws unless clients and storage have exactly the sent text. */
   verify(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import type { Program } from "../child.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 
-/** Everything that relays, running. */
+/** The running relays. */
 export class RelaySides implements AsyncDisposable {
   readonly upstream: Program;
   readonly relay: Program;
@@ -27,7 +27,7 @@ export class RelaySides implements AsyncDisposable {
     return new RelaySides(upstream, relay, parlor);
   }
 
-  /** Opens connections, kept until the end, as a browser keeps them. */
+  /** Opens connections that are kept open until the end, like a browser's. */
   async connect(port: number, count: number): Promise<HttpConnection[]> {
     const opened = await Promise.all(Array.from({ length: count }, () => HttpConnection.open(port)));
     this.#connections.push(...opened);

@@ -19,7 +19,7 @@ export const saveLoadRow: Row = {
     await parlor.control.bytes("PUT", PATH, JSON.stringify({ title: "Whole", messages: sampleMessages(MESSAGES, 1) }));
     const document = await load();
 
-    // As a client does it: the document as it was given, here with every text changed, so that all of it is written anew.
+    // Like a client: the whole document, with all texts changed, so that everything is rewritten.
     const next = numbers(2);
     const bodies = [1, 2].map(() => {
       const conversation: { messages: { content: string }[] } = JSON.parse(new TextDecoder().decode(document));

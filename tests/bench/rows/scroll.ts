@@ -1,4 +1,4 @@
-/** Long lists scrolled fast: does a reader ever see a part of them without rows? */
+/** Fast scrolling of long lists: counts the frames with blank parts. */
 import type { Browser, CDPSession, Page } from "playwright-core";
 import { openBrowser } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
@@ -13,12 +13,12 @@ import { median } from "../stats.ts";
 
 const CHATS = 10_000;
 const CARDS = 20_000;
-/** One turn of a wheel and the time to the next: 6,000 px a second, some seven screens. */
+/** A wheel event and the delay to the next: 6,000 px per second, about seven screens. */
 const [STEP_PX, STEP_MS] = [120, 20];
 const STEPS = 200;
 const VIEW = { viewport: { width: 1280, height: 800 } };
 
-/** A list, where it is found, and what it must be scrolled by. */
+/** A list, its selector, and its scroll container. */
 interface LongList {
   what: string;
   path: string;
@@ -33,7 +33,7 @@ const LISTS: LongList[] = [
 interface Scrolled {
   frames: number;
   blank: number;
-  /** Longest time from the moment a frame was due until it was on the screen. */
+  /** Maximum time from a frame's deadline until it was on the screen. */
   frameMs: number;
 }
 
@@ -100,13 +100,13 @@ async function turnWheel(page: Page): Promise<void> {
   }
 }
 
-/** Returns each frame that was drawn meanwhile, as a JPEG file in base64. */
+/** Returns the frames drawn during the work, as JPEG files in base64. */
 async function record(page: Page, work: () => Promise<void>): Promise<string[]> {
   const session: CDPSession = await page.context().newCDPSession(page);
   const images: string[] = [];
   session.on("Page.screencastFrame", ({ data, sessionId }) => {
     images.push(data);
-    session.send("Page.screencastFrameAck", { sessionId }).catch(() => {}); // the recording may have ended
+    session.send("Page.screencastFrameAck", { sessionId }).catch(() => {}); // The recording may have ended.
   });
   await session.send("Page.startScreencast", { format: "jpeg", quality: 90, everyNthFrame: 1 });
   await work();

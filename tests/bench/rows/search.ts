@@ -6,9 +6,9 @@ import { compare, median } from "../stats.ts";
 
 const CONVERSATIONS = 1_000;
 const MESSAGES = 100;
-/** Stands in the oldest, a middle and the newest conversation alone, so that its last hit is found at the very end. */
+/** Occurs only in the oldest, a middle and the newest conversation, so that the last hit is found at the end. */
 const RARE = "kittiwake";
-/** Stands nearly everywhere. */
+/** Occurs nearly everywhere. */
 const COMMON = "harbour";
 const WITHIN_MS = 100;
 /** Of each kind in one round; their median counts. */
@@ -36,7 +36,7 @@ export const searchRow: Row = {
     const alone = await startHere(bench, "counterparts/sealed_scan.ts", ...files);
 
     const rounds = await eachRound(bench, "search", async () => {
-      // The first search of a process starts its Worker and opens everything.
+      // The first search of a process starts its Worker and decrypts everything.
       await parlor.stop();
       parlor = await Parlor.open({ programs: bench.programs, dataDir });
       await searchPage(parlor, COMMON);

@@ -1,4 +1,4 @@
-/** How much Parlor adds to the runtime that every compiled Deno program carries. */
+/** The size that Parlor adds to the runtime of a compiled Deno program. */
 import { mebibytes, type Row } from "../bench.ts";
 import { executableHere, runtimeBytes } from "../executable.ts";
 import { notBuilt } from "./start.ts";

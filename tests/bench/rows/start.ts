@@ -1,4 +1,4 @@
-/** How long it takes from the command to the first answer, and what a server holds that nobody asks anything. */
+/** Time from the command to the first response, and memory of an idle server. */
 import {
   type Bench,
   eachRound,
@@ -17,15 +17,15 @@ import { residentBytes } from "../process_facts.ts";
 import { compare, median } from "../stats.ts";
 import { fileURLToPath } from "node:url";
 
-/** Until memory is taken: what a start leaves behind is collected by then. */
+/** Delay before memory is measured, so that garbage of the start has been collected. */
 const IDLE_MS = 2_000;
 const ROOT = new URL("../../../", import.meta.url);
-/** A person who started a program looks away after this. */
+/** Target of the start. */
 const TASK_MS = 2_000;
 const HELLO = new URL("../counterparts/hello.ts", import.meta.url).pathname;
 const HELLO_FROM_SOURCE = { command: Deno.execPath(), args: ["run", "--quiet", "--allow-net", HELLO] };
 
-/** Start to first answer. */
+/** Start to first response. */
 export const startRow: Row = {
   name: "start",
   about: "start to first response, from source and as executable",
@@ -87,7 +87,7 @@ async function startFigure(bench: Bench, how: string, own: Command, hello: Comma
   return ratioFigure({ what: `start to first response, ${how}`, ...parts }, compare(rounds));
 }
 
-/** The command of the README, from pressing Enter to the first answer, on a folder that was used before. */
+/** The README's command, from Enter to the first response, with an existing folder. */
 async function taskFigures(bench: Bench): Promise<Figure[]> {
   const task = ["task", "--cwd", fileURLToPath(ROOT), "start", "--port", "0", "--data-dir", await freshFolder(bench)];
   const own = { command: Deno.execPath(), args: task };
@@ -129,7 +129,7 @@ async function taskFigures(bench: Bench): Promise<Figure[]> {
   }];
 }
 
-/** The first start ever: keys and database are made. */
+/** The first start, which creates keys and database. */
 async function firstStartFigure(bench: Bench, executable: string, hello: Command): Promise<Figure> {
   const rounds = await eachRound(bench, "first start, executable", async () => ({
     own: await timeToAnswer(bench, await parlorCommand({ dataDir: await freshFolder(bench), executable }), "/healthz"),
@@ -155,7 +155,7 @@ async function answering(bench: Bench, command: Command, path: string) {
   return program;
 }
 
-/** The line of something that needs the executable where there is none. */
+/** The line of a measurement whose executable is missing. */
 export function notBuilt(what: string, target: string): Figure {
   return { what, own: "not built: deno task build", limit: "–", counterpart: "–", target };
 }

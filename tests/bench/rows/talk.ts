@@ -1,17 +1,17 @@
-/** How long after the end of speech the reply is heard, beside its three servers alone, one after another. */
+/** Time from the end of speech to the audio of the reply, compared with the three servers alone, one after another. */
 import { eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
 import { chatBody, Parlor, plainBody } from "../parlor.ts";
 import { compare, median } from "../stats.ts";
 import type { Answer } from "../upstream_chunks.ts";
 import { makeSpokenWave } from "../../helpers/files/spoken_wave.ts";
 
-/** Turns of one round; the two sides take turns. */
+/** Turns of one round, alternating between the two sides. */
 const TURNS = 8;
-/** The first sentence of a reply: ten words of a model that writes 100 a second. */
+/** The first sentence of a reply: ten words at 100 words per second. */
 const REPLY: Answer = { mode: "paced", perSecond: 100, count: 10, tag: "talk" };
 const SENTENCE = "The ferry comes in at nine, and the light on the pier is lit.";
 
-/** Where a turn goes. */
+/** The route of a turn. */
 interface Side {
   /** Addresses of the three steps. */
   transcribe: string;
