@@ -1,4 +1,4 @@
-/** Renders messages in a page without a policy, as the chat does, and says what a text made of the page. Bundled for the browser. */
+/** Renders messages like the chat, in a page without a content security policy, and reports what a text changed in the page. Bundled for the browser. */
 import { type Block, GrowingMarkdown } from "../../static/src/markdown/blocks.ts";
 import { mathToNode } from "../../static/src/markdown/math.ts";
 
@@ -30,7 +30,7 @@ const OWN_ATTRIBUTES: Record<string, string[]> = {
   "button.footnote-mark": ["class", "type", "aria-label"],
 };
 
-/** Returns what the text must not have been able to put into the page. */
+/** Returns the forbidden content that the text has put into the page. */
 function faults(): string[] {
   const found = [...document.body.querySelectorAll(LIVE)].map(({ localName }) => `a live element: ${localName}`);
   for (const element of document.body.querySelectorAll(":scope > div *")) {
@@ -64,7 +64,7 @@ function render(text: string, cuts: readonly number[]): string[] {
     found.push(...faults());
   }
   show(growing.update(text, true, mathToNode));
-  document.body.getBoundingClientRect(); // its layout, too
+  document.body.getBoundingClientRect(); // Including its layout.
   found.push(...faults());
   document.body.replaceChildren();
   return [...new Set(found)];

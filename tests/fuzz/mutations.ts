@@ -1,10 +1,10 @@
 /** Changes to valid samples that have broken parsers before: odd types and names, deep nesting, long runs, cut and copied bytes. */
 import type { Random } from "./random.ts";
 
-/** Inputs stay below this, so that one of them takes milliseconds. */
+/** Maximum size of inputs, so that each takes milliseconds. */
 export const MAX_INPUT_CHARS = 300_000;
 
-/** Text that has a meaning somewhere, or is easily mistaken for something else. */
+/** Text with a special meaning in some format. */
 const ODD_TEXTS = [
   ...["", " ", "\0", "\n", "\r\n", "\t", "\u2028", "\ufeff", "\ufffd", "\ud800", "\udc00\ud800", "e\u0301", "İ", "ß"],
   ...["__proto__", "constructor", "toString", "hasOwnProperty", "null", "undefined", "NaN", "-1", "1e999", "0x10"],

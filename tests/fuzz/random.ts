@@ -1,4 +1,4 @@
-/** Randomness that a seed repeats exactly, on every machine. */
+/** Seeded random values, the same on all machines. */
 
 /** A source of pseudorandom values: sfc32, seeded by a hash of its name. */
 export class Random {
@@ -7,7 +7,7 @@ export class Random {
   #c: number;
   #counter = 1;
 
-  /** @param name The same name gives the same values. */
+  /** @param name The seed. */
   constructor(name: string) {
     [this.#a, this.#b, this.#c] = [hash(name, 1), hash(name, 2), hash(name, 3)];
     for (let n = 0; n < 12; n++) this.next();
@@ -40,7 +40,7 @@ export class Random {
     return Math.floor(Math.exp(this.next() * Math.log(max + 1)));
   }
 
-  /** Returns as many values as asked for. */
+  /** Returns a list of values. */
   list<T>(count: number, make: (index: number) => T): T[] {
     return Array.from({ length: count }, (_, index) => make(index));
   }

@@ -1,4 +1,4 @@
-/** What a fuzz target is: one reader of foreign content, and how to try it. */
+/** A fuzz target: a reader of foreign content, and how to run it. */
 import { AppError } from "../../services/errors.ts";
 import type { Random } from "./random.ts";
 
@@ -7,7 +7,7 @@ export interface FuzzTarget<Input = unknown> {
   name: string;
   /** Longest stretch of work without a break, in ms of CPU time; that of the serving thread unless set. */
   maxStretchMs?: number;
-  /** Makes an input. The same randomness makes the same input. */
+  /** Creates an input. The same random values create the same input. */
   generate(random: Random): Input;
   /** Tries an input. Whatever it throws is a finding; what the reader may throw it catches, as `unlessRefused` does. */
   run(input: Input): void | Promise<void>;

@@ -1,4 +1,4 @@
-/** All fuzz targets: each reader of content that strangers wrote. */
+/** All fuzz targets: the readers of foreign content. */
 import type { FuzzTarget } from "./target.ts";
 import { CARDS } from "./targets/cards.ts";
 import { CHARX } from "./targets/charx.ts";

@@ -1,4 +1,4 @@
-/** The image, built and run by a real Docker Engine: the first visit through its published port, and what it refuses. */
+/** The image, built and run by a real Docker Engine: the first visit through its published port, and refused options. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
@@ -10,7 +10,7 @@ const DENORT = realPart("REAL_DENORT_DIR", "denort.sh");
 const ENGINE = realPart("REAL_CONTAINER_DIR", "container.sh");
 const IMAGE = "parlor:test";
 const [NAME, VOLUME] = ["parlor-test", "parlor-test-data"];
-/** As compose.yaml has it. */
+/** The options of compose.yaml. */
 const HARDENED = [
   "--init",
   "--read-only",
@@ -29,7 +29,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
   const docker = openDocker(ENGINE!);
   let browser: Browser;
 
-  /** Starts it and gives its address on this machine, once its health check is content. */
+  /** Starts it and returns its address on this machine once its health check succeeds. */
   async function start(...args: string[]): Promise<string> {
     await docker.run("rm", "--force", NAME);
     await docker.must("run", "--detach", "--name", NAME, ...HARDENED, "--publish", "127.0.0.1::8787", ...args, IMAGE);
@@ -39,7 +39,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     return `http://localhost:${port}`;
   }
 
-  /** Sends a request from inside, where the image has no program for it but the shell. */
+  /** Sends a request from inside the container, with the shell, since the image has no HTTP client. */
   async function fromInside(path: string): Promise<string> {
     const asked = `GET ${path} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n`;
     const script = `exec 3<>/dev/tcp/127.0.0.1/8787 && printf '${asked}' >&3 && cat <&3`;
@@ -85,7 +85,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
       const [, code] = /Pairing code: (\S+)/.exec(await logs())!;
       await owner.page.getByLabel("Code").fill(code!);
       await owner.page.getByRole("button", { name: "Create passkey" }).click();
-      // The first visit asks for a model, which here it does without, and for a name.
+      // The first visit asks for a model, which is skipped here, and for a name.
       for (const question of ["Choose a model", "Your name"]) {
         await owner.page.getByRole("heading", { name: question }).waitFor();
         await owner.page.getByRole("button", { name: "Skip" }).click();
@@ -132,7 +132,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     expect(await docker.run("exec", NAME, "touch", "/usr/local/bin/x")).toMatchObject({ code: 1 });
     const doctor = await docker.run("exec", NAME, "parlor", "doctor");
     expect(doctor.stdout).toContain("The database is intact");
-    // Its health check has asked meanwhile, and fills no log by that.
+    // The health check has sent requests in the meantime, which aren't logged.
     expect(await logs()).not.toContain("/healthz");
   });
 

@@ -1,4 +1,4 @@
-/** A document in a chat with a real model: the right passage is in the prompt, and the reply comes. Words are the model's. */
+/** A document in a chat with a real model: the right passage is in the prompt, and the reply arrives. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { writeBook } from "../helpers/files/book.ts";
 import { addDocument, writePdf } from "../helpers/files/document_files.ts";
@@ -7,7 +7,7 @@ import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
-/** A busy machine reads 1,500 tokens in a minute or two. */
+/** A busy machine processes 1,500 tokens in one or two minutes. */
 const SLOW_MS = 600_000;
 
 describe.skipIf(INSTALLED === undefined)("a document and a real model", { timeout: SLOW_MS }, () => {

@@ -1,4 +1,4 @@
-/** The compiled executable, started as a stranger's machine would; and the source on the Deno that it is compiled with. */
+/** The compiled executable on a machine without Deno, and the source on the Deno that compiles it. */
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,9 +22,9 @@ import { readReply } from "./helpers/reply_stream.ts";
 
 const INSTALLED = realPart("REAL_DENORT_DIR", "denort.sh");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** What the program may add to the runtime it is compiled into. */
+/** Maximum size that the program adds to the runtime. */
 const MAX_ADDED_BYTES = 25_000_000;
-/** The user id that Debian calls nobody. */
+/** Debian's user id of `nobody`. */
 const STRANGER = 65_534;
 
 interface StoredMessage {
@@ -54,7 +54,7 @@ function fixtureImages() {
   };
 }
 
-/** Has a conversation with the demo connection and sees it stored. Gives the reply's text. */
+/** Sends a message to the demo connection and checks that it is stored. Returns the reply's text. */
 async function expectDemoChat(server: ChildServer, id: string): Promise<string> {
   const seen = await readReply(await server.request("POST", "/api/chat", demoBody(id)));
   expect(seen.isDone).toBe(true);
@@ -66,7 +66,7 @@ async function expectDemoChat(server: ChildServer, id: string): Promise<string> 
   return seen.text;
 }
 
-/** Downloads a model of a few blocks from a hub's double, and sees it whole on the disk. */
+/** Downloads a small model from the fake hub and checks the file. */
 async function expectDownload(dataDir: string, start: (args: string[]) => Promise<ChildServer>): Promise<void> {
   const model = ggufFile({ sizeBytes: 2_500_000 });
   await using hub = openFakeHub({ "owner/name": { files: { "small-Q8_0.gguf": model } } });
@@ -81,7 +81,7 @@ async function expectDownload(dataDir: string, start: (args: string[]) => Promis
   expect(await Deno.readFile(`${dataDir}/models/owner/name/small-Q8_0.gguf`)).toEqual(model);
 }
 
-/** Has its Worker read pictures of every kind, by the codecs it carries as WebAssembly. */
+/** Decodes images of every format in the Worker, with the embedded WebAssembly codecs. */
 async function expectPictures(server: ChildServer): Promise<void> {
   await server.json("PUT", "/api/personas/p1", { name: "Ann" });
   const given = { ...fixtureImages(), gif: makeGif({ width: 48, height: 32 }, { width: 48, height: 32 }) };
@@ -101,7 +101,7 @@ async function expectPictures(server: ChildServer): Promise<void> {
   }
 }
 
-/** Has its Worker read documents of every kind, and a page of a scan as an image. */
+/** Extracts documents of every format in the Worker, and a scanned page as an image. */
 async function expectDocuments(server: ChildServer): Promise<void> {
   const fixture = (name: string) => Deno.readFile(`${ROOT}tests/fixtures/documents/${name}`);
   const files: Record<string, { bytes: Uint8Array<ArrayBuffer>; says: string }> = {
@@ -134,7 +134,7 @@ async function expectDocuments(server: ChildServer): Promise<void> {
   expect(sniffImage(new Uint8Array(await image.arrayBuffer()))).toMatchObject({ type: "image/jpeg" });
 }
 
-/** Sees the guard within refuse an address of the house. */
+/** Checks that the SSRF guard refuses a private address. */
 async function expectGuard(server: ChildServer): Promise<void> {
   const answer = await server.request("POST", "/api/characters/import-url", { url: "http://127.0.0.1:80/card.png" });
   expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
@@ -142,7 +142,7 @@ async function expectGuard(server: ChildServer): Promise<void> {
 
 describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 180_000 }, () => {
   const executable = `${ROOT}dist/parlor`;
-  /** An empty folder to start in, which also is all the program knows of a temporary folder. */
+  /** An empty working folder, which is also the temporary folder. */
   let elsewhere: string;
   let dataDir: string;
 
@@ -293,7 +293,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
   }, BUILD_MS);
 
   describe("as a stranger without rights, in an empty folder with nothing on PATH", () => {
-    /** What the stranger owns: the folder to start in, which stays empty, the data, a home. */
+    /** The folders of the user: the working folder, which stays empty, the data folder, and the home folder. */
     let place: string;
     let program: string;
     let browser: Browser;
@@ -401,7 +401,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
         await using server = await start(["--backup-dir", `${folder}/daily`]);
         await server.json("PUT", "/api/conversations/moved", { title: "Moved", messages: [] });
         expect(await command("backup", `${folder}/b`, "--data-dir", dataDir)).toMatchObject({ code: 0, stderr: "" });
-        // The daily one is made in a Worker that the executable carries.
+        // The daily backup is created in a Worker inside the executable.
         await expect.poll(() => server.json<{ kind: string; state: string }[]>("GET", "/api/jobs"))
           .toContainEqual(expect.objectContaining({ kind: "backup", state: "done" }));
         const invite = await command("auth", "invite", "--data-dir", dataDir, "--base-url", server.url);
@@ -436,7 +436,7 @@ describe.skipIf(INSTALLED === undefined)("from source on the older Deno", { time
   test("a demo chat is streamed, stored, and there again after a stop by signal; a model is downloaded", async () => {
     const folder = await Deno.makeTempDir({ prefix: "parlor-older-" });
     try {
-      // A tree of its own: this Deno would lay out node_modules anew under the feet of the other one.
+      // A separate tree: this Deno would replace the node_modules that the other one uses.
       const root = `${folder}/parlor`;
       await Deno.mkdir(root);
       const parts = ["deno.json", "deno.lock", "main.ts", "routes", "services", "middleware", "static"];

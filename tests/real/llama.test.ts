@@ -1,4 +1,4 @@
-/** Chat with a real model: llama.cpp's server, and Parlor as a process beside it. Words are the model's; shapes are ours. */
+/** Chat with a real llama.cpp server. Parlor runs as a process. The text is up to the model; its format is checked. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { isFree, type LlamaServer, startLlama, USUAL_PORT } from "./helpers/llama_server.ts";
@@ -7,7 +7,7 @@ import { readReply, type SeenReply } from "./helpers/reply_stream.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
 const MODEL = "gemma3-270m";
-/** What llm.sh gives each slot. */
+/** Context of each slot, set by llm.sh. */
 const CONTEXT_SIZE = 2048;
 /** Room for a machine that is busy with something else: 1,500 tokens are a minute or two there, half of one elsewhere. */
 const SLOW_MS = 600_000;

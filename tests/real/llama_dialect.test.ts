@@ -1,11 +1,11 @@
-/** The dialect of a real llama.cpp server: what Parlor translates must have its effect there. */
+/** The dialect of a real llama.cpp server: translated parameters must take effect. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 600_000;
 /**
  * The small model's own template can't switch thinking. This one has the switch that templates of thinking models have: without
@@ -36,7 +36,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
   let folder: string;
   let number = 0;
 
-  /** Asks at temperature 0 for exactly so many tokens. */
+  /** Requests exactly this many tokens at temperature 0. */
   async function reply(fields: Record<string, unknown> = {}): Promise<Message> {
     const n = ++number;
     const body = {

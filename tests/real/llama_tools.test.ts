@@ -1,4 +1,4 @@
-/** A real llama.cpp server whose template has tools: its model calls one, and Parlor's loop carries the call. */
+/** A real llama.cpp server whose template has tools: its model calls one, and Parlor runs the call. */
 import { expect, test } from "vitest";
 import { framesOf } from "../helpers/app/chat_client.ts";
 import { startChildServer } from "../helpers/app/child_server.ts";
@@ -7,7 +7,7 @@ import { startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 600_000;
 /**
  * The small model wasn't trained on tools, so the server's grammar has to make it write a call. With `tool_choice: "required"`,

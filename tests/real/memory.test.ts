@@ -1,4 +1,4 @@
-/** Whether notes leave a real llama.cpp server as much of each prompt in its cache as a chat without notes. */
+/** Checks that a chat with notes reuses as much of a real llama.cpp server's cache as a chat without notes. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { KEEPER, question } from "../helpers/files/lighthouse_chat.ts";
@@ -39,7 +39,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     if (dataDir !== undefined) await Deno.remove(dataDir, { recursive: true });
   }, SLOW_MS);
 
-  /** Holds a conversation, and gives the share of the prompts' tokens that the server found in its cache. */
+  /** Runs a conversation and returns the share of prompt tokens that the server found in its cache. */
   async function measure(id: string): Promise<{ share: number; notes: number }> {
     await parlor.json("PUT", `/api/conversations/${id}`, { participants: [{ character_id: "ada" }], messages: [] });
     let [cached, all, notes] = [0, 0, 0];
@@ -58,7 +58,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
       const { messages } = await parlor.json<{ messages: Answer[] }>("GET", `/api/conversations/${id}`);
       const { timings, memories = [] } = messages.find((message) => message.id === `${id}-a${n}`)!;
       notes = memories.length;
-      if (n === 0) continue; // its cache is what the chat before left
+      if (n === 0) continue; // Its cache is from the previous chat.
       cached += timings!.cache_n;
       all += timings!.cache_n + timings!.prompt_n;
     }

@@ -1,4 +1,4 @@
-/** Chat with a real Ollama server and Parlor as a process beside it. What the model says is its own; sizes and refusals count. */
+/** Chat with a real Ollama server. Parlor runs as a process. Context sizes and refusals are checked, not the text. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { understand, until } from "../helpers/app/chat_client.ts";
@@ -41,7 +41,7 @@ describe.skipIf(INSTALLED === undefined)("with a real Ollama server", { timeout:
     await parlor.json("POST", "/api/connections/ollama/activate");
   }
 
-  /** Asks in a chat of its own and reads the whole stream. */
+  /** Sends a message in a new chat and reads the whole stream. */
   async function ask(text: string, fields: Record<string, unknown> = {}) {
     const n = ++number;
     const ids = { conversation_id: `c${n}`, user_message_id: `u${n}`, assistant_message_id: `a${n}` };
@@ -128,7 +128,7 @@ describe.skipIf(INSTALLED === undefined)("with a real Ollama server", { timeout:
         properties: { query: { type: "string", maxLength: 20 } },
         required: ["query"],
       };
-      // So small a model calls nothing by itself.
+      // Such a small model makes no tool calls by itself.
       const schema = {
         type: "object",
         properties: { name: { type: "string", enum: ["web_search"] }, parameters },

@@ -1,4 +1,4 @@
-/** restic, rclone and fail2ban do what the guides say, by the lines that the guides print. */
+/** restic, rclone and fail2ban with the commands of the guides. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "smol-toml";
 import { enrol } from "../helpers/app/enrolled.ts";
@@ -26,7 +26,7 @@ async function run(program: string, args: string[], env: Record<string, string> 
   return new TextDecoder().decode(stdout);
 }
 
-/** Starts a server, which makes its first backup at once, with a command after it. Returns the path of the backup. */
+/** Starts a server, which creates its first backup at once and then runs a command. Returns the path of the backup. */
 async function backUp(folder: string, command: string[]): Promise<string> {
   await using app = await openTestApp({ config: { backupDir: folder, backupAfter: command } });
   const jobs = () => app.services.jobs.list().filter(({ kind }) => kind === "backup");

@@ -13,11 +13,11 @@ const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
 const TURNS = Deno.env.get("LONG_TESTS") === "1" ? ALL_TURNS : 26;
 const CONTEXT_SIZE = 2048;
 const ANSWER_TOKENS = 24;
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 1_200_000;
 
 interface Counted {
-  /** Tokens of the prompt that lay in the cache. */
+  /** Prompt tokens found in the cache. */
   cached: number;
   prompt: number;
 }
@@ -53,7 +53,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     if (dataDir !== undefined) await Deno.remove(dataDir, { recursive: true });
   }, SLOW_MS);
 
-  /** Asks and gives the answer as it was stored. */
+  /** Sends a message and returns the stored reply. */
   async function answerTo(body: Record<string, unknown>, n: number): Promise<StoredMessage> {
     const id = String(body.conversation_id);
     await parlor.json("POST", "/api/chat", {

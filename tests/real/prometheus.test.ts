@@ -1,4 +1,4 @@
-/** A real Prometheus reads the metrics, and every query of the dashboard works on them. */
+/** A real Prometheus scrapes the metrics, and all queries of the dashboard work. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openTestApp } from "../helpers/app/test_app.ts";

@@ -1,4 +1,4 @@
-/** Caddy and nginx in front of the server, by the lines that docs/guide/reverse-proxy.md prints. */
+/** Caddy and nginx in front of the server, with the configuration of docs/guide/reverse-proxy.md. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -14,10 +14,10 @@ import { freePort } from "./helpers/free_port.ts";
 
 const PROXIES = realPart("REAL_PROXIES_DIR", "proxies.sh");
 const NAME = "chat.example.org";
-/** Above what nginx takes where nothing is said. */
+/** Above nginx's default limit. */
 const LARGE = "x".repeat(3_000_000);
 
-/** What a proxy is started with; its name, its ports and its certificate are all that differs from the page. */
+/** Options of a proxy. Only its name, ports and certificate differ from the guide. */
 interface Setup {
   folder: string;
   https: number;
@@ -62,13 +62,13 @@ const KINDS = {
   },
 };
 
-/** Gives the lines of a language that the page prints. */
+/** Returns the code blocks of a language in the guide. */
 async function printed(language: string): Promise<string> {
   const [text] = await readTexts("docs/guide/reverse-proxy.md", language);
   return text!;
 }
 
-/** Starts a proxy before a server, and gives its address and how to end it. */
+/** Starts a proxy in front of a server. Returns its address and a function that stops it. */
 async function startProxy(kind: keyof typeof KINDS, server: ChildServer) {
   const folder = await Deno.makeTempDir({ prefix: "parlor-proxy-" });
   const [https, http] = [freePort(), freePort()];
@@ -99,12 +99,12 @@ async function startProxy(kind: keyof typeof KINDS, server: ChildServer) {
   };
 }
 
-/** Begins a reply in the page and gives how much of its stream has come so far, and whether it is over. */
+/** Starts a reply in the page. Returns how much of its stream has arrived, and whether it has ended. */
 async function followReply({ page }: Device) {
   await page.evaluate(() => {
     const seen = { text: "", isOver: false };
     Object.assign(globalThis, { seen });
-    // Not waited for: there is no answer before the model's first word.
+    // Not awaited, since there is no response before the model's first token.
     (async () => {
       const body = { conversation_id: "c", messages: [{ role: "user", content: "Well?" }] };
       const headers = { "Content-Type": "application/json" };
@@ -182,7 +182,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     await answer.finish();
     await expect.poll(async () => (await seenSoFar()).isOver).toBe(true);
 
-    // What one device does shows on another one at once.
+    // A change on one device appears on another at once.
     await owner.page.reload();
     await owner.page.getByLabel("Message", { exact: true }).waitFor();
     expect((await put("/api/conversations/told", { title: "Told through the proxy", messages: [] })).status).toBe(201);

@@ -1,4 +1,4 @@
-/** A reply read aloud in a real browser by a real speech engine, while a model still writes it. */
+/** A reply read aloud in a real browser by a real speech engine, during its generation. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/browser/browser.ts";
@@ -10,7 +10,7 @@ import { realPart } from "./helpers/real_part.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 120_000;
 const FIRST = "The ferry comes in at nine, and the light on the pier is lit.";
 const SECOND = "Nobody waits for it tonight.";
@@ -70,7 +70,7 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
   );
 });
 
-/** Runs in the page: tells when its player begins and ends, and where in the audio it was. */
+/** Runs in the page: records when its player starts and ends, and the position in the audio. */
 function noteSound() {
   const { note } = globalThis as unknown as { note(name: string, atS: number): void };
   const { play } = HTMLMediaElement.prototype;

@@ -1,4 +1,4 @@
-/** A downloaded model run, asked and stopped from the page, with the real llama.cpp server. */
+/** A downloaded model is run, used and stopped from the page, with the real llama.cpp server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBrowser, openPage } from "../helpers/browser/browser.ts";
 import { builtUi } from "../helpers/browser/built_ui.ts";

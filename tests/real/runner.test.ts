@@ -1,4 +1,4 @@
-/** A model under models/, run by the real llama.cpp server that Parlor starts itself: a reply, Stop, sudden death. */
+/** A model in models/, run by a real llama.cpp server that Parlor starts: a reply, Stop, and a crash. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { findProcesses, isGone } from "../helpers/processes/processes.ts";

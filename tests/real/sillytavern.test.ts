@@ -1,4 +1,4 @@
-/** Cards between the real SillyTavern and Parlor: its own parser judges what comes back. */
+/** Cards exchanged between the real SillyTavern and Parlor, checked with SillyTavern's parser. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { zipSync } from "fflate";
 import type { ImportReport } from "../../services/import_export/import_report.ts";
@@ -10,7 +10,7 @@ import { realPart } from "./helpers/real_part.ts";
 import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
 
 const INSTALLED = realPart("REAL_SILLYTAVERN_DIR", "sillytavern.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 180_000;
 
 /** What SillyTavern says of a card file, without what it makes up from the file's name and times. */
@@ -26,7 +26,7 @@ const OF_THE_FILE = [
   "data_size",
 ];
 
-/** A message as SillyTavern's page saves it. */
+/** A message in the format of SillyTavern's page. */
 function said(name: string, mes: string, more: object = {}) {
   const isUser = name === "Ann";
   return { name, is_user: isUser, is_system: false, send_date: "2025-01-02T03:04:05.678Z", mes, extra: {}, ...more };
@@ -141,7 +141,7 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
     expect(pixels(after)).toEqual(pixels(before));
   });
 
-  /** Has SillyTavern itself write a character, chats, a group, a persona, a lorebook and a preset. */
+  /** Creates a character, chats, a group, a persona, a lorebook and a preset in SillyTavern. */
   async function furnish(): Promise<void> {
     const form = new FormData();
     form.append("ch_name", "Vole");
@@ -171,7 +171,7 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
       personas: { "user-default.png": "Ann" },
       persona_descriptions: { "user-default.png": { description: "Sails." } },
     };
-    // It answers "ok" as JSON.
+    // The response is "ok" as JSON.
     await tavern.call("/api/settings/save", { power_user });
   }
 
@@ -184,7 +184,7 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
     return count;
   };
 
-  /** Gives all texts of a chat, swipes in their order. */
+  /** Returns all texts of a chat, with swipes in order. */
   async function textsOf(server: ChildServer, id: string): Promise<string[][]> {
     const { messages } = await server.json<{ messages: { id: string }[] }>("GET", `/api/conversations/${id}`);
     const texts: string[][] = [];

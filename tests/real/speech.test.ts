@@ -1,4 +1,4 @@
-/** Speech by a real engine: Piper behind OpenAI's shape, and Parlor as a process beside it. */
+/** Speech by a real engine: Piper with OpenAI's API. Parlor runs as a process. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sniffAudio } from "../../services/speech/audio_format.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -6,7 +6,7 @@ import { realPart } from "./helpers/real_part.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 120_000;
 const SENTENCE = "The ferry comes in at nine, and the light on the pier is lit.";
 

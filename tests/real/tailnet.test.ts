@@ -1,4 +1,4 @@
-/** Parlor's own node in a tailnet of real parts: sign-in, a request from a second node, the raw way in, restarts, the end. */
+/** Parlor's node in a real tailnet: sign-in, a request from a second node, direct connections, restarts, and the end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 import { enrol } from "../helpers/app/enrolled.ts";

@@ -13,7 +13,7 @@ import { countWrongWords } from "./helpers/wrong_words.ts";
 
 const INSTALLED = realPart("REAL_TRANSCRIPTION_DIR", "transcription.sh");
 const SPEECH = realPart("REAL_SPEECH_DIR", "speech.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 300_000;
 const TURNS = [
   "When does the ferry come in tomorrow morning?",
@@ -32,7 +32,7 @@ describe.skipIf(INSTALLED === undefined || SPEECH === undefined)("by voice", { t
     recognizer = await startTool("transcription.sh", INSTALLED!);
     engine = await startTool("speech.sh", SPEECH!);
     await builtUi();
-    // What the user says: one voice of the engine, with time for each reply.
+    // The user's speech, in one voice of the engine, with time for each reply.
     const said = await Promise.all(TURNS.map(speak));
     sound = await Deno.makeTempFile({ suffix: ".wav" });
     await Deno.writeFile(sound, withPauses(said, { beforeS: 2, betweenS: 20, afterS: 60 }));

@@ -1,4 +1,4 @@
-/** Transcription by a real recognizer: Whisper behind OpenAI's shape hears what a real engine speaks. */
+/** Transcription by a real recognizer: Whisper with OpenAI's API transcribes the speech of a real engine. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { countWrongWords } from "./helpers/wrong_words.ts";
@@ -7,7 +7,7 @@ import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_TRANSCRIPTION_DIR", "transcription.sh");
 const SPEECH = realPart("REAL_SPEECH_DIR", "speech.sh");
-/** Room for a machine that is busy with something else. */
+/** Time limit for a busy machine. */
 const SLOW_MS = 180_000;
 const SENTENCE = "The quick brown fox jumps over the lazy dog. Tomorrow we will visit the harbor at nine o'clock.";
 

@@ -1,4 +1,4 @@
-/** The workflows of GitHub and the scripts they run, read by actionlint and shellcheck. */
+/** GitHub's workflows and their scripts, checked with actionlint and shellcheck. */
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 import { realPart } from "./helpers/real_part.ts";

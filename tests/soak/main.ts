@@ -164,7 +164,7 @@ function confirmedRequests(): number {
   return clients.reduce((sum, client) => sum + client.acknowledged, 0);
 }
 
-/** One process from its start to its end, with everybody writing meanwhile. */
+/** One process from start to end, with all writers running. */
 async function live(while_: (server: ChildServer) => Promise<void>, denoFlags: string[] = []): Promise<void> {
   await using server = await startChildServer({ dataDir, denoFlags });
   if (counts.lives++ === 0) {

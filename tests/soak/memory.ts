@@ -1,4 +1,4 @@
-/** How much memory a process holds, and whether that grows. */
+/** Memory of a process over time. */
 import type { ChildServer } from "../helpers/app/child_server.ts";
 
 const MIB = 1024 * 1024;
@@ -8,13 +8,13 @@ export function inspectFlags(port: number): string[] {
   return [`--inspect=127.0.0.1:${port}`];
 }
 
-/** Gives the resident memory of a process; 0 where the system does not tell. */
+/** Returns the resident memory of a process; 0 if unknown. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`).catch(() => "");
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-/** What a server holds on to. */
+/** Memory of a server. */
 export interface HeldMemory {
   /** Objects of the serving thread that are in use. */
   heapBytes: number;
@@ -22,7 +22,7 @@ export interface HeldMemory {
   residentBytes: number;
 }
 
-/** What a server held over a life. */
+/** Memory of a server over its lifetime. */
 export class MemoryRecord {
   readonly held: HeldMemory[] = [];
   peakBytes = 0;

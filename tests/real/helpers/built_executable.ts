@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** How long a build may take. */
+/** Time limit of a build. */
 export const BUILD_MS = 180_000;
 
 /**

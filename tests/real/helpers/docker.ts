@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 const SCRIPT = fileURLToPath(new URL("../tools/container.sh", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** What a command said. */
+/** Output of a command. */
 export interface DockerAnswer {
   code: number;
   stdout: string;
@@ -13,15 +13,15 @@ export interface DockerAnswer {
 
 /** One engine. */
 export interface Docker {
-  /** Builds an image of the repository. @throws {Error} with what the engine said when that fails */
+  /** Builds an image of the repository. @throws {Error} with the engine's output if that fails */
   build(tag: string, args: string[]): Promise<void>;
   /** Runs a docker command. */
   run(...args: string[]): Promise<DockerAnswer>;
-  /** Runs one that has to succeed, and gives what it printed. @throws {Error} with what it said */
+  /** Runs a command that must succeed and returns its output. @throws {Error} with its output */
   must(...args: string[]): Promise<string>;
 }
 
-/** Opens the engine whose files lie in the folder. */
+/** Opens the engine in a folder. */
 export function openDocker(folder: string): Docker {
   const script = async (...args: string[]): Promise<DockerAnswer> => {
     const { code, stdout, stderr } = await new Deno.Command("bash", { args: [SCRIPT, ...args], cwd: ROOT }).output();

@@ -4,16 +4,16 @@ import { freePort } from "./free_port.ts";
 
 const SCRIPT = fileURLToPath(new URL("../tools/llm.sh", import.meta.url));
 
-/** The one port of those that the search for servers asks on which a llama.cpp server is expected. */
+/** The port on which the search for servers expects llama.cpp. */
 export const USUAL_PORT = 8080;
 
 /** A running llama.cpp server. Disposing of it stops it. */
 export interface LlamaServer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
-  /** Number of replies it is writing now. */
+  /** Number of running replies. */
   busySlots(): Promise<number>;
-  /** Ends it without a word to anybody. */
+  /** Kills it. */
   kill(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function startLlama(
   };
   let url;
   try {
-    // Its threads wait for each other by spinning: where the cores are busy, one alone is several times as fast as two.
+    // Its threads wait by spinning, so on busy cores one thread is several times as fast as two.
     url = await run("start", folder, String(port), "--threads", "1", ...options.flags ?? []);
   } catch (error) {
     await stop();
@@ -60,7 +60,7 @@ export async function startLlama(
   };
 }
 
-/** Says whether a port of 127.0.0.1 can be listened on. */
+/** Returns whether a port of 127.0.0.1 is free. */
 export function isFree(port: number): boolean {
   try {
     Deno.listen({ hostname: "127.0.0.1", port }).close();

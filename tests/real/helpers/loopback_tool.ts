@@ -1,4 +1,4 @@
-/** Starts what a script of tests/real/tools installed: one server on a free port of 127.0.0.1. */
+/** Starts a server that a script of tests/real/tools installed, on a free port of 127.0.0.1. */
 import { fileURLToPath } from "node:url";
 import { freePort } from "./free_port.ts";
 
@@ -6,7 +6,7 @@ import { freePort } from "./free_port.ts";
 export interface LoopbackTool extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
-  /** Ends it early; may be called twice. */
+  /** Stops it early. Can be called twice. */
   stop(): Promise<void>;
 }
 

@@ -1,16 +1,16 @@
-/** A tailnet of real parts on this machine: a control server, Parlor's node and a second one, by tools/tailnet.sh. */
+/** A real tailnet on this machine: a control server, Parlor's node and a second node, from tools/tailnet.sh. */
 import { fileURLToPath } from "node:url";
 
 const SCRIPT = fileURLToPath(new URL("../tools/tailnet.sh", import.meta.url));
-/** Set where nothing but this machine can be reached. */
+/** Variable that is set in the isolated network. */
 const ISOLATED = "PARLOR_TEST_ISOLATED";
 
-/** Says whether this process was started by `runIsolated`. */
+/** Returns whether `runIsolated` started this process. */
 export function isIsolated(): boolean {
   return Deno.env.get(ISOLATED) !== undefined;
 }
 
-/** Runs a test file again where only this machine can be reached: nodes probe gateways and ask for public names. */
+/** Runs a test file again in an isolated network, because nodes probe gateways and look up public names. */
 export async function runIsolated(testFile: string): Promise<boolean> {
   const vitest = [
     "run",
@@ -39,9 +39,9 @@ export async function runIsolated(testFile: string): Promise<boolean> {
   return success;
 }
 
-/** An answer that came through the tailnet. */
+/** A response through the tailnet. */
 export interface TailnetAnswer {
-  /** 0 when there was none. */
+  /** 0 without a response. */
   status: number;
   body: string;
 }
@@ -51,7 +51,7 @@ export class PrivateTailnet {
   readonly folder: string;
   /** Address of the control server. */
   readonly controlUrl: string;
-  /** Program for `tailscaled_path`; it panics at any attempt to ask the public control server. */
+  /** Program for `tailscaled_path`. It panics at any attempt to contact the public control server. */
   readonly program: string;
   readonly #proxy: string;
 
@@ -74,22 +74,22 @@ export class PrivateTailnet {
     return tailnet;
   }
 
-  /** What Parlor's environment needs for its node to trust the control server. */
+  /** Environment variables with which Parlor's node trusts the control server. */
   get environment(): Record<string, string> {
     return { SSL_CERT_FILE: `${this.folder}/control/cert.pem` };
   }
 
-  /** Signs a waiting node in, as a person would in the browser. */
+  /** Signs a waiting node in, like a user in the browser. */
   async approve(authUrl: string): Promise<void> {
     await script("approve", this.folder, authUrl);
   }
 
-  /** Lets the key of a node run out. */
+  /** Expires the key of a node. */
   async expire(name: string): Promise<void> {
     await script("expire", this.folder, name);
   }
 
-  /** Asks from the phone. @param headers Each a line. */
+  /** Sends a request from the phone. @param headers One line each. */
   async ask(
     url: string,
     options: { headers?: string[]; body?: string; seconds?: number } = {},
@@ -105,7 +105,7 @@ export class PrivateTailnet {
     return { status: Number(stdout.slice(end + 1)), body: stdout.slice(0, end) };
   }
 
-  /** What Parlor's node said. */
+  /** The log of Parlor's node. */
   nodeLog(): Promise<string> {
     return Deno.readTextFile(`${this.folder}/node.log`);
   }

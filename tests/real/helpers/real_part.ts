@@ -1,4 +1,4 @@
-/** Real parts that a machine may lack. */
+/** Finds real parts, which a machine may lack. */
 
 /**
  * Gives the folder of a real part from the environment, where `.ci/run` names it.

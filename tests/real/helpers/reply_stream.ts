@@ -1,16 +1,16 @@
-/** Reads a chat stream the way a client does, and remembers what the wire carried. */
+/** Reads a chat stream like a client, and records it. */
 import { createParser } from "eventsource-parser";
 
-/** What a client has seen of a stream. */
+/** The recorded stream. */
 export interface SeenReply {
   text: string;
-  /** Each text delta with the event id behind it; without an id in a stateless stream. */
+  /** The text deltas with their event ids; without ids in a stateless stream. */
   steps: { id?: string; delta: string; wireBytes: number }[];
   finishReason?: string;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-  /** Of the one error body, when the stream ended by one. */
+  /** Code of the error that ended the stream, if any. */
   error?: { code: string; message: string };
-  /** Whether [DONE] came, and nothing behind it. */
+  /** True if `[DONE]` was the last event. */
   isDone: boolean;
 }
 
@@ -47,7 +47,7 @@ export async function readReply(answer: Response, isEnough?: (seen: SeenReply) =
       if (isEnough?.(seen)) break;
     }
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // What fetch calls a cut connection.
+    if (!(error instanceof TypeError)) throw error; // The error of `fetch` for a broken connection.
   }
   await reader.cancel().catch(() => {});
   return seen;

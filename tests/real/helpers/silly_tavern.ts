@@ -1,18 +1,18 @@
-/** The real SillyTavern, as tests/real/tools/sillytavern.sh installed it, on data of its own. */
+/** The real SillyTavern that tests/real/tools/sillytavern.sh installed, with its own data. */
 import { freePort } from "./free_port.ts";
 
-/** It puts its page together before it listens, which takes half a minute on a busy machine. */
+/** It bundles its page before it listens, which takes half a minute on a busy machine. */
 const READY_WITHIN_MS = 150_000;
 
 /** A running SillyTavern. Disposing of it ends it and removes its data. */
 export interface SillyTavern extends AsyncDisposable {
   /** The folder of its one user: `characters`, `chats`, `worlds` and so on. */
   readonly userFolder: string;
-  /** Sends JSON to an endpoint and gives the JSON it answers. @throws {Error} for a status other than 2xx. */
+  /** Sends JSON to an endpoint and returns the JSON response. @throws {Error} for a status other than 2xx. */
   call<T>(path: string, body: unknown): Promise<T>;
-  /** Sends a form to an endpoint and gives the text it answers. @throws {Error} for a status other than 2xx. */
+  /** Sends a form to an endpoint and returns the response as text. @throws {Error} for a status other than 2xx. */
   send(path: string, form: FormData): Promise<string>;
-  /** Ends it, so that everything is on disk; its data stays until it is disposed of. */
+  /** Stops it, so that everything is on disk. Its data stays until it is disposed of. */
   stop(): Promise<void>;
 }
 

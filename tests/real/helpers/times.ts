@@ -1,8 +1,8 @@
-/** How long the steps of a flow take, for the guide: printed, never judged. */
+/** Durations of the steps of a flow, for the guide. They are printed, not checked. */
 
 /** Times since the start. */
 export interface Times {
-  /** Notes that a step has ended. */
+  /** Records the end of a step. */
   note(step: string): void;
   print(): void;
 }

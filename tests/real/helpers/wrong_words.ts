@@ -1,6 +1,6 @@
-/** Compares a transcript with what was said. */
+/** Compares a transcript with the spoken text. */
 
-/** Counts the words that were replaced, left out or added, regardless of case and punctuation. */
+/** Counts replaced, omitted and added words, ignoring case and punctuation. */
 export function countWrongWords(heard: string, said: string): number {
   const [a, b] = [splitWords(heard), splitWords(said)];
   // Levenshtein distance, one row at a time.

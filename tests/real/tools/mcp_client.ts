@@ -7,7 +7,7 @@
 import { SignInNeededError } from "../../../services/mcp/mcp_result.ts";
 import { openMcpBench } from "../../helpers/app/mcp_fixture.ts";
 
-/** An owner gives up at some time, too. */
+/** Time limit of the sign-in. */
 const MAX_SIGN_INS = 3;
 const url = Deno.args.at(-1)!;
 const context = JSON.parse(Deno.env.get("MCP_CONFORMANCE_CONTEXT") ?? "{}");
