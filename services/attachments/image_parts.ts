@@ -42,7 +42,7 @@ const STEP_CHARS = 1024 * 1024;
  * @throws {AppError} `too_large`, `storage_full`
  */
 export async function storeInlineImages<T extends Content | null | undefined>(
-  parts: ImagePartsDeps,
+  deps: ImagePartsDeps,
   content: T,
 ): Promise<T> {
   if (!Array.isArray(content) || !content.some((part) => getBase64(part) !== undefined)) return content;
@@ -50,7 +50,7 @@ export async function storeInlineImages<T extends Content | null | undefined>(
   for (const part of content as Part[]) {
     const bytes = await decodeDataUrl(part);
     if (bytes === undefined || sniffImage(bytes) === undefined) moved.push(part);
-    else moved.push(withUrl(part, createAttachmentUrl((await parts.attachments.storeInline(bytes)).name)));
+    else moved.push(withUrl(part, createAttachmentUrl((await deps.attachments.storeInline(bytes)).name)));
   }
   return moved as T;
 }
@@ -62,7 +62,7 @@ export async function storeInlineImages<T extends Content | null | undefined>(
  * @throws {AppError} `unprocessable` if an image of the last message can't be read, `not_available`
  */
 export async function inlineImages<T extends { content: Content | null }>(
-  parts: ImagePartsDeps,
+  deps: ImagePartsDeps,
   messages: T[],
 ): Promise<T[]> {
   let sentCount = 0;
@@ -75,7 +75,7 @@ export async function inlineImages<T extends { content: Content | null }>(
       if (!isStoredOrInline(content[at]!)) continue;
       const isSent = sentCount++ < MAX_SENT;
       content[at] = isSent
-        ? await toSentPart(parts, content[at]!, index === messages.length - 1)
+        ? await toSentPart(deps, content[at]!, index === messages.length - 1)
         : createTextPart(EARLIER);
     }
     filled[index] = { ...message, content };

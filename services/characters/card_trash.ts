@@ -60,8 +60,8 @@ interface TrashedCard {
 export class CardTrash {
   readonly #deps: CardTrashDeps;
 
-  constructor(parts: CardTrashDeps) {
-    this.#deps = parts;
+  constructor(deps: CardTrashDeps) {
+    this.#deps = deps;
   }
 
   /**

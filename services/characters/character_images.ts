@@ -56,10 +56,10 @@ export class Avatars {
   #resizing = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
   #saving = new Set<Promise<void>>();
 
-  constructor(parts: AvatarDeps) {
-    this.#deps = parts;
-    this.#maxBytes = parts.maxBytes ?? MAX_BYTES;
-    this.#maxEntries = parts.maxEntries ?? MAX_ENTRIES;
+  constructor(deps: AvatarDeps) {
+    this.#deps = deps;
+    this.#maxBytes = deps.maxBytes ?? MAX_BYTES;
+    this.#maxEntries = deps.maxEntries ?? MAX_ENTRIES;
   }
 
   /**

@@ -102,8 +102,8 @@ export class Characters {
   readonly #deps: CharacterDeps;
   readonly #locks = new KeyedMutex();
 
-  constructor(parts: CharacterDeps) {
-    this.#deps = parts;
+  constructor(deps: CharacterDeps) {
+    this.#deps = deps;
   }
 
   /**

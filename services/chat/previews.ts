@@ -295,23 +295,21 @@ const DRAFT = "draft";
  *
  * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
  */
-async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Activation> {
-  const owner = await loadBook(request, parts.lorebooks);
+async function tryLorebook(request: TrialRequest, deps: TrialDeps): Promise<Activation> {
+  const owner = await loadBook(request, deps.lorebooks);
   if (request.conversationId === undefined && request.text === undefined) {
     throw invalidTrial("conversation_id", "a conversation or a text to scan is required");
   }
-  const scanned = request.conversationId === undefined
-    ? undefined
-    : await parts.getConversation(request.conversationId);
+  const scanned = request.conversationId === undefined ? undefined : await deps.getConversation(request.conversationId);
   const said = request.text === undefined ? [] : [{ role: "user", text: request.text }];
   return await activate({
     books: [owner],
     messages: [...scanned?.messages ?? [], ...said],
     messageCount: (scanned?.messageCount ?? 0) + said.length,
     ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
-    countTokens: parts.countTokens,
+    countTokens: deps.countTokens,
     budgetTokens: request.budgetTokens,
-    matcher: parts.matcher,
+    matcher: deps.matcher,
     random: () => 0,
   });
 }

@@ -37,8 +37,8 @@ export class AttachmentReferences {
   /** State of each conversation at the last sweep. Unchanged ones needn't be read again. */
   readonly #seen = new Map<string, string>();
 
-  constructor(parts: AttachmentReferencesDeps) {
-    this.#deps = parts;
+  constructor(deps: AttachmentReferencesDeps) {
+    this.#deps = deps;
   }
 
   /** Checks every conversation that refers to attachments. */
@@ -136,8 +136,8 @@ export interface MessageAttachmentsDeps {
 export class MessageAttachments {
   readonly #deps: MessageAttachmentsDeps;
 
-  constructor(parts: MessageAttachmentsDeps) {
-    this.#deps = parts;
+  constructor(deps: MessageAttachmentsDeps) {
+    this.#deps = deps;
   }
 
   /**

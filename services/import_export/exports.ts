@@ -62,10 +62,10 @@ const PACKED_WEIGHT = 3;
 
 /** Creates exports. */
 export class Exports {
-  readonly #parts: ExportDeps;
+  readonly #deps: ExportDeps;
 
-  constructor(parts: ExportDeps) {
-    this.#parts = parts;
+  constructor(deps: ExportDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -80,8 +80,8 @@ export class Exports {
     format: ChatFormat,
     options: { signal?: AbortSignal; waitMs?: number } = {},
   ): Promise<ExportedChat> {
-    const bytes = this.#parts.reader.measureBytes(id);
-    using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, options) : undefined;
+    const bytes = this.#deps.reader.measureBytes(id);
+    using _ = bytes > UNCOUNTED_BYTES ? await this.#deps.budget.reserve(bytes * CHAT_WEIGHT, options) : undefined;
     const conversation = await this.#readConversation(id);
     const stem = conversation.title || "Chat";
     if (format === "json") {
@@ -114,7 +114,7 @@ export class Exports {
           const { text, fileName } = await this.exportChat(id, format, { waitMs: Infinity });
           yield { path: toFreeName(fileName, names), bytes: encoder.encode(text) };
         } else {
-          using file = await exportCard(this.#parts.characters, id, format);
+          using file = await exportCard(this.#deps.characters, id, format);
           yield { path: toFreeName(file.fileName, names), stream: () => file.stream() };
         }
       } catch (error) {
@@ -151,7 +151,7 @@ export class Exports {
 
   /** @param images Grows with the attachments that packed files refer to; they come last. */
   async *#listFiles(images: ReadonlySet<string>): AsyncGenerator<ZipFile> {
-    const { attachments, version, now } = this.#parts;
+    const { attachments, version, now } = this.#deps;
     const unreadable: string[] = [];
     /** An unreadable item doesn't fail the export; the last file lists it. */
     const readable: Readable = async (path, reading) => {
@@ -175,7 +175,7 @@ export class Exports {
   }
 
   async *#listDocuments(readable: Readable): AsyncGenerator<ZipFile> {
-    const { characters, personas, lorebooks, presets, memories } = this.#parts;
+    const { characters, personas, lorebooks, presets, memories } = this.#deps;
     for (const { id } of await personas.list()) {
       const persona = await readable(`personas/${id}`, () => personas.get(id));
       if (persona === undefined) continue;
@@ -216,7 +216,7 @@ export class Exports {
 
   /** Yields voices, workflows, servers without their keys, and settings. */
   async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
-    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#parts;
+    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#deps;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
       const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
       if (audio === undefined) continue;
@@ -253,7 +253,7 @@ export class Exports {
    * extract the text again.
    */
   async *#listOriginals(readable: Readable): AsyncGenerator<ZipFile> {
-    const { documents, documentUses } = this.#parts;
+    const { documents, documentUses } = this.#deps;
     const owners = documentUses.list();
     for (const { id, name, contentType, url, createdAtMs, sizeBytes, isUnreadable, error } of documents.list()) {
       // Its name and type are lost. The original may still be readable, and its type is recognized by its content.
@@ -274,7 +274,7 @@ export class Exports {
 
   /** Yields conversations. Joins the decrypted blocks without parsing them. */
   async *#listChats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
-    const { budget, reader, variants, listConversationIds } = this.#parts;
+    const { budget, reader, variants, listConversationIds } = this.#deps;
     for (const id of listConversationIds()) {
       const weight = reader.measureBytes(id) * PACKED_WEIGHT;
       // The response has started, so wait for memory without a time limit.
@@ -300,7 +300,7 @@ export class Exports {
   }
 
   async #readConversation(id: string): Promise<WholeConversation> {
-    const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
+    const { json } = await this.#deps.reader.read(id, { hasVariants: true, hasContinuations: true });
     return await parseJsonIncrementally(json, Infinity) as WholeConversation;
   }
 
@@ -308,10 +308,10 @@ export class Exports {
     const participants = (conversation.participants ?? []) as { character_id: string }[];
     const characters = new Map<string, string>();
     for (const { character_id: id } of participants) {
-      const found = await this.#parts.characters.get(id).catch(() => undefined);
+      const found = await this.#deps.characters.get(id).catch(() => undefined);
       if (found !== undefined) characters.set(id, found.character.name);
     }
-    const user = await this.#parts.getUserName(conversation.persona_id as string | undefined);
+    const user = await this.#deps.getUserName(conversation.persona_id as string | undefined);
     return { user, assistant: [...characters.values()][0] ?? "Assistant", characters };
   }
 }

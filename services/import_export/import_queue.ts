@@ -29,15 +29,15 @@ type UnderWay = { messages: number } & ({ item: ImportedItem; written: Promise<W
 
 /** Takes items in order and reports their results in the same order. */
 export class ImportQueue {
-  readonly #parts: ImportQueueDeps;
+  readonly #deps: ImportQueueDeps;
   readonly #report: ImportReport;
   readonly #signal: AbortSignal | undefined;
   readonly #underWay: UnderWay[] = [];
   #messages = 0;
 
   /** @param signal Ends the wait for memory. */
-  constructor(parts: ImportQueueDeps, report: ImportReport, signal?: AbortSignal) {
-    this.#parts = parts;
+  constructor(deps: ImportQueueDeps, report: ImportReport, signal?: AbortSignal) {
+    this.#deps = deps;
     this.#signal = signal;
     this.#report = report;
   }
@@ -55,7 +55,7 @@ export class ImportQueue {
     if (step.what === "conversation" && bytes > LARGE_BYTES) {
       await this.finish();
       using _ = await this.#reserve(bytes);
-      this.#underWay.push({ messages, item: step, written: writeItem(this.#parts, step, this.#report.dry_run) });
+      this.#underWay.push({ messages, item: step, written: writeItem(this.#deps, step, this.#report.dry_run) });
       return await this.#settleFirst();
     }
     this.#messages += messages;
@@ -63,7 +63,7 @@ export class ImportQueue {
       this.#underWay.push({ messages, note: step });
       return;
     }
-    const written = writeItem(this.#parts, step, this.#report.dry_run);
+    const written = writeItem(this.#deps, step, this.#report.dry_run);
     written.catch(() => {}); // Reported when it's settled.
     this.#underWay.push({ messages, item: step, written });
     if (step.what !== "conversation") await this.#settleFirst();
@@ -76,7 +76,7 @@ export class ImportQueue {
 
   /** Reserves memory. An import is a job without an open request, so it can wait without a time limit. */
   async #reserve(bytes: number): Promise<Reservation> {
-    return await this.#parts.budget.reserve(bytes * WEIGHT, { signal: this.#signal, waitMs: Infinity });
+    return await this.#deps.budget.reserve(bytes * WEIGHT, { signal: this.#signal, waitMs: Infinity });
   }
 
   async #settleFirst(): Promise<void> {

@@ -73,21 +73,21 @@ export interface WriteResult {
  * @param isDryRun Reads and compares without storing.
  * @throws {AppError} The reason why it can't be imported.
  */
-export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isDryRun: boolean): Promise<WriteResult> {
-  if (item.what === "conversation") return await writeConversation(parts, item, isDryRun);
-  if (item.what === "settings") return await importSettings(parts, item, isDryRun);
-  if (await isHere(parts, item)) return { state: "present" };
+export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDryRun: boolean): Promise<WriteResult> {
+  if (item.what === "conversation") return await writeConversation(deps, item, isDryRun);
+  if (item.what === "settings") return await importSettings(deps, item, isDryRun);
+  if (await isHere(deps, item)) return { state: "present" };
   switch (item.what) {
     case "character":
-      if (!isDryRun) return await writeCharacter(parts, item);
+      if (!isDryRun) return await writeCharacter(deps, item);
       return { state: "added", name: (await getCardFile(item)).card.data.name, kept: item.files };
     case "persona":
-      if (!isDryRun) return await writePersona(parts, item);
+      if (!isDryRun) return await writePersona(deps, item);
       break;
     case "lorebook": {
       const { id, book, name, isEnabled, scope, characterIds, personaIds } = item;
       if (isDryRun) parseLorebook(book);
-      else {await parts.lorebooks.put(id, {
+      else {await deps.lorebooks.put(id, {
           name: name.slice(0, 200),
           isEnabled,
           scope,
@@ -99,32 +99,32 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
     }
     case "preset": {
       const preset = toPreset(item);
-      if (!isDryRun) await parts.presets.put(item.id, { name: item.name, models: item.models, preset });
+      if (!isDryRun) await deps.presets.put(item.id, { name: item.name, models: item.models, preset });
       break;
     }
     case "memory":
-      if (!isDryRun) await parts.memories.put(item.id, item.fields);
+      if (!isDryRun) await deps.memories.put(item.id, item.fields);
       break;
     case "attachment":
-      if (!isDryRun) await parts.attachments.put(item.id, ReadableStream.from([item.bytes]));
+      if (!isDryRun) await deps.attachments.put(item.id, ReadableStream.from([item.bytes]));
       break;
     case "document":
-      if (!isDryRun) await writeDocument(parts, item);
+      if (!isDryRun) await writeDocument(deps, item);
       break;
     case "voice":
-      if (!isDryRun) await parts.voices.add(item);
+      if (!isDryRun) await deps.voices.add(item);
       break;
     case "workflow":
       if (isDryRun) parseWorkflow(item.json);
-      else await parts.workflows.put(item.id, item.json);
+      else await deps.workflows.put(item.id, item.json);
       break;
     case "connection":
-      return await importConnection(parts.connections, item, isDryRun);
+      return await importConnection(deps.connections, item, isDryRun);
     case "image_connection":
-      return await importImageConnection(parts.imageProfiles, item, isDryRun);
+      return await importImageConnection(deps.imageProfiles, item, isDryRun);
     case "tool_server":
       if (isDryRun) parseToolServer(item.id, item.server, undefined);
-      else await parts.toolServers.put(item.id, item.server, { isImport: true });
+      else await deps.toolServers.put(item.id, item.server, { isImport: true });
       return createResult(item.hadSecrets);
   }
   return { state: "added" };
@@ -153,22 +153,22 @@ async function writeConversation(
 }
 
 async function isHere(
-  parts: ImportWriterDeps,
+  deps: ImportWriterDeps,
   { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
 ): Promise<boolean> {
-  if (what === "connection") return parts.connections.list().some((one) => one.id === id);
-  if (what === "tool_server") return parts.toolServers.list().some((one) => one.id === id);
-  if (what === "image_connection") return parts.imageProfiles.list().some((one) => one.id === id);
-  if (what === "workflow") return (await parts.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
-  if (what === "lorebook") return parts.lorebooks.list().some((one) => one.id === id);
-  if (what === "memory") return parts.memories.list().some((one) => one.id === id);
-  if (what === "preset") return parts.presets.list().some((one) => one.id === id);
+  if (what === "connection") return deps.connections.list().some((one) => one.id === id);
+  if (what === "tool_server") return deps.toolServers.list().some((one) => one.id === id);
+  if (what === "image_connection") return deps.imageProfiles.list().some((one) => one.id === id);
+  if (what === "workflow") return (await deps.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
+  if (what === "lorebook") return deps.lorebooks.list().some((one) => one.id === id);
+  if (what === "memory") return deps.memories.list().some((one) => one.id === id);
+  if (what === "preset") return deps.presets.list().some((one) => one.id === id);
   try {
-    if (what === "character") await parts.characters.get(id);
-    else if (what === "persona") await parts.personas.get(id);
-    else if (what === "voice") parts.voices.get(id);
-    else if (what === "document") parts.documents.get(id);
-    else parts.attachments.get(id);
+    if (what === "character") await deps.characters.get(id);
+    else if (what === "persona") await deps.personas.get(id);
+    else if (what === "voice") deps.voices.get(id);
+    else if (what === "document") deps.documents.get(id);
+    else deps.attachments.get(id);
     return true;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -55,23 +55,23 @@ const SWEEP_MS = 10 * 60 * 1000;
 
 /** Runs imports, one at a time. */
 export class Imports {
-  readonly #parts: ImportDeps;
+  readonly #deps: ImportDeps;
   /** When each upload was last used. */
   readonly #usedAtMs = new Map<string, number>();
   readonly #sweeping: ReturnType<typeof setInterval>;
 
   /** Opens the service and removes uploads of an earlier process. */
-  static async open(parts: ImportDeps): Promise<Imports> {
-    for await (const { name } of Deno.readDir(parts.folder)) {
-      await Deno.remove(join(parts.folder, name), { recursive: true });
+  static async open(deps: ImportDeps): Promise<Imports> {
+    for await (const { name } of Deno.readDir(deps.folder)) {
+      await Deno.remove(join(deps.folder, name), { recursive: true });
     }
-    return new Imports(parts);
+    return new Imports(deps);
   }
 
-  private constructor(parts: ImportDeps) {
-    this.#parts = parts;
+  private constructor(deps: ImportDeps) {
+    this.#deps = deps;
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS);
-    parts.jobs.register(IMPORT, {
+    deps.jobs.register(IMPORT, {
       parallel: 1,
       resumable: false,
       run: (context) => this.#run(context),
@@ -87,7 +87,7 @@ export class Imports {
   async upload(request: ImportRequest, body: AsyncIterable<Uint8Array>): Promise<JobSnapshot> {
     const uploadId = createUuidV7();
     const path = this.#getPath(uploadId);
-    this.#usedAtMs.set(uploadId, this.#parts.now());
+    this.#usedAtMs.set(uploadId, this.#deps.now());
     try {
       await writePieces(path, body);
     } catch (error) {
@@ -102,7 +102,7 @@ export class Imports {
     if (!this.#usedAtMs.has(uploadId)) {
       throw new AppError("not_found", `The upload "${uploadId}" has expired. Send the file again`);
     }
-    this.#usedAtMs.set(uploadId, this.#parts.now());
+    this.#usedAtMs.set(uploadId, this.#deps.now());
     return await this.#start({ ...request, uploadId });
   }
 
@@ -112,9 +112,9 @@ export class Imports {
   ): Promise<ImportReport> {
     const report = createReport(request.kind, request.isDryRun);
     let [done, total] = [0, 0];
-    const scratch = join(this.#parts.folder, `${createUuidV7()}.parts`);
+    const scratch = join(this.#deps.folder, `${createUuidV7()}.parts`);
     const steps = readImport({ ...request, scratch, begin: (files) => total = files });
-    const queue = new ImportQueue(this.#parts, report, request.signal);
+    const queue = new ImportQueue(this.#deps, report, request.signal);
     try {
       for await (const step of steps) {
         request.signal.throwIfAborted();
@@ -135,7 +135,7 @@ export class Imports {
   async #start(params: ImportParams): Promise<JobSnapshot> {
     const { kind, isDryRun, uploadId } = params;
     const title = isDryRun ? `${TITLES[kind]} (trial)` : TITLES[kind];
-    return await this.#parts.jobs.start(IMPORT, { title, params, key: uploadId });
+    return await this.#deps.jobs.start(IMPORT, { title, params, key: uploadId });
   }
 
   async #run({ params, signal, progress, detail }: JobContext): Promise<void> {
@@ -150,7 +150,7 @@ export class Imports {
       });
       isKept = request.isDryRun;
       if (isKept) report.upload_id = uploadId;
-      this.#usedAtMs.set(uploadId, this.#parts.now());
+      this.#usedAtMs.set(uploadId, this.#deps.now());
       detail(report);
     } finally {
       if (!isKept) await this.#forget(uploadId);
@@ -159,10 +159,10 @@ export class Imports {
 
   #sweep(): void {
     for (const [id, usedAtMs] of this.#usedAtMs) {
-      const isAtWork = this.#parts.jobs.list().some(({ key, state }) =>
+      const isAtWork = this.#deps.jobs.list().some(({ key, state }) =>
         key === id && (state === "queued" || state === "running")
       );
-      if (!isAtWork && usedAtMs + RETENTION_MS < this.#parts.now()) void this.#forget(id).catch(() => {});
+      if (!isAtWork && usedAtMs + RETENTION_MS < this.#deps.now()) void this.#forget(id).catch(() => {});
     }
   }
 
@@ -174,7 +174,7 @@ export class Imports {
   }
 
   #getPath(uploadId: string): string {
-    return join(this.#parts.folder, uploadId);
+    return join(this.#deps.folder, uploadId);
   }
 }
 

@@ -83,8 +83,8 @@ export class Personas {
   /** By path. Read again if the file's time or size changes. */
   readonly #known = new Map<string, { mtimeMs: number; size: number; read: ReadPersona | undefined }>();
 
-  constructor(parts: PersonaDeps) {
-    this.#deps = parts;
+  constructor(deps: PersonaDeps) {
+    this.#deps = deps;
   }
 
   /** Lists all personas by name. Files without a readable card are skipped. */

@@ -67,8 +67,8 @@ const BUILTIN: StoredPreset = {
 export class Presets {
   readonly #deps: PresetDeps;
 
-  constructor(parts: PresetDeps) {
-    this.#deps = parts;
+  constructor(deps: PresetDeps) {
+    this.#deps = deps;
   }
 
   /** Lists all presets, newest first, the built-in one last. */

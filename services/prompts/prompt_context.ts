@@ -102,16 +102,16 @@ export interface OpenPromptContext {
 
 /** Loads prompt contexts. */
 export class PromptContexts {
-  readonly #parts: PromptContextDeps;
+  readonly #deps: PromptContextDeps;
   readonly #clocks = new PrefixClocks();
 
-  constructor(parts: PromptContextDeps) {
-    this.#parts = parts;
+  constructor(deps: PromptContextDeps) {
+    this.#deps = deps;
   }
 
   /** Loads the participants of a conversation. @throws {AppError} like `loadParticipants` */
   loadParticipants({ participants }: Pick<PromptFields, "participants">): Promise<LoadedParticipant[]> {
-    return loadParticipants(this.#parts.cards, participants);
+    return loadParticipants(this.#deps.cards, participants);
   }
 
   /**
@@ -121,8 +121,8 @@ export class PromptContexts {
   async open(asked: PromptContextRequest): Promise<OpenPromptContext> {
     const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = asked;
     const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
-    const personaId = toText(fields.persona_id) ?? this.#parts.getOwner().personaId;
-    const chosenPreset = await this.#parts.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
+    const personaId = toText(fields.persona_id) ?? this.#deps.getOwner().personaId;
+    const chosenPreset = await this.#deps.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
     const preset = toPromptPreset(chosenPreset, asked.generation, asked);
     const { names } = preset.layout;
     const isGroup = fields.participants.length > 1 && participants.length > 1;
@@ -139,7 +139,7 @@ export class PromptContexts {
       action: asked.action,
       clientSystem: asked.clientSystem,
     };
-    const { books, unreadable } = await this.#parts.lorebooks.findBooks({
+    const { books, unreadable } = await this.#deps.lorebooks.findBooks({
       characters: member && [toBookOwner(member)],
       personaId,
       lorebookIds: toTexts(fields.lorebook_ids),
@@ -153,9 +153,9 @@ export class PromptContexts {
       generation: asked.generation,
       turn: messageCount,
       getGreetingIndex: asked.getGreetingIndex,
-      matcher: this.#parts.matcher,
+      matcher: this.#deps.matcher,
     };
-    const { now, memories } = this.#parts;
+    const { now, memories } = this.#deps;
     const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
     const usable = memories.getBudgetPercent() > 0 ? memories.listUsable() : [];
     const choose = (contextTokens: number) =>
@@ -181,7 +181,7 @@ export class PromptContexts {
   }
 
   async #loadPersona(id: string | undefined): Promise<PromptContext["persona"]> {
-    const { personas, getOwner } = this.#parts;
+    const { personas, getOwner } = this.#deps;
     if (id === undefined) return { name: getOwner().name, description: "" };
     try {
       const { name, description } = (await personas.get(id)).persona;

@@ -62,10 +62,10 @@ const SENT_PX = 1568;
 export class CharacterGenerator {
   readonly #deps: CharacterGeneratorDeps;
 
-  constructor(parts: CharacterGeneratorDeps) {
-    this.#deps = parts;
+  constructor(deps: CharacterGeneratorDeps) {
+    this.#deps = deps;
     // Resumable: the character is still wanted, and an interrupted model can't continue.
-    parts.jobs.register(CHARACTER_KIND, { parallel: 1, resumable: true, run: (context) => this.#run(context) });
+    deps.jobs.register(CHARACTER_KIND, { parallel: 1, resumable: true, run: (context) => this.#run(context) });
   }
 
   /**

@@ -59,12 +59,12 @@ export interface RecoveryDeps {
  * Recovers all interrupted replies. Call it once, before any reply starts. If one can't be recovered, the journal
  * stays, and the others aren't affected.
  */
-export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
-  const { db, store, conversationWriter, variants, journalFolder, journalSealer, log, now } = parts;
-  const calls = new ToolCallStore(db, parts.sealer);
+export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
+  const { db, store, conversationWriter, variants, journalFolder, journalSealer, log, now } = deps;
+  const calls = new ToolCallStore(db, deps.sealer);
   const find = (row: ReplyRow) => {
     try {
-      return findTools(parts, calls, row);
+      return findTools(deps, calls, row);
     } catch (error) {
       log("error", "Can't read the tool calls of an interrupted reply", { error: getErrorTrace(error) });
       return undefined;
