@@ -20,7 +20,7 @@ export interface AccessApi {
   listPasskeys(): Promise<Passkey[]>;
   revokePasskey(id: string): Promise<void>;
   listTokens(): Promise<Token[]>;
-  /** @param scope What the token opens; everything by default. */
+  /** @param scope The scope of the token; full access by default. */
   mintToken(label: string, scope?: Token["scope"]): Promise<MintedToken>;
   revokeToken(id: string): Promise<void>;
   invite(): Promise<Invite>;

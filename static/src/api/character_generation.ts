@@ -11,7 +11,7 @@ export interface GenerationApi {
   /**
    * Streams the fields that the model writes. Aborting `signal` stops the model.
    *
-   * @returns Whether the model reached its token limit.
+   * @returns True if the model reached its token limit.
    */
   write(
     request: CharacterGenerationRequest,

@@ -43,7 +43,7 @@ export interface CardSiteQuery {
   nsfw: boolean;
 }
 
-/** What a new chat starts with. */
+/** Options of a new chat. */
 export interface NewChat {
   character_ids: string[];
   persona_id?: string;

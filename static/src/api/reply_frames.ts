@@ -26,7 +26,7 @@ export type ReplyFrame =
     usage?: Usage;
   }
   | { kind: "done" }
-  /** What the server does before the model responds. */
+  /** The server's status before the model responds. */
   | { kind: "notice"; notice: ReplyNotice }
   /** The stored message, if it differs from what was streamed. */
   | { kind: "message"; message: Pick<Message, "content" | "reasoning"> }

@@ -221,7 +221,7 @@ export function playSource(store: Store, key: string, source: AudioSource): void
   const { speaking } = store;
   const reading = new PlaybackQueue(key, source, speaking.playback ??= new Playback());
   speaking.take(reading);
-  reading.run().catch((thrown) => tell(store, thrown)).finally(() => {
+  reading.run().catch((thrown) => showFailure(store, thrown)).finally(() => {
     if (speaking.now.peek() === reading) speaking.stop();
   });
 }
@@ -232,7 +232,7 @@ export function toggleListening(store: Store, key: string, open: () => StreamedA
   else playSource(store, key, createSingleSource(open));
 }
 
-function tell({ toasts, router }: Store, thrown: unknown): void {
+function showFailure({ toasts, router }: Store, thrown: unknown): void {
   const error = thrown instanceof ApiError ? thrown : undefined;
   const action = error?.code === "not_available"
     ? { label: texts.nav.settings, run: () => router.go("/settings/voice") }

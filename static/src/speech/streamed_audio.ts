@@ -65,16 +65,16 @@ export class StreamedAudio {
       const reader = (await answer).body!.getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         this.#chunks.push(part.value);
-        this.#tell();
+        this.#notify();
       }
       this.#end = {};
     } catch (failure) {
       this.#end = { failure };
     }
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#news.resolve();
     this.#news = Promise.withResolvers();
   }

@@ -61,7 +61,7 @@ export class Store {
   readonly isSetupCompleted = computed(() => this.setup.value?.completed ?? true);
   /** Set if the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);
-  /** Whether the sidebar is open as a drawer, on narrow screens. */
+  /** True if the sidebar is open as a drawer, on narrow screens. */
   readonly isDrawerOpen = signal(false);
   /** The overlay that is shown over every screen. */
   readonly overlay = signal<"palette" | "shortcuts" | undefined>(undefined);

@@ -15,7 +15,7 @@ const NAME = "parlor.events";
 /** Longest silence before the server counts as lost; keep-alives are more frequent. */
 const SILENCE_MS = 60_000;
 
-type Told = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
+type FeedMessage = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
 
 /** The callbacks of a feed. */
 export interface FeedListener {
@@ -42,12 +42,12 @@ export class ChangeFeed {
   open(): () => void {
     const abort = new AbortController();
     const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel(NAME) : undefined;
-    if (channel) channel.onmessage = (message: MessageEvent<Told>) => this.#take(message.data);
-    const tell = (told: Told) => {
-      channel?.postMessage(told);
-      this.#take(told);
+    if (channel) channel.onmessage = (event: MessageEvent<FeedMessage>) => this.#handle(event.data);
+    const send = (message: FeedMessage) => {
+      channel?.postMessage(message);
+      this.#handle(message);
     };
-    const read = () => this.#read(abort.signal, tell);
+    const read = () => this.#read(abort.signal, send);
     const locks: LockManager | undefined = globalThis.navigator?.locks;
     if (locks && channel) {
       // The lock request fails if the page closes its feed while another tab holds the lock.
@@ -59,15 +59,15 @@ export class ChangeFeed {
     };
   }
 
-  #take(told: Told): void {
-    if ("event" in told) return this.#listener.onEvent(told.event);
-    if ("isRefused" in told) return this.#listener.onRefused();
+  #handle(message: FeedMessage): void {
+    if ("event" in message) return this.#listener.onEvent(message.event);
+    if ("isRefused" in message) return this.#listener.onRefused();
     const wasLive = this.isLive.value;
-    this.isLive.value = told.isLive;
-    if (told.isLive) this.#listener.onConnected(wasLive);
+    this.isLive.value = message.isLive;
+    if (message.isLive) this.#listener.onConnected(wasLive);
   }
 
-  async #read(signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
+  async #read(signal: AbortSignal, send: (message: FeedMessage) => void): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       const connection = new AbortController();
       const end = () => connection.abort();
@@ -75,26 +75,26 @@ export class ChangeFeed {
       let silence = setTimeout(end, SILENCE_MS);
       try {
         const response = await this.#api.openEvents(connection.signal);
-        tell({ isLive: true });
+        send({ isLive: true });
         for await (const events of readEvents(response)) {
           attempt = 0;
           clearTimeout(silence);
           silence = setTimeout(end, SILENCE_MS);
           for (const event of events) {
             const change = parseChange(event.data);
-            if (change) tell({ event: change });
+            if (change) send({ event: change });
           }
         }
       } catch (thrown) {
         // The server refused (401, 403). Retrying every few seconds changes nothing, and the page shows why.
-        if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return tell({ isRefused: true });
+        if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return send({ isRefused: true });
       } finally {
         clearTimeout(silence);
         signal.removeEventListener("abort", end);
       }
       if (signal.aborted) return;
       // One lost connection that returns at once is not worth a banner.
-      if (attempt > 0) tell({ isLive: false });
+      if (attempt > 0) send({ isLive: false });
       await pause(getRetryDelayMs(attempt), signal);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * What this device remembers: the folded sidebar, the last chat, a copy of the appearance settings, so that the page
+ * Settings of this device: the folded sidebar, the last chat, a copy of the appearance settings, so that the page
  * looks right before the server has responded, and the token of a device that can't have a passkey.
  */
 import type { Settings } from "../../api/types.ts";
@@ -177,12 +177,12 @@ export function isSameModel(one: ModelChoice, other: ModelChoice): boolean {
 }
 
 /** Returns the same object if nothing differs, so that nothing renders again. */
-function pickLook(given: Partial<MessageLook>, before: MessageLook): MessageLook {
+function pickLook(stored: Partial<MessageLook>, before: MessageLook): MessageLook {
   const look = { ...before };
-  if (typeof given.color_speech === "boolean") look.color_speech = given.color_speech;
-  if (typeof given.dim_actions === "boolean") look.dim_actions = given.dim_actions;
-  if (given.portrait_size && given.portrait_size in PORTRAIT_PX) look.portrait_size = given.portrait_size;
-  if (given.message_style) look.message_style = given.message_style === "bubbles" ? "bubbles" : "plain";
+  if (typeof stored.color_speech === "boolean") look.color_speech = stored.color_speech;
+  if (typeof stored.dim_actions === "boolean") look.dim_actions = stored.dim_actions;
+  if (stored.portrait_size && stored.portrait_size in PORTRAIT_PX) look.portrait_size = stored.portrait_size;
+  if (stored.message_style) look.message_style = stored.message_style === "bubbles" ? "bubbles" : "plain";
   return JSON.stringify(look) === JSON.stringify(before) ? before : look;
 }
 

@@ -82,28 +82,28 @@ interface StoredGeneration {
   editor?: CardEditor;
 }
 
-const kept = new WeakMap<Store, StoredGeneration>();
+const generations = new WeakMap<Store, StoredGeneration>();
 
 /** Stores which character is being generated, for its editor. A previous one continues in the background. */
 export function storeGeneration(store: Store, id: string, creation: CharacterGeneration): void {
-  kept.set(store, { id, creation });
+  generations.set(store, { id, creation });
 }
 
 /** Returns the running or last generation of a character. */
 export function findGeneration(store: Store, id: string): CharacterGeneration | undefined {
-  const one = kept.get(store);
-  return one?.id === id ? one.creation : undefined;
+  const stored = generations.get(store);
+  return stored?.id === id ? stored.creation : undefined;
 }
 
 /** Returns the editor of a character: the one that is being filled, even after its screen was left, or a new one. */
 export function findEditor(store: Store, id: string, make: () => CardEditor): CardEditor {
-  const one = kept.get(store);
-  if (one?.id !== id || !one.creation.isRunning) return make();
-  if (one.editor === undefined) {
-    one.editor = make();
-    fill(one.editor, one.creation);
+  const stored = generations.get(store);
+  if (stored?.id !== id || !stored.creation.isRunning) return make();
+  if (stored.editor === undefined) {
+    stored.editor = make();
+    fill(stored.editor, stored.creation);
   }
-  return one.editor;
+  return stored.editor;
 }
 
 /** Writes arriving fields into the card. A field that the user edited is left alone. */
@@ -160,12 +160,12 @@ export function notifyWhenGenerated(store: Store, { id }: Job): void {
     // Outside of the effect, which would otherwise run again with every toast.
     queueMicrotask(() => {
       end();
-      if (job.state !== "cancelled") tell(store, job);
+      if (job.state !== "cancelled") showResult(store, job);
     });
   });
 }
 
-function tell({ router, toasts }: Store, job: Job): void {
+function showResult({ router, toasts }: Store, job: Job): void {
   const t = texts.creator;
   const { name = job.title, is_cut: isCut } = (job.detail ?? {}) as Detail;
   const address = getGenerationPath(job);

@@ -73,18 +73,18 @@ export class Gallery {
     const { signal } = this.#loading = new AbortController();
     this.#isStale = false;
     const query = this.query.peek();
-    const wanted = this.items.peek().length;
+    const count = this.items.peek().length;
     try {
       const folders = this.#api.listCharacterFolders();
       folders.catch(() => {}); // the list may fail first
       const items: CharacterItem[] = [];
       let cursor: string | null = null;
       do {
-        const limit = items.length === 0 && wanted <= FIRST_PAGE ? FIRST_PAGE : NEXT_PAGE;
+        const limit = items.length === 0 && count <= FIRST_PAGE ? FIRST_PAGE : NEXT_PAGE;
         const page = await this.#api.listCharacters(query, limit, cursor ?? undefined, signal);
         items.push(...page.items);
         cursor = page.next_cursor;
-      } while (cursor !== null && items.length < wanted);
+      } while (cursor !== null && items.length < count);
       const found = await folders;
       if (signal.aborted) return;
       this.folders.value = found;

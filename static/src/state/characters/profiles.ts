@@ -24,7 +24,7 @@ export class Profiles {
   /** By id; null for a deleted one. */
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
   readonly #asked = new Set<string>();
-  /** What lists show of characters, by id; null for a deleted one. */
+  /** Names and portraits of characters for lists, by id; null for a deleted one. */
   readonly faces = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
   readonly #askedFaces = new Set<string>();
   /** The next request. */
@@ -57,7 +57,7 @@ export class Profiles {
     return this.faces.value.get(id);
   }
 
-  /** Loads names and portraits once. What rows ask for at the same time is one request. */
+  /** Loads names and portraits once. Simultaneous calls of rows become one request. */
   wantFaces(ids: readonly string[]): void {
     for (const id of ids) {
       if (this.#askedFaces.has(id)) continue;

@@ -89,7 +89,7 @@ export class ChatReplies {
   /**
    * Asks for the reply to a new version of a user message that is already shown.
    *
-   * @returns Whether the server accepted it.
+   * @returns True if the server accepted it.
    */
   askForVersion(messageId: string): Promise<boolean> {
     return this.#ask(messageId, undefined, undefined, this.#chat.isTemporary ? undefined : "edit");
@@ -100,7 +100,7 @@ export class ChatReplies {
     await this.#following;
   }
 
-  /** Asks for another reply without a user message. @param characterId Who speaks. */
+  /** Requests another reply without a user message. @param characterId The speaker. */
   speakOn(characterId?: string): void {
     if (!this.run.value) void this.#ask(undefined, undefined, characterId);
   }
@@ -261,7 +261,7 @@ export class ChatReplies {
     this.run.value = run;
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#chat.isClosed) return;
-    // What the page received stays on screen until the server's version is loaded.
+    // The received text stays on screen until the server's version is loaded.
     if (run.calls.peek().length > 0) this.#keepRounds(run);
     this.#chat.pages.edit(run.messageId, toEndedMessage(run, outcome));
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
@@ -281,7 +281,7 @@ export class ChatReplies {
     if (message) this.#chat.pages.setRounds(run.messageId, writeRounds(message, rounds));
   }
 
-  /** There is no server version: what is here is final. */
+  /** There is no server version, so the page's version is final. */
   #endTemporary(run: ReplyStream, outcome: ReplyOutcome, taken: SentDraft | undefined): void {
     if (outcome.kind === "refused") {
       const turn = this.#chat.pages.items.peek().at(-2);

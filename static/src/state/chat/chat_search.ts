@@ -39,14 +39,14 @@ export class ChatSearch {
 
   /** Shows the next hit: an older one for 1, a newer one for -1. */
   async step(step: 1 | -1): Promise<void> {
-    const wanted = this.at.peek() + step;
-    if (wanted < 0) return;
-    while (wanted >= this.hits.peek().length && this.hasMore.peek()) {
+    const target = this.at.peek() + step;
+    if (target < 0) return;
+    while (target >= this.hits.peek().length && this.hasMore.peek()) {
       if (!await this.#more()) return;
     }
-    const hit = this.hits.peek()[wanted];
+    const hit = this.hits.peek()[target];
     if (!hit?.message_id) return;
-    this.at.value = wanted;
+    this.at.value = target;
     await this.#chat.show(hit.message_id, splitQuery(this.query.peek()));
   }
 

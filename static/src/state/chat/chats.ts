@@ -24,7 +24,7 @@ interface Edit {
   takenAt?: number;
 }
 
-/** What an entry that the server can't read lacks. */
+/** Default fields of an entry that the server can't read. */
 const UNREADABLE = { title: "", snippet: "", character_ids: [] };
 
 /** All conversations as the sidebar shows them, newest first. */
@@ -74,7 +74,7 @@ export class Chats {
       const fresh = new Set(page.items.map((item) => item.id));
       const oldest = page.items.at(-1)?.updated_at ?? "";
       const isWhole = page.next_cursor === null;
-      // What is newer than the page's end and not on it was deleted elsewhere.
+      // Chats that are newer than the last one of the page but not on it were deleted elsewhere.
       const older = isWhole || isAll
         ? []
         : this.items.value.filter((item) => !fresh.has(item.id) && item.updated_at < oldest);

@@ -6,7 +6,7 @@ import type { Api } from "../../api/api.ts";
 /** Pause in typing before the draft is saved, in milliseconds. */
 const SAVE_AFTER_MS = 400;
 
-/** Where the draft of an unsaved chat is stored: it has no place on the server. */
+/** Storage key of the draft of an unsaved chat, which the server can't store. */
 const NEW_CHAT_KEY = "parlor.new_chat_draft";
 
 /** A text that is shown, saved and never silently overwritten. */

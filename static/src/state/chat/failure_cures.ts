@@ -49,13 +49,13 @@ export async function limitContext(
   signal: AbortSignal,
 ): Promise<{ limit: number; shortened: ChatPreview } | undefined> {
   const before = chat.options.peek().params ?? null;
-  const whole = await preview(api, chat, messageId, signal);
-  const size = Math.min(whole.context_size, whole.tokens + whole.answer_tokens);
+  const complete = await preview(api, chat, messageId, signal);
+  const size = Math.min(complete.context_size, complete.tokens + complete.answer_tokens);
   const limit = Math.max(SMALLEST, Math.floor(size * STEP / 256) * 256);
   if (limit >= size) return undefined;
   await chat.changeParam("context_size", limit);
   const shortened = await preview(api, chat, messageId, signal);
-  if (shortened.tokens < whole.tokens) return { limit, shortened };
+  if (shortened.tokens < complete.tokens) return { limit, shortened };
   await chat.change({ params: before });
   return undefined;
 }

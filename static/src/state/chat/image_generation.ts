@@ -36,7 +36,7 @@ export class ImageGeneration {
   readonly backend = signal<ImageBackend | undefined>(undefined);
   /** Empty: a new one. */
   readonly seed = signal("");
-  /** What the image is generated with again, except for prompt, negative prompt and seed. */
+  /** Settings of the image to generate again, except prompt, negative prompt and seed. */
   #settings: Partial<GenerateImage> = {};
   readonly #api: ImageApi;
   readonly #abort = new AbortController();
@@ -107,10 +107,11 @@ export class ImageGeneration {
     this.state.value = "deriving";
     this.#deriving = new AbortController();
     try {
-      const told = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`).join(
-        "\n\n",
-      );
-      const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: told }];
+      const transcript = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`)
+        .join(
+          "\n\n",
+        );
+      const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: transcript }];
       const answer = await this.#api.ask(question, this.#deriving.signal);
       this.prompt.value = extractPrompt(answer) || last.slice(0, PLAIN_CHARS);
       this.state.value = "ready";

@@ -99,9 +99,11 @@ export class MessageActions {
    */
   async switchVariant(messageId: string, step: number): Promise<void> {
     const message = this.#chat.pages.find(messageId);
-    const wanted = (message?.active_variant ?? 0) + step;
-    if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.replies.isRunning.peek()) return;
-    await this.#switchTo(messageId, wanted);
+    const version = (message?.active_variant ?? 0) + step;
+    if (!message || version < 0 || version >= (message.variant_count ?? 1) || this.#chat.replies.isRunning.peek()) {
+      return;
+    }
+    await this.#switchTo(messageId, version);
   }
 
   async #switchTo(messageId: string, version: number): Promise<void> {

@@ -46,7 +46,7 @@ export class MessagePages {
 
   /** How many messages to reload: all loaded ones, up to the limit of a request. */
   get firstLimit(): number {
-    return Math.min(BIG_PAGE, this.#wanted);
+    return Math.min(BIG_PAGE, this.#reloadCount);
   }
 
   /**
@@ -61,7 +61,7 @@ export class MessagePages {
     return await this.#readChanged(recent) ?? await this.#readAll(recent);
   }
 
-  /** Loads only what the server lists as changed; undefined if that doesn't tell where every message belongs. */
+  /** Loads only the messages that the server lists as changed; undefined if their positions remain unknown. */
   async #readChanged({ messages: tail, next_cursor, revision }: Parameters<MessagePages["read"]>[0]) {
     const known = this.items.peek();
     const joint = known.findIndex((message) => message.id === tail[0]?.id);
@@ -84,13 +84,13 @@ export class MessagePages {
 
   async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<ReadMessages> {
     const oldest = this.items.peek()[0]?.id;
-    const wanted = this.#wanted;
+    const count = this.#reloadCount;
     const { revision } = recent;
     const damaged = [...recent.damaged ?? []];
     let items = recent.messages;
     let hasOlder = recent.next_cursor !== null;
-    while (hasOlder && items.length < wanted) {
-      const limit = Math.min(BIG_PAGE, wanted - items.length);
+    while (hasOlder && items.length < count) {
+      const limit = Math.min(BIG_PAGE, count - items.length);
       const page = await this.#api.listMessages(this.#conversationId, limit, items[0]?.id);
       items = [...page.items, ...items];
       damaged.push(...page.damaged ?? []);
@@ -157,7 +157,7 @@ export class MessagePages {
   }
 
   /** A little more than is loaded: new messages must not push the oldest ones out. */
-  get #wanted(): number {
+  get #reloadCount(): number {
     return Math.max(PAGE, this.items.peek().length + 20);
   }
 
@@ -184,7 +184,7 @@ export class MessagePages {
 
 /**
  * Messages rendered at the end after sending, and added by each step: a screenful and more, so that no step takes
- * longer than a frame. What is missing above arrives before a reader gets there.
+ * longer than a frame. Messages above are loaded before a reader gets there.
  */
 const STEP = 16;
 

@@ -66,10 +66,10 @@ export class LocalMessages implements MessageStore {
   }
 
   switchVersion(messageId: string, version: number): Promise<void> {
-    const wanted = this.#versions.get(messageId)?.[version];
-    if (!wanted) return Promise.resolve();
+    const stored = this.#versions.get(messageId)?.[version];
+    if (!stored) return Promise.resolve();
     this.#storeActive(messageId);
-    const { content, following } = wanted;
+    const { content, following } = stored;
     takeOut(this.#pages, messageId, true, 1);
     this.#pages.edit(messageId, { content, active_variant: version });
     this.#pages.append(...following);
@@ -101,7 +101,7 @@ export class LocalMessages implements MessageStore {
   }
 }
 
-/** @param skipped Messages that stay, from the given one on. */
+/** @param skipped Number of messages to keep, starting with this one. */
 function takeOut(pages: MessagePages, messageId: string, isFollowing: boolean, skipped = 0): void {
   const at = pages.places.peek().get(messageId);
   if (at !== undefined) pages.keep((_, index) => isFollowing ? index < at + skipped : index !== at);

@@ -27,7 +27,7 @@ export type LoadState = { kind: "loading" } | { kind: "ready" } | { kind: "missi
 /** A chat that the server has, one that it will have, or a temporary one that stays on this page. */
 export type ChatKind = "stored" | "new" | "temporary";
 
-/** What a chat needs from the store. */
+/** Dependencies of a chat. */
 export interface ChatSurroundings {
   api: Api;
   storage: Storage | undefined;
@@ -39,7 +39,7 @@ export interface ChatSurroundings {
   onFirstRefused(): void;
 }
 
-/** What the model picker chooses for: the chat, the chat and another try of a reply, or one version of a reply. */
+/** The target of the model picker: the chat, the chat and a retry of a reply, or one version of a reply. */
 export type PickerPurpose = { kind: "chat" } | { kind: "retry" | "version"; messageId: string };
 
 /** Set in an unsaved chat for no persona, not even the default one. */

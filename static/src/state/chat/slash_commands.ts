@@ -28,7 +28,7 @@ const COMMAND_NAMES = [
 /** One of them. */
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
-/** What the views implement; the chat does the rest. */
+/** Actions that the views implement. The chat implements the others. */
 export interface CommandActions {
   open(
     what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history" | "recall",
@@ -130,7 +130,7 @@ export function runCommand(name: CommandName, rest: string, chat: OpenChat, acti
   COMMANDS[name].run(chat, rest, actions);
 }
 
-/** What the server accepts as the name of a prompt template. */
+/** Names of prompt templates that the server accepts. */
 export const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
 
 /** A variable: `[[topic]]`. Names of one line, without brackets. */
@@ -159,8 +159,8 @@ export function listVariables(text: string): string[] {
 
 /** Replaces the variables. Those without a value stay as they are. */
 export function fillVariables(text: string, values: Readonly<Record<string, string>>): string {
-  return text.replace(VARIABLE, (whole, name: string) => {
+  return text.replace(VARIABLE, (match, name: string) => {
     const key = name.trim();
-    return Object.hasOwn(values, key) && values[key] !== "" ? values[key]! : whole;
+    return Object.hasOwn(values, key) && values[key] !== "" ? values[key]! : match;
   });
 }

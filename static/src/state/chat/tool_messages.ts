@@ -90,7 +90,7 @@ export function readRounds(messages: readonly Message[]): ReplyRound[] {
   return rounds;
 }
 
-/** Splits the text of a running reply at its calls. What follows the last call isn't part of it. */
+/** Splits the text of a running reply at its calls. Omits the text after the last call. */
 export function splitAtCalls(calls: readonly PlacedCall[], text: string, reasoning: string): ReplyRound[] {
   const rounds: ReplyRound[] = [];
   let [textLength, reasoningLength] = [0, 0];

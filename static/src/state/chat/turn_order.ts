@@ -13,7 +13,7 @@ export class TurnOrder {
   readonly named = signal<string | undefined>(undefined);
   /** Characters that speak automatically after the running reply. */
   readonly waiting = signal<readonly string[]>([]);
-  /** Who speaks next, if known; in manual order always someone. */
+  /** The next speaker, if known. In manual order, it is always known. */
   readonly next = computed(() => this.named.value ?? (this.#isByHand ? this.#firstToSpeak() : undefined));
   #chat: OpenChat;
   #api: Pick<Api, "previewChat">;

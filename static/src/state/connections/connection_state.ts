@@ -1,12 +1,12 @@
 /**
- * What is known about a connection: whether it works, which model answers, what that model can do, and its download.
+ * The state of a connection: whether it works, its model, the model's capabilities, and its download.
  */
 import type { ChatOptions, Connection, Health, Job } from "../../api/types.ts";
 import type { Check } from "./connections.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Whether a connection works. `busy`: the server responded but refused for now; `failing`: for any other reason. */
+/** The state of a connection. `busy`: the server responded but refused for now; `failing`: any other failure. */
 export interface ConnectionState {
   kind: "unknown" | "running" | "good" | "bad" | "refused" | "starting" | "busy" | "failing";
   /** Why it doesn't work, in the server's words. */
@@ -79,7 +79,7 @@ export type Effort = "none" | "minimal" | "low" | "medium" | "high";
 
 /** How the thinking of a model can be set. */
 export interface Thinking {
-  /** Whether it can be switched off. */
+  /** True if thinking can be switched off. */
   hasOff: boolean;
   /** From little to much; empty if it can only be switched on. */
   efforts: readonly Effort[];

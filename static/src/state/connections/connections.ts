@@ -89,7 +89,7 @@ export class Connections {
   /**
    * Asks quietly whether a connection works: a failure changes nothing, success is shown.
    *
-   * @returns Whether it works.
+   * @returns True if it works.
    */
   async probe(id: string): Promise<boolean> {
     const connection = this.items.peek().find((item) => item.id === id);

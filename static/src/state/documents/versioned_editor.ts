@@ -46,7 +46,7 @@ export class VersionedEditor<Whole, Data extends object> {
   readonly whole = signal<Whole | undefined>(undefined);
   readonly state = signal<"saved" | "unsaved" | "saving" | "failed">("saved");
   readonly error = signal<ApiError | undefined>(undefined);
-  /** What someone else saved; nothing is saved until the user has chosen. */
+  /** The version that someone else saved. Nothing is saved until the user has chosen. */
   readonly clash = signal<StoredVersion<Whole, Data> | undefined>(undefined);
   readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#parts.isComplete(this.data.value));
   readonly canUndo = computed(() => this.#past.value.length > 0);

@@ -202,13 +202,13 @@ export class Imports {
       if (now?.id === job.id && isRunning(now)) return;
       queueMicrotask(() => {
         end();
-        if (now?.id === job.id) this.#tell(now);
+        if (now?.id === job.id) this.#showResult(now);
       });
     });
   }
 
   /** Shows a toast on other screens when it ends. */
-  #tell(job: Job): void {
+  #showResult(job: Job): void {
     const { router, toasts } = this.#store;
     if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
     const t = texts.import;

@@ -95,15 +95,15 @@ export class SpeechSettings {
   /** Both lists are optional, since a voice or model can be typed. Some servers are slow to list them. */
   async #readOffers(): Promise<void> {
     const { base_url, model, has_key } = this.config.peek()!;
-    const wanted = JSON.stringify([base_url, model, has_key]);
-    if (wanted === this.#offersOf) return;
-    this.#offersOf = wanted;
+    const key = JSON.stringify([base_url, model, has_key]);
+    if (key === this.#offersOf) return;
+    this.#offersOf = key;
     const hasServer = base_url !== "";
     const [choice, models] = await Promise.all([
       this.#api.listVoices().catch(() => undefined),
       hasServer ? this.#listModels() : undefined,
     ]);
-    if (wanted !== this.#offersOf) return;
+    if (key !== this.#offersOf) return;
     this.choice.value = choice;
     this.models.value = models ?? [];
   }

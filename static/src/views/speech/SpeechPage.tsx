@@ -53,8 +53,8 @@ function PlaybackSection(
   const [speed, setSpeed] = useState<number>();
   const settings = store.preferences.settings.value;
   const t = texts.voice;
-  const tell = (thrown: unknown) => store.report(thrown);
-  const change = (changes: Partial<Settings>) => void store.preferences.change(changes).catch(tell);
+  const showFailure = (thrown: unknown) => store.report(thrown);
+  const change = (changes: Partial<Settings>) => void store.preferences.change(changes).catch(showFailure);
   const count = speech.choice.value?.voices.length ?? 0;
   return (
     <>
@@ -68,7 +68,7 @@ function PlaybackSection(
           speech={speech}
           library={library}
           value={config.voice}
-          onChange={(voice) => void speech.change({ voice }).catch(tell)}
+          onChange={(voice) => void speech.change({ voice }).catch(showFailure)}
         />
         <Slider
           id="speed"
@@ -78,7 +78,7 @@ function PlaybackSection(
           format={(times) => t.times(formatNumber(times))}
           onInput={setSpeed}
           onChange={(chosen) => {
-            void speech.change({ speed: chosen }).catch(tell).finally(() => setSpeed(undefined));
+            void speech.change({ speed: chosen }).catch(showFailure).finally(() => setSpeed(undefined));
           }}
         />
         {settings && (

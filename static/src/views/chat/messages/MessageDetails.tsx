@@ -66,8 +66,8 @@ function LeftOutFields({ title, fields }: { title: string; fields: NonNullable<M
 
 /** Measured by the model server if available, otherwise by this page. */
 function tokensPerSecond(chat: OpenChat, message: Message): number | undefined {
-  const told = message.timings?.predicted_per_second;
-  if (typeof told === "number" && told > 0) return told;
+  const measured = message.timings?.predicted_per_second;
+  if (typeof measured === "number" && measured > 0) return measured;
   const ms = chat.replies.measured.peek().get(message.id)?.writingMs;
   const tokens = message.usage?.completion_tokens;
   return ms && tokens ? tokens / (ms / 1000) : undefined;
