@@ -35,7 +35,7 @@ export class Profiles {
     this.#api = api;
   }
 
-  /** Returns a loaded character; `wantCharacter` loads it. */
+  /** Returns a loaded character; `loadCharacter` loads it. */
   character(id: string | null | undefined): KnownCharacter | undefined {
     return this.#characters.value.get(id ?? "") ?? undefined;
   }
@@ -46,19 +46,19 @@ export class Profiles {
   }
 
   /** Loads a character once. */
-  wantCharacter(id: string): void {
+  loadCharacter(id: string): void {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     void this.#readCharacter(id);
   }
 
-  /** Returns the name and portrait of a character for a list; `wantFaces` loads it. Null if it was deleted. */
+  /** Returns the name and portrait of a character for a list; `loadFaces` loads it. Null if it was deleted. */
   face(id: string): CharacterItem | null | undefined {
     return this.faces.value.get(id);
   }
 
   /** Loads names and portraits once. Simultaneous calls of rows become one request. */
-  wantFaces(ids: readonly string[]): void {
+  loadFaces(ids: readonly string[]): void {
     for (const id of ids) {
       if (this.#askedFaces.has(id)) continue;
       this.#askedFaces.add(id);
@@ -68,7 +68,7 @@ export class Profiles {
   }
 
   /** Loads the personas once. */
-  wantPersonas(): void {
+  loadPersonas(): void {
     if (this.personasState.peek() === "idle" || this.personasState.peek() === "failed") void this.refreshPersonas();
   }
 
@@ -128,7 +128,7 @@ export class Profiles {
   #readFacesAgain(ids: Iterable<string>): void {
     const again = [...ids].filter((id) => this.#askedFaces.has(id));
     for (const id of again) this.#askedFaces.delete(id);
-    this.wantFaces(again);
+    this.loadFaces(again);
   }
 
   async #readFaces(): Promise<void> {

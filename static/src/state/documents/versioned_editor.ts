@@ -48,10 +48,10 @@ export class VersionedEditor<Whole, Data extends object> {
   readonly error = signal<ApiError | undefined>(undefined);
   /** The version that someone else saved. Nothing is saved until the user has chosen. */
   readonly clash = signal<StoredVersion<Whole, Data> | undefined>(undefined);
-  readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#parts.isComplete(this.data.value));
+  readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#deps.isComplete(this.data.value));
   readonly canUndo = computed(() => this.#past.value.length > 0);
   readonly canRedo = computed(() => this.#future.value.length > 0);
-  readonly #parts: EditorDeps<Whole, Data>;
+  readonly #deps: EditorDeps<Whole, Data>;
   readonly #past = signal<Data[]>([]);
   readonly #future = signal<Data[]>([]);
   #version = "";
@@ -60,9 +60,9 @@ export class VersionedEditor<Whole, Data extends object> {
   #saving: Promise<void> | undefined;
   #lastStep = { field: "", atMs: 0 };
 
-  constructor(parts: EditorDeps<Whole, Data>) {
-    this.#parts = parts;
-    this.id = parts.id;
+  constructor(deps: EditorDeps<Whole, Data>) {
+    this.#deps = deps;
+    this.id = deps.id;
   }
 
   /** True if there are unsaved changes. */
@@ -73,7 +73,7 @@ export class VersionedEditor<Whole, Data extends object> {
   /** Loads the document. */
   async open(): Promise<void> {
     try {
-      const read = await this.#parts.read();
+      const read = await this.#deps.read();
       // Text typed during the reload is newer; saving it reports the conflict.
       if (this.load.peek().kind === "ready" && (this.isDirty || this.#saving)) return;
       this.#take(read);
@@ -87,7 +87,7 @@ export class VersionedEditor<Whole, Data extends object> {
 
   /** Handles a change event. Text being typed is not touched; saving it reports the conflict. */
   onChange(event: ChangeEvent | undefined): void {
-    const isOurs = event === undefined || (event.kind === this.#parts.kind && event.id === this.id);
+    const isOurs = event === undefined || (event.kind === this.#deps.kind && event.id === this.id);
     if (isOurs && !this.isDirty && !this.#saving && this.load.peek().kind === "ready") void this.open();
   }
 
@@ -164,7 +164,7 @@ export class VersionedEditor<Whole, Data extends object> {
     const data = this.data.peek()!;
     this.state.value = "saving";
     try {
-      const { whole, version } = await this.#parts.write(data, this.#version, this.whole.peek()!);
+      const { whole, version } = await this.#deps.write(data, this.#version, this.whole.peek()!);
       this.#version = version;
       this.#saved = data;
       this.whole.value = whole;
@@ -182,7 +182,7 @@ export class VersionedEditor<Whole, Data extends object> {
   /** Someone else saved: both texts are kept until the user has chosen. */
   async #meet(): Promise<void> {
     try {
-      const theirs = await this.#parts.read();
+      const theirs = await this.#deps.read();
       if (JSON.stringify(theirs.data) === JSON.stringify(this.data.peek())) this.#take(theirs);
       else this.clash.value = theirs;
     } catch (thrown) {

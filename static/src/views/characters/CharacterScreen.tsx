@@ -200,7 +200,7 @@ function CharacterChats({ page }: { page: CharacterPage }) {
 /** Returns the names that a new chat with the character puts into the texts of its card. */
 function useCardNames({ name, card }: Character): { char: string; user: string } {
   const { people, preferences } = useStore();
-  useEffect(() => people.wantPersonas(), []);
+  useEffect(() => people.loadPersonas(), []);
   const settings = preferences.settings.value;
   const persona = people.persona(settings?.default_persona_id);
   return {

@@ -17,7 +17,7 @@ const STACKED = 3;
 export function Faces({ ids, widthPx }: { ids: readonly string[]; widthPx: 24 | 28 | 34 | 40 | 64 }) {
   const { people } = useStore();
   const key = ids.join();
-  useEffect(() => people.wantFaces(ids), [key]);
+  useEffect(() => people.loadFaces(ids), [key]);
   const shown = ids.slice(0, STACKED).flatMap((id) => people.face(id) ?? []);
   if (shown.length === 0) {
     return (

@@ -93,7 +93,7 @@ function Chat({ chat }: { chat: OpenChat }) {
   const { people } = store;
   const listed = store.chats.items.value.find((item) => item.id === chat.id);
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
-  useEffect(() => people.wantFaces(ids), [ids.join()]);
+  useEffect(() => people.loadFaces(ids), [ids.join()]);
   const unnamed = chat.isTemporary
     ? texts.chat.temporary
     : chat.isEmpty.value

@@ -63,7 +63,7 @@ function useExpression(chat: OpenChat): Shown | undefined {
   const only = chat.options.value.participants?.[0]?.character_id;
   const id = last?.character_id ?? only;
   useEffect(() => {
-    if (id) people.wantCharacter(id);
+    if (id) people.loadCharacter(id);
   }, [id]);
   const character = people.character(id);
   const version = character?.updated_at ?? "";

@@ -9,7 +9,7 @@ import { texts } from "../../texts/texts.ts";
 export function PersonaMenu({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { people } = store;
-  useEffect(() => people.wantPersonas(), []);
+  useEffect(() => people.loadPersonas(), []);
   if (chat.isTemporary || people.shownPersonas.value.length === 0) return null;
   const t = texts.personas;
   const current = chat.personaId.value;

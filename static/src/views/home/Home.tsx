@@ -53,7 +53,7 @@ function Characters() {
     0,
     SHOWN.characters * 2,
   );
-  useEffect(() => people.wantFaces(ids), [ids.join()]);
+  useEffect(() => people.loadFaces(ids), [ids.join()]);
   const shown = ids.flatMap((id) => people.face(id) ?? []).slice(0, SHOWN.characters);
   if (shown.length === 0) {
     if (others === undefined) return null;

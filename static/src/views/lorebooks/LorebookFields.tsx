@@ -104,7 +104,7 @@ function Binding(
 
 function PersonaPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
   const { people } = useStore();
-  useEffect(() => people.wantPersonas(), []);
+  useEffect(() => people.loadPersonas(), []);
   const t = texts.lorebooks;
   const personas = people.shownPersonas.value;
   return (
@@ -132,7 +132,7 @@ const OFFERED = 6;
 function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
   const { people } = useStore();
   const t = texts.lorebooks;
-  useEffect(() => ids.forEach((id) => people.wantCharacter(id)), [ids]);
+  useEffect(() => ids.forEach((id) => people.loadCharacter(id)), [ids]);
   return (
     <fieldset class="editor-list">
       <legend>{t.fields.character_ids}</legend>

@@ -37,7 +37,7 @@ export function MemoryPage() {
     proposals.again();
   };
   useEffect(() => {
-    store.people.wantPersonas();
+    store.people.loadPersonas();
     return store.listen((event) => {
       if (event === undefined || event.kind === "memory") notes.again();
       if (event === undefined || event.kind === "memory_proposal") proposals.again();
@@ -45,7 +45,7 @@ export function MemoryPage() {
   }, []);
   useEffect(() => {
     for (const { scope } of [...notes.value ?? [], ...proposals.value ?? []]) {
-      if (scope.kind === "character" && scope.id !== undefined) store.people.wantCharacter(scope.id);
+      if (scope.kind === "character" && scope.id !== undefined) store.people.loadCharacter(scope.id);
     }
   }, [notes.value, proposals.value]);
   const folded = query.trim().toLocaleLowerCase();

@@ -18,7 +18,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const characters = useFoundCharacters(query);
   const chats = store.chats.shown.value;
   // Names of characters are part of the chats' names.
-  useEffect(() => store.people.wantFaces(chats.flatMap((chat) => chat.character_ids)), [chats]);
+  useEffect(() => store.people.loadFaces(chats.flatMap((chat) => chat.character_ids)), [chats]);
   const faces = store.people.faces.value;
   const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, faces]);
   const entries = groups.flatMap((group) => group.entries);

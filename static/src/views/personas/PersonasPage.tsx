@@ -25,7 +25,7 @@ export function PersonasPage() {
     () => new CardImports((file) => store.api.importPersona(file), (all) => onImported(store, all)),
     [],
   );
-  useEffect(() => people.wantPersonas(), []);
+  useEffect(() => people.loadPersonas(), []);
   const t = texts.personas;
   const personas = people.shownPersonas.value;
   const state = people.personasState.value;

@@ -75,7 +75,7 @@ function ActivityRow() {
 function PersonaRow() {
   const store = useStore();
   const { people, preferences } = store;
-  useEffect(() => people.wantPersonas(), []);
+  useEffect(() => people.loadPersonas(), []);
   const settings = preferences.settings.value;
   const persona = people.persona(settings?.default_persona_id);
   // A persona that is still loading is not shown as none.

@@ -15,7 +15,7 @@ export interface ChatName {
 
 type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting_title" | "snippet" | "message_count">;
 
-/** Names a chat. The characters' names come with `people.wantFaces`. */
+/** Names a chat. The characters' names come with `people.loadFaces`. */
 export function nameChat(people: Pick<Profiles, "face">, item: Named): ChatName {
   const who = item.character_ids.map((id) => people.face(id)?.name).filter(Boolean).join(", ");
   // A greeting's first words are not a title.

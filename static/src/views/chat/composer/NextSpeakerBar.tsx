@@ -11,7 +11,7 @@ export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
   const participants = chat.options.value.participants ?? [];
   const ids = participants.map(({ character_id }) => character_id).join("\n");
   useEffect(() => {
-    for (const { character_id } of participants) store.people.wantCharacter(character_id);
+    for (const { character_id } of participants) store.people.loadCharacter(character_id);
     chat.loadTurnOrder().catch((thrown) => store.report(thrown));
   }, [ids]);
   const group = chat.group.value;

@@ -21,7 +21,7 @@ export function ReplyAuthor({ chat, message }: { chat: OpenChat; message: Messag
   const only = chat.isGroup.value ? undefined : chat.options.value.participants?.[0];
   const id = message.character_id ?? only?.character_id;
   useEffect(() => {
-    if (id) people.wantCharacter(id);
+    if (id) people.loadCharacter(id);
   }, [id]);
   const character = people.character(id);
   const [isStory, setStory] = useState(false);
@@ -52,7 +52,7 @@ export function UserAuthor({ message }: { message: Message }) {
   const { people, device } = useStore();
   const id = message.persona_id;
   useEffect(() => {
-    if (id) people.wantPersonas();
+    if (id) people.loadPersonas();
   }, [id]);
   const persona = people.persona(id);
   if (!persona) return <h2 class="visually-hidden">{message.role === "user" ? texts.chat.you : message.role}</h2>;

@@ -80,7 +80,7 @@ function Member({ member, onMute, onLeave, onGreet }: {
 }) {
   const store = useStore();
   const { character_id: id, muted = false } = member;
-  useEffect(() => store.people.wantCharacter(id), [id]);
+  useEffect(() => store.people.loadCharacter(id), [id]);
   const character = store.people.character(id);
   const name = getSpeakerName(store, id);
   const t = texts.chatOptions;
