@@ -82,7 +82,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   onClose(() => ratios.close());
   const idle = new IdleQueue({ live, events, idleMs: deps.titleIdleMs });
   onClose(() => idle.close());
-  const idleDeps = { db, store, blocks, conversationWriter, locks, log, idle, client: upstream };
+  const idleDeps = { store, blocks, conversationWriter, log, idle, client: upstream };
   const titles = new Titles({ ...idleDeps, isWanted: () => settings.get().settings.auto_title });
   const summaries = new Summaries({
     ...idleDeps,

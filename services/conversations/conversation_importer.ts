@@ -1,6 +1,6 @@
 /** Imports conversations with all their versions and times, each in one transaction. */
 import { createHash } from "node:crypto";
-import { storeInlineImages } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
@@ -16,13 +16,11 @@ import {
   type MessageInput,
   withPins,
 } from "./message.ts";
-import type { VariantText } from "./variants.ts";
+import type { VariantStore, VariantText } from "./variants.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import type { VariantStore } from "./variants.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
-import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 
 /** One version of a message. */
 export interface TextImport {

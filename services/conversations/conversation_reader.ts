@@ -189,9 +189,9 @@ export class ConversationReader {
 
   /** Returns all versions of a message. Those of a user message include the number of messages that follow. */
   listVariants(id: string, mid: string): Variant[] {
-    const [blocks, store, variants] = [this.#blocks, this.#store, this.#variants];
+    const blocks = this.#blocks;
     const message = this.readMessage(id, mid);
-    const list = variants.list(id, message);
+    const list = this.#variants.list(id, message);
     if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
     const tree = blocks.getTree(id);
     const point = tree.find(mid);
@@ -202,7 +202,7 @@ export class ConversationReader {
       }
       // Until the first switch, all later messages follow the active version.
       const isFollowed = point === undefined && variant.n === message.active_variant;
-      const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
+      const count = isFollowed ? this.#store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
       return { ...variant, message_count: count };
     });
   }

@@ -70,12 +70,19 @@ export class ConversationWriter {
 
   /** Returns the statements that replace the fields of a conversation. The previous ones are stored as a revision. */
   createHeadStatements(before: ConversationState, state: ConversationState): Statement[] {
-    const { store, changes, revisions } = this.#deps;
+    return [
+      ...this.#updateFields(state),
+      ...this.#deps.revisions.keep(before, "patch", { head: before.head }),
+      ...addReferences("conversation", state.id, JSON.stringify(state.head)),
+    ];
+  }
+
+  /** Returns the statements that store changed fields, without a change of the messages. */
+  #updateFields(state: ConversationState): Statement[] {
+    const { store, changes } = this.#deps;
     return [
       store.update(state, store.findSummary(state.id)?.snippet ?? ""),
       ...changes.record(state.id, state.revision, {}),
-      ...revisions.keep(before, "patch", { head: before.head }),
-      ...addReferences("conversation", state.id, JSON.stringify(state.head)),
     ];
   }
 
@@ -184,16 +191,13 @@ export class ConversationWriter {
    * @param change Returns the new fields, or `undefined` for no change.
    */
   updateHead(id: string, change: (head: ConversationHead) => ConversationHead | undefined): Promise<void> {
-    const { db, store, locks, changes } = this.#deps;
+    const { db, store, locks } = this.#deps;
     return locks.run(id, async () => {
       const state = store.find(id);
       const head = state && change(state.head);
       if (state === undefined || head === undefined) return;
       const next = { ...state, revision: state.revision + 1, head };
-      await db.write([
-        store.update(next, store.findSummary(id)?.snippet ?? ""),
-        ...changes.record(id, next.revision, {}),
-      ]);
+      await db.write(this.#updateFields(next));
       this.publish(next);
     });
   }

@@ -5,7 +5,7 @@ import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { Database } from "../storage/database/database.ts";
-import { type ExpectedVersion } from "../storage/preconditions.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
 import type { BlockStore, OpenTree } from "./blocks/block_store.ts";
 import {
@@ -17,7 +17,7 @@ import {
   toSnippet,
 } from "./conversation.ts";
 import type { ConversationStreams } from "./conversation_streams.ts";
-import { type ConversationStore } from "./conversation_store.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { listPinnedIds, type Message, type MessageInput, parseIsoTime, withPins } from "./message.ts";
 import {
@@ -126,15 +126,15 @@ export class Conversations {
           listPinnedIds(messages),
         ),
       };
-      const draft = drafts.createPutStatements(id, input, before === undefined);
+      const draft = drafts.createPutChange(id, input, before === undefined);
       const texts = await changeTexts(variants, id, withTexts);
       const tree = withPath(treeBefore, messages);
       refuseMovingUnreadable(id, storedTree, tree);
       const { statements, text } = await writer.createReplaceStatements(before, state, { tree, storedTree, texts });
       await yieldIfTickUsedUp();
-      await db.write([...statements, ...draft], { isMoved: text === undefined });
+      await db.write([...statements, ...draft?.statements ?? []], { isMoved: text === undefined });
       writer.publish(state);
-      if (draft.length > 0) drafts.publish(id);
+      if (draft !== undefined) drafts.publish(id, draft.version);
       // Built from the data just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.getDraft(id).isUnreadable
         ? encoder.encode(`${toHeadJson(state, store.getDraft(id))},"messages":[${text}]}`)
@@ -194,15 +194,18 @@ export class Conversations {
     const { db, store, writer, drafts, now } = this.#deps;
     const target = { find: () => store.getForWrite(id), expected, isInTheWay: () => false };
     return writer.runWithoutReply(id, target, async (before) => {
-      const draft = drafts.createPatchStatements(id, patch);
+      const draft = drafts.createPatchChange(id, patch);
       const settled = reconcileChapters(patchHead(before.head, patch), before.head);
       const head = patch.chapters === null ? withChapters(settled, []) : settled;
       const isHeadChanged = !isDeepStrictEqual(head, before.head);
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
-      const statements = [...(isHeadChanged ? writer.createHeadStatements(before, state) : []), ...draft];
+      const statements = [
+        ...(isHeadChanged ? writer.createHeadStatements(before, state) : []),
+        ...draft?.statements ?? [],
+      ];
       if (statements.length > 0) await db.write(statements);
       if (isHeadChanged) writer.publish(state);
-      if (draft.length > 0) drafts.publish(id);
+      if (draft !== undefined) drafts.publish(id, draft.version);
       return state;
     });
   }

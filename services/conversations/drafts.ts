@@ -16,7 +16,13 @@ export interface DraftsDeps {
   events: EventHub;
 }
 
-/** Saves drafts. A draft has a version of its own; it doesn't change the conversation's revision. */
+/** A changed draft: its new version, and the statements that save it. */
+export interface DraftChange {
+  version: number;
+  statements: Statement[];
+}
+
+/** Saves drafts. Each draft has its own version, and saving it doesn't change the conversation's revision. */
 export class Drafts {
   readonly #deps: DraftsDeps;
 
@@ -31,32 +37,34 @@ export class Drafts {
       store.getForWrite(id);
       const before = store.getDraft(id);
       assertExpected(`draft of conversation "${id}"`, expected, before.version);
-      const draft = { text, version: before.version + 1 };
-      await db.write(this.#createStatements(id, draft));
-      this.publish(id);
-      return draft.version;
+      const { version, statements } = this.#createChange(id, text, before);
+      await db.write(statements);
+      this.publish(id, version);
+      return version;
     });
   }
 
   /**
-   * Returns the statements that save the draft of a whole conversation. It replaces the stored draft, unless
-   * `draft_version` shows that the stored one is newer.
+   * Returns the draft change of a saved conversation; `undefined` if it's unchanged, or if `draft_version` shows
+   * that the stored one is newer.
    */
-  createPutStatements(id: string, input: ConversationInput, isNew: boolean): Statement[] {
-    if (typeof input.draft !== "string") return [];
+  createPutChange(id: string, input: ConversationInput, isNew: boolean): DraftChange | undefined {
+    if (typeof input.draft !== "string") return undefined;
     const before = this.#deps.store.getDraft(id);
     const isStale = !isNew && input.draft_version !== undefined && input.draft_version !== before.version;
-    if (input.draft === before.text || isStale) return [];
-    return this.#createStatements(id, { text: input.draft, version: before.version + 1 });
+    return input.draft === before.text || isStale ? undefined : this.#createChange(id, input.draft, before);
   }
 
   /**
-   * Returns the statements that save the draft of a patch; none if it's unchanged.
+   * Returns the draft change of a patch; `undefined` if it's unchanged.
    *
    * @throws {AppError} `revision_mismatch` for a stale version.
    */
-  createPatchStatements(id: string, { draft: text, draft_version: version }: ConversationInput): Statement[] {
-    if (typeof text !== "string") return [];
+  createPatchChange(
+    id: string,
+    { draft: text, draft_version: version }: ConversationInput,
+  ): DraftChange | undefined {
+    if (typeof text !== "string") return undefined;
     const before = this.#deps.store.getDraft(id);
     if (version !== undefined && version !== before.version) {
       throw new AppError(
@@ -64,15 +72,17 @@ export class Drafts {
         `The draft of conversation "${id}" is at version ${before.version}, not at ${version}`,
       );
     }
-    return text === before.text ? [] : this.#createStatements(id, { text, version: before.version + 1 });
+    return text === before.text ? undefined : this.#createChange(id, text, before);
   }
 
-  #createStatements(id: string, draft: Draft): Statement[] {
-    return [this.#deps.store.saveDraft(id, draft), ...addReferences("conversation", id, draft.text)];
+  #createChange(id: string, text: string, before: Draft): DraftChange {
+    const version = before.version + 1;
+    const saved = this.#deps.store.saveDraft(id, { text, version });
+    return { version, statements: [saved, ...addReferences("conversation", id, text)] };
   }
 
-  /** Publishes the version of the stored draft. */
-  publish(id: string): void {
-    this.#deps.events.publish({ kind: "draft", id, revision: this.#deps.store.getDraft(id).version });
+  /** Publishes the new version of a draft. */
+  publish(id: string, version: number): void {
+    this.#deps.events.publish({ kind: "draft", id, revision: version });
   }
 }

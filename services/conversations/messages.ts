@@ -3,7 +3,7 @@
  * revision by one.
  */
 import { addReferences } from "../attachments/attachment_rows.ts";
-import { storeInlineImages } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { createUuidV7, randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
@@ -12,18 +12,15 @@ import type { ConversationWriter } from "./conversation_writer.ts";
 import type { BlockChange, BlockStore, Neighbors, VersionChange } from "./blocks/block_store.ts";
 import { toSnippet } from "./conversation.ts";
 import { hasContinuations } from "./conversation_reader.ts";
-import { createGreeting, createGreetingQuestion, getInputId } from "./new_messages.ts";
+import { createGreeting, createGreetingQuestion, getInputId, type GreetingSource } from "./new_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls, withPin } from "./message.ts";
 import { deleteMessageRows, type TrashedMessages } from "./conversation_trash.ts";
-import { renewReplyRow } from "./live_replies.ts";
+import { type LiveReplies, renewReplyRow } from "./live_replies.ts";
 import { dropStaleSummary } from "./chapters.ts";
 import type { VariantStore } from "./variants.ts";
-import type { ImagePartsDeps } from "../attachments/image_parts.ts";
-import type { GreetingSource } from "./new_messages.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
 import type { TrashBin } from "../storage/trash.ts";
-import type { LiveReplies } from "./live_replies.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 
 /** A written message, and the new revision of its conversation. */

@@ -24,7 +24,7 @@ const INSTALLED = realPart("REAL_DENORT_DIR", "denort.sh");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Maximum size that the program adds to the runtime. */
 const MAX_ADDED_BYTES = 25_000_000;
-/** Debian's user id of `nobody`. */
+/** User ID of `nobody` on Debian. */
 const STRANGER = 65_534;
 
 interface StoredMessage {

@@ -104,7 +104,7 @@ async function followReply({ page }: Device) {
   await page.evaluate(() => {
     const seen = { text: "", isOver: false };
     Object.assign(globalThis, { seen });
-    // Not awaited, since there is no response before the model's first token.
+    // Not awaited: the response starts with the model's first token.
     (async () => {
       const body = { conversation_id: "c", messages: [{ role: "user", content: "Well?" }] };
       const headers = { "Content-Type": "application/json" };

@@ -1,7 +1,7 @@
 /** Lists, compares and restores past states of a conversation. */
 import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../../errors.ts";
-import type { Statement } from "../../storage/database/database.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import type { ConversationWriter } from "../conversation_writer.ts";
@@ -9,17 +9,14 @@ import type { TextChange } from "../new_messages.ts";
 import { getContentText, type Message, withoutNulls, withPin } from "../message.ts";
 import { allMessages, getPath, replaceMessages, toMessageTree } from "../message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
-import { deleteReplyRow } from "../live_replies.ts";
+import { deleteReplyRow, type LiveReplies } from "../live_replies.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
 import { assertExpected, type ExpectedVersion } from "../../storage/preconditions.ts";
 import { ROOT_SEGMENT } from "../conversation_tree.ts";
-import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
+import { openRevision, type Revision, type RevisionRecord, type RevisionStore } from "./revision_store.ts";
 import type { ConversationStore } from "../conversation_store.ts";
-import type { RevisionStore } from "./revision_store.ts";
 import type { VariantStore } from "../variants.ts";
-import type { LiveReplies } from "../live_replies.ts";
 import type { KeyedMutex } from "../../async/locks.ts";
-import type { Database } from "../../storage/database/database.ts";
 
 /** Dependencies of `Revisions`. */
 export interface RevisionsDeps {

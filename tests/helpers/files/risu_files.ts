@@ -201,7 +201,7 @@ export function risuFolder(): Record<string, Uint8Array> {
   return Object.fromEntries(Object.entries(files).map(([key, bytes]) => [Buffer.from(key).toString("hex"), bytes]));
 }
 
-/** A persona as RisuAI exports it: an image with a chunk of its own. */
+/** A persona in the format of RisuAI's export: an image with a custom chunk. */
 export function risuPersona(persona: object): Uint8Array<ArrayBuffer> {
   return pngOf(header(8, 8), pixels(8, 8), cardChunk("persona", persona), END);
 }

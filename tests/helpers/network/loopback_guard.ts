@@ -16,7 +16,7 @@ export interface TestGuard extends Guard, AsyncDisposable {
 
 /** Opens a guard with a test DNS; names it does not know have no address. */
 export async function openTestGuard(names: Names, options: Partial<GuardOptions> = {}): Promise<TestGuard> {
-  // Deno 2.9 asks the system for every name beside the guard and waits for the response: keep that short where no DNS answers.
+  // Deno 2.9 also looks up each name with the system resolver, which may time out. This keeps the timeout short.
   Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const lookups: string[] = [];
   const guard = await openGuard({

@@ -107,10 +107,8 @@ export class ImageGeneration {
     this.state.value = "deriving";
     this.#deriving = new AbortController();
     try {
-      const transcript = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`)
-        .join(
-          "\n\n",
-        );
+      const lines = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`);
+      const transcript = lines.join("\n\n");
       const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: transcript }];
       const answer = await this.#api.ask(question, this.#deriving.signal);
       this.prompt.value = extractPrompt(answer) || last.slice(0, PLAIN_CHARS);
