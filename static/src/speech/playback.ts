@@ -221,7 +221,8 @@ export function playSource(store: Store, key: string, source: AudioSource): void
   const { speaking } = store;
   const reading = new PlaybackQueue(key, source, speaking.playback ??= new Playback());
   speaking.take(reading);
-  reading.run().catch((thrown) => showFailure(store, thrown)).finally(() => {
+  reading.run().then(() => speaking.end(reading), (thrown) => {
+    showFailure(store, thrown);
     if (speaking.now.peek() === reading) speaking.stop();
   });
 }

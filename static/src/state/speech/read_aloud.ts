@@ -1,5 +1,5 @@
 /** Audio output: one thing plays at a time. The player loads when first needed. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import type { Playback } from "../../speech/playback.ts";
 import { texts } from "../../texts/texts.ts";
 import type { OpenChat } from "../chat/open_chat.ts";
@@ -12,6 +12,14 @@ export interface AudioOwner {
   stop?(): void;
 }
 
+/** A message to read. */
+interface MessageToRead {
+  chat: OpenChat;
+  messageId: string;
+  /** Text at its start to skip. */
+  known: string;
+}
+
 /** Owns the audio output; speech/playback.ts plays. */
 export class ReadAloud {
   readonly now = signal<AudioOwner | undefined>(undefined);
@@ -20,32 +28,59 @@ export class ReadAloud {
   /** A conversation by voice is open: all replies are read, and in groups the speaker's name first. */
   isHandsFree = false;
   readonly #store: Store;
+  /** Messages to read after the current one. */
+  #waiting: MessageToRead[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** Reads a message aloud, also during its reply. @param known Text at its start to skip. */
-  async readMessage(chat: OpenChat, messageId: string, known = ""): Promise<void> {
-    const wish = this.take({ key: messageId });
+  /** Reads a message aloud instead of what is playing, also during its reply. @param known Text at its start to skip. */
+  readMessage(chat: OpenChat, messageId: string, known = ""): Promise<void> {
+    return this.#read({ chat, messageId, known });
+  }
+
+  /** Reads a message aloud after those that are being read, also during its reply. @param known Text at its start to skip. */
+  async readNext(chat: OpenChat, messageId: string, known = ""): Promise<void> {
+    if (!this.now.peek()) return await this.#read({ chat, messageId, known });
+    this.#waiting = [...this.#waiting.filter((each) => each.messageId !== messageId), { chat, messageId, known }];
+  }
+
+  /** Replaces what is playing. */
+  take(owner: AudioOwner): AudioOwner {
+    const waiting = owner.key === this.now.peek()?.key ? this.#waiting : [];
+    batch(() => {
+      this.stop();
+      this.now.value = owner;
+    });
+    this.#waiting = waiting;
+    return owner;
+  }
+
+  /** Reads the next message after `owner` has played to its end. */
+  end(owner: AudioOwner): void {
+    if (this.now.peek() !== owner) return;
+    const [next, ...rest] = this.#waiting;
+    if (!next) return this.stop();
+    void this.#read(next);
+    this.#waiting = rest;
+  }
+
+  /** Stops; waiting messages aren't read. */
+  stop(): void {
+    this.#waiting = [];
+    this.now.peek()?.stop?.();
+    this.now.value = undefined;
+  }
+
+  async #read({ chat, messageId, known }: MessageToRead): Promise<void> {
+    const owner = this.take({ key: messageId });
     try {
       const { readMessageAloud } = await import("../../speech/message_source.ts");
-      if (this.now.peek() === wish) readMessageAloud(this.#store, chat, messageId, known);
+      if (this.now.peek() === owner) readMessageAloud(this.#store, chat, messageId, known);
     } catch {
       this.#store.toasts.show(texts.chat.speakFailed, { isError: true });
       this.stop();
     }
-  }
-
-  /** Replaces what is playing. */
-  take(heard: AudioOwner): AudioOwner {
-    this.stop();
-    return this.now.value = heard;
-  }
-
-  /** Stops. */
-  stop(): void {
-    this.now.peek()?.stop?.();
-    this.now.value = undefined;
   }
 }

@@ -4,6 +4,7 @@ import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
+import type { Message } from "../../api/types.ts";
 import { HandsFree, type TalkProblem } from "../../speech/hands_free.ts";
 import { getContentText, splitReasoning } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
@@ -103,22 +104,27 @@ function toSeconds(ms: number): string {
   return formatNumber(Math.round(ms / 100) / 10);
 }
 
+/** Returns the message that is being read, otherwise the last one: in a group, replies arrive before they are read. */
+function useShownMessage(chat: OpenChat): Message | undefined {
+  const key = useStore().speaking.now.value?.key;
+  return chat.pages.items.value.find(({ id }) => id === key) ?? chat.lastMessage.value;
+}
+
 /** The replying character, in a chat with characters. */
 function SpeakerName({ chat }: { chat: OpenChat }) {
   const { people } = useStore();
-  const message = chat.lastMessage.value;
-  const id = message?.character_id ?? chat.options.value.participants?.[0]?.character_id;
+  const id = useShownMessage(chat)?.character_id ?? chat.options.value.participants?.[0]?.character_id;
   return <>{people.character(id)?.name ?? texts.chat.assistant}</>;
 }
 
 /** The last part of the reply so far. */
 function ReplyText({ chat }: { chat: OpenChat }) {
   const run = chat.replies.run.value;
-  const message = chat.lastMessage.value;
+  const message = useShownMessage(chat);
   const { speaking } = useStore();
   // Between two replies, the last message is the previous one.
   const isRead = message?.role === "assistant" && speaking.now.value?.key === message.id;
-  const text = run ? run.text.value : isRead ? getContentText(message.content) : "";
+  const text = run && run.messageId === message?.id ? run.text.value : isRead ? getContentText(message.content) : "";
   const { said } = splitReasoning(text);
   return said === "" ? null : <p class="talk-reply">{said}</p>;
 }

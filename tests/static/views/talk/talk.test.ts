@@ -7,7 +7,11 @@ import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
 import { FakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { openFakeSpeech, silentMp3 } from "../../../helpers/fakes/fake_speech.ts";
-import { type FakeTranscriptionSwitches, openFakeTranscription } from "../../../helpers/fakes/fake_transcription.ts";
+import {
+  type FakeTranscription,
+  type FakeTranscriptionSwitches,
+  openFakeTranscription,
+} from "../../../helpers/fakes/fake_transcription.ts";
 import { makeSpokenWave } from "../../../helpers/files/spoken_wave.ts";
 
 /** Room for a machine that is busy with something else. */
@@ -96,6 +100,24 @@ function unplug(page: Page): Promise<void> {
     track.stop();
     track.dispatchEvent(new Event("ended"));
   }`);
+}
+
+/** Counts in `window.played` what the page played to its end. */
+const COUNT_PLAYED = `
+  window.played = 0;
+  const players = new Set();
+  const { play } = HTMLMediaElement.prototype;
+  HTMLMediaElement.prototype.play = function () {
+    if (!players.has(this)) this.addEventListener("ended", () => window.played++);
+    players.add(this);
+    return play.call(this);
+  };
+`;
+
+/** Understands the sound that repeats as a question the first time, and as `later` from then on. */
+function askOnce({ calls, switches }: FakeTranscription, later: () => string = () => ""): void {
+  const question = switches.text;
+  Object.defineProperty(switches, "text", { enumerable: true, get: () => calls.length === 1 ? question : later() });
 }
 
 const message = (page: Page) => page.getByLabel("Message", { exact: true });
@@ -233,18 +255,12 @@ test("a voice interrupts the reading, and what was said is shown", { timeout: SL
 test("what the page itself says is never sent", { timeout: SLOW_MS }, async () => {
   await using bench = await openTalk({ speaksS: 60 });
   const { page, llm, transcription } = bench;
-  // The first thing it hears is the user. Until the reply sounds, it understands nothing, then the reply.
+  // Until the reply sounds, nothing more is understood; then the reply itself.
   let isSpeaking = false;
-  Object.defineProperty(transcription.switches, "text", {
-    enumerable: true,
-    get() {
-      if (transcription.calls.length === 1) return "When does the ferry come in?";
-      return isSpeaking ? "the ferry comes in at nine" : "";
-    },
-  });
+  askOnce(transcription, () => isSpeaking ? "the ferry comes in at nine" : "");
   await page.getByRole("button", { name: "Talk" }).click();
   const talk = page.getByRole("dialog", { name: "Talk" });
-  await talk.getByText("Speaking").waitFor();
+  await talk.locator(".talk-phase").getByText("Speaking").waitFor();
   isSpeaking = true;
   const calls = transcription.calls.length;
   await eventually(() => transcription.calls.length, (count) => count >= calls + 2);
@@ -268,20 +284,24 @@ test("push to talk sends what was said while the button was held", { timeout: SL
   await eventually(() => llm.chats.length, (count) => count >= 1);
 });
 
-test("in a group, each character has its own voice, and its name is said first", { timeout: SLOW_MS }, async () => {
-  await using bench = await openTalk({ speaksS: 0.5 });
-  const { page, app, speech } = bench;
+test("in a group, each character has its own voice, says its name first and is heard to the end", {
+  timeout: SLOW_MS,
+}, async () => {
+  await using bench = await openTalk({ speaksS: 2 });
+  const { page, context, app, speech, transcription } = bench;
+  // Asked again before the second reply is read, the row would start over.
+  askOnce(transcription);
+  await context.addInitScript({ content: COUNT_PLAYED });
   for (const [id, name] of [["mara", "Mara"], ["june", "Juniper"]]) {
     await app.put(`/api/characters/${id}`, { card: { name, extensions: { "parlor/voice": `voice-of-${id}` } } });
   }
   const participants = [{ character_id: "mara" }, { character_id: "june" }];
   await app.put("/api/conversations/g1", { title: "Two", participants, reply_order: "list", messages: [] });
   await page.goto(`${app.url}/c/g1`);
+  await page.getByText("Juniper").first().waitFor();
   await page.getByRole("button", { name: "Talk" }).click();
-  const readSpoken = () =>
-    speech.requests.filter(({ json }) => json?.input).map(({ json }) => [json!.input, json!.voice]);
-  const spoken = await eventually(readSpoken, (all) => all.length >= 4);
-  expect(spoken.slice(0, 4)).toEqual([
+  await eventually(() => page.evaluate<number>("window.played"), (count) => count >= 4);
+  expect(speech.requests.filter(({ json }) => json?.input).map(({ json }) => [json!.input, json!.voice])).toEqual([
     ["Mara.", "voice-of-mara"],
     ["The ferry comes in at nine.", "voice-of-mara"],
     ["Juniper.", "voice-of-june"],
