@@ -1,5 +1,5 @@
 /**
- * Draws the picture of the built-in character from shapes and writes it as services/characters/builtin_avatar.ts:
+ * Draws the portrait of the built-in character from shapes and writes it as services/characters/builtin_avatar.ts:
  * `deno run --allow-write=services tests/builtin_avatar.ts`. Compiled into the code, it needs no file beside the program.
  */
 import { Buffer } from "node:buffer";
@@ -76,7 +76,7 @@ const LAYERS: [Shape, Colour, number?][] = [
   [mirrored(ellipse(30, 396, 30, 30)), [166, 78, 80]],
 ];
 
-/** Gives the picture's rows as RGB, without filter bytes. */
+/** Returns the image's rows as RGB, without filter bytes. */
 export function drawAvatar(): Uint8Array {
   const pixels = new Uint8Array(WIDTH_PX * HEIGHT_PX * 3);
   for (let y = 0; y < HEIGHT_PX; y++) {

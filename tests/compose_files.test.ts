@@ -1,4 +1,4 @@
-/** compose.yaml, and what it becomes with the changes that docs/guide/docker.md shows. */
+/** compose.yaml, and its result with the changes in docs/guide/docker.md. */
 import ipaddr from "ipaddr.js";
 import { expect, test } from "vitest";
 import { parseDocument, Scalar, visit } from "yaml";
@@ -9,7 +9,7 @@ import { readDocBlocks } from "./helpers/files/doc_blocks.ts";
 import { tempFolder } from "./helpers/files/storage_folder.ts";
 import { tryParlor } from "./helpers/processes/doc_commands.ts";
 
-/** What the tests read of a service. */
+/** The fields of a service that the tests read. */
 interface Service {
   image?: string;
   build?: string;

@@ -34,7 +34,7 @@ type Skip = (reason: string) => void;
 type Check = (block: DocBlock, skip: Skip) => void | Promise<void>;
 type CommandCheck = (command: Command, block: DocBlock, skip: Skip) => void | Promise<void>;
 
-/** A test with the real program tries it. It reads the page, so it names it. */
+/** A test with the real program tries it. That test reads the page, so it mentions it. */
 const triedBy = (file: string) => async (_command: unknown, { page }: DocBlock) =>
   expect(await Deno.readTextFile(`tests/${file}`)).toContain(basename(page));
 /** Another test of this file tries it. */
@@ -59,7 +59,7 @@ const PROGRAMS: Record<string, CommandCheck> = {
     if (name === "start") await tryParlor(args);
   },
   docker: async ([, ...args]) => {
-    // What needs a Docker Engine isn't tried. The arguments after the service go to the program in the container.
+    // Commands that need a Docker Engine aren't tried. The arguments after the service go to the program in the container.
     const [compose, command] = args;
     const service = args.indexOf("parlor");
     if (compose === "compose" && command === "run") await tryParlor(args.slice(service + 1));
@@ -126,7 +126,7 @@ const LANGUAGES: Record<string, Check> = {
       await tryParlor(args!.split(" ").filter((arg) => arg !== ""));
     }
   },
-  // Its syntax here. The package that it needs is there.
+  // Only its syntax is checked here; a real-part test has its package.
   python: async (block, skip) => {
     await triedBy("real/openai_python.test.ts")(undefined, block);
     if (PYTHON === undefined) skip("Python isn't installed");
@@ -213,7 +213,7 @@ test.for(DOWNLOADS)("$program lets $file run if it is the file of the release", 
   const release = RELEASE_FILES.filter((name) => name.startsWith("parlor-"));
   for (const name of release) await Deno.writeTextFile(folder.file(name), "#!/bin/sh\necho runs\n");
   await writeChecksums(pathToFileURL(`${folder.path}/`), release);
-  // Only one of them is downloaded, and what changes the system says so instead.
+  // Only one of them is downloaded; commands that change the system are printed instead.
   for (const name of release) if (name !== block.file) await Deno.remove(folder.file(name));
   await Deno.mkdir(folder.file("bin"));
   for (const name of ["sudo", "xattr"]) {

@@ -61,7 +61,7 @@ const FOLDERS: Record<string, string[]> = {
   transcription: ["llm", "speech"],
 };
 
-/** The same for the page. Views stand on all; what they stand on knows no view, and nothing but views knows components. */
+/** The same for the page. Views may import everything; nothing else imports views, and only views import components. */
 const PAGE_ROOMS: Record<string, string[]> = {
   api: ["state", "texts"],
   components: ["markdown", "state", "texts"],
@@ -78,7 +78,7 @@ const COMPOSITION = /^services\/(core\/\w+|(\w+)\/open_\2)\.ts$/;
 interface Import {
   from: string;
   to: string;
-  /** Nothing is loaded for a type, and what stands in `import("…")` only when it is asked for. */
+  /** Type imports load nothing, and `import("…")` loads only when it runs. */
   isLoaded: boolean;
   isType: boolean;
 }
@@ -206,7 +206,7 @@ test("a start loads what a first answer rests on, and no room, schema or command
   const texts = await Promise.all(
     eager.map((path) => Deno.readTextFile(join(ROOT, path)).then((text) => [path, text])),
   );
-  // Each of these takes the runtime longer to load than all that the start needs of our own.
+  // Loading each of these takes longer than all of our own code that a start needs.
   const heavy = /^import (?!type)[^;]*"(@hono\/zod-openapi|zod|node:crypto|node:process|@simplewebauthn\/server)"/m;
   expect(texts.filter(([, text]) => heavy.test(text!)).map(([path]) => path)).toEqual([]);
 });

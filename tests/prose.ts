@@ -79,7 +79,7 @@ export function rateOf(findings: readonly Findings[]): number {
   return words === 0 ? 0 : 1000 * findings.reduce((sum, { hits }) => sum + hits.length, 0) / words;
 }
 
-/** What is checked, with the most hits per 1,000 words that each area may have. */
+/** What is checked, with the maximum of hits per 1,000 words in each area. */
 const AREAS: { path: string; limit: number }[] = [
   { path: "README.md", limit: 3 },
   { path: "CHANGELOG.md", limit: 3 },

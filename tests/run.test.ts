@@ -4,7 +4,7 @@ import { redTests, type RunReport } from "./run_summary.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
-/** A repository of three small files of tests, run as this one is. */
+/** A repository with three small test files, run like this one. */
 const FILES: Record<string, string> = {
   "tests/static/page.test.ts": `
     import { expect, test } from "vitest";
@@ -82,7 +82,7 @@ test("of a long error the first lines are shown, and without colours", () => {
   expect(redTests([{ ...report, testResults: [] }], "/a/")).toEqual([]);
 });
 
-/** Without what this run of vitest tells its own processes. */
+/** Without the variables of this vitest process. */
 function ownEnvironment(): Record<string, string> {
   const isOurs = (name: string) => /^(VITEST|TEST|NODE_ENV|DEV|PROD|MODE|SSR|BASE_URL)/.test(name);
   return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !isOurs(name)));

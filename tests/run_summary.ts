@@ -1,8 +1,8 @@
 /** The end of a test run: lists each test that failed, so that the last lines of any log name them. */
 
-/** Of one error so many lines are shown; the rest stands where vitest printed it. */
+/** Lines shown of one error; vitest's own output has the rest. */
 const ERROR_LINES = 8;
-/** A line that compares whole documents says enough by its beginning. */
+/** Longest line of an error; those that compare whole documents are cut. */
 const MAX_LINE_CHARS = 240;
 
 /** What vitest's JSON report says of one run. */
@@ -10,13 +10,13 @@ export interface RunReport {
   numPassedTests: number;
   numFailedTests: number;
   numPendingTests: number;
-  /** False also where a file could not be loaded. */
+  /** False also if a file couldn't be loaded. */
   success: boolean;
   testResults: {
     /** Path of the file. */
     name: string;
     status: string;
-    /** Why the file as a whole failed, such as a `beforeAll` that threw; else empty. */
+    /** Why the file as a whole failed, such as a `beforeAll` that threw; otherwise empty. */
     message: string;
     assertionResults: {
       ancestorTitles: string[];

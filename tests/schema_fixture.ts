@@ -1,6 +1,6 @@
 /**
  * Writes tests/fixtures/schemas/<version>.sql, the newest schema as it is released: `deno task fixture`. Each earlier one
- * is kept for good, and the tests upgrade it. What is released is never changed: a file that is there stays.
+ * is kept, and the tests upgrade it. An existing file is never changed, because its version has been released.
  */
 import { schemaFixture } from "./helpers/app/schema_fixtures.ts";
 import { MIGRATIONS } from "../services/storage/database/migrations.ts";

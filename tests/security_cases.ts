@@ -8,7 +8,7 @@ export interface AwaitedFeature {
   sign: RegExp;
 }
 
-/** Cases that don't apply yet, with the feature they wait for. A case leaves this list, and gets a test, with its feature. */
+/** Cases that don't apply yet, with the feature they wait for. With the feature, the case is removed here and gets a test. */
 export const AWAITED_FEATURES: Readonly<Record<string, AwaitedFeature>> = {};
 
 /** Groups of cases: a heading, then ID and requirement of each case. */

@@ -138,7 +138,7 @@ function shortName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1, -".test.ts".length);
 }
 
-/** The test of this page itself names cases and tests none. */
+/** The test of this page mentions cases but tests none. */
 function isTestOfCases(path: string): boolean {
   return path.endsWith(".test.ts") && path !== "security_cases.test.ts";
 }

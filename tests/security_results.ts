@@ -9,7 +9,7 @@ export type Result = "passed" | "failed" | "not run";
 export interface ReportedTest {
   /** Path from the root of the repository. */
   file: string;
-  /** Its own title, and those of the groups around it. */
+  /** Its title and those of its groups. */
   titles: string[];
   /** `"passed"`, `"failed"`, or another word for one that didn't run. */
   status: string;

@@ -1,4 +1,4 @@
-/** What of others goes into the executable is told whole: seen from the imports, and from what the lock knows. */
+/** The inventory lists all third-party code in the executable, compared with imports and lock file. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { listUiPackages, stageServer } from "../../build.ts";
@@ -9,7 +9,7 @@ const ROOT = new URL("../../", import.meta.url);
 const LOCK: { npm: Record<string, { integrity: string; dependencies?: string[] }> } = JSON.parse(
   await Deno.readTextFile(new URL("deno.lock", ROOT)),
 );
-/** Every Worker is bundled by itself. */
+/** Every Worker is a bundle. */
 const BUNDLES_MS = 180_000;
 
 interface Module {
@@ -18,7 +18,7 @@ interface Module {
   dependencies?: { code?: { specifier: string } }[];
 }
 
-/** Files that start something of their own: the server, its Workers as services name them, the page and its service worker. */
+/** Entry points: the server, its Workers, the page and its service worker. */
 async function entries(): Promise<string[]> {
   const found = ["main.ts", "static/src/main.tsx", "static/src/service_worker.ts"];
   for (const path of await sourcesBelow("services")) {
@@ -38,7 +38,7 @@ async function sourcesBelow(folder: string): Promise<string[]> {
   return paths.flat().filter((path) => path.endsWith(".ts"));
 }
 
-/** Gives `name@version` of the packages whose code our own files import, by Deno's own reading of the module graph. */
+/** Returns `name@version` of the packages that our files import, by Deno's module graph. */
 async function importedPackages(entry: string): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry], cwd: ROOT }).output();
   const { modules, redirects }: { modules: Module[]; redirects: Record<string, string> } = JSON.parse(
@@ -57,7 +57,7 @@ async function importedPackages(entry: string): Promise<string[]> {
   return [...reached].flatMap(({ npmPackage }) => npmPackage === undefined ? [] : [withoutPeers(npmPackage)]);
 }
 
-/** Keys of the lock go on with `_peer@version` where a package was resolved beside others. */
+/** Keys of the lock file end with `_peer@version` if a package has peer dependencies. */
 function withoutPeers(id: string): string {
   return id.split("_")[0]!;
 }
@@ -87,7 +87,7 @@ test("lists every imported package in the bill of materials, and only packages o
   const imported = new Set((await Promise.all((await entries()).map(importedPackages))).flat());
   expect([...imported].filter((id) => !ids.includes(id))).toEqual([]);
 
-  // The rest is what those need themselves.
+  // The rest are their own dependencies.
   const keys = Object.keys(LOCK.npm);
   const reachable = new Set<string>();
   const queue = [...imported];
@@ -96,7 +96,7 @@ test("lists every imported package in the bill of materials, and only packages o
     reachable.add(id);
     const key = keys.find((candidate) => withoutPeers(candidate) === id);
     for (const needed of LOCK.npm[key!]?.dependencies ?? []) {
-      // Named without its version where the lock knows one alone.
+      // Without a version if the lock file has only one.
       queue.push(...keys.map(withoutPeers).filter((other) => other === needed || other.startsWith(`${needed}@`)));
     }
   }

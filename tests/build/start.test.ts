@@ -34,7 +34,7 @@ afterEach(() => Deno.remove(root, { recursive: true }));
 
 const start = (data: string) => startChildServer({ root, dataDir: `${root}/${data}`, entry: "build/start.ts" });
 
-/** Loads the page with all files that it names. */
+/** Loads the page with all files that it references. */
 async function loadPage(server: ChildServer): Promise<string> {
   const page = await server.request("GET", "/");
   expect(page.status).toBe(200);

@@ -9,7 +9,7 @@ const SEVERAL_BUILDS_MS = 180_000;
 let root: URL;
 let builds: string;
 
-/** A page of one line with everything else that a build takes. */
+/** A page of one line with everything a build needs. */
 beforeEach(async () => {
   root = new URL(`file://${await Deno.makeTempDir({ prefix: "parlor-ui-" })}/`);
   const write = async (path: string, text: string) => {
@@ -22,7 +22,7 @@ beforeEach(async () => {
   for (const path of ["build/ui.ts", "deno.lock", ...pageFiles]) {
     await write(path, await Deno.readTextFile(new URL(path, ROOT)));
   }
-  // Else the bundler would bring the lock, which is one of the sources, in line with what is in use here.
+  // Otherwise the bundler would update the lock file, which is one of the sources.
   await write("deno.json", '{ "lock": false }');
   await write("static/src/main.tsx", 'document.title = "one";');
   await write("static/src/service_worker.ts", "addEventListener('fetch', () => [SHELL_FILES, SHELL_VERSION]);");
@@ -38,13 +38,13 @@ beforeEach(async () => {
 
 afterEach(() => Deno.remove(root, { recursive: true }));
 
-/** Ensures the page. @returns Whether that built it. */
+/** Ensures that the page is built. @returns True if it was built now. */
 const build = async () => (await ensureUi({ root, isDev: false })).files !== undefined;
 
 const setTitle = (title: string) =>
   Deno.writeTextFile(new URL("static/src/main.tsx", root), `document.title = "${title}";`);
 
-/** Reads the page's script and so follows the page to its files. */
+/** Reads the page's script through the reference in the page. */
 async function readScript(folder: string): Promise<string> {
   const page = await Deno.readTextFile(`${folder}/index.html`);
   return await Deno.readTextFile(folder + /<script type="module" src="([^"]+)">/.exec(page)![1]!);
@@ -55,7 +55,7 @@ async function namesOfBuilds(): Promise<string[]> {
   return names.filter((name) => !["build.lock", "current"].includes(name)).sort();
 }
 
-/** Runs code in a process of its own, with `ensure()` for the page of this test. */
+/** Runs code in its own process, with `ensure()` for the page of this test. */
 function startProcess(code: string): Deno.ChildProcess {
   const module = new URL("../../build/ui_builds.ts", import.meta.url).href;
   const ensure = `const { ensureUi } = await import("${module}");
@@ -84,7 +84,7 @@ test(
     await Deno.writeTextFile(source("more.ts"), "");
     expect([await build(), await build()]).toEqual([true, false]);
     await Deno.remove(source("more.ts"));
-    // Back to the sources of an earlier build, which is still there.
+    // Back to the sources of an earlier build, which still exists.
     expect(await build()).toBe(false);
     expect(await script()).toContain("two");
 
@@ -114,7 +114,7 @@ test("a killed build leaves the current page complete, and the next build cleans
   await build();
   const before = await findUiFolder(builds);
   await setTitle("two");
-  // Halts the build at its last step, when everything but the name is in place.
+  // Stops the build before its last step, the rename.
   const halt = 'Deno.rename = () => { console.log("halted"); return new Promise(() => {}); };';
   const child = startProcess(`setInterval(() => {}, 1_000); ${halt} await ensure();`);
   const output = child.stdout.getReader();

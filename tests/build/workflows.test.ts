@@ -1,4 +1,4 @@
-/** The workflows of GitHub: their order, and their scripts with programs that only note how they are called. */
+/** The GitHub workflows: the order of their steps, and their scripts with programs that only record their calls. */
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import denoConfig from "../../deno.json" with { type: "json" };
@@ -130,7 +130,7 @@ test.each(TAGS)("the scripts publish %s under the right names", async (tag, [nam
   expect(create!.slice(-2)).toEqual([`${path}${version}-amd64`, `${path}${version}-arm64`]);
 
   const [move, published] = await reader.read(`cd ${folder.path}\n${scriptOf(publish!, "gh release create")}`);
-  // It isn't among the files then.
+  // It isn't one of the files then.
   expect(move).toEqual(["mv", "dist/notes.md", "notes.md"]);
   expect(published!.slice(0, 4 + kind.length)).toEqual(["gh", "release", "create", tag, ...kind]);
   expect(valuesOf(published!, "--notes-file")).toEqual(["notes.md"]);

@@ -1,4 +1,4 @@
-/** The drill of whoever keeps backups: taken from a running server under load, brought back on another machine. */
+/** A backup of a running server under load, restored on another machine. */
 import { expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
@@ -8,7 +8,7 @@ import { filesWithText, tempFolder } from "../helpers/files/storage_folder.ts";
 
 const PASSPHRASE = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
 
-/** The same server for writers that stop when they are told. */
+/** The server with writers that stop on request. */
 function untilStopped(server: ChildServer): { server: ChildServer; stop(): void } {
   let isStopped = false;
   const request: ChildServer["request"] = (...args) =>
@@ -44,7 +44,7 @@ test(
       const both = [settled.map((writer) => writer.write(first.server)), restless.map((w) => w.write(writing.server))];
       await expect.poll(() => Math.min(...settled.map(({ acknowledged }) => acknowledged)), { timeout: 60_000 })
         .toBeGreaterThan(10);
-      // What these had acknowledged before the command began has to be in the backup; the others write on beside it.
+      // What was acknowledged before the command started must be in the backup; the other writers go on during it.
       first.stop();
       await Promise.all(both[0]!);
       const before = Math.min(...restless.map(({ acknowledged }) => acknowledged));

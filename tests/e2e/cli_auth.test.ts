@@ -5,33 +5,33 @@ import { openAuthority } from "../helpers/files/net_certificates.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 import { Visitor } from "../helpers/app/visitor.ts";
 
-/** A home folder with nothing in it. */
+/** An empty home folder. */
 async function emptyHome() {
   const path = await Deno.makeTempDir({ prefix: "parlor-home-" });
   const token = `${path}/.config/app/cli.token`;
   return { path, token, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-/** What the page reads from its address. */
+/** What the page reads from its URL. */
 function askedFor(url: string) {
   return Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("#") + 1))) as Record<string, string>;
 }
 
-/** Does what the page does: a code for the challenge, by the session of who signed in. */
+/** Exchanges the challenge for a code with the session of the signed-in user, as the page does. */
 async function approve(owner: Visitor, challenge: string): Promise<string> {
   const { status, json } = await owner.post("/api/auth/cli/approve", { challenge });
   expect(status).toBe(201);
   return json.code;
 }
 
-/** Goes to the listener of the command line, as the page does at its end. */
+/** Calls the listener of the command line, as the page does in the end. */
 async function callBack({ port, state }: Record<string, string>, answer: Record<string, string>): Promise<string> {
   const query = new URLSearchParams({ state: state!, ...answer });
   const response = await fetch(`http://127.0.0.1:${port}/callback?${query}`);
   return `${response.status} ${await response.text()}`;
 }
 
-/** A server whose loopback bypass is off, so that the token is what lets the command line in. */
+/** A server without the loopback bypass: the command line needs its token. */
 function openServer(config: Parameters<typeof openTestApp>[0] = {}): Promise<TestApp> {
   return openTestApp({ ...config, config: { loopbackAuthBypass: false, ...config.config } });
 }
@@ -47,7 +47,7 @@ test("login by the browser, whoami, logout: the token is private, works, and end
   expect(url!.startsWith(`${app.url}/cli#`)).toBe(true);
   const asked = askedFor(url!);
   expect(asked.name).toBe(Deno.hostname());
-  // A page that guesses the port knows nothing of the state.
+  // A page that guesses the port doesn't know the state.
   expect(await callBack({ ...asked, state: "guessed" }, { code: "x" })).toMatch(/^404 /);
   const page = await callBack(asked, { code: await approve(owner, asked.challenge!) });
   expect(page).toMatch(/^200 .*Return to the terminal/);
@@ -83,7 +83,7 @@ test("login over HTTPS with a pasted code, for a server with its own authority; 
   const { cert, key } = await makeCertificate();
   await Deno.writeTextFile(`${home.path}/ca.pem`, cert);
   await using app = await openServer({ tls: { cert, key } });
-  // The visitor speaks plain HTTP, so the ceremony is done by the library's caller within the server.
+  // The client speaks plain HTTP, so the ceremony runs inside the server.
   const session = await openSessionOf(app);
 
   const untrusted = await startCli(["auth", "login", "--base-url", app.url], home.path).ended;
@@ -106,7 +106,7 @@ test("login over HTTPS with a pasted code, for a server with its own authority; 
   expect((await startCli(["auth", "whoami"], home.path).ended).stdout).toContain(`${app.url} as "second"`);
 });
 
-/** Enrols a passkey as the store keeps it, and gives what its session would be bound to. */
+/** Stores a passkey and returns what its session is bound to. */
 async function openSessionOf(app: TestApp): Promise<{ rpId: string; credentialId: string }> {
   const { credentialRecord } = await import("../helpers/app/enrolled.ts");
   await app.services.auth.credentials.add(credentialRecord("key1", "localhost"), true);

@@ -4,7 +4,7 @@ import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 
-/** The lines of one level, without it. */
+/** Log lines of one level, without the level. */
 function linesOf(stdout: string, level: string): string[] {
   return stdout.split("\n").filter((line) => line.startsWith(level)).map((line) => line.slice(9));
 }

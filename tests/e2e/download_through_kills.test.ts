@@ -9,7 +9,7 @@ import { tempFolder } from "../helpers/files/storage_folder.ts";
 const MEBIBYTES = sample(96, 1024);
 const SIZE = MEBIBYTES.count * 1024 * 1024;
 const CUTS = 10;
-/** Bytes between one trouble and the next: ten cuts, two deaths, and a rest. */
+/** Bytes between two faults: ten cuts and two kills. */
 const STEP = Math.floor(SIZE / 14);
 const ASK = { repo: "owner/name", format: "gguf", file: "big.gguf" };
 const PATIENT = { timeout: 60_000, interval: 20 };
@@ -20,7 +20,7 @@ interface Download {
   error?: { message: string };
 }
 
-/** Bytes that differ everywhere: what lands at a wrong place shows. */
+/** Bytes without repetition, so that misplaced ones are noticed. */
 function largeModel(): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(SIZE);
   for (let at = 0; at < SIZE; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
@@ -52,7 +52,7 @@ test(
     const download = async (server: ChildServer) => (await server.json<Download[]>("GET", "/api/models/downloads"))[0]!;
     const untilReceived = (server: ChildServer, bytes: number) =>
       expect.poll(async () => (await download(server)).received_bytes, PATIENT).toBe(bytes);
-    /** Kills, and sees that what lies under the final name, if anything does, is right. */
+    /** Kills the server; if the final file exists, it must be correct. */
     const kill = async (server: ChildServer) => {
       await server.kill("SIGKILL");
       expect([undefined, expected]).toContain(await hashOnDisk(`${folder.path}/models/owner/name/big.gguf`));
@@ -62,7 +62,7 @@ test(
       return { until: promise, release: resolve };
     };
 
-    // Before the first byte: the connection stands and nothing comes.
+    // Before the first byte: connected, but nothing has arrived.
     const silence = held();
     hub.faults.hold = { afterBytes: 0, until: silence.until };
     {
@@ -73,7 +73,7 @@ test(
     }
     silence.release();
 
-    // Amid the bytes, after half of the cuts.
+    // During the transfer, after half of the cuts.
     const middle = held();
     hub.faults.hold = { afterBytes: STEP, until: middle.until };
     hub.faults.cutAfter = Array.from({ length: CUTS / 2 }, () => STEP);
@@ -85,7 +85,7 @@ test(
     }
     middle.release();
 
-    // As the last byte comes, when the file is checked and gets its name.
+    // At the last byte, when the file is checked and renamed.
     const end = held();
     const kept = STEP * (CUTS / 2 + 1);
     hub.faults.hold = { afterBytes: SIZE - kept - STEP * (CUTS / 2) - 1, until: end.until };

@@ -45,7 +45,7 @@ test(
   { tags: ["M05"], timeout: 180_000 },
   async (context) => {
     const dataDir = await Deno.makeTempDir();
-    // The download keeps 256 MiB free for everybody else before it begins.
+    // A download only starts if 256 MiB stay free.
     if (!await mountSmall(dataDir, 300)) {
       console.warn("SKIPPED M05 on a full disk: only root on Linux can mount a small file system");
       return context.skip();

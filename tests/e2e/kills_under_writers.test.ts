@@ -6,7 +6,7 @@ import { sample } from "../helpers/files/sample.ts";
 
 const KILLS = sample(6, 200);
 const [WRITERS, ASKERS] = [16, 4];
-/** Under load the first write takes some 30 ms; what is longer than this only repeats itself. */
+/** Under load, the first write takes about 30 ms. Longer delays find nothing new. */
 const MAX_LIFE_MS = 500;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -34,7 +34,7 @@ test(
         const writing = Promise.all(writers.map((writer) => writer.write(server)));
         const death = new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * MAX_LIFE_MS));
         await Promise.race([death, writing]);
-        // The first life lasts until everybody has something to lose, however busy the machine is.
+        // The first run lasts until every writer has acknowledged data, however busy the machine is.
         while (kill === 0 && writers.some(({ acknowledged }) => acknowledged === 0)) await sleep(10);
         await server.kill("SIGKILL");
         await writing;

@@ -1,4 +1,4 @@
-/** Lists and conversations of a size that few owners reach, on a server in a process of its own, whose memory is measured. */
+/** Unusually large lists and conversations, on a server in its own process, whose memory is measured. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -35,7 +35,7 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
     await home?.[Symbol.asyncDispose]();
   });
 
-  /** Runs an action; gives the memory that the server had at most meanwhile, beyond what it has when idle. */
+  /** Runs an action and returns how far the server's memory rose above its idle size. */
   async function growthDuring(action: () => Promise<void>): Promise<number> {
     await forgetPeak(server.pid);
     await action();

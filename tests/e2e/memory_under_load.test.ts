@@ -1,4 +1,4 @@
-/** What large requests do to the memory of the real server, a process of its own. Linux tells the peak. */
+/** Memory that large requests take in the real server, in its own process. Linux reports the peak. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -12,9 +12,9 @@ const LIMIT_MS = 10 * 60_000;
 const LARGE_BYTES = 46_000_000;
 const isLinux = Deno.build.os === "linux";
 
-/** Gives how far the memory of a server rises above its idle size while something runs. */
+/** Returns how far the memory of a server rises above its idle size during `run`. */
 async function risenBytes(server: ChildServer, run: () => Promise<void>): Promise<number> {
-  // What a page asks for first has loaded the server's code.
+  // The first requests of a page load the server's code.
   for (const path of ["/api/conversations?view=summary", "/api/settings", "/api/chat/replies"]) {
     await (await server.request("GET", path)).text();
   }
@@ -33,7 +33,7 @@ async function withServers(use: (start: () => Promise<ChildServer>) => Promise<v
   }
 }
 
-/** Saves a conversation and reads the answer to its end, keeping nothing of it. */
+/** Saves a conversation and discards the body of the response. */
 async function saved(server: ChildServer, id: string, body: Uint8Array<ArrayBuffer>): Promise<Response> {
   const headers = { "Content-Type": "application/json" };
   const answer = await fetch(`${server.url}/api/conversations/${id}`, { method: "PUT", headers, body });
@@ -65,7 +65,7 @@ test.runIf(isLinux).each([["messages of 3.8 KB", 3_800], ["messages of 200 bytes
           expect([201, 503]).toContain(status);
           if (status === 503) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
         }
-        // None that was acknowledged is lost.
+        // Nothing acknowledged is lost.
         const list = await server.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary");
         const acknowledged = statuses.flatMap((status, n) => status === 201 ? [`large-${n}`] : []);
         expect(list.items.map(({ id }) => id).sort()).toEqual(acknowledged);

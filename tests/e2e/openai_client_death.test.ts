@@ -1,4 +1,4 @@
-/** Sudden death of the server under OpenAI's own client. */
+/** Kills of the server while OpenAI's client uses it. */
 import OpenAI from "openai";
 import { expect, test } from "vitest";
 import { startChildServer } from "../helpers/app/child_server.ts";

@@ -1,4 +1,4 @@
-/** What a power cut may leave of the server's files, state by state, and that nothing acknowledged is missing in any. */
+/** File states that a power cut can leave: in none is acknowledged data missing. */
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ const ROUNDS = 12;
 const WRITERS = 4;
 const RECORDER = fileURLToPath(new URL("../helpers/processes/disk_recorder.c", import.meta.url));
 
-/** Something the server acknowledged, and how much of the log there was by then. */
+/** An acknowledged write, and the size of the log at that time. */
 interface Acknowledged {
   what: "conversation" | "edit" | "draft" | "persona";
   writer: number;
@@ -21,7 +21,7 @@ interface Acknowledged {
   at: number;
 }
 
-/** Numbers that are the same in every run, so that a state that fails can be looked at again. */
+/** Seeded random numbers, so that a failed state can be reproduced. */
 function numbersFrom(seed: number): () => number {
   let state = seed * 2_654_435_761 >>> 0 || 1;
   return () => {
@@ -81,14 +81,14 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
     }
   }
 
-  /** Makes the files of one state, opens the server on them, and gives what is missing. */
+  /** Writes the files of one state, opens the server on them and returns what is missing. */
   async function missingAfter(cut: number, seed: number, honoursSync: boolean): Promise<string[]> {
     await using folder = await tempFolder();
     const image = imageAfterCut(records.slice(0, cut), numbersFrom(seed), { honoursSync });
     for (const [path, content] of [...image].sort(([a], [b]) => a < b ? -1 : 1)) {
       const to = folder.path + path.slice(dataDir().length);
       if (content === undefined) await Deno.mkdir(to, { recursive: true, mode: 0o700 });
-      // A file whose folder is not there is not there either.
+      // A file without its folder doesn't exist either.
       else if (image.has(dirname(path)) || dirname(path) === dataDir()) {
         await Deno.writeFile(to, content, { mode: 0o600 });
       }

@@ -101,7 +101,7 @@ test(
         const { messages } = await second.json<Conversation>("GET", `/api/conversations/c${names[index]}`);
         expect(messages[1]).toMatchObject({ id: `a${names[index]}`, status: "interrupted" });
         const { content } = messages[1]!;
-        // The last word may have been journalled without having been seen.
+        // The last word may be in the journal without having been sent.
         const all = Array.from({ length: 6 }, (_, word) => ` ${names[index]}.${word}`).join("");
         expect(all.startsWith(content)).toBe(true);
         expect(content.startsWith(understand(seen).text)).toBe(true);

@@ -8,7 +8,7 @@ type Json = Record<string, unknown> & { id: string };
 
 const CALL = { id: "call_1", name: "web_search", arguments: '{"query":"sea"}' };
 
-/** A search server that answers when the test says so. */
+/** A search server that responds when the test lets it. */
 function openSearch() {
   const requests: PromiseWithResolvers<void>[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async () => {
@@ -34,7 +34,7 @@ async function prepare(server: ChildServer, llm: FakeLlm, searchUrl: string): Pr
   await server.json("PUT", "/api/tools/web", { search_url: searchUrl, search: true, read_page: false });
 }
 
-/** Asks, and has the model call the tool. */
+/** Sends a message and makes the model call the tool. */
 async function askForCall(server: ChildServer, llm: FakeLlm, n: number, call = CALL) {
   const question = {
     conversation_id: "c1",
@@ -108,7 +108,7 @@ test(
       expect(sent(answer).at(-1)).toMatchObject({ role: "tool", content: expect.stringContaining("It is blue") });
       await answer.emit("The sea");
       const followed = framesOf(await third.request("GET", "/api/chat/replies/a2"));
-      // The result of the call is in the stream as well, so only a piece of the reply's text counts.
+      // The stream also has the result of the call, so only text of the reply counts.
       for await (const { data } of followed) if (data.includes('"content":"The sea"')) break;
       await third.kill("SIGKILL"); // while the model writes about the result
 

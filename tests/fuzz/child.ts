@@ -1,6 +1,6 @@
 /**
  * Runs one target in a process of its own: its cases, then random inputs until its time is up. Needs `gc` to be exposed.
- * Before each input it writes down which one it is, so that whoever started it knows what it died of.
+ * Before each input, it prints which one it is, so that its parent knows what crashed it.
  */
 import { Random } from "./random.ts";
 import { threadClock } from "./clock.ts";

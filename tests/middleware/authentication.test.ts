@@ -146,7 +146,7 @@ test.each<["http" | "https", string, string | undefined]>([
 
 const encoder = new TextEncoder();
 
-/** A body to which text is added by hand, and what became of it. */
+/** A body that the test writes to, and its result. */
 function openBody() {
   const ending = new AbortController();
   const seen = { released: 0, cancelled: 0 };
@@ -155,7 +155,7 @@ function openBody() {
     start: (controller) => void (source = controller),
     cancel() {
       seen.cancelled++;
-      return new Promise(() => {}); // A source that takes for ever to let go.
+      return new Promise(() => {}); // A source whose cancellation never ends.
     },
   });
   const reader = endBodyOnRevocation(stream, { signal: ending.signal, release: () => seen.released++ }).getReader();

@@ -138,7 +138,7 @@ function openRoute(
   return { seen, send };
 }
 
-/** A body that comes in pieces and then ends, or hangs. */
+/** A body that arrives in chunks and then ends or hangs. */
 function pieces(texts: string[], hangs = false) {
   const waiting = [...texts];
   return new ReadableStream<Uint8Array>({
@@ -180,7 +180,7 @@ test.each([true, false])(
   },
 );
 
-/** Sends a body with its length declared, as clients do. */
+/** Sends a body with Content-Length, as clients do. */
 function postTo(app: { url: string }, body: string): Promise<Response> {
   return fetch(`${app.url}/api/conversations/c1`, { method: "PUT", headers: JSON_TYPE, body });
 }

@@ -4,7 +4,7 @@ import { callLimit, type CallLimits } from "../../middleware/call_limit.ts";
 import type { Env, Identity } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
 
-/** An app whose requests name their token and its scope. */
+/** An app whose requests state their token and its scope. */
 function openApp(limits: CallLimits) {
   const app = new Hono<Env>();
   app.use(async (c, next) => {

@@ -7,7 +7,7 @@ import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 const JSON_TYPE = { "Content-Type": "application/json" };
 const completion: PlainRequest = { method: "POST", path: "/api/setup/complete", headers: JSON_TYPE, body: "{}" };
 
-/** Asks for a change that shows, and tells whether it happened. */
+/** Requests a visible change and returns whether it happened. */
 async function tryToComplete(app: TestApp, headers: Record<string, string>, body = "{}") {
   const answer = await fetchAs(app, { ...completion, headers, body });
   const { completed } = JSON.parse((await fetchAs(app, { path: "/api/setup/status" })).body);
@@ -36,7 +36,7 @@ test.each(["https://evil.test", "null", "http://localhost:1", "https://localhost
   { tags: ["C02"] },
   async (origin) => {
     await using app = await openTestApp();
-    // A foreign Origin is not local either; so that it gets as far as the CORS link, its host is listed here.
+    // A foreign Origin isn't local either; the host is listed so that the request reaches the CORS check.
     await using listed = await openTestApp({ config: { allowedHosts: ["localhost"] } });
     expect(await tryToComplete(listed, { ...JSON_TYPE, Origin: origin }))
       .toEqual({ status: 403, code: "cross_site", completed: false });

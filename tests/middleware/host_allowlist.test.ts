@@ -3,7 +3,7 @@ import { enrol } from "../helpers/app/enrolled.ts";
 import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
-/** Every route below /api as a request, its parameters filled in. */
+/** Every route below /api as a request with parameters filled in. */
 async function allRoutes(app: TestApp): Promise<{ method: string; path: string }[]> {
   return (await app.app.loadApi()).openAPIRegistry.definitions.flatMap((definition) =>
     definition.type === "route" && definition.route.path.startsWith("/api/")
@@ -62,7 +62,7 @@ test('with localhost listed and pairing = "code" a remote peer gets no bypass an
   expect(JSON.parse(status.body)).toMatchObject({ bypass: "grace", authenticated: false, pairing: "code" });
   expect((await fetchAs(app, { path: "/api/setup/status" })).status).toBe(200);
   for (const { method, path } of await allRoutes(app)) {
-    // What brings a one-time code of its own is asked for that.
+    // Requests with their own one-time code need that code.
     if (isOpenToEnrolment(path) || path === "/api/setup/status" || path === "/api/auth/cli/redeem") continue;
     const answer = await fetchAs(app, { method, path });
     expect([method, path, answer.status, codeOf(answer)]).toEqual([method, path, 401, "unauthenticated"]);

@@ -12,7 +12,7 @@ interface Asked {
 }
 
 function factsOf({ url, peer = "127.0.0.1", host = "localhost:8787", headers = {}, trusted = [], listener }: Asked) {
-  // Not a Request of its own making: its parser would tidy the URL up, where the runtime hands over what the wire said.
+  // Not `new Request`, whose parser normalizes the URL: the runtime passes it as it was sent.
   const request = {
     url: url ?? `http://${host}/api/models`,
     headers: new Headers(host === null ? headers : { ...headers, host }),

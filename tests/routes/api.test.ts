@@ -25,6 +25,6 @@ test("a service that fails to open fails only its own requests, and the next req
   const stranger = await fetchAs(app, { path: "/api/characters", host: "evil.test" });
   expect(stranger.status).toBe(403);
   await Deno.remove(`${app.dataDir}/characters`);
-  // What else needs the service may be opening it since before.
+  // Another caller may already be opening the service.
   await expect.poll(async () => (await app.get("/api/characters")).status).toBe(200);
 });

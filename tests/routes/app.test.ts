@@ -112,7 +112,7 @@ test.each([
   const answer = await fetchAs(app, { path });
   expect([200, 400, 401, 404]).toContain(answer.status);
   expect(answer.body).not.toContain("kept secret");
-  // Outside /api the page may be given for any path; an API answer may not.
+  // Outside /api, any path may return the page, but never an API response.
   if (answer.status === 200) expect(answer.headers.get("content-type")).toMatch(/^text\/html/);
   await Deno.remove(uiFolder, { recursive: true });
 });
@@ -232,7 +232,7 @@ test("the served document describes every mounted route and its bodies", async (
   const document = await (await app.get("/api/openapi.json")).json();
   expect(document.openapi).toMatch(/^3\.1/);
   expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(["/api/auth/status", "/api/events", "/api/jobs"]));
-  // Routes that many call without a body; what they get under another type is tested with them.
+  // Routes that are often called without a body; other content types are tested with them.
   const optional = ["invites", "register/begin", "token"].map((path) => `/api/auth/${path}`)
     .concat("/api/tailnet/enable", "/api/tailnet/disable", "/api/setup/complete", "/api/import");
   // A body that is not required would not be checked when its type is missing: see newRouter.

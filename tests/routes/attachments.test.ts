@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => app[Symbol.asyncDispose]());
 
 const bytesOf = async (path: string) => new Uint8Array(await (await app.get(path)).arrayBuffer());
-/** The pixels of a picture of one pixel with alpha. */
+/** The pixels of an image of one pixel with alpha. */
 const onePixel = pngChunk("IDAT", deflateSync(new Uint8Array(5)));
 const codeOf = async (response: Response) => [response.status, (await response.json()).error.code];
 

@@ -207,7 +207,7 @@ describe("a requested version", () => {
     expect((await app.delete("/api/characters/fox", stale)).status).toBe(412);
     expect((await put("new", v2("N"), good)).status).toBe(412);
     const withPicture = await putAvatar("fox", plainPng(), good);
-    expect(withPicture.headers.get("etag")).toBe(tag); // the picture is no part of the card
+    expect(withPicture.headers.get("etag")).toBe(tag); // the image isn't part of the card
     expect((await put("fox", v2("B"), { headers: { "if-match": `W/${tag}` } })).status).toBe(412);
     const saved = await put("fox", v2("B"), { headers: { "if-match": `"other", ${tag}` } });
     expect(saved.status).toBe(200);

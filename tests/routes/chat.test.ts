@@ -8,7 +8,7 @@ import { countListeners, measured } from "../helpers/processes/leaks.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const ROUNDS = 1_000;
-/** Clients that come and go at once. */
+/** Clients that connect and disconnect at once. */
 const PARALLEL = 10;
 
 let app: TestApp;
@@ -618,7 +618,7 @@ test(`${ROUNDS} clients that leave a stored reply, and as many that leave an uns
     // Each call of the model ends with its client.
     await Promise.all(calls.map(({ over }) => over));
     llm.requests.length = 0;
-    // A follower that has left is forgotten with the next word of the reply.
+    // A disconnected client is removed with the next text of the reply.
     await call.emit(".");
     app.logLines.length = 0;
   };

@@ -38,7 +38,7 @@ test("returns the findings of doctor: an open address is a problem with a remedy
   const open = findings.find(({ about }: { about: string }) => about.includes("storage-key"));
   if (Deno.build.os !== "windows") {
     expect(open).toMatchObject({ level: "problem", remedy: expect.stringContaining("chmod 0600") });
-    // A key that others may read is no reason to replace the data.
+    // A readable key file isn't a reason to replace the data.
     expect(JSON.stringify(findings)).not.toContain("Restore a backup");
   }
   expect((await app.get("/healthz")).status).toBe(204);

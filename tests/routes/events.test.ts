@@ -3,12 +3,12 @@ import { eventRoutes } from "../../routes/events.ts";
 import { createEventHub } from "../../services/events/event_hub.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
-/** Reads frames as they come. */
+/** Reads frames as they arrive. */
 function frameReader(answer: Response) {
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   return {
-    /** Gives the next frame, `undefined` at the end. */
+    /** Returns the next frame, `undefined` at the end. */
     async next(): Promise<string | undefined> {
       for (;;) {
         const end = text.indexOf("\n\n");

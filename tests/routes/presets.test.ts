@@ -77,7 +77,7 @@ test.each([
   const exported = await app.get(`/api/presets/${preset.id}/export`);
   expect(exported.headers.get("content-disposition")).toContain('filename="By the sea.json"');
   expect(await exported.json()).toEqual(file);
-  // What an editor sends back whole is what it was.
+  // An editor that sends everything back changes nothing.
   expect((await app.put(`/api/presets/${preset.id}`, preset)).status).toBe(200);
   expect(await json(app.get(`/api/presets/${preset.id}/export`))).toEqual(file);
 });

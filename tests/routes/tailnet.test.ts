@@ -66,7 +66,7 @@ test("the setting is stored in config.toml", async () => {
   expect(await config()).toContain("tailnet_enabled = true\n");
   await bench.disable();
   expect(await config()).toContain("tailnet_enabled = false");
-  // Written in the background after the start, into the same file.
+  // Written to the same file in the background after the start.
   await expect.poll(config).toContain("builtin_app_installed = true\n");
   expect(await config()).toContain('tailnet_hostname = "study"\n');
   expect(await config()).toContain("tailnet_enabled = false");

@@ -152,7 +152,7 @@ test("sends a chat with card, persona, two lorebooks and a SillyTavern preset, m
   const form = new FormData();
   form.set("file", new File([await fixture("preset_chat_completion")], "Seaside.json", { type: "application/json" }));
   const preset = await made(app.post("/api/presets/import", form));
-  // Under an id of its own: chance, and with it the entry of one in two, comes out the same each time.
+  // With a fixed ID: then random choices, such as an entry with a probability of 50 %, are the same in every run.
   await made(app.put("/api/conversations/c1", {
     participants: [{ character_id: "orla" }],
     persona_id: "sam",

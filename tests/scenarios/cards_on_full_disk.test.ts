@@ -13,7 +13,7 @@ const card = (name: string, description: string) => ({
 const STEP_BYTES = 4_096;
 const STEPS = 40;
 
-/** Leaves so many bytes of a full file system free. */
+/** Fills the file system except for this number of bytes. */
 async function leave(path: string, freeBytes: number): Promise<void> {
   await Deno.remove(path).catch(() => {});
   await fill(path);
@@ -79,7 +79,7 @@ test(
   },
 );
 
-/** The chunks of a PNG, to be put together with others. */
+/** The chunks of a PNG, to be combined with others. */
 function chunks(png: Uint8Array): RawChunk[] {
   const view = new DataView(png.buffer, png.byteOffset, png.byteLength);
   const found: RawChunk[] = [];

@@ -25,7 +25,7 @@ function tamper(sql: string, ...params: SQLInputValue[]): void {
   file.prepare(sql).run(...params);
 }
 
-/** Messages in three blocks, of which the second can't be read any more. Gives the ids of those in it. */
+/** Messages in three blocks, the second of them damaged. Returns the IDs of those in it. */
 async function damageSecondOfThree(): Promise<string[]> {
   await put("c1", { title: "Chat", messages: range(70).map((i) => say(`m${i}`, `needle ${i} ${"x".repeat(400)}`)) });
   using file = new DatabaseSync(`${app.dataDir}/app.db`);
@@ -249,7 +249,7 @@ test("keeps the path through a message with unreadable versions until a save inc
   expect(idsOf(healed.messages)).toEqual(["u0", "a0", "u1", "b1"]);
 });
 
-/** Overwrites the page of the database file that holds the beginning of a value, as a failing disk would. */
+/** Overwrites the database page with the start of a value, as a failing disk would. */
 async function damagePageOf(table: string, column: string, where: string): Promise<void> {
   using file = new DatabaseSync(`${app.dataDir}/app.db`);
   file.exec("PRAGMA wal_checkpoint(TRUNCATE)");

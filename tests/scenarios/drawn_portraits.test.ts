@@ -44,7 +44,7 @@ test("a model writes a prompt from the card, the backend draws it, and the image
   const size = new DataView(avatar.buffer);
   expect([size.getUint32(16), size.getUint32(20)]).toEqual([819, 1024]);
   expect(sillyTavernReads(avatar).data.name).toBe("Fern");
-  // What the backend wrote into its picture is not passed on.
+  // Metadata that the backend wrote into the image is removed.
   expect(chunksOf(avatar).filter(({ type }) => type === "tEXt").map(({ text }) => text.split("\0")[0]).sort()).toEqual([
     "ccv3",
     "chara",

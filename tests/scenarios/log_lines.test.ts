@@ -1,4 +1,4 @@
-/** What the log says of failures, and what it never says. */
+/** What the log reports about failures, and what it never contains. */
 import { expect, test } from "vitest";
 import { runDoctorChecks } from "../../services/diagnostics/doctor.ts";
 import { MIGRATIONS } from "../../services/storage/database/migrations.ts";
@@ -122,7 +122,7 @@ test("a rejected host and a rejected sign-in log the client's address, which the
   const filter = new RegExp(pattern!.replace("<ADDR>", "(?<ip>[0-9a-f.:]+)"));
   const found = (lines: string[]) => lines.flatMap((line) => filter.exec(line)?.groups?.ip ?? []);
   expect(found(app.logLines)).toEqual(["203.0.113.7"]);
-  // From the journal a line comes with the host and the program before it.
+  // In the journal, a line starts with the host and the program.
   expect(found(app.logLines.map((line) => `desk parlor[17]: ${line}`))).toEqual(["203.0.113.7"]);
   const forged = JSON.stringify({
     time: "",

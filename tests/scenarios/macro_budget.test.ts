@@ -1,4 +1,4 @@
-/** Macros that cost too much, in every place where foreign text can hold some. */
+/** Macros that are too expensive, in every text that comes from outside. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { gather, useModel } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -185,10 +185,10 @@ test("a lorebook test has a budget, too", { tags: ["F01"] }, async () => {
   expect(found.entries[0].content).toBe(content);
 });
 
-/** Three chats begun, previewed and answered. Without a budget, nested braces alone take a minute. */
+/** Three chats are created, previewed and answered. Without a budget, nested braces alone take a minute. */
 const MAX_CPU_SECONDS = 15;
 
-/** Little room: without a budget each of the attacks ends this process or holds it for good. */
+/** A small heap: without a budget, each of the attacks ends or blocks this process. */
 async function startSmallServer(dataDir: string): Promise<ChildServer> {
   return await startChildServer({ dataDir, denoFlags: ["--v8-flags=--max-old-space-size=400"] });
 }
@@ -240,7 +240,7 @@ test.each<[string, Record<string, unknown>]>([
     answered.abort();
     await beating;
     if (Deno.build.os === "linux") {
-      // Seen: 1 s to 3 s. CPU time hardly depends on how busy the machine is.
+      // Measured: 1 to 3 s. CPU time hardly depends on other work of the machine.
       expect(await cpuSecondsOf(server.pid) - cpuBefore).toBeLessThan(MAX_CPU_SECONDS);
     }
     expect((await server.kill("SIGTERM")).code).toBe(0);

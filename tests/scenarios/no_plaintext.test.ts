@@ -5,7 +5,7 @@ import { range, readConversation, say } from "../helpers/app/stored_chat.ts";
 import { filesBelow, filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
-/** Words that stand nowhere else; each goes into the server in one way. */
+/** Unique words, each of which enters the server in one way. */
 const NEEDLES = [
   ...["needleMessage", "needleEdited", "needleBeforeEdit", "needleRemoved", "needleVariant", "needleReasoning"],
   ...[
@@ -64,7 +64,7 @@ test("no message, draft, title or setting is found in the data directory: databa
   await gather(await ask(app, 2, { conversation_id: "c2" }));
   await until(async () => (await readConversation(app, "c2")).title === "needleMadeTitle", "the title is made");
 
-  // While a reply runs its journal holds what has come.
+  // The journal of a running reply has the text so far.
   llm.switches.manual = "on";
   const asked = ask(app, 3, { conversation_id: "c3" });
   const call = await llm.nextCall();

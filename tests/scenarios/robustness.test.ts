@@ -4,7 +4,7 @@ import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** As much of a JSON Schema as the API document uses. */
+/** The part of JSON Schema that the API document uses. */
 interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -66,7 +66,7 @@ function resolve(schema: Schema, document: ApiDocument): Schema {
   };
 }
 
-/** A value that the schema takes, as far as its types go. */
+/** A value with the types of the schema. */
 function sample(schema: Schema, document: ApiDocument, depth = 0): Json {
   const { type, properties, items, enum: words } = resolve(schema, document);
   if (words !== undefined) return words[0]!;
@@ -91,7 +91,7 @@ function sample(schema: Schema, document: ApiDocument, depth = 0): Json {
   }
 }
 
-/** Puts an odd value in the place of each part of a good one, in turn. */
+/** Replaces each part of a valid value by an unusual one, one at a time. */
 function* spoiled(good: Json, odd: Json): Generator<Json> {
   yield odd;
   if (Array.isArray(good)) {
@@ -145,10 +145,10 @@ test(
     expect(operations.length).toBeGreaterThan(3);
     for (const { method, path, good } of operations) {
       const bodies = new Set(ODD_VALUES.flatMap((odd) => [...spoiled(good, odd)].map(textOf)));
-      // Spread over all of them, the same ones every time.
+      // Spread over all of them, the same in every run.
       const step = Math.max(1, Math.floor(bodies.size / MAX_BODIES));
       for (const body of [...bodies].filter((_, i) => i % step === 0)) {
-        // Nothing here reaches for a model server: the sample addresses are no addresses, and the demo answers by itself.
+        // No model server is called: the sample addresses are invalid, and the demo needs none.
         const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
         if (answer.status >= 500 && !isOutside(answer.status)) {
           throw new Error(`${method} ${path} answered ${answer.status} to ${body}: ${await answer.text()}`);
@@ -161,7 +161,7 @@ test(
   },
 );
 
-/** 502 to 504 tell of another server, not of ours. */
+/** 502 to 504 are failures of another server. */
 function isOutside(status: number): boolean {
   return status >= 502 && status <= 504;
 }
@@ -232,7 +232,7 @@ test.each([
   await using app = await openTestApp();
   const document = await documentOf(app);
   for (const [path, operations] of Object.entries(document.paths)) {
-    // Names at the card site are that site's affair; routes/card_site.test.ts has what becomes of odd ones.
+    // The card site chooses its names; routes/card_site.test.ts tests unusual ones.
     if (!path.includes("{") || path.includes("{creator}")) continue;
     for (const method of Object.keys(operations)) {
       const target = path.replace(/\{[^}]+\}/g, id).replace(/[^\x21-\x7e]/g, (c) => encodeURIComponent(c));
@@ -242,7 +242,7 @@ test.each([
       expect([method, target, answer.status]).toEqual([
         method,
         target,
-        // What is no id may be the name of an attachment, whose body is no JSON.
+        // An invalid ID may be the name of an attachment, whose body isn't JSON.
         expect.toSatisfy((status: number) =>
           [400, 404, 405, ...(path.includes("{name}") ? [415] : [])].includes(status)
         ),
@@ -291,7 +291,7 @@ test.skipIf(Deno.build.os === "windows")(
       try {
         child.kill("SIGKILL");
       } catch {
-        // It has ended, as it should.
+        // It has ended as expected.
       }
       await child.status;
       await output.cancel();

@@ -7,7 +7,7 @@ import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const MESSAGE_CHARS = 4_000;
-/** More than a window of a streamed answer, which is 1 MiB. */
+/** More than the window of a streamed response, which is 1 MiB. */
 const COUNT = 1_000;
 const WAITING = { timeout: PATIENCE_MS };
 
@@ -24,7 +24,7 @@ function messages(count = COUNT): { id: string; role: string; content: string }[
   }));
 }
 
-/** Opens a conversation whose answer is streamed and reads its first piece. */
+/** Requests a conversation whose response is streamed, and reads its first chunk. */
 async function begun(app: TestApp): Promise<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array> }> {
   const { streams } = await app.services.conversations();
   const { json } = await streams.open("large");

@@ -39,7 +39,7 @@ const card = {
     ],
   },
 };
-/** A card as RisuAI exports it, with an animation, a color profile and texts about its picture. */
+/** A card as RisuAI exports it: an animated image with a color profile and text chunks. */
 const risuPng = () =>
   pngOf(
     header(8, 12),
@@ -179,7 +179,7 @@ test("an export of exactly the import limit can be imported again; a larger one 
   };
   await app.put("/api/characters/fox", { card });
   await setAvatar("fox", plainPng());
-  // Both copies are base64: some 2.7 bytes for one of the card.
+  // Both copies are base64: about 2.7 bytes per byte of the card.
   let descriptionBytes = 90_000;
   let made = await make(descriptionBytes);
   while (made.file.length <= LIMIT) {

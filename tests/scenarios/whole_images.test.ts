@@ -20,7 +20,7 @@ const bytes = async (path: string) => new Uint8Array(await (await app.get(path))
 const put = (path: string, image: Uint8Array<ArrayBuffer>) =>
   app.put(path, image, { headers: { "content-type": "image/png" } });
 
-/** Where a picture goes: how it is set, and read. */
+/** A place for an image: how to set and read it. */
 const PLACES: [string, { prepare: () => Promise<unknown>; path: string }][] = [
   ["attachment", { prepare: () => putPicture(app, "a.png", plainPng(8, 8)), path: "/api/attachments/a.png" }],
   ["avatar", {
@@ -54,7 +54,7 @@ test.each(PLACES)(
       }
     }
     const owner = path.replace(/\/avatar$/, "");
-    const kept = path === owner ? 0 : 1; // from before it had a picture
+    const kept = path === owner ? 0 : 1; // from before it had an image
     expect(await (await app.get(`${owner}/versions`)).json()).toHaveLength(kept);
     for (const whole of Object.values(WHOLE)) expect((await put(path, whole)).status).toBe(200);
   },

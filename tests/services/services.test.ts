@@ -43,7 +43,7 @@ test("only the owner can access files in the data folder", { tags: ["K08"] }, as
   const old = Deno.umask(0);
   try {
     const services = await openServices(testConfig(`${dataDir}/new`), { log });
-    await (await services.characters()).characters.list({}); // the built-in one is put there meanwhile
+    await (await services.characters()).characters.list({}); // the built-in one is added during that
     const modes: Record<string, { mode: number; wanted: number }> = {};
     const walk = async (path: string) => {
       for await (const entry of Deno.readDir(path)) {

@@ -7,7 +7,7 @@ import { type ChildServer, startChildServer } from "../../helpers/app/child_serv
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { eventually, sendMessage } from "../../helpers/browser/ui_page.ts";
 
-/** A loopback address of our own, so that nobody else's server is found; port 8080 is where llama.cpp is looked for. */
+/** A loopback address of our own, so that no other server is found. Detection looks for llama.cpp on port 8080. */
 const FOUND_HOST = "127.0.0.9";
 
 let browser: Browser;
@@ -42,7 +42,7 @@ async function openAt(server: ChildServer, path: string, options: BrowserContext
   return watched;
 }
 
-/** Nothing may have gone anywhere else or wrong, whatever else a test looked at. */
+/** Checks accessibility, foreign requests and errors, then closes the pages. */
 async function expectClean(...pages: WatchedPage[]): Promise<void> {
   for (const { page, context, foreign, errors } of pages) {
     expect(await findAxeProblems(page)).toEqual([]);
@@ -68,7 +68,7 @@ test("a newcomer opens the page, writes to the demo and reads its reply", async 
     "GET",
     `/api/conversations/${summary!.id}`,
   );
-  // Before them stands the greeting of the built-in character.
+  // The greeting of the built-in character comes first.
   expect(messages.slice(1)).toMatchObject([{ content: "Hello" }, { status: "complete" }]);
   expect((await prose.innerText()).trim()).toBe(messages[2]!.content.trim());
   expect(new URL(ui.page.url()).pathname).toBe(`/c/${summary!.id}`);
@@ -157,7 +157,7 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   await first.kill();
   await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
 
-  // The page finds its server again at the same address and mends itself.
+  // The page finds its server at the same address again and reconnects.
   await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
   expect(server.url).toBe(first.url);
   await ui.page.getByText("The server stopped before the reply was complete").waitFor();

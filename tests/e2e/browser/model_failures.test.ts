@@ -1,4 +1,4 @@
-/** Failures of the model server and their cures, on the real server in a real browser. */
+/** Failures of the model server and their fixes, on the real server in a real browser. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/browser.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** A connection named Desk to the double, in use. */
+/** Adds a connection named Desk to the fake server and activates it. */
 async function connect(app: TestApp, llm: Pick<FakeLlm, "url">, more: Record<string, unknown> = {}): Promise<void> {
   await app.put("/api/connections", { id: "desk", name: "Desk", kind: "openai", base_url: llm.url, ...more });
   await app.post("/api/connections/desk/activate", {});
@@ -25,7 +25,7 @@ async function connect(app: TestApp, llm: Pick<FakeLlm, "url">, more: Record<str
 const ending = (page: Page) => page.locator(".ending");
 const prose = (page: Page) => page.locator(".reply .prose").last();
 
-/** The last reply says this, and nothing is left of its failure. */
+/** Waits until the last reply has this text and shows no failure. */
 async function seesReply(page: Page, text: string): Promise<void> {
   await prose(page).getByText(text, { exact: true }).waitFor();
   await ending(page).waitFor({ state: "detached" });
@@ -40,10 +40,10 @@ test("each failure of the model server has its fix next to it, which leads to th
   const { page, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/new`);
 
-  // The first message of a new chat, with a wrong key: the field for it, right there.
+  // The first message of a new chat fails with a wrong key: the key can be entered in the chat.
   await sendMessage(page, "Hello there");
   await ending(page).getByText("“Desk” refused the API key").waitFor();
-  // The light follows the call.
+  // The status dot follows the call.
   await page.getByRole("button", { name: /^Model: small · Desk · Access denied$/ }).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   await ending(page).getByLabel("API key").fill("sk-right");
@@ -51,7 +51,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   await seesReply(page, "Hello");
   await page.getByRole("button", { name: /^Model: small · Desk · Ready$/ }).waitFor();
 
-  // A model that is gone: another one of the same server.
+  // The model is gone: another one of the same server.
   Object.assign(llm.switches, { fail: "status_json", status: 404, message: "The model 'small' does not exist" });
   await sendMessage(page, "And then?");
   await ending(page).getByText("“Desk” doesn’t have the model “small”").waitFor();
@@ -62,7 +62,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   expect(llm.chats.at(-1)!.json).toMatchObject({ model: "large" });
   await page.getByRole("button", { name: /^Model: large/ }).waitFor();
 
-  // A limit of requests: Retry waits as long as the server asks.
+  // A rate limit: Retry waits as long as the server asks.
   Object.assign(llm.switches, { fail: "status_json", status: 429, retry_after: "12", message: "Slow down" });
   await sendMessage(page, "Go on");
   await ending(page).getByText("“Desk” is limiting requests").waitFor();
@@ -71,7 +71,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   await ending(page).getByRole("button", { name: "Retry", exact: true }).click();
   await seesReply(page, "Hello");
 
-  // Too long: without the oldest messages, then with a summary in their place.
+  // Too long: retried without the oldest messages, then with a summary in their place.
   const id = new URL(page.url()).pathname.split("/").at(-1)!;
   const messages = Array.from({ length: 30 }, (_, n) => ({
     id: `old${n}`,
@@ -91,7 +91,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   const shorter = llm.chats.at(-1)!.json!.messages as { content: string }[];
   expect(shorter.length).toBeLessThan(whole.length);
   expect(shorter.at(-1)).toMatchObject({ content: "What happened last?" });
-  // The limit is the chat's own: no model server knows it.
+  // The limit belongs to the chat: no model server knows it.
   expect(llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
 
   Object.assign(llm.switches, overflow);
@@ -117,7 +117,7 @@ test("a server that was unreachable is retried until it responds, even for the f
 }, async () => {
   const llm = await openFakeLlm({ models: ["small"] });
   await using app = await openTestApp();
-  // Without a model's name, the server has to be asked for one, which fails as well.
+  // Without a model name, the server is asked for its models, which fails as well.
   await connect(app, llm);
   const { page, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/new`);

@@ -1,4 +1,4 @@
-/** A model that Ollama doesn't have: downloaded from beside the failure, after which the reply comes by itself. */
+/** A model that Ollama doesn't have is downloaded from the failure's note; then the reply starts by itself. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/browser.ts";
@@ -40,10 +40,10 @@ test("a missing Ollama model is downloaded from next to the failure, and the mes
   await sendMessage(page, "Hello there");
   const ending = page.locator(".ending");
   await ending.getByText("“Desk” doesn’t have the model “qwen3”").waitFor();
-  // The models that are there remain a choice.
+  // The installed models can still be selected.
   await ending.getByLabel("Model for this chat").waitFor();
 
-  // Nobody knows yet whether it thinks.
+  // It isn't known yet whether the model has reasoning.
   expect(await page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
   await ending.getByRole("button", { name: "Download “qwen3”" }).click();
   await ending.getByText("Downloading “qwen3”. The message is sent again when it’s done.").waitFor();
@@ -57,7 +57,7 @@ test("a missing Ollama model is downloaded from next to the failure, and the mes
   gate.resolve();
   await page.locator(".reply .prose").last().getByText("Hello", { exact: true }).waitFor();
   await ending.waitFor({ state: "detached" });
-  // The new model thinks, so that can be set now.
+  // The new model has reasoning, so its effort can be set.
   await page.getByRole("button", { name: "Thinking: Default" }).waitFor();
   expect(ollama.requests.filter(({ path }) => path === "/api/pull")).toHaveLength(2);
   expect(errors).toEqual([]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** A server that is reached from elsewhere: over HTTPS, by the names of HOSTS. */
+/** A server reached over HTTPS by the names in HOSTS. */
 function openServer(config: NonNullable<Parameters<typeof openTestApp>[0]>["config"] = {}): Promise<TestApp> {
   return openTestApp({ tls, config: { allowedHosts: HOSTS, setupCompleted: true, ...config } });
 }
@@ -46,7 +46,7 @@ async function signIn({ page }: Device): Promise<void> {
   await isIn(page);
 }
 
-/** Asks for something gated with a token, from a page of the same address. */
+/** Requests a protected resource with a token, from a page of the same origin. */
 function statusWith({ page }: Device, token: string): Promise<number> {
   return page.evaluate(async (token) => {
     const answer = await fetch("/api/settings", { headers: { authorization: `Bearer ${token}` } });
@@ -54,7 +54,7 @@ function statusWith({ page }: Device, token: string): Promise<number> {
   }, token);
 }
 
-/** Makes a token in the settings and gives its text. */
+/** Creates a token in the settings and returns its text. */
 async function mint({ page }: Device, label: string): Promise<string> {
   await page.getByLabel("What’s this token for?").fill(label);
   await page.getByRole("button", { name: "Create token" }).click();
@@ -64,7 +64,7 @@ async function mint({ page }: Device, label: string): Promise<string> {
   return token;
 }
 
-/** Revokes what has this name, after the question. */
+/** Revokes the item of this name and confirms. */
 async function revoke({ page }: Device, name: string): Promise<void> {
   await page.getByRole("button", { name: `Revoke ${name}` }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
@@ -140,7 +140,7 @@ test("a second device signs in with an invite, and is signed out immediately whe
   await phone.page.getByLabel("Code").fill("0000-0000");
   await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await phone.page.getByText("The code is invalid").waitFor();
-  // What the QR code leads to: the code is filled in, and out of the address bar.
+  // The link of the QR code: the code is filled in and removed from the address bar.
   await phone.page.goto("about:blank");
   await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
   await phone.page.getByLabel("Device name").fill("Phone");
@@ -149,7 +149,7 @@ test("a second device signs in with an invite, and is signed out immediately whe
   await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(phone.page);
 
-  // The list on the other device has heard of it.
+  // The list on the other device is updated.
   await owner.page.getByText("Phone", { exact: true }).waitFor();
   await revoke(owner, "Phone");
   await phone.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
@@ -229,7 +229,7 @@ test("if passkeys aren't possible, the page says why and accepts a token, which 
   await expectClean(owner, tablet);
 });
 
-/** Gates another RPID, as if it had a passkey. */
+/** Requires sign-in for another RP ID, as if it had a passkey. */
 async function enrolAlso(app: TestApp, rpId: string): Promise<void> {
   await app.services.auth.credentials.add(credentialRecord("elsewhere", rpId), true);
 }
@@ -324,7 +324,7 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
   await tablet.page.getByText("How to use passkeys").click();
   await look("token", tablet);
   expect(found).toEqual({});
-  // Over plain HTTP the browser reports a header that it ignores there.
+  // Over plain HTTP, the browser reports a header that it ignores.
   expect([tablet.foreign, tablet.errors.filter((error) => !error.includes("Cross-Origin-Opener-Policy"))]).toEqual([
     [],
     [],

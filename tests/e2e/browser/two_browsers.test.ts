@@ -20,7 +20,7 @@ const message = (page: Page, id: string) => page.locator(`[data-message-id="${id
 const composer = (page: Page) => page.getByLabel("Message", { exact: true });
 const field = (page: Page) => page.getByRole("textbox", { name: "Message text" });
 
-/** Opens the menu of a message and presses one of its rows. */
+/** Opens the menu of a message and clicks an item. */
 async function choose(page: Page, id: string, label: string): Promise<void> {
   await message(page, id).hover();
   await message(page, id).getByRole("button", { name: "Message actions" }).click();
@@ -76,7 +76,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
       await expect.poll(() => composer(page).inputValue()).toBe("");
     }
 
-    // Both change the same text; the second is told, sees the first one's, and decides.
+    // Both edit the same text: the second is warned, sees the other version and decides.
     await choose(other.page, "m1", "Edit");
     await field(other.page).fill("From the other");
     await choose(one.page, "m1", "Edit");
@@ -101,7 +101,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await seenOnBoth("m0", "First question");
     for (const { page } of [one, other]) expect(await findAxeProblems(page)).toEqual([]);
 
-    // The page that removes a conversation leaves room for Undo first; leaving it ends that.
+    // Deletion waits for Undo; leaving the page ends the wait.
     await one.page.getByRole("button", { name: "Actions for “Shared”" }).click();
     await one.page.getByRole("menuitem", { name: "Delete" }).click();
     await one.page.goto("about:blank");

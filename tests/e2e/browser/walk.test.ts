@@ -23,7 +23,7 @@ const ANSWER = [
   "| City | Longest day |\n|---|---|\n| Lisbon | 14 h 52 min |\n| Oslo | 18 h 50 min |\n",
 ];
 
-/** A portrait of the character that is walked with. */
+/** Portrait of the character. */
 const FOX_SVG =
   `<svg xmlns="http://www.w3.org/2000/svg" width="512" height="768" viewBox="0 0 512 768" style="display:block">
   <rect width="512" height="768" fill="#18304a"/><circle cx="400" cy="120" r="56" fill="#f4e9c9"/>
@@ -46,13 +46,13 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** What a walk goes over: one browser of one width and theme, its server and its model. */
+/** A browser of one width and theme with its server and model. */
 interface Walk {
   page: Page;
   app: TestApp;
   llm: FakeLlm;
   isPhone: boolean;
-  /** Looks at the screen as it is: nothing sideways, nothing that axe minds; keeps a picture where one is wanted. */
+  /** Checks the current screen: no horizontal scrolling, no findings of axe. Saves a screenshot if a folder is set. */
   look(name: string): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ async function firstReply({ page, llm, look }: Walk): Promise<void> {
   await look("chat");
 }
 
-/** Opens what can be done with the nth message and does one of it. */
+/** Opens the menu of the nth message and clicks an item. */
 async function act({ page }: Walk, n: number, label: string): Promise<void> {
   await page.locator(".message").nth(n).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: label, exact: true }).click();
@@ -129,7 +129,7 @@ async function changeMessages(walk: Walk): Promise<void> {
 }
 
 async function chatPanels({ page, look, isPhone }: Walk): Promise<void> {
-  // Without the message in the address, which would be highlighted in the pictures.
+  // Without the message in the URL, which would be highlighted in the screenshots.
   await page.goto(page.url().replace(/#.*/, ""));
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByLabel("Temperature").fill("0.7");
@@ -138,7 +138,7 @@ async function chatPanels({ page, look, isPhone }: Walk): Promise<void> {
   await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.getByRole("heading", { name: "Prompt preview" }).waitFor();
   await page.locator(".preview-sums").getByText(/^[\d,]+ tokens$/).waitFor();
-  // On a phone, the panel covers the note about the branch. It may go by itself.
+  // On a phone, the panel covers the note about the branch, which may close by itself.
   const close = page.locator(".toast").getByRole("button", { name: "Close" });
   if (!isPhone) await close.evaluateAll((buttons) => buttons.forEach((button) => (button as HTMLElement).click()));
   await look("preview");
@@ -160,7 +160,7 @@ async function listAndSearch({ page, app, isPhone, look }: Walk): Promise<void> 
     const content = `${title}: what do we need?`;
     await app.put(`/api/conversations/w${i}`, { title, messages: [{ id: `w${i}-1`, role: "user", content }] });
   }
-  // A question at the top would be in each picture.
+  // A notice at the top would be in every screenshot.
   await app.patch("/api/settings", { memory_asked: true });
   await app.patch("/api/conversations/w0", { pinned: true });
   await app.patch("/api/conversations/w2", { folder: "Letters" });
@@ -228,7 +228,7 @@ async function palette({ page, look }: Walk): Promise<void> {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
-/** Every screen that has an address of its own and was not walked over yet. */
+/** Screens with their own URL that no other test visits. */
 const SCREENS = [
   ["activity", "/activity", "Activity"],
   ["settings", "/settings", "Settings"],

@@ -335,7 +335,7 @@ async function readAll({ kind, path, name }: { kind: ImportKind; path: string; n
 }
 
 function assertPlain(step: ImportStep): void {
-  structuredClone(step); // it goes to the serving thread
+  structuredClone(step); // it is sent to the serving thread
   for (const field of ["source", ...step.what === "note" ? ["reason", "level"] : ["id", "name"]]) {
     const value = (step as unknown as Record<string, unknown>)[field];
     claim(typeof value === "string", () => `The ${field} of a ${step.what} is ${value}`);
@@ -362,7 +362,7 @@ const DEEP = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
 
 export const IMPORTS = target<Import>({
   name: "imports",
-  maxStretchMs: 3_000, // in a Worker, nobody waits for it
+  maxStretchMs: 3_000, // in a Worker, it blocks nobody
   async open() {
     root = await Deno.makeTempDir({ prefix: "fuzz-imports-" });
     PRESET = await risuPreset({ name: "Calm", temperature: 80 });

@@ -178,7 +178,7 @@ let cpuMs = 0;
 async function openBlankPage(): Promise<void> {
   const context = await browser.newContext({ serviceWorkers: "block" });
   page = await context.newPage();
-  page.setDefaultTimeout(0); // whoever started this process kills it when it hangs
+  page.setDefaultTimeout(0); // the parent process kills it if it hangs
   await page.route("**/*", (route) => {
     const url = route.request().url();
     if (url === ORIGIN) return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>fuzz</title>" });

@@ -166,7 +166,7 @@ test(
       const visitor = new Visitor(app, { host, address: "203.0.113.66" });
       return (await visitor.post("/api/auth/register/begin", {})).json.user.id as string;
     };
-    // A stranger who came first doesn't choose the owner's handle.
+    // An earlier client doesn't choose the owner's user handle.
     const stranger = new Visitor(app, { host: "first.test", address: "203.0.113.66" });
     await stranger.enrol();
     const owner = new Visitor(app, desk);
@@ -206,7 +206,7 @@ test("a challenge is valid once, for its own ceremony, RP ID, origin and browser
   const parallel = await begin();
   const both = await Promise.all([finish(owner, parallel), finish(owner, parallel)]);
   expect(both.sort()).toEqual([200, 401]);
-  // The first try counts, also one that fails.
+  // The first attempt counts, even if it fails.
   const spoilt = await begin();
   const wrong = owner.authenticator.get({ challenge: spoilt, rpId: "desk.example" }, owner.origin, {
     userVerified: false,
@@ -290,7 +290,7 @@ test("of two concurrent sign-ins with the same counter exactly one succeeds", { 
   await owner.enrol();
   for (const counter of [1, 2, 3]) {
     const browsers = ["a", "b"].map((name) => new Visitor(app, { ...desk, headers: { "User-Agent": name } }));
-    // Both answers are ready before either is judged.
+    // Both responses are ready before either is checked.
     const begun = await Promise.all(browsers.map((browser) => browser.post("/api/auth/login/begin", {})));
     const answers = begun.map(({ json }) => owner.authenticator.get(json, owner.origin, { counter }));
     const ended = await Promise.all(browsers.map((each, at) => each.post("/api/auth/login/finish", answers[at])));
@@ -384,7 +384,7 @@ test(
         browser: "flood",
       };
       passkeys.beginLogin(caller);
-      // The address is gated, so only somebody who may enrol gets a challenge.
+      // The address is protected, so only users who may enroll get a challenge.
       await passkeys.beginRegistration({ ...caller, identity: { method: null, bypass: "loopback" } }, {});
     }
     const answer = owner.authenticator.get(begun.json, owner.origin);

@@ -12,7 +12,7 @@ function openWithoutBypass(config: TestAppOptions["config"] = {}): Promise<TestA
   return openTestApp({ config: { loopbackAuthBypass: false, ...config } });
 }
 
-/** Statuses of the gated paths under every loopback spelling, each once. */
+/** Statuses of the protected paths under every spelling of loopback, without duplicates. */
 async function statusesOf(app: TestApp, headers: Record<string, string> = {}): Promise<Record<string, number[]>> {
   const found: Record<string, number[]> = {};
   for (const spelling of SPELLINGS) {
@@ -35,7 +35,7 @@ test("a passkey on localhost closes all loopback names", { tags: ["G22"] }, asyn
   const owner = new Visitor(app);
   expect((await owner.enrol()).status).toBe(200);
   expect(await statusesOf(app)).toEqual(all(401));
-  expect(await stream.text()).toContain(":"); // it ends: grace opened it
+  expect(await stream.text()).toContain(":"); // it ends because it was opened in grace
   const answer = late.authenticator.create(begun.json, late.origin);
   expect((await late.post("/api/auth/register/finish", answer)).code).toBe("conflict");
   for (const spelling of SPELLINGS) {

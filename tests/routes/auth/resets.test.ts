@@ -5,7 +5,7 @@ import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 
 const desk = { host: "desk.example", address: "203.0.113.5" };
 
-/** What somebody sees who is in by passkey, and by a token. */
+/** What users see after signing in with a passkey, and with a token. */
 async function enter(app: TestApp) {
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -16,7 +16,7 @@ async function enter(app: TestApp) {
 }
 
 async function removeFile(app: TestApp, name: string, isRunning: boolean): Promise<void> {
-  // Across a restart the file goes while nothing runs; the last look of the old process must not bring it back.
+  // The file is deleted between two processes; the old process must not write it again at its end.
   if (isRunning) return await Deno.remove(`${app.dataDir}/${name}`);
   await app.restart(() => Deno.remove(`${app.dataDir}/${name}`));
 }

@@ -8,7 +8,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const COOKIE = "__Host-app_sess";
 const desk = { host: "desk.example", address: "203.0.113.5" };
 
-/** Somebody who is in by a cookie of his own choice. */
+/** A client with a cookie that it made up. */
 function withCookie(app: TestApp, cookie: string): Visitor {
   return new Visitor(app, { ...desk, headers: { Cookie: cookie } });
 }
@@ -87,7 +87,7 @@ test(
     expect((await owner.get("/api/settings")).headers.getSetCookie()).toEqual([]);
     nowMs += 30 * DAY_MS;
     expect(await owner.isIn()).toBe(true);
-    // What was seen lately survives a restart, and counts from there.
+    // Recent use survives a restart.
     await app.restart();
     expect(await owner.isIn()).toBe(true);
     nowMs += 30 * DAY_MS + 1_000;
@@ -138,7 +138,7 @@ test("after signing out the old cookie is invalid, also after a restart", { tags
   expect(await replay.isIn()).toBe(false);
 });
 
-/** Opens the stream of changes as somebody, and tells when it ended. */
+/** Opens the stream of changes as a user, and reports its end. */
 async function openStream(app: TestApp, headers: Record<string, string>) {
   const forwarded = { "X-Forwarded-For": desk.address, "X-Forwarded-Proto": "https", "X-Forwarded-Host": desk.host };
   const answer = await fetch(`http://127.0.0.1:${app.port}/api/events`, { headers: { ...forwarded, ...headers } });

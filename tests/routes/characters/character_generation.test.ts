@@ -14,7 +14,7 @@ const CARD = {
   creator_notes: "For stormy nights.",
   tags: ["sea", "calm"],
 };
-/** The card as a model sends it, a few letters a piece. */
+/** The card as a model streams it, a few letters at a time. */
 const PIECES = JSON.stringify(CARD).match(/[\s\S]{1,9}/g)!;
 const IDEA = { idea: "a lighthouse keeper" };
 
@@ -34,7 +34,7 @@ async function withModel(options: FakeLlmOptions = {}): Promise<{ llm: FakeLlm; 
 
 const create = (app: TestApp, body: Record<string, unknown> = IDEA) => app.post("/api/characters/create", body);
 
-/** Puts the events of a stream together, as the page does. */
+/** Assembles the events of a stream, as the page does. */
 async function readAll(response: Response) {
   const fields: Record<string, unknown> = {};
   const events: { event: string; data: Record<string, unknown> }[] = [];

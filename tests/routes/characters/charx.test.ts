@@ -146,7 +146,7 @@ test("a full export contains them and imports them again", async () => {
   expect(unzipSync(again)).toMatchObject(wanted);
 });
 
-/** A form with one file, in pieces of 1 MiB. */
+/** A form with one file, in chunks of 1 MiB. */
 function streamed(parts: Uint8Array[], ends: { before?: string; after?: string } = {}): ReadableStream<Uint8Array> {
   const head = `${ends.before ?? ""}--b\r\nContent-Disposition: form-data; name="file"; filename="fox.charx"\r\n\r\n`;
   return ReadableStream.from((async function* () {

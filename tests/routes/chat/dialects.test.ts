@@ -12,7 +12,7 @@ async function connection(app: TestApp, id = "double") {
   return list.find((one) => one.id === id)!;
 }
 
-/** The fields of the last chat request, without those that each has. */
+/** Fields of the last chat request, without those of every request. */
 function lastFields(llm: FakeLlm): Record<string, unknown> {
   const { model: _, messages: __, stream: ___, ...fields } = llm.chats.at(-1)!.json!;
   return fields;
@@ -32,7 +32,7 @@ test.each(
     await using llm = await openFakeLlm({ personality });
     await using app = await openTestApp();
     await useModel(app, llm);
-    // A service that refuses one at a time may need a second question.
+    // A service may refuse one field at a time, so a second attempt can be needed.
     for (let n = 1; llm.chats.length <= refusals; n++) await gather(await ask(app, n, SAMPLERS));
     expect(llm.chats).toHaveLength(refusals + (refusals > 3 ? 2 : 1));
     expect(await gather(await ask(app, 9, SAMPLERS))).toMatchObject({ isDone: true, text: "Hello" });
@@ -155,7 +155,7 @@ test.each(
   expect(lastFields(llm)).toEqual({ ...fields, stream_options: { include_usage: true } });
   const server = detected === undefined ? {} : { detected };
   expect(await connection(app)).toMatchObject({ server, dialect: { name: detected ?? "generic" } });
-  // It is remembered.
+  // It is stored.
   const asked = llm.requests.length;
   await gather(await ask(app, 2));
   expect(llm.requests.length).toBe(asked + 1);

@@ -39,7 +39,7 @@ const send = async (body: Record<string, unknown>) =>
 const findMessage = async (id: string) =>
   ((await readConversation(app)).messages as { id: string; documents?: unknown[] }[]).find((one) => one.id === id)!;
 
-/** Pages of about 250 tokens, each with a topic of its own. */
+/** Pages of about 250 tokens, each on a different topic. */
 const TOPICS = ["lighthouse", "marmalade", "barometer", "harpsichord", "saxifrage", "glacier", "velocipede", "thimble"];
 const longPages = () =>
   TOPICS.map((topic, n) => `The ${topic} has the number ${n * 11 + 7}. ${"Other words follow it here. ".repeat(36)}`);
@@ -78,7 +78,7 @@ test("keeps the start of the prompt the same from turn to turn", async () => {
   await send(turn(2, "And alpha?"));
   expect(lastSent().slice(0, first.length)).toEqual(first);
   const second = lastSent();
-  // A second document names all pages by their document, so only its own turn reads the prompt again.
+  // With a second document, all pages name their document, so only that message has the prompt evaluated again.
   await send(turn(3, "And gamma?", [{ id: other }]));
   expect(lastSent().at(-2)!.content).toContain("[other.txt, p. 1] Gamma is three.");
   const third = lastSent();

@@ -16,7 +16,7 @@ afterEach(async () => {
   await ollama[Symbol.asyncDispose]();
 });
 
-/** About one token a word, for Parlor's estimate and the double's count. */
+/** About one token per word, both by Parlor's estimate and by the fake's count. */
 const words = (count: number) => "word ".repeat(count).trim();
 const connect = (fields: Record<string, unknown> = {}) => useModel(app, ollama, { kind: "ollama", ...fields });
 
@@ -136,7 +136,7 @@ test("a connection to Ollama's OpenAI-compatible API is offered the change", asy
   await useModel(app, { url: `${ollama.url}/v1` });
   const read = async () =>
     (await (await app.get("/api/connections")).json()).find((one: { id: string }) => one.id === "double");
-  await preview(); // The server is asked what it is before its first use.
+  await preview(); // The kind of server is detected before its first use.
   expect(await read()).toMatchObject({ kind: "openai", suggested_kind: "ollama" });
   await app.put("/api/connections", { id: "double", kind: "ollama" });
   expect((await read()).suggested_kind).toBeUndefined();

@@ -1,4 +1,4 @@
-/** What servers of other protocols get in a reply that calls tools. */
+/** Requests to servers of other protocols during a reply with tool calls. */
 import { expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
@@ -6,7 +6,7 @@ import { openFakeAnthropic } from "../../helpers/fakes/llm/fake_llm_anthropic.ts
 import { openFakeOllama } from "../../helpers/fakes/llm/fake_ollama.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 
-/** A tool that needs no decision. `onCall` changes what the model says next. */
+/** A tool that needs no approval. `onCall` changes the model's next response. */
 const openTools = (onCall: () => void) =>
   new FakeTools().set("look", () => {
     onCall();

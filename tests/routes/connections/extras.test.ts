@@ -146,7 +146,7 @@ test("a failed call names its connection in the response, the message, the last 
   expect(events).toContain("connection double");
   expect(await connection(app)).toMatchObject({ last_call: { ok: true } });
 
-  // A failure to write the answer again keeps it too.
+  // A failed rewrite keeps the reply, too.
   llm.switches.fail = "status_json";
   await (await ask(app, 2, { action: "regenerate" })).body?.cancel();
   expect(await savedMessage(app, "a2")).toMatchObject({ status: "complete", last_attempt: { error: { upstream } } });

@@ -1,4 +1,4 @@
-/** Models of Ollama: their download as a job, and what the server says of each. */
+/** Models of Ollama: downloads as jobs, and what the server reports about each. */
 import { expect, test } from "vitest";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
@@ -65,7 +65,7 @@ test("a download is a job with its progress in bytes; then the model responds", 
   expect((await waitForState(app, job.id, "done")).progress).toEqual({ done: 1010, total: 1010, unit: "bytes" });
   expect(pullsOf(ollama)).toEqual([{ model: "qwen3", stream: true }]);
   expect((await gather(await ask(app, 1, { model: "qwen3" }))).text).toBe("Hello");
-  // What the new model can do is known at once.
+  // The capabilities of the new model are known at once.
   expect((await connection(app)).dialect.models).toMatchObject({ "qwen3:latest": { thinking: true } });
 });
 

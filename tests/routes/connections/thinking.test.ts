@@ -1,4 +1,4 @@
-/** What the API says of thinking: tokens of each effort, and models that choose them themselves. */
+/** Reasoning in the API: tokens of each effort, and models with adaptive reasoning. */
 import { expect, test } from "vitest";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";

@@ -1,4 +1,4 @@
-/** What the server says has changed since a revision. */
+/** Changes since a revision. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, beginReply, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";

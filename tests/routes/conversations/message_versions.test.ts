@@ -33,7 +33,7 @@ const texts = async (id = "c1") => (await conversation(id)).messages.map(({ cont
 const versionsOf = async (mid: string) => await (await app.get(`${C1}/messages/${mid}/variants`)).json();
 const summary = async () => (await (await app.get("/api/conversations?view=summary")).json()).items[0];
 
-/** Asks `count` questions that are answered. */
+/** Sends `count` messages and completes their replies. */
 async function talk(count: number): Promise<void> {
   for (let n = 1; n <= count; n++) {
     llm.pieces = [`answer ${n}`];
@@ -41,7 +41,7 @@ async function talk(count: number): Promise<void> {
   }
 }
 
-/** Edits the user message `u<n>` and has it answered by the reply `mid`. */
+/** Edits the user message `u<n>` and lets the reply `mid` complete. */
 async function edit(n: number, text: string, mid: string, fields: Record<string, unknown> = {}) {
   llm.pieces = [`answer to ${text}`];
   const body = { action: "edit", messages: [{ role: "user", content: text }], assistant_message_id: mid, ...fields };
@@ -193,7 +193,7 @@ test("keeps versions and their continuations when the whole conversation is save
   const document = await conversation();
   expect((await app.put(C1, document)).status).toBe(200);
   const [u1, , u2, b2] = document.messages;
-  // a1 leaves, another one comes between, and the end is another.
+  // a1 is removed, one is inserted, and the last one differs.
   const messages = [{ id: "n0", content: "new" }, u1, u2, { ...b2, content: "changed" }, { id: "n1", content: "end" }];
   expect((await app.put(C1, { ...document, messages })).status).toBe(200);
   expect(await texts()).toEqual(["new", "question 1", "two", "changed", "end"]);
@@ -213,7 +213,7 @@ test("undoes a save that dropped a message with versions", async () => {
   const before = await conversation();
   expect((await app.put(C1, { messages: before.messages.slice(1) })).status).toBe(200);
   expect(await texts()).toEqual(["answer 1", "question 2", "answer 2"]);
-  // Its ids are free again.
+  // Its IDs can be used again.
   expect((await app.post(`${C1}/messages`, { message: { id: "b1", content: "again" } })).status).toBe(201);
   const revisions = await (await app.get(`${C1}/revisions`)).json();
   const put = revisions.find(({ cause }: { cause: string }) => cause === "put");
@@ -242,7 +242,7 @@ test.each(["", "?following=true"])(
     expect(await summary()).toMatchObject({ message_count: 2, snippet: "answer 1" });
     const trash = await (await app.get("/api/trash")).json();
     expect(trash).toHaveLength(1);
-    // What is in the trash isn't in the way.
+    // Items in the trash don't conflict.
     const id = removal.headers.get("x-parlor-trash-id");
     expect((await app.post(`/api/trash/${id}/restore`)).status).toBe(204);
     expect((await conversation()).messages).toEqual(before.messages);

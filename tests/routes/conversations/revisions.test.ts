@@ -20,7 +20,7 @@ const list = async () => await (await app.get("/api/conversations/c1/revisions")
 const restore = (n: number, headers = {}) =>
   app.post(`/api/conversations/c1/revisions/${n}/restore`, undefined, { headers });
 
-/** Counts the rows of blocks that are not part of the conversation any more. */
+/** Counts rows of blocks that no longer belong to the conversation. */
 const keptBlocks = (where = "live = 0") => countRows(app, "block", where);
 
 test("stores the state before a save, and restoring it can be undone", async () => {

@@ -33,7 +33,7 @@ async function searchAll(app: TestApp, q: string, more: Record<string, string> =
 const idsOf = (hits: Hit[]) => hits.map((hit) => hit.message_id);
 const turn = (id: string, content: unknown, role = "user") => ({ id, role, content });
 
-/** A clock whose readings all differ, so that the order of conversations is certain. */
+/** A clock that never returns the same time twice, so that conversations have a definite order. */
 function ticking(): () => number {
   let now = Date.UTC(2026, 0, 1);
   return () => now += 1000;

@@ -21,7 +21,7 @@ afterEach(async () => {
   await llm.close();
 });
 
-/** Lets a model write a reply and another text of it. */
+/** Lets a model write a reply and another version of it. */
 async function twoTexts(): Promise<void> {
   llm.pieces = ["first"];
   llm.reasoning = ["Hm"];

@@ -351,7 +351,7 @@ describe("A1111", () => {
     expect((await eventsOf(answer)).map(([event]) => event)).toEqual(["job", "error"]);
     backend.go();
     await (await foreign).body?.cancel();
-    // Ours has its place in the server's queue, and is stopped when its turn comes.
+    // Ours waits in the server's queue and is stopped when it's next.
     await until(() => backend.interruptions === 1 && backend.isIdle, "the end of our picture");
   });
 

@@ -6,7 +6,7 @@ import { fillHouse } from "../../helpers/app/full_house.ts";
 import { added, importJob, importReport, NOTHING_ADDED } from "../../helpers/app/imported.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
-/** Fields in which an imported conversation differs from what it was. */
+/** Fields in which an imported conversation differs from the original. */
 // deno-lint-ignore no-explicit-any -- a conversation as it came
 function asItWas({ revision: _, updated_at: __, imported: ___, draft_version: ____, ...conversation }: any) {
   return conversation;
@@ -166,7 +166,7 @@ test("unreadable items are named in the zip, and the rest is exported", async ()
   expect(Object.keys(files)).toContain("conversations/c2.json");
 });
 
-/** Fields that tell when and how often something was written, and whether there is a key. */
+/** Fields with times and numbers of writes, and whether a key exists. */
 const OF_THE_PLACE = [
   ...[
     "updated_at",
@@ -181,7 +181,7 @@ const OF_THE_PLACE = [
   ],
 ];
 
-/** Everything of a server that an export has, without what belongs to the place and to the moment. */
+/** Everything in an export of the server, without times and addresses. */
 async function wholeHouse(app: TestApp): Promise<Record<string, unknown>> {
   // deno-lint-ignore no-explicit-any -- answers of many shapes
   const plain = (value: any): any => {

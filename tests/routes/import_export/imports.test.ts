@@ -113,7 +113,7 @@ test("expression images are imported with their character and exported in its CH
   expect(Object.fromEntries(pictures)).toEqual(wanted);
   for (const path of Object.keys(charx)) expect(path).toMatch(/^[A-Za-z0-9_./-]+$/);
   expect(Object.keys(charx)).toContain("assets/emotion/images/_con.png");
-  // The card and its picture are those of the file.
+  // The card and its image are those of the file.
   const came = sillyTavernReads(files["characters/Fox.png"]!).data;
   expect(fox.card.data).toMatchObject({ description: came.description, extensions: came.extensions });
   const shown = await (await app.get(`/api/characters/${fox.id}/avatar`)).bytes();

@@ -37,7 +37,7 @@ test("a local backup is imported: characters, personas, lorebooks, presets, chat
   await using app = await openTestApp();
   const report = await importReport(app, "kind=risuai", risuBackup(risuSave(risuDatabase(), "packed")));
   expect(added(report)).toEqual(EVERYTHING);
-  expect(report.messages).toBe(6); // with the greeting, which there is no message
+  expect(report.messages).toBe(6); // with the greeting, which isn't a message there
   const lines = report.lines.map(({ level, source, code }) => `${level} ${source.split("#")[1] ?? ""}: ${code}`);
   expect(lines.toSorted()).toEqual([
     "changed characters/Fox: risu_card_scripts",
@@ -153,7 +153,7 @@ test("an absurdly nested character doesn't affect others", async () => {
     modules: [],
     extentions,
   });
-  // No encoder writes it: a list in a list, 200,000 times.
+  // No encoder writes this: a list in a list, 200,000 levels deep.
   const shallow = Buffer.from(risuSave(database, "bare"));
   const at = shallow.indexOf("DEEP-MARK") - 1;
   const deep = [Buffer.alloc(200_000, 0x91), Buffer.of(1)];

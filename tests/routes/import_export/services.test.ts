@@ -17,7 +17,7 @@ async function variantsOf(app: TestApp, id: string, mid: string): Promise<string
   return variants.map(({ content }: { content: string }) => content);
 }
 
-/** A conversation as ChatGPT exports it, whose answer was made twice and its first answer talked on. */
+/** A conversation as ChatGPT exports it: the reply has two versions, and the chat went on after the first. */
 function chatGptExport() {
   const said = (id: string, parent: string, children: string[], role: string, text: string, more: object = {}) => ({
     [id]: {
@@ -79,7 +79,7 @@ test("imports edited messages of a ChatGPT tree as versions with what follows ea
     children: [],
     message: { author: { role }, content: { content_type: "text", parts: [id] } },
   });
-  // Two first questions; the second one's reply was made twice, and the other one was talked on in two versions.
+  // Two first messages: the reply to the second has two versions, and the other continues in two versions.
   const mapping = Object.fromEntries([
     { id: "root", message: null, parent: null, children: ["q1", "q2"] },
     ...[node("q1", "root", "user"), node("a1", "q1", "assistant"), node("r1", "a1", "user")],

@@ -1,4 +1,4 @@
-/** Prompts of characters around the messages of a client. */
+/** Character prompts around a client's messages. */
 import { expect, test } from "vitest";
 import { type OpenAiApp, openOpenAiApp, saveMira } from "../../helpers/app/openai_app.ts";
 
@@ -7,7 +7,7 @@ interface Sent {
   content: string;
 }
 
-/** Asks Mira and returns what the model server was sent. */
+/** Sends a message to Mira and returns the model request. */
 async function askMira(at: OpenAiApp, messages: unknown[], more: Record<string, unknown> = {}): Promise<Sent[]> {
   const body = { model: "character:mira", messages, ...more };
   const response = await at.send("POST", "/api/v1/chat/completions", body);

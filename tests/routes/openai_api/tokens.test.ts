@@ -57,7 +57,7 @@ test("a limited token has eight calls at once; the ninth gets Retry-After", asyn
   at.llm.switches.manual = "on";
   const start = (token: string, more: Record<string, unknown> = {}) =>
     at.send("POST", "/api/v1/chat/completions", { model: "default", messages, stream: true, ...more }, token);
-  // They reach the model server in any order.
+  // They arrive at the model server in any order.
   const running = new Map<unknown, Promise<Response>>();
   for (let n = 0; n < 8; n++) running.set(n, start(at.token, { seed: n }));
   const calls = await Promise.all([...running].map(() => at.llm.nextCall()));

@@ -21,7 +21,7 @@ function open(options: Partial<ListenerOptions> = {}) {
   return Object.assign(listener, { lines, [Symbol.asyncDispose]: () => listener.close() });
 }
 
-/** Both ways to serve: what this runtime has, and what another one falls back to. */
+/** Both ways to serve: that of this runtime, and the fallback for others. */
 const WAYS = [["single connections", true], ["Deno.serve", false]] as const;
 
 const CONNECTIONS = 10_000;
@@ -54,7 +54,7 @@ async function startListenerChild(options: { descriptors?: number; servesConnect
   return {
     pid: child.pid,
     port,
-    /** What it has written to stderr by its end. */
+    /** Everything it wrote to stderr, at its end. */
     errors,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -171,7 +171,7 @@ test("a slow response isn't idle", { tags: ["L02"] }, async () => {
   const slow = fetch(listener.url);
   await happened(() => finish !== undefined);
   using other = await connect(listener);
-  // The other connection's end shows that the limits have passed, and been acted on.
+  // The end of the other connection shows that the limits have passed.
   expect(await clock.until(readToEnd(other), 15)).toBe("");
   finish!(new Response("late"));
   expect(await (await slow).text()).toBe("late");
@@ -333,7 +333,7 @@ test(
     const child = await startListenerChild({ descriptors: 60 });
     try {
       expect((await rawRequest(child.port, ASK)).body).toBe("ok");
-      // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
+      // More connections than descriptors, idle and half-sent: the rest wait in the kernel's queue or replace others.
       const flood: Deno.Conn[] = [];
       for (let i = 0; i < 100; i++) {
         const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port });

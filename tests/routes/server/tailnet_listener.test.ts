@@ -11,7 +11,7 @@ const JSON_TYPE = { "Content-Type": "application/json" };
 const plainGet = (host: string, path: string) => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
 const statusOf = (answer: RawAnswer) => [answer.status, codeOf(answer)];
 
-/** A service of the household's on 127.0.0.1, with nothing to do with Parlor. */
+/** Another service on 127.0.0.1. */
 async function withNeighbour(use: (port: number) => Promise<void>): Promise<void> {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -65,7 +65,7 @@ test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
   async (host) => {
     await using bench = await openTailnetBench();
     await bench.run();
-    // Serve under another name than our own, as after a change that Parlor has not heard of.
+    // `tailscale serve` uses another name, as after a change that Parlor hasn't noticed.
     const { target } = await bench.double.facts();
     const config = { TCP: { 80: { HTTP: true } }, Web: { [`${host}:80`]: { Handlers: { "/": { Proxy: target } } } } };
     await bench.double.serve(JSON.stringify(config));

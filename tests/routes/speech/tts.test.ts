@@ -53,7 +53,7 @@ test("values of the request take precedence over the configured ones", async () 
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url, model: "a", voice: "b" });
   const answer = await app.post("/api/tts/speak", { text: "Hi", model: "c", voice: "d", format: "wav" });
-  // The type is told by the bytes: this server calls its audio a page.
+  // The type comes from the bytes: this server labels its audio text/html.
   expect(answer.headers.get("content-type")).toBe("audio/wav");
   expect(await bytesOf(answer)).toEqual(fakeAudio("wav", "Hi"));
   expect(speech.requests[0]!.json).toMatchObject({ model: "c", voice: "d", response_format: "wav" });

@@ -5,7 +5,7 @@ import { PUBLIC } from "../../helpers/network/loopback_guard.ts";
 import { isGone } from "../../helpers/processes/processes.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
-/** A site of a stranger's; `PUBLIC` stands for the public internet. */
+/** An external site; `PUBLIC` stands for the public internet. */
 function openSite(answer: (path: string) => Response, hostname = PUBLIC) {
   const asked: string[] = [];
   const server = Deno.serve({ port: 0, hostname, onListen() {} }, (request) => {
@@ -59,7 +59,7 @@ test("a page is passed to the downloader as one argument after --, with the guar
   expect(args).toEqual(expect.arrayContaining(["--ignore-config", "--no-plugin-dirs", "--no-exec", "--no-playlist"]));
   expect(args.find((arg) => arg.startsWith("ExtractAudio:"))).toContain("-ss 5 -t 4");
   expect(args[args.indexOf("--proxy") + 1]).toBe((await app.services.guard()).proxyUrl);
-  // With a piece to cut out, nobody asked the page itself: the downloader did.
+  // With a section, the downloader requests the page, not Parlor.
   expect(site.asked).toEqual([]);
 });
 
@@ -199,7 +199,7 @@ test(
     expect(job.state).toBe("running");
     expect((await app.post(`/api/jobs/${job.id}/cancel`, {})).status).toBe(200);
     expect(await asked).toMatchObject({ status: 409, code: "conflict" });
-    // Nobody waits for them but the system, which ends them in its own time.
+    // Only the system waits for them, and ends them some time later.
     for (const pid of await tool.children()) await expect.poll(() => isGone(pid)).toBe(true);
     await expectNothingLeft(app);
   },

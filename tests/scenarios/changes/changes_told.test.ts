@@ -29,7 +29,7 @@ const conversation = (id: string, revision?: number) =>
 const anyConversation = { kind: "conversation", id: expect.any(String), revision: 1 };
 const c1 = conversation("c1", 3);
 
-/** Each write, and all that is told of it. */
+/** Each write, and all events about it. */
 const CHANGES: [write: string, body: Record<string, unknown> | undefined, told: unknown[]][] = [
   ["POST /api/conversations", {}, [anyConversation]],
   [`PUT ${C1}`, { messages: [] }, [c1]],

@@ -18,7 +18,7 @@ interface Write {
   method: string;
   path: string;
   body?: Record<string, unknown>;
-  /** The version that stands. */
+  /** The current version. */
   version: number;
 }
 
@@ -45,7 +45,7 @@ const WRITES: Write[] = [
   { method: "PATCH", path: "/api/settings", body: { display_name: "New" }, version: 1 },
 ];
 
-/** Everything that these writes could change. */
+/** Everything these writes could change. */
 async function everything() {
   const paths = ["/api/connections", "/api/settings", "/api/trash", `${C1}/revisions`];
   const answers = await Promise.all(paths.map(async (path) => await (await app.get(path)).json()));
@@ -99,7 +99,7 @@ test.each(WRITES)("$method $path succeeds for the current version", async (write
 
 test.each(WRITES)("$method $path without the header, or with a star, overwrites", async (write) => {
   expect((await send(write, "*")).status).toBeLessThan(300);
-  await app.delete("/api/trash"); // else it holds the id of what the first one deleted
+  await app.delete("/api/trash"); // otherwise it has the ID of what the first one deleted
   await app.put("/api/conversations/c1", { title: "Again", messages: [say("m0"), say("m1"), say("m2")] });
   await app.put("/api/connections", { id: "k1", kind: "openai", base_url: "http://127.0.0.1:9", api_key: "key" });
   expect((await send(write)).status).toBeLessThan(300);

@@ -11,7 +11,7 @@ interface Resource {
   path: string;
   /** Body of the write that creates or replaces it; `name` makes two bodies differ. */
   body(name: string): Record<string, unknown> | Uint8Array<ArrayBuffer>;
-  /** Path of the write, where it isn't that of the resource. */
+  /** Path of the write if it isn't that of the resource. */
   putPath?: string;
 }
 
@@ -129,7 +129,7 @@ test("HEAD has the headers of GET on every finite read of the API", async () => 
     const head = await app.request("HEAD", path);
     const facts = ({ headers }: Response) => names.map((name) => [name, headers.get(name)]);
     const expected = facts(got).map(([name, value]) =>
-      // A list that is streamed says no length; that of HEAD is right all the same.
+      // A streamed list has no Content-Length, but HEAD reports it.
       name === "content-length" ? [name, String(bytes.length)] : [name, value]
     );
     expect([path, head.status, ...facts(head)]).toEqual([path, got.status, ...expected]);

@@ -17,11 +17,11 @@ afterEach(async () => {
   await llm.close();
 });
 
-/** A page that has a conversation open and learns of everything else from the stream of changes alone. */
+/** A page with an open conversation that follows changes only through the event stream. */
 class Page {
-  /** What it shows; `undefined` once the conversation is gone. */
+  /** The shown state; `undefined` after the conversation is deleted. */
   shown: StoredConversation | undefined;
-  /** Text of the running reply as it comes. */
+  /** Text of the running reply as it arrives. */
   streamed = "";
   readonly #leave = new AbortController();
   #work: Promise<void> = Promise.resolve();
@@ -70,7 +70,7 @@ class Page {
   }
 }
 
-/** Waits until both pages show the same, and that it is what the server holds. */
+/** Waits until both pages show the server's state. */
 async function agree(pages: Page[], what: string): Promise<void> {
   const wanted = JSON.stringify(await readConversation(app).catch(() => undefined));
   await until(() => pages.every(({ shown }) => JSON.stringify(shown) === wanted), `both pages agree on ${what}`);

@@ -34,7 +34,7 @@ async function addVoice(): Promise<string> {
   return (await (await app.post("/api/voices", form)).json()).id;
 }
 
-/** A resource of every kind with two states: how it is made, changed and compared. */
+/** One resource of each kind with two states: how to create, change and compare it. */
 const KINDS = {
   character: {
     make: async () => {

@@ -11,7 +11,7 @@ import { TreeWalk, type WalkedServer } from "../../helpers/app/tree_walk.ts";
 /** Steps of one walk in the process of the test, and against a server that is killed. */
 const STEPS = { each: 1_620, killed: 300 };
 const SEEDS = [1, 2, 3, 4, 5, 6];
-/** What each walk does at least once. */
+/** What every walk does at least once. */
 const DONE = [
   "edit",
   "switch",
@@ -25,7 +25,7 @@ const DONE = [
   "during a reply",
 ];
 
-/** Makes the double the active connection. */
+/** Activates a connection to the fake. */
 async function connect({ request }: WalkedServer, llm: FakeLlm): Promise<void> {
   const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
   for (const [method, path, body] of [["PUT", "", connection], ["POST", "/double/activate", undefined]] as const) {
@@ -51,7 +51,7 @@ async function walkInProcess(seed: number): Promise<TreeWalk> {
 
 test("matches a model of the tree after each of 10,000 random steps", async () => {
   expect(SEEDS.length * STEPS.each + STEPS.killed).toBeGreaterThanOrEqual(10_000);
-  // Side by side, since a walk waits for the disk most of the time.
+  // In parallel, because a walk mostly waits for the disk.
   const walks = await Promise.all(SEEDS.map(walkInProcess));
   for (const walk of walks) {
     for (const name of DONE) expect(walk.done.get(name), name).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** What a regenerate leaves behind when it doesn't succeed. */
+/** What a failed regeneration leaves. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";

@@ -1,4 +1,4 @@
-/** V3's group_only_greetings: offered where several characters take part, and nowhere else. */
+/** V3's group_only_greetings: offered only in groups. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

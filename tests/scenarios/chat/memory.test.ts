@@ -33,7 +33,7 @@ async function ask(text = "And now?", id = "c1"): Promise<Sent> {
   return llm.chats.at(-1)!.json!.messages as Sent;
 }
 
-/** Lets half an hour pass, and looks for chats to read. */
+/** Advances the clock by half an hour and runs the search for chats to read. */
 async function rest() {
   nowMs += 31 * 60_000;
   await app.services.runMaintenance();

@@ -38,7 +38,7 @@ const nameIn = (url: string) => url.slice("/api/attachments/".length);
 const send = async (n: number, content: unknown, fields: Record<string, unknown> = {}) =>
   await gather(await ask(app, n, { messages: [{ role: "user", content }], ...fields }));
 
-/** Lets time pass and everything go that nothing refers to. */
+/** Advances the clock and deletes everything unreferenced. */
 async function sweep(passedMs: number): Promise<void> {
   nowMs += passedMs;
   await app.services.runMaintenance();
@@ -151,7 +151,7 @@ test("an unused image is deleted after a day, not before; one that a message sho
   expect(await attachmentFiles(app)).toHaveLength(2);
 });
 
-/** Puts the picture `kept.png` somewhere, and takes it away again. */
+/** Uses the image `kept.png` somewhere, and removes it again. */
 const owners: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   [
     "a message that was edited since",
@@ -276,7 +276,7 @@ test("an unreadable conversation keeps its images and doesn't affect those of ot
   await app.delete("/api/trash");
   using db = new DatabaseSync(`${app.dataDir}/app.db`);
   db.prepare("UPDATE block SET sealed = zeroblob(100) WHERE conversation_id = 'c1'").run();
-  // A sweep by itself may have checked the conversation before; a changed one is checked again.
+  // The daily sweep may have checked the conversation already; a changed one is checked again.
   expect((await app.patch("/api/conversations/c1/draft", { draft: "changed" })).status).toBe(204);
   await sweep(HOUR_MS);
   await sweep(LONG_MS);

@@ -4,7 +4,7 @@ import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS } from "../../helpers/files/lighthouse_chat.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 
-/** Gives what share of the prompts stands at the begin as it stood in the one before. */
+/** Returns which share of each prompt is a prefix that the previous one had, too. */
 function unchangedShare(prompts: Said[][]): number {
   const texts = prompts.map((messages) => messages.map(({ role, content }) => `${role}: ${content}\n`).join(""));
   let [same, all] = [0, 0];

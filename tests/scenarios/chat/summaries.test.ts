@@ -33,7 +33,7 @@ const save = (count: number, more: Record<string, unknown> = {}) =>
 const summary = async () =>
   (await readConversation(app)).summary as { text: string; up_to_message_id: string } | undefined;
 
-/** Asks in the conversation and answers for the model. Gives what was sent. */
+/** Sends a message, responds as the model, and returns the model request. */
 async function ask(text = "And now?"): Promise<Sent> {
   const body = { conversation_id: "c1", context: "server", messages: [{ role: "user", content: text }] };
   const asked = app.post("/api/chat", body);
@@ -44,7 +44,7 @@ async function ask(text = "And now?"): Promise<Sent> {
   return sentOf(call);
 }
 
-/** Answers the call for a summary. Gives what was sent. */
+/** Responds to the request for a summary, and returns it. */
 async function summarise(text: string): Promise<Sent> {
   const call = await llm.nextCall();
   expect(call.request.json!.stream).toBe(false);
@@ -98,7 +98,7 @@ test("drops only the chapters of a changed message, keeps edited ones, and fills
   await app.patch("/api/conversations/c1", { summary: summarized });
   expect(await readConversation(app)).not.toHaveProperty("chapters");
   await app.patch("/api/conversations/c1", { chapters });
-  // Another text than the one summary before is the owner's.
+  // A text that differs from the last summary was written by the user.
   expect(await readConversation(app)).toMatchObject({ summary: summarized, chapters: [{ edited: true }, {}, {}] });
   await app.patch("/api/conversations/c1/messages/m12", { pinned: true });
   expect((await readConversation(app)).chapters, "a pin changes nothing that they say").toHaveLength(3);

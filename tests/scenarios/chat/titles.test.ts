@@ -27,7 +27,7 @@ const titleCalls = () => llm.chats.filter(isForTitle);
 const title = async (id = "c1") => (await readConversation(app, id)).title;
 const messagesOf = ({ json }: RecordedRequest) => json!.messages as { role: string; content: string }[];
 
-/** Has the first question answered, and gives the call for a title that follows. */
+/** Completes the first reply, and returns the request for a title that follows. */
 async function replyThenNaming(): Promise<ManualAnswer> {
   llm.switches.manual = "on";
   const asked = ask(app, 1);
@@ -141,7 +141,7 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
   for (const n of [1, 2]) {
     await answer(n);
     await fail(await llm.nextCall());
-    // A reply that begins before would end the call, which is then made again.
+    // A reply that starts earlier would end the request, which is then sent again.
     const failures = () => app.logLines.filter((line) => line.includes("Couldn't write a title")).length;
     await until(() => failures() === n, "the server knows that it got no title");
   }

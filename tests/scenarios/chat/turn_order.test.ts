@@ -1,4 +1,4 @@
-/** Who spoke in a conversation: a character and a persona stay with what they said. */
+/** Speakers of a conversation: messages keep their character and persona. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";

@@ -61,7 +61,7 @@ test("ends a reply that ran for ten minutes, and a call after two", async () => 
     code: "upstream_error",
     message: expect.stringContaining("ran for 10 minutes"),
   });
-  // A call has two minutes, the last one what is left of ten.
+  // A call has two minutes; the last one has the rest of ten.
   expect(timeouts).toEqual([120_000, 120_000, 120_000, MINUTE_MS]);
 });
 

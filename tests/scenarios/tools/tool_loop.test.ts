@@ -31,7 +31,7 @@ const hasPending = () => until(async () => (await running())[0]?.pending_calls.l
 const sentMessages = () => llm.chats.at(-1)!.json!.messages as Json[];
 const audit = async () => (await (await app.get("/api/tools/calls")).json()).items;
 
-/** Asks, and has the model call the tool. */
+/** Sends a message and makes the model call the tool. */
 async function askForCall(...calls: { id?: string; name: string; arguments: string }[]) {
   const asked = ask(app, 1, { context: "server" });
   const first = await llm.nextCall();
@@ -327,7 +327,7 @@ test("the result of a tool approves nothing and isn't an instruction of the owne
   expect(sent.filter(({ content }) => String(content).includes("allows everything"))).toEqual([
     { role: "tool", tool_call_id: "call_1", content: attack },
   ]);
-  // The model obeys the result, and still the tool waits for the owner.
+  // The model follows the injected instruction, but the tool still waits for approval.
   await second.callTools({ ...CALL, id: "call_3" });
   await hasPending();
   expect((await running())[0].pending_calls).toMatchObject([{ id: "call_3" }]);

@@ -4,7 +4,7 @@ import { ByteBudget, type Reservation } from "../../../services/async/byte_budge
 /** 100 bytes, of which 20 are for reservations of up to 10 bytes. */
 const SIZES = { limitBytes: 100, reserveBytes: 20, smallBytes: 10, waitMs: Infinity };
 
-/** Starts a reservation and notes when it is granted. */
+/** Starts a reservation and records when it is granted. */
 function started(budget: ByteBudget, bytes: number, granted: string[], name: string): Promise<Reservation> {
   return budget.reserve(bytes).then((reservation) => {
     granted.push(name);
@@ -17,7 +17,7 @@ test("grants reservations first come, first served, and never more than the limi
   const granted: string[] = [];
   const first = await started(budget, 50, granted, "first");
   const second = started(budget, 60, granted, "second");
-  // It would fit now, but the second came before it.
+  // It would fit now, but the second one is ahead of it.
   const third = started(budget, 30, granted, "third");
   await Promise.resolve();
   expect([granted, budget.usedBytes]).toEqual([["first"], 50]);

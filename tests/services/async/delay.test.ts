@@ -31,7 +31,7 @@ test("long work lets a due timer fire, and short work doesn't wait", async () =>
   let fired = 0;
   const timer = setInterval(() => fired++, 1);
   try {
-    // A busy machine may take long over these steps. The stopped clock says that they take no time.
+    // These steps may take long on a busy machine, so the clock is stopped.
     const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     for (let step = 0; step < 100; step++) await yieldIfTickUsedUp();
     expect(fired).toBe(0);
@@ -81,7 +81,7 @@ async function openEcho(): Promise<Deno.TcpConn> {
 
 const STEP_MS = 4;
 
-/** A step that others follow at once. */
+/** A step whose next one follows at once. */
 async function step(): Promise<void> {
   busy(STEP_MS);
   await yieldIfTickUsedUp();
@@ -103,7 +103,7 @@ test.each([
   const working = Array.from({ length: 8 }, async () => {
     for (; !isOver && steps < 1_000; steps++) await work();
   });
-  // Web Crypto answers all the time, so the event loop always has something to do.
+  // Web Crypto keeps completing, so the event loop is always busy.
   const answering = Array.from({ length: 4 }, async () => {
     while (!isOver) await crypto.subtle.digest("SHA-256", new Uint8Array(10_000));
   });
@@ -116,6 +116,6 @@ test.each([
   }
   isOver = true;
   await Promise.all([...working, ...answering]);
-  // There and back are two ticks of two steps each. Sockets polled at every 61st turn of the event loop make it hundreds.
+  // A round trip is two ticks of two steps each; sockets polled at every 61st iteration of the event loop would take hundreds.
   expect(mostSteps).toBeLessThanOrEqual(20);
 });

@@ -24,7 +24,7 @@ const remote = {
   clientAddress: "203.0.113.5",
 } as const;
 
-/** Credentials held in memory: the store itself is tested beside. */
+/** Credentials in memory; the store has its own tests. */
 function enrolled(...rpIds: string[]): Pick<CredentialStore, "isGated"> {
   return { isGated: (rpId) => Promise.resolve(rpIds.includes(rpId)) };
 }

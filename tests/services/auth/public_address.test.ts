@@ -5,7 +5,7 @@ import { UpstreamError } from "../../../services/http/upstream_error.ts";
 
 const ADDRESS = "https://chat.example.org";
 
-/** A client that answers by path, and keeps what was asked. */
+/** A client that responds by path and records its requests. */
 function clientOf(answers: Record<string, () => Response>) {
   const asked: { url: string; headers?: Record<string, string> }[] = [];
   const client: Pick<HttpClient, "fetch"> = {

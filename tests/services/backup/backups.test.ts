@@ -32,7 +32,7 @@ test("the running server creates a backup per day, which the storage key opens, 
   for (const day of [1, 2, 3]) {
     await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state))
       .toEqual(Array.from({ length: day }, () => "done"));
-    // An hour later there is none due, a day later there is.
+    // None is due an hour later, one is a day later.
     nowMs += DAY_MS / 24;
     await app.restart();
     expect(await jobsOf(app)).toHaveLength(day);
@@ -55,7 +55,7 @@ test("a fresh database never displaces backups of an earlier one, nor does one t
   const folder = home.file("backups");
   let nowMs = Date.parse("2026-05-01T10:00:00Z");
   const options = { config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs };
-  /** Makes one daily backup a start. */
+  /** Creates one daily backup per start. */
   const run = async (dataDir: string, days: number) => {
     await using app = await openTestApp({ ...options, dataDir });
     for (let day = 0; day < days; day++) {
@@ -132,7 +132,7 @@ test(
     const part = await app.get(path, { headers: { range: "bytes=10-19" } });
     expect([part.status, new Uint8Array(await part.arrayBuffer())]).toEqual([206, bytes.slice(10, 20)]);
 
-    // Brought elsewhere it opens.
+    // It can be opened elsewhere.
     await Deno.writeFile(home.file("carried"), bytes);
     using backup = await openBackup(home.file("carried"), {
       getStorageKey: () => Deno.readFile(`${app.dataDir}/storage-key`),
@@ -297,7 +297,7 @@ test("progress ends at 100 %, and a backup lists its contents", async () => {
   await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
   await app.put("/api/personas/p1", { name: "Ann" });
   await app.put("/api/conversations/c1", { title: "One", messages: [] });
-  // The daily one that the start makes may be older than the chat.
+  // The daily backup at the start may be older than the chat.
   await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
   const { id } = await started(app);
   const { progress, detail } = await app.services.jobs.ended(id);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => home[Symbol.asyncDispose]());
 
-/** A copy of the full data directory, gone with the end of its scope. */
+/** A copy of the full data directory, deleted at the end of its scope. */
 async function copyOfFull() {
   const folder = await tempFolder();
   const { success } = await new Deno.Command("cp", { args: ["-a", full(), folder.file("data")] }).output();

@@ -8,7 +8,7 @@ import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 
 const START: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
 
-/** Written where the real one is: behind everything that the turn still brings. */
+/** Written where the real one is: after everything else in the same tick. */
 function journalThat(write: (batch: JournalBatch) => void): ReplyJournal {
   return {
     prepare: () => {},
@@ -43,7 +43,7 @@ async function* sending(...batches: (ChatEvent[] | Error)[]): AsyncGenerator<Cha
 const text = (value: string): ChatEvent => ({ type: "text", text: value });
 const reasoning = (value: string): ChatEvent => ({ type: "reasoning", text: value });
 
-/** Gathers, and settles as the chat service does. */
+/** Collects the events and ends as the chat service does. */
 async function run(reply: Reply, batches: AsyncIterable<ChatEvent[]>): Promise<void> {
   await reply.collect(batches);
   reply.markSettled();

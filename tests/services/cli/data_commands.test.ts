@@ -6,7 +6,7 @@ import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { tavernFolder } from "../../helpers/files/tavern_folder.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 
-/** Each command is a start of the whole program. */
+/** Each command starts the whole program. */
 const SLOW_MS = 180_000;
 
 test("parlor import imports a folder and prints what it skipped", { timeout: SLOW_MS }, async () => {

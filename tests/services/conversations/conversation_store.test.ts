@@ -18,7 +18,7 @@ const NOW = "2026-07-01T12:00:00.000Z";
 let folder: string;
 let db: Database;
 let sealer: PurposeSealer;
-/** Values opened since the last look. */
+/** Values opened since the last check. */
 let opened = 0;
 
 beforeAll(async () => {

@@ -24,7 +24,7 @@ import { createEventHub } from "../../../services/events/event_hub.ts";
 import { type Database, openDatabase, type SqlValue } from "../../../services/storage/database/database.ts";
 import { Trash } from "../../../services/storage/trash.ts";
 
-/** What went to and came from the database. */
+/** Statements and rows of the database. */
 interface Cost {
   statements: number;
   rowsChanged: number;
@@ -43,10 +43,10 @@ let conversations: Conversations;
 let reader: ConversationReader;
 let messages: Messages;
 let references: AttachmentReferences;
-/** Adds a version to a message, answered by the reply `mid`. */
+/** Adds a version to a message, with the reply `mid`. */
 let addVersion: (id: string, mid: string, replyId: string) => Promise<unknown>;
 
-/** The real database, with everything that passes counted. */
+/** The real database; statements and rows are counted. */
 function counted(real: Database): Database {
   const sizeOf = (value: unknown) =>
     value instanceof Uint8Array || typeof value === "string" ? value.length : value === null ? 0 : 8;
@@ -157,7 +157,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   expect(small.rowsRead).toBeGreaterThan(0);
   expect(large.statements).toBeLessThanOrEqual(small.statements + 2);
   expect(large.rowsChanged).toBeLessThanOrEqual(small.rowsChanged + 2);
-  // At most one block more or fuller: where a message lies in its block differs.
+  // At most one more or a fuller block: positions within a block differ.
   const block = 26 * 1024;
   expect(large.bytesWritten).toBeLessThanOrEqual(small.bytesWritten + block);
   expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + 2);
@@ -165,7 +165,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   expect(large.bytesWritten).toBeLessThan(100 * 1024);
 });
 
-/** Messages of this test that one block holds. */
+/** How many messages of this test fit in a block. */
 const IN_BLOCK = 40;
 
 test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
@@ -178,7 +178,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   const small = await costOf(() => work("small", LENGTHS.small / 2));
   const large = await costOf(() => work("large", LENGTHS.large / 2));
   expect(large.statements).toBeLessThanOrEqual(small.statements + 2);
-  // At most one block is split: the rows that say where its messages lie are written again.
+  // At most one block is split: the index rows of its messages are written again.
   expect(large.rowsChanged).toBeLessThanOrEqual(small.rowsChanged + IN_BLOCK);
   expect(large.bytesWritten).toBeLessThan(60 * 1024);
   expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + IN_BLOCK);

@@ -16,7 +16,7 @@ const sealer = createSealer(key).forPurpose("conversations");
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const refusal = { code: "internal", message: expect.stringMatching(/^Can't decrypt draft\.sealed of "c1": /) };
 
-/** Runs the synchronous and the asynchronous way over one body of tests. */
+/** Runs the same tests with the synchronous and the asynchronous reader. */
 const ways = [
   ["seal", (place: Aad, plain: string | Uint8Array) => sealer.seal(place, plain)],
   ["sealNow", (place: Aad, plain: string | Uint8Array) => Promise.resolve(sealer.sealNow(place, plain))],
@@ -180,7 +180,7 @@ test("creates an opener that only opens values of its purpose, and wipes its key
   const foreign = createSealer(key).forPurpose("connections").sealNow(PLACE, "tëxt");
   await expect(opener.open(PLACE, foreign)).rejects.toMatchObject(refusal);
   await expect(opener.open({ ...PLACE, version: 4 }, sealer.sealNow(PLACE, "x"))).rejects.toMatchObject(refusal);
-  // The sealer's own key is not the copy.
+  // The sealer's key isn't the copy.
   expect(textOf(sealer.openNow(PLACE, sealer.sealNow(PLACE, "still")))).toBe("still");
 });
 

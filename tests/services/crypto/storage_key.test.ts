@@ -141,7 +141,7 @@ test("reads raw, hex and base64 keys and refuses anything close to them", () => 
   for (const text of [key.toHex().slice(1), `${key.toHex()}0`, `${key.toBase64()}=`, "x".repeat(64), " ".repeat(40)]) {
     expect(() => read(text)).toThrow(/^Can't use "k" as storage key: it has \d+ bytes/);
   }
-  // The content of a file that is no key may be another secret: it is not repeated.
+  // A file that isn't a key may contain another secret, so it isn't quoted.
   expect(() => read("hunter2-hunter2")).toThrow(
     expect.not.objectContaining({ message: expect.stringContaining("hunter2") }),
   );

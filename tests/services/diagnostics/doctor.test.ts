@@ -151,7 +151,7 @@ test("asks a server with its own certificate through loopback under its public n
     code: "server_ok",
     params: { url: `https://chat.parlor.invalid:${app.port}` },
   }));
-  // As the operator, not as a stranger: the demo connection of a first start answers.
+  // With a local connection: the demo of a first start responds.
   expect(codesOf(findings)).toContain("model_ok");
 
   const other = await certified(folder, authority, "other.parlor.invalid");

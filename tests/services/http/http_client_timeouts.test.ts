@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** One read of the stream: `silentMs` of waiting, then bytes. */
+/** One read of the stream: a wait of `silentMs`, then bytes. */
 function read(silentMs: number): void {
   timer.startReading();
   vi.advanceTimersByTime(silentMs);
@@ -25,7 +25,7 @@ function read(silentMs: number): void {
 
 test("the wait for the first byte covers headers and body, and ends at its limit", () => {
   vi.advanceTimersByTime(600);
-  timer.startReading(); // headers have come, the body is read: the clock is not set back
+  timer.startReading(); // headers have arrived and the body is read: the timer isn't reset
   vi.advanceTimersByTime(399);
   expect(timer.signal.aborted).toBe(false);
   vi.advanceTimersByTime(2);
@@ -39,7 +39,7 @@ test("any byte, even of a comment, restarts the idle limit", () => {
   timer.startReading();
   vi.advanceTimersByTime(299);
   expect(timer.signal.aborted).toBe(false);
-  vi.advanceTimersByTime(9); // seen at the next look, a fiftieth of the limit later at most
+  vi.advanceTimersByTime(9); // noticed at the next check, at most a fiftieth of the limit later
   expect(String(timer.signal.reason)).toContain("no data for 300 ms");
 });
 

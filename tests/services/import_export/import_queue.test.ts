@@ -11,7 +11,7 @@ function chat(n: number, messages = 1): ImportedConversation {
   return { what: "conversation", id: `c${n}`, source: `${n}`, name: "", hash: "", head: {}, messages: said };
 }
 
-/** A room of conversations that stores one when it is told to. */
+/** A fake conversation store that stores one on request. */
 function slowRoom() {
   const doors = new Map<string, PromiseWithResolvers<"added" | "changed_here">>();
   const take = ({ id }: { id: string }) => {
@@ -34,7 +34,7 @@ test("conversations are imported in parallel, and the report lists them in order
   for (let n = 0; n < 3; n++) await queue.take(chat(n));
   await queue.take({ what: "note", level: "changed", source: "note", reason: "between" });
   await queue.take(chat(3));
-  expect([...doors.keys()]).toEqual(["c0", "c1", "c2", "c3"]); // none waits for the one before it
+  expect([...doors.keys()]).toEqual(["c0", "c1", "c2", "c3"]); // none waits for the previous one
   doors.get("c3")!.resolve("changed_here");
   doors.get("c1")!.reject(new AppError("conflict", "it clashes"));
   doors.get("c2")!.resolve("added");

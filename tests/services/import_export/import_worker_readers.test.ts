@@ -77,7 +77,7 @@ test("a line of a report contains at most 500 characters of a foreign name", () 
   expect(report.lines[0]).toMatchObject({ code: "members_missing", params: { cards: "x".repeat(500) } });
 });
 
-/** The conversations without what every import adds. */
+/** The conversations without the fields that every import adds. */
 const chatsOf = (steps: ImportStep[]) =>
   steps.flatMap((step) =>
     step.what === "conversation"
@@ -414,7 +414,7 @@ test("Chatbox's forks stay in their thread, including nested forks; stale lists 
       message("9", "assistant", "They greeted.", { isSummary: true }),
     ],
     messageForksHash: {
-      // Keys are in no order: the message may be in a list further down, or in a thread.
+      // Keys have no order: the message may be in a later list or in a thread.
       6: fork([], [message("8", "assistant", "Later other")]),
       5: fork([], [message("7", "user", "Deep other")]),
       2: fork([], [message("5", "assistant", "Hey"), message("4", "user", "Deep")]),

@@ -4,7 +4,7 @@ import { openZip } from "../../../services/import_export/import_zip.ts";
 
 const TEXT = new TextEncoder().encode("a line of a chat, and another one\n".repeat(40));
 const MAX_BYTES = 1_000_000;
-/** Where in a record of the directory what it says of an entry stands. @see APPNOTE.TXT, 4.3.12 */
+/** Offsets of an entry's fields in its directory record. @see APPNOTE.TXT, 4.3.12 */
 const [FLAGS, METHOD, PACKED_BYTES, SIZE_BYTES, HEADER_AT] = [8, 10, 20, 24, 42];
 
 let path: string;
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => Deno.remove(path));
 
-/** Opens a zip that is changed before. */
+/** Changes a zip file and opens it. */
 async function open(files: Zippable, change: (bytes: DataView, directoryAt: number) => void = () => {}) {
   const bytes = zipSync(files);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

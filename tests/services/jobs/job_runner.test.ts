@@ -169,7 +169,7 @@ test("a running job is canceled after its cleanup, and only once", { tags: ["M02
     async run({ signal }) {
       began.resolve();
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      await bench.db.write([{ sql: "DELETE FROM trash" }]); // it takes its time
+      await bench.db.write([{ sql: "DELETE FROM trash" }]); // it is slow
       steps.push("part file removed");
     },
   };

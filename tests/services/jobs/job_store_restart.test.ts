@@ -3,7 +3,7 @@ import type { JobKind } from "../../../services/jobs/job_store.ts";
 import { filesWithText } from "../../helpers/files/storage_folder.ts";
 import { heldKind, type JobBench, jobBench } from "../../helpers/processes/storage_jobs.ts";
 
-/** Stores jobs as a killed process leaves them: one that ran and one that waited. */
+/** Stores jobs as a killed process leaves them: one running and one waiting. */
 async function leaveBehind(bench: JobBench, state = "running"): Promise<{ ran: string; waited: string }> {
   const held = heldKind({ resumable: true });
   const jobs = bench.open({ download: held });

@@ -5,7 +5,7 @@ const MAX_DEPTH = 500;
 const encoder = new TextEncoder();
 const parse = (text: string) => parseJsonIncrementally(encoder.encode(text), MAX_DEPTH);
 
-/** Items as they come, with what a search for commas and brackets could stumble over. */
+/** Items with commas and brackets in strings, which could confuse a search for separators. */
 const ITEMS = Array.from({ length: 4_000 }, (_, n) => ({
   id: `m${n}`,
   content: [`plain ${n}`, 'a "quote", a \\ and [brackets', "}],{", "日本語 🦊 \u2028", "\\"][n % 5],
@@ -31,7 +31,7 @@ test.each([
   ["nothing in it", "{}"],
   ["a byte order mark at its begin", `\ufeff{"messages":${LIST}}`],
 ])("parses %s like JSON.parse", async (_what, text) => {
-  // As text: a comparison of objects would pass over the name `__proto__`.
+  // As text, because comparing objects would ignore the name `__proto__`.
   expect(JSON.stringify(await parse(text)) === JSON.stringify(JSON.parse(text.replace(/^\ufeff/, "")))).toBe(true);
 });
 

@@ -4,7 +4,7 @@ import { quoteKey, sortByName } from "../../../services/json/text.ts";
 
 const byKey = (names: readonly string[]) =>
   names.map((name) => [quoteKey(name), name] as const)
-    // As a database compares texts: by code points, and not by the rules of a language.
+    // In the order of a database: by code points, not by the rules of a language.
     .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map(([, name]) => name);
 
 const inOrderOf = (locale: string, names: readonly string[]) =>

@@ -26,7 +26,7 @@ test("a port without a listener is an upstream error immediately", async () => {
 });
 
 test("an unknown host name and a server that is off give different errors", async () => {
-  // The system's own resolver is asked; where it cannot reach one it tries for longer than the connect limit.
+  // The system's resolver is asked; without a DNS server it tries for longer than the connect limit.
   Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const error = await failureOf(client.listModels(target("http://no-such-host.invalid/v1"), never()));
   expect(error.kind).toBe("unresolved");
@@ -70,7 +70,7 @@ test(
     const stream = await client.openChatStream(target(llm.url, { timeouts }), call, never());
     const answering = gather(stream, (text) => seen = text);
     await happened(() => seen === sent);
-    // Whether a byte came is looked at a fiftieth of the limit apart.
+    // Checked every fiftieth of the limit.
     clock.advance(80 + 2 * 80 / 50);
     const answer = await answering;
     expect(answer.text).toBe(sent);
@@ -148,7 +148,7 @@ test(`${ROUNDS} rounds leave no listener on the caller's signal, and reuse conne
   expect(added.mock.calls.length - removed.mock.calls.length).toBe(0);
   expect(llm.abandoned).toHaveLength(0);
   expect(llm.connectionCount).toBeLessThan(50);
-  controller.abort(); // must reach nothing that still runs
+  controller.abort(); // must not reach anything that still runs
   expect(llm.chats).toHaveLength(ROUNDS);
 });
 
@@ -227,7 +227,7 @@ async function openFullListener(): Promise<{ port: number; close(): void }> {
     const before = held.length;
     const connecting = Deno.connect({ hostname: "127.0.0.1", port }).then((conn) => void held.push(conn), () => {});
     await Promise.race([connecting, new Promise((resolve) => setTimeout(resolve, 300))]);
-    // A process that stood still itself has yet to hear what came meanwhile.
+    // A process that was blocked itself hasn't read what arrived in that time.
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve));
     if (held.length === before) return { port, close };
     if (held.length > 5000) throw new Error("The queue of the listener cannot be filled here");

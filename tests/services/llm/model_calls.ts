@@ -1,9 +1,9 @@
-/** What the tests of this room share: a target for a double, and an answer read whole. */
+/** Shared helpers: a target for a fake server, and a reply that is read completely. */
 import type { ChatCall, ChatEvent } from "../../../services/llm/chat_event.ts";
 import type { ChatStream, UpstreamTarget } from "../../../services/llm/provider.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../../../services/http/upstream_error.ts";
 
-/** Limits no test reaches by accident. */
+/** Limits that no test reaches by accident. */
 export const TIMEOUTS = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000 };
 
 /** A target with generous limits. */
@@ -21,7 +21,7 @@ export function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** What came of an answer. */
+/** The result of a response. */
 export interface Gathered {
   text: string;
   reasoning: string;
@@ -30,7 +30,7 @@ export interface Gathered {
   error: unknown;
 }
 
-/** Reads an answer to its end, keeping what came before a failure; `onBatch` gets the text so far after each batch. */
+/** Reads a reply to its end and keeps what arrived before a failure; `onBatch` receives the text so far after each batch. */
 export async function gather(stream: ChatStream, onBatch?: (text: string) => void): Promise<Gathered> {
   const gathered: Gathered = { text: "", reasoning: "", events: [], batches: 0, error: undefined };
   const text: string[] = [];
@@ -56,14 +56,14 @@ export function finishOf(gathered: Gathered): string | undefined {
   return gathered.events.find((event) => event.type === "finish")?.reason;
 }
 
-/** Waits for a failure and gives it. */
+/** Waits for a failure and returns it. */
 export async function failureOf(promise: Promise<unknown>): Promise<UpstreamError> {
   const thrown = await promise.then(() => undefined, (error) => error);
   if (!(thrown instanceof UpstreamError)) throw new Error(`Expected an UpstreamError, found ${thrown}`);
   return thrown;
 }
 
-/** The kind of an error, if it is a model server's. */
+/** The kind of an error if it comes from a model server. */
 export function kindOf(error: unknown): UpstreamErrorKind | undefined {
   return error instanceof UpstreamError ? error.kind : undefined;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ChatEvent, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 import { ReasoningSplitter, splitCompletion, splitStream } from "../../../services/llm/reasoning.ts";
 
-/** Splits a text that arrives in pieces of so many characters. */
+/** Splits a text that arrives in chunks of a number of characters. */
 function split(text: string, chars: number, after: ChatEvent[] = [{ type: "finish", reason: "stop" }]) {
   const splitter = new ReasoningSplitter();
   const events: ChatEvent[] = [];

@@ -6,7 +6,7 @@ const SENT = [
   ...["stop", "user", "seed", "store"],
 ];
 
-/** The names that an error body names, of the fields sent. */
+/** The sent fields that an error body names. */
 function namesIn(body: unknown): string[] {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return findRefusedFields(text, SENT).map(({ field }) => field).sort();

@@ -4,13 +4,13 @@ import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 
-// These tests are about what is found: on a busy machine the time for that would be over first.
+// These tests check the results: on a busy machine, the time limit would be reached first.
 const matcher = new WorkerKeyMatcher({ patternMs: PATIENCE_MS, callMs: PATIENCE_MS });
 afterAll(() => matcher.close());
 
 type Fields = Partial<LorebookEntry> & { more?: Record<string, unknown> };
 
-/** An entry as a card carries it; `more` is what SillyTavern puts into its extensions. */
+/** An entry of a card's lorebook; `more` are SillyTavern's extensions. */
 function entry(content: string, keys: string[], { more = {}, ...fields }: Fields = {}): LorebookEntry {
   return { keys, content, enabled: true, insertion_order: 100, use_regex: true, extensions: more, ...fields };
 }
@@ -366,7 +366,7 @@ test("stops an endless pattern at its time limit without blocking, and doesn't t
   clearInterval(ticking);
   expect(contents(found)).toEqual(["other", "plain"]);
   expect(found.dropped).toMatchObject([{ reason: "too_slow", key: "/(a+)+$/" }]);
-  // A thread that waits for the pattern itself has no turn at all for others.
+  // A thread that runs the pattern itself can't do anything else.
   expect(ticks).toBeGreaterThan(1);
   const again = await scan(entries, { says: "dragon aaa", matcher: quick });
   expect(again.dropped).toMatchObject([{ reason: "too_slow" }]);
@@ -501,7 +501,7 @@ test("shares the text of a long chat between a thousand scan depths", { tags: ["
   const says = Array.from({ length: 1_000 }, (_, n) => `${n === 998 ? "A kraken. " : ""}${"x".repeat(1_000)}`);
   const entries = says.map((_, n) => entry(`Depth ${n}`, ["kraken"], { more: { scan_depth: n + 1 } }));
   const found = await scan(entries, { says, matcher: counting });
-  // All depths but the first reach the message; joined for each of them, the chat would be 500 MB.
+  // All depths but the first include the message; joined for each of them, the chat would be 500 MB.
   expect(found.entries.length).toBe(999);
   expect(Math.max(...scanned)).toBeLessThan(12_000_000);
 });

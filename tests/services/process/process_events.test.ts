@@ -17,7 +17,7 @@ test("logs uncaught errors completely and keeps the process alive", { tags: ["L0
 const MODULE = new URL("../../../services/process/process_events.ts", import.meta.url).href;
 const ASK = `import { isHangupIgnored } from "${MODULE}"; console.log(await isHangupIgnored());`;
 
-/** Asks in a process of its own, which a shell starts after `before`. */
+/** Asks in its own process, which a shell starts after `before`. */
 async function ask(before: string): Promise<string> {
   const script = `${before} exec "$0" eval "$1"`;
   const { stdout } = await new Deno.Command("sh", { args: ["-c", script, Deno.execPath(), ASK] }).output();

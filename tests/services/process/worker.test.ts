@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 const SERVICES = new URL("../../../services/", import.meta.url);
 const CHILD = new URL("../../helpers/processes/worker_defects_child.ts", import.meta.url).pathname;
 
-/** The files below a folder whose names end so. */
+/** Files below a folder by the end of their names. */
 async function filesBelow(folder: URL, ending: string): Promise<URL[]> {
   const found = [];
   for await (const { name, isDirectory } of Deno.readDir(folder)) {

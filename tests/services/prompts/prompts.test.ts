@@ -13,7 +13,7 @@ import { Prompts } from "../../../services/prompts/prompts.ts";
 import { MESSAGE_TOKENS } from "../../../services/llm/token_count.ts";
 import { never, target } from "../llm/model_calls.ts";
 
-/** The server's tokeniser finds one token a character where the estimate finds a quarter. */
+/** The server's tokenizer counts one token per character, four times the estimate. */
 function openPrompts() {
   const given: string[] = [];
   const provider: Pick<Provider, "countTokens"> = {
@@ -27,13 +27,13 @@ function openPrompts() {
   return { prompts: new Prompts(new TokenCounter(provider, ratios), sizes), given };
 }
 
-/** Room for the messages: what stays of the context beside the answer and the margin. */
+/** Space for the messages: the context without the reply and the margin. */
 const limits = (room: number): PromptLimits => ({
   target: { ...target("http://127.0.0.1:9"), contextSize: room + 16 + 100 },
   model: "m",
   answerTokens: 100,
 });
-/** Texts of 96 characters: with the template's share 100 tokens each. */
+/** Texts of 96 characters: 100 tokens each with the template. */
 const turn = (n: number): PromptMessage => ({
   id: `m${n}`,
   message: { role: n % 2 === 0 ? "user" : "assistant", content: `${n} `.padEnd(100 - MESSAGE_TOKENS, "x") },
@@ -61,7 +61,7 @@ function blocksOf({ systemPrompt, examples, summary, note }: Pieces): PromptBloc
   };
 }
 
-/** A conversation of so many messages, newest first, and how many of them were read. */
+/** A conversation with a number of messages, newest first, and how many of them were read. */
 function chat(count: number, pieces: Pieces = {}) {
   const read = { count: 0 };
   function* history() {

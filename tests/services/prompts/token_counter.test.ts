@@ -20,7 +20,7 @@ async function openRatios(path: string) {
   return { db, ratios, logged };
 }
 
-/** A tokeniser that counts characters, and notes what it was given. */
+/** A tokenizer that counts characters and records its input. */
 function countingProvider() {
   const given: string[][] = [];
   const provider: Pick<Provider, "countTokens"> = {

@@ -66,7 +66,7 @@ let service: Deno.HttpServer<Deno.NetAddr>;
 let guard: TestGuard;
 let app: TestApp;
 let status = 201;
-/** Of the next response only; with the seconds of its Retry-After. */
+/** Status of the next response only, with its Retry-After in seconds. */
 let busy: { status: number; retryAfter?: string } | undefined;
 const revoked = new Set<string>();
 const received: { path: string; headers: Headers; body: Uint8Array }[] = [];
@@ -111,7 +111,7 @@ const endpoint = (path = "abc") => `https://push.example.org:${service.addr.port
 const logged: unknown[][] = [];
 const page = (page: string, isVisible: boolean, isUsed = false) => ({ page, isVisible, isUsed });
 
-/** The service with a guard whose public internet is a loopback address. */
+/** The service with a guard that treats a loopback address as public. */
 function openPush(retryDelaysMs: number[] = []): Push {
   logged.length = 0;
   return new Push({

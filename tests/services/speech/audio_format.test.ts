@@ -21,7 +21,7 @@ test.each([
   ["a tag before AAC", joined([tag(30), adts]), "aac"],
 ])("an MP3 or AAC file with %s is recognized by its frame", (_name, bytes, format) => {
   expect(sniffAudio(bytes)).toBe(format);
-  // The beginning of a stream is enough, once it is as long as is asked for.
+  // The start of a stream is enough if it has the requested length.
   let head = bytes.subarray(0, 64);
   while (head.length < bytesToSniff(head)) head = bytes.subarray(0, bytesToSniff(head));
   expect([sniffAudio(head), head.length < bytes.length]).toEqual([format, true]);

@@ -17,7 +17,7 @@ test.each([
     const path = folder.file(name);
     await writeFileAtomic(path, OLD);
     const child = startChild("storage_atomic_child.ts", [path, NEW, step]);
-    expect((await child.lines.next()).done).toBe(true); // it died before it could say that it was done
+    expect((await child.lines.next()).done).toBe(true); // it was killed before it could report its end
     await child.end();
     expect(await Deno.readTextFile(path) === expected).toBe(true);
     await writeFileAtomic(path, "after");
@@ -59,7 +59,7 @@ test("sets the requested mode, also when it replaces a file with another mode", 
   await writeFileAtomic(path, "a");
   expect((await Deno.stat(path)).mode! & 0o777).toBe(0o600);
   await writeFileAtomic(path, "b", { mode: 0o640 });
-  // Whoever runs the tests may have a umask that lets no group in.
+  // The umask of this process may exclude the group.
   expect((await Deno.stat(path)).mode! & 0o777).toBe(0o640 & ~Deno.umask());
 });
 

@@ -21,7 +21,7 @@ test(
       await using database = await testDatabase(path);
       await verifyStorageKey(sealer, database);
       for (const [n, secret] of SECRETS.entries()) {
-        for (const version of [1, 2, 3]) { // rewritten, so that freed pages are looked at too
+        for (const version of [1, 2, 3]) { // rewritten, so that freed pages are checked, too
           const place = { table: "setting", id: `s${n}`, field: "sealed", version };
           const sealed = version === 2
             ? await sealer.forPurpose("settings").seal(place, secret.repeat(500))

@@ -10,7 +10,7 @@ let folder: string;
 let db: Database;
 /** Statements of each write. */
 let writes: number[];
-/** Items whose rows were read whole. */
+/** Items whose rows were read completely. */
 let opened: string[];
 let trash: Trash;
 

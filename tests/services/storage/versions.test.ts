@@ -103,7 +103,7 @@ test("keeps the current file when the process ends between keeping and writing, 
   );
   await kept.promise;
   expect(await Deno.readTextFile(store.path)).toBe("0");
-  // What a process leaves that ended while it was keeping.
+  // What a process leaves that ended while it was saving.
   const [folder] = (await filesBelow(store.folder)).map((path) => path.replace(/\/1\.\d+\.put\/.*$/, ""));
   await Deno.mkdir(`${folder}/.new`);
   await Deno.writeTextFile(`${folder}/.new/card.json`, "half");

@@ -5,7 +5,7 @@ import { VoiceActivity, type VoiceEvent } from "../../../static/src/speech/voice
 const QUIET_DB = -60;
 const VOICE_DB = -25;
 
-/** Feeds sound of a loudness for some time and returns what happened. */
+/** Feeds sound of a level for a duration and returns the events. */
 function feed(activity: VoiceActivity, db: number, ms: number): VoiceEvent[] {
   const level = 10 ** (db / 20);
   const frame = (): SoundFrame => ({ samples: new Int16Array(320).fill(level * 32_767), level });

@@ -37,7 +37,7 @@ function expectNear(found: number[], expected: number[], tolerance: number): voi
   );
 }
 
-/** Middles of the four quarters of the fixtures. */
+/** Centers of the four quarters of the fixtures. */
 const QUARTERS = [[12, 8, 255, 0, 0], [36, 8, 0, 255, 0], [12, 24, 0, 0, 255], [36, 24, 255, 255, 255]] as const;
 
 describe("reading", () => {
@@ -119,7 +119,7 @@ describe("reading", () => {
     expect(pixelAt(second!, 1, 3)[3]).toBe(0);
   });
 
-  /** Which quarter stands at the top left and which at the top right. Exif 2.32, tag 0x0112 */
+  /** Which quarter is at the top left and which at the top right. Exif 2.32, tag 0x0112 */
   test.each([
     [1, 0, 1],
     [2, 1, 0],
@@ -289,7 +289,7 @@ describe("Workers", () => {
   const picture = makeRgbaPng(2, 2, () => [0, 0, 0, 255]);
   const workerUrl = new URL("../../../../services/attachments/images/image_worker.ts", import.meta.url);
   const code = (text: string) => new Worker(`data:text/javascript,${encodeURIComponent(text)}`, { type: "module" });
-  /** A pool of one Worker, whose first one is of that code. */
+  /** A pool of one Worker; the first one runs this code. */
   function poolStartingWith(text: string, options: Parameters<typeof openImagePool>[0] = {}): ImagePool & Disposable {
     let startedCount = 0;
     const opened = openImagePool({

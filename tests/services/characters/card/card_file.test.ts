@@ -42,7 +42,7 @@ let folder: string;
 beforeAll(async () => void (folder = await Deno.makeTempDir()));
 afterAll(() => Deno.remove(folder, { recursive: true }));
 
-/** Reads a file as it lies on disk; `unpacked` gives its other files, copied as they are kept. */
+/** Reads a file on disk; `unpacked` returns its other files, copied in their stored form. */
 async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked: () => Promise<Unzipped> }> {
   const path = join(folder, crypto.randomUUID());
   await Deno.writeFile(path, content);
@@ -102,7 +102,7 @@ test("a broken CHARX, or one with false sizes, is rejected", async () => {
   const large = zip({ "card.json": [new Uint8Array(200 * 1024 * 1024), { level: 1 }] });
   const lying = large.slice();
   await expect(readCardFile(large)).rejects.toMatchObject({ code: "too_large" });
-  // The directory says 100 bytes, the stream holds 200 MB: no more than stated is ever made.
+  // The directory says 100 bytes, the stream has 200 MB: no more than declared is ever unpacked.
   const view = new DataView(lying.buffer);
   const directory = view.getUint32(lying.length - 6, true);
   view.setUint32(directory + 24, 100, true);

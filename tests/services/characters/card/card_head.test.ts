@@ -6,7 +6,7 @@ import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from ".
 const CARD = cardChunk("chara", sillyTavernCard("Behind"));
 const piece = (bytes: number, fill = 7): RawChunk => ["IDAT", new Uint8Array(bytes).fill(fill)];
 const pieces = (count: number, bytes: number) => Array.from({ length: count }, () => piece(bytes));
-/** Pixels that look as a chunk with a card, which is none: it lies inside of another. */
+/** Pixels that look like a chunk with a card but are inside another chunk. */
 const decoy = new Uint8Array(pngOf(cardChunk("ccv3", sillyTavernCard("Decoy"))).subarray(8));
 
 async function nameRead(chunks: RawChunk[]): Promise<string> {
@@ -42,7 +42,7 @@ test("finds a card before the pixels, and reads little of a file with many chunk
   expect(reads).toBeLessThan(20);
 });
 
-/** Gives how often a file is read while its card is looked for. */
+/** Returns how often a file is read during the search for its card. */
 async function readsOf(chunks: RawChunk[]): Promise<number> {
   let count = 0;
   const { readSync } = Deno.FsFile.prototype;

@@ -4,7 +4,7 @@ import { createJobRunner } from "../../../../services/jobs/job_runner.ts";
 import { plainPng, sillyTavernReads } from "../../../helpers/files/cards.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 
-/** A runner of its own beside the app's: the app has one portrait kind already. */
+/** A second runner, because the app has a portrait kind already. */
 async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: PortraitGenerator) {
   const events = { listeners: [] as (() => void)[], publish: () => events.listeners.forEach((tell) => tell()) };
   const place = new Uint8Array();

@@ -27,7 +27,7 @@ const names = async () => (await list()).map(({ name }: { name: string }) => nam
 const own = (name: string) => `${app.dataDir}/characters/${name}`;
 const findByName = async (name: string) => (await list()).find((item: { name: string }) => item.name === name);
 
-/** Waits for a change to be told that makes the list as it should be. */
+/** Waits for the change event after which the list is as expected. */
 async function untilNames(wanted: string[]): Promise<void> {
   const settled = Promise.withResolvers<void>();
   let looking = Promise.resolve();
@@ -157,7 +157,7 @@ test("a thousand indexed files aren't read again, unless the schema is new", asy
   app.services.events.subscribe((event) => void told.push(event));
   const page = await (await app.get("/api/characters?limit=3")).json();
   expect(page.items.map(({ name }: { name: string }) => name)).toEqual(["Name 0000", "Name 0001", "Name 0002"]);
-  expect(told).toEqual([]); // nothing was new to it
+  expect(told).toEqual([]); // nothing was new
   expect(MIGRATIONS.length).toBeGreaterThan(1);
 });
 
@@ -167,7 +167,7 @@ describe("the built-in character", () => {
     let fresh = await openTestApp({ dataDir });
     const restart = async () => {
       await fresh[Symbol.asyncDispose]();
-      fresh = await openTestApp({ dataDir, config: { builtinAppInstalled: true } }); // as its config.toml says by now
+      fresh = await openTestApp({ dataDir, config: { builtinAppInstalled: true } }); // as its config.toml says now
     };
     const all = async () => await (await fresh.get("/api/characters")).json();
     const restore = async () => await (await fresh.post("/api/characters/restore-app")).json();

@@ -1,4 +1,4 @@
-/** Pages of other sites than the card site: what is asked for them, and what is said where nothing can be had. */
+/** Pages of other sites: the requests for them, and the errors where nothing can be imported. */
 import { expect, test } from "vitest";
 import { CardSite } from "../../../../services/characters/sites/card_site.ts";
 import type { GuardedInit } from "../../../../services/http/guard/guarded_fetch.ts";
@@ -8,7 +8,7 @@ const ID = "0190c1b2-aaaa-4bbb-8ccc-0123456789ab";
 const card = sillyTavernCard("Heron");
 const png = sillyTavernPng(card) as Uint8Array<ArrayBuffer>;
 
-/** A site whose guard answers from a table and notes what was asked. */
+/** A site whose guard responds from a table and records its requests. */
 function siteWith(answers: Record<string, () => Response>) {
   const asked: string[] = [];
   const fetch = (url: string | URL, init: GuardedInit = {}) => {

@@ -19,7 +19,7 @@ afterEach(async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-/** One reply that writes words. */
+/** One reply that produces words. */
 function writerOf(run: typeof RUNS[number], into = journal) {
   const reply = into.begin(run);
   let seq = 0;
@@ -82,7 +82,7 @@ test("syncs the file and its folder within a second of a write, and later writes
     await wasCalled(1);
     await vi.waitFor(() => expect(names).toHaveBeenCalledTimes(1));
     await Promise.all([...data.mock.results, ...names.mock.results].map(({ value }) => value));
-    await new Promise((resolve) => setTimeout(resolve)); // what waits for those has gone on then
+    await new Promise((resolve) => setTimeout(resolve)); // then everything that waited for them has continued
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     vi.advanceTimersByTime(5000);
     expect(counts()).toEqual([1, 1]);

@@ -6,7 +6,7 @@ import type { OpenCall } from "../../../../services/chat/tools/tool_messages.ts"
 
 const TOOL = { serverId: "s", serverName: "s", name: "add", hints: {}, fingerprint: "f1" };
 
-/** A waiting call, and a round whose storing the test ends. */
+/** A waiting call, and a round whose storage the test completes. */
 function openApproval() {
   const call: OpenCall = {
     record: {

@@ -9,7 +9,7 @@ import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 
 const never = new AbortController().signal;
 
-/** Conversations of which each has its own word and all have "needle"; every message fills a block of its own. */
+/** Conversations with a unique word each and "needle" in all; every message fills one block. */
 async function openFilled(conversations: number, messages: number): Promise<TestApp> {
   const app = await openTestApp();
   for (let c = 0; c < conversations; c++) {
@@ -39,7 +39,7 @@ async function openSearch(app: TestApp, options: { startWorker?: () => Worker; i
   return Object.assign(search, { [Symbol.asyncDispose]: () => search.close() });
 }
 
-/** Runs SQL on the file, as somebody would who has it in hands. */
+/** Runs SQL on the file, as a user could. */
 function tamper(app: TestApp, sql: string): void {
   using file = new DatabaseSync(`${app.dataDir}/app.db`);
   file.exec(sql);

@@ -77,7 +77,7 @@ test("never misses a hit in the quick test on JSON", () => {
     const content = text(1 + random(12));
     const folded = foldForSearch(content);
     const at = random(folded.length);
-    // A term is a piece of a folded text, wherever it is cut.
+    // A term is any part of a folded text.
     const terms = [folded.slice(at, at + 1 + random(5)), ...(round % 3 === 0 ? [folded.slice(0, 2)] : [])];
     const json = `${JSON.stringify({ id: "m0", content: "x" })},${JSON.stringify({ id: "m1", content })}`;
     const isAscii = new TextEncoder().encode(json).length === json.length;

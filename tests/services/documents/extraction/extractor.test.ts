@@ -307,7 +307,7 @@ test("refuses an archive that unpacks to more than the limit, whatever it declar
   };
   const honest = await zipOf([CONTENT_TYPES, RELATIONS, entry]);
   expect(await codeOf(extract("a.docx", honest, { inflatedBytes: 32 * MIB }))).toBe("too_large");
-  // Declares less than it holds: nothing beyond the declared size is unpacked.
+  // Declares less than it contains: nothing beyond the declared size is unpacked.
   const lying = await zipOf([CONTENT_TYPES, RELATIONS, { ...entry, sizeBytes: 1000 }]);
   expect(await codeOf(extract("a.docx", lying, { inflatedBytes: 32 * MIB }))).toBe("damaged");
   const many = Array.from({ length: 40 }, (_, n) => ({ ...entry, path: `p/c${n}.xhtml` }));

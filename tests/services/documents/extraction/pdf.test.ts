@@ -42,7 +42,7 @@ function colorAt({ width, height, pixels }: PngPixels, x: number, y: number): st
     bits.join("");
 }
 
-/** Red and green above, blue and white below. */
+/** Red and green at the top, blue and white at the bottom. */
 function quarters(side: number): Raster {
   const pixels = new Uint8Array(side * side * 4);
   for (let y = 0; y < side; y++) {

@@ -4,7 +4,7 @@ import { openHttpServer, openSilentListener, send, sendText } from "../../../hel
 import { happened, standingClock } from "../../../helpers/fakes/standing_clock.ts";
 import { rawRequest, readToEnd, writeAll } from "../../../helpers/network/raw_http.ts";
 
-/** Where the proxy listens and what shows its password. */
+/** Port of the proxy, and what would reveal its password. */
 function passOf(guard: TestGuard): { port: number; header: string } {
   const url = new URL(guard.proxyUrl);
   return {

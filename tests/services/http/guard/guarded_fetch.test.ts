@@ -36,7 +36,7 @@ test("a response has status, headers, body and final URL", async () => {
   );
   await using guard = await openTestGuard({});
   const response = await guard.fetch(`http://${PUBLIC}:${server.port}/x?y=1`, { headers: { "X-B": "2" } });
-  expect([response.status, response.statusText]).toEqual([404, "Not Found"]); // the runtime has its own phrases
+  expect([response.status, response.statusText]).toEqual([404, "Not Found"]); // the runtime uses its own reason phrases
   expect(response.url).toBe(`http://${PUBLIC}:${server.port}/x?y=1`);
   expect(response.headers.get("x-a")).toBe("1");
   expect(await response.text()).toBe("no");
@@ -77,7 +77,7 @@ test("refuses mixed, empty and failing lookups without connecting", { tags: ["E0
     "mixed6.example": [PUBLIC, "::1"],
     "empty.example": [],
     "failing.example": () => Promise.reject(new Error("SERVFAIL")),
-    // What a lookup gives for a CNAME: the addresses at its end.
+    // What a lookup returns for a CNAME: the final addresses.
     "cname.example": [PRIVATE],
   });
   for (const name of ["mixed", "mixed6", "empty", "failing", "cname"]) {
@@ -286,7 +286,7 @@ test(
     const url = `http://a.example:${pair.port}/`;
     for (let call = 0; call < 3; call++) await (await guard.fetch(url)).text();
     expect(guard.lookups).toHaveLength(3);
-    expect(pair.server.requests).toHaveLength(3); // the server reads one request a connection
+    expect(pair.server.requests).toHaveLength(3); // the server reads one request per connection
     isPrivateNow = true;
     expect(await failureOf(guard.fetch(url))).toMatchObject({ code: "upstream_error" });
     expect(pair.secret.connections).toBe(0);

@@ -5,10 +5,10 @@ import { openHttpServer, send, sendText, type StreamServer } from "../../../help
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
 const MIB = 1024 * 1024;
-// By address rather than by name: what is limited comes after the lookup.
+// By address, because the limit applies after the lookup.
 const urlOf = (server: StreamServer, path = "/") => `http://${PUBLIC}:${server.port}${path}`;
 
-/** Watches the process while `run` runs; gives how far its memory rose above the start. */
+/** Returns how far the memory of the process rises during `run`. */
 async function memoryRise(run: () => Promise<void>): Promise<number> {
   const start = Deno.memoryUsage().rss;
   let peak = start;
@@ -85,7 +85,7 @@ test.each(Object.keys(bombs))("a %s bomb is counted while it is decompressed", {
     const read = async () => {
       for await (const chunk of response.body!) passed += chunk.length;
     };
-    // An encoding the runtime does not know stays folded, and says so.
+    // An encoding that the runtime doesn't know stays folded and is reported.
     if (isStillEncoded) await read();
     else expect(await failureOf(read())).toMatchObject({ code: "too_large" });
   });
@@ -123,7 +123,7 @@ test("a false Content-Length is detected", { tags: ["E11"] }, async () => {
   expect(await (await guard.fetch(urlOf(server, "/short"))).text()).toBe("123");
 });
 
-/** Writes without end, a piece at a time. */
+/** Writes forever, a chunk at a time. */
 async function drip(conn: Deno.Conn, start: string, piece: string): Promise<void> {
   await send(conn, start);
   for (;;) {

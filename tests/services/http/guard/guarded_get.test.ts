@@ -40,7 +40,7 @@ function get(url: string, { names = {}, limits, caCerts, signal, headers = {} }:
 
 async function textOf(answer: GuardedResponse): Promise<string> {
   using open = answer;
-  const buffer = new Uint8Array(7); // smaller than anything it has to put together
+  const buffer = new Uint8Array(7); // smaller than anything it has to assemble
   let text = "";
   for (let count = await open.read(buffer); count > 0; count = await open.read(buffer)) {
     text += new TextDecoder().decode(buffer.subarray(0, count));
@@ -48,7 +48,7 @@ async function textOf(answer: GuardedResponse): Promise<string> {
   return text;
 }
 
-/** A server that answers with these bytes, each part a write of its own. */
+/** A server that responds with these bytes, each part in a separate write. */
 function serving(...parts: string[]) {
   return openHttpServer(async (conn) => {
     for (const part of parts) {

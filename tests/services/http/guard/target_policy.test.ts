@@ -5,7 +5,7 @@ import {
   toTarget,
 } from "../../../../services/http/guard/target_policy.ts";
 
-/** Judges a URL as the guard does: its words, then what the name stands for. */
+/** Checks a URL as the guard does: its text, then the addresses of its name. */
 async function judge(url: string, addresses: string[], options: Partial<TargetPolicyOptions> = {}) {
   const lookups: string[] = [];
   const policy = createTargetPolicy({

@@ -98,7 +98,7 @@ test("refuses text that isn't a network", () => {
   expect(() => parseCidr("example.com")).toThrow();
 });
 
-/** mulberry32: small, seeded, good enough to pick addresses. */
+/** mulberry32: a small seeded generator. */
 function seededRandom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -109,7 +109,7 @@ function seededRandom(seed: number): (below: number) => number {
   };
 }
 
-/** Half of them anywhere, half with first octets near which the special ranges lie. */
+/** Half of them are random, half have first octets near the special ranges. */
 function randomV4(random: (below: number) => number): bigint {
   const octets = [0, 1, 2, 3].map(() => random(256));
   const near = [0, 10, 100, 127, 168, 169, 172, 192, 198, 203, 224, 240];
@@ -166,6 +166,6 @@ function classifyV4(bits: bigint): boolean {
 function classifyV6(bits: bigint): boolean {
   const top = (length: number) => bits >> BigInt(128 - length);
   if (top(96) === 0x64ff9bn << 64n) return classifyV4(bits & 0xffffffffn);
-  if (top(3) !== 1n) return false; // 001: all that was ever handed out as global unicast
+  if (top(3) !== 1n) return false; // 001: all assigned global unicast addresses
   return top(23) !== 0x2001n << 7n && top(32) !== 0x20010db8n && top(16) !== 0x2002n && top(20) !== 0x3fff0n;
 }

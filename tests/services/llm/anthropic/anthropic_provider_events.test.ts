@@ -4,7 +4,7 @@ import type { ChatEvent } from "../../../../services/llm/chat_event.ts";
 import { ModelCall } from "../../../../services/llm/model_call.ts";
 import { never, target } from "../model_calls.ts";
 
-/** Translates frames of a stream, or a whole answer. */
+/** Translates frames of a stream, or a complete response. */
 function translated(frames: unknown[], whole?: unknown): ChatEvent[] {
   const call = new ModelCall(target("http://127.0.0.1:9"), never());
   const translator = createAnthropicTranslator(call);

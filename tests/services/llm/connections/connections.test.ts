@@ -92,7 +92,7 @@ test("a changed origin drops the stored key, a changed path or name keeps it", {
     await connections.put({ ...llama, apiKey: "sk-1234567" });
     expect((await connections.put({ ...llama, baseUrl })).connection.hasKey).toBe(false);
     expect(connections.getTarget("llama").apiKey).toBeUndefined();
-    // Going back does not bring it back either.
+    // An earlier clock doesn't restore it either.
     expect((await connections.put(llama)).connection.hasKey).toBe(false);
   }
 });

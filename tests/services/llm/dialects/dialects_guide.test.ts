@@ -1,4 +1,4 @@
-/** The table of docs/guide/connections.md: its cells are what requests in each dialect hold, and what doubles of the servers do. */
+/** The table of docs/guide/connections.md, compared with the requests of each dialect and the fake servers. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ChatCall, ChatMessage } from "../../../../services/llm/chat_event.ts";
 import { createAnthropicBody } from "../../../../services/llm/anthropic/anthropic_request.ts";
@@ -16,7 +16,7 @@ import { openFakeOllama } from "../../../helpers/fakes/llm/fake_ollama.ts";
 import { ask, gather, kindOf, never, target } from "../model_calls.ts";
 
 const GUIDE = new URL("../../../../docs/guide/connections.md", import.meta.url);
-/** Where the double has another name than the dialect. */
+/** Names of fakes that differ from the dialect. */
 const DOUBLES: Partial<Record<DialectName, PersonalityName>> = { lmstudio: "lm-studio", mlx: "mlx_lm" };
 const IMAGE = "data:image/png;base64,iVBORw0KGgo=";
 const TOOL = { type: "function", function: { name: "look_around", parameters: { type: "object" } } };
@@ -32,13 +32,13 @@ afterAll(async () => {
   await app[Symbol.asyncDispose]();
 });
 
-/** A double of the server of a dialect. */
+/** A fake server of a dialect. */
 interface Double extends AsyncDisposable {
   url: string;
   requests: RecordedRequest[];
 }
 
-/** Opens a double. @param isFull Its context is too small for every prompt. */
+/** Opens a fake server. @param isFull Its context is too small for every prompt. */
 function openDouble(name: DialectName, isFull = false): Promise<Double> {
   if (name === "anthropic") return openFakeAnthropic({ fail: isFull ? "overflow" : "none" });
   if (name === "ollama") {
@@ -90,7 +90,7 @@ function nameOf(name: DialectName, param: string, value: number): string | undef
   return Object.entries(fieldsIn(name, { [param]: value })).find(([, sent]) => sent === value)?.[0];
 }
 
-/** Efforts that make a difference in the request. */
+/** Efforts that change the request. */
 function effortsOf(name: DialectName): string[] {
   const { efforts } = getDialect(name).thinking;
   const sent = new Map(efforts.map((effort) => [JSON.stringify(fieldsIn(name, { reasoning_effort: effort })), effort]));
@@ -155,7 +155,7 @@ async function rowOf(name: DialectName): Promise<(string | boolean)[]> {
   ];
 }
 
-/** The last cells as the page is told of them. */
+/** The last cells of the table, as the page receives them. */
 function factsOf(name: DialectName): boolean[] {
   const { continues, trimsContext, imageTypes, tools } = getDialect(name);
   return [continues, trimsContext === "server", imageTypes.length > 0, tools];

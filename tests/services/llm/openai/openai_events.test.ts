@@ -138,7 +138,7 @@ test.each([
         );
         const answer = await gather(await client.openChatStream(target(llm.url), call, never()));
         const sent = seededWords(9, 2).slice(0, 4).join("");
-        // A reset drops what the receiving system still holds, so how much of the text arrives is not ours to say.
+        // A reset discards what the receiver hasn't read, so the length of the text varies.
         if (fail === "rst") expect(sent.startsWith(answer.text)).toBe(true);
         else expect(answer.text).toBe(sent);
         expect(kindOf(answer.error)).toBe(kind);

@@ -4,7 +4,7 @@ import { getDialect } from "../../../../services/llm/dialects/dialects.ts";
 import { createOpenAiBody } from "../../../../services/llm/openai/openai_request.ts";
 import { ask, target } from "../model_calls.ts";
 
-/** The fields that a call has in the dialect of a server, without those that every call has. */
+/** Fields of a request in the dialect of a server, without those of every request. */
 function fieldsIn(dialect: DialectName, params: Record<string, unknown>, more = {}): Record<string, unknown> {
   const { fields } = createOpenAiBody(
     target("http://h/v1", { dialect: getDialect(dialect), ...more }),

@@ -1,4 +1,4 @@
-/** Reasoning in turns that call tools: what the servers send, what goes back to them, and what stays here. */
+/** Reasoning in replies with tool calls: what servers send, what they get back, and what isn't sent. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ChatMessage } from "../../../../services/llm/chat_event.ts";
 import { DIALECT_NAMES, type DialectName } from "../../../../services/llm/dialects/dialect.ts";
@@ -17,7 +17,7 @@ afterAll(() => client.close());
 const CALLS = [{ id: "t1", type: "function", function: { name: "look", arguments: "{}" } }];
 const EFFORTS = ["none", "minimal", "low", "medium", "high"];
 
-/** A turn that called a tool, after one that didn't; the answers have the given fields besides. */
+/** A reply with a tool call after one without; both have additional fields. */
 function turns(fields: Record<string, unknown>): ChatMessage[] {
   return [
     { role: "user", content: "hi" },
@@ -104,7 +104,7 @@ test.each(["deepseek", "openrouter"] as const)("%s accepts every effort and its 
     const call = ask("hi", { ...samplers, max_tokens: 50, reasoning_effort: effort });
     expect((await gather(await client.openChatStream(strictTarget(llm, name), call, never()))).text).toBe("Hello");
   }
-  // None was refused and sent again.
+  // None was refused and retried.
   expect(llm.chats).toHaveLength(EFFORTS.length);
 });
 

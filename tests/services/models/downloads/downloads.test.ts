@@ -194,7 +194,7 @@ test("a file that changed on the server isn't appended to the old part", { tags:
   await expect.poll(() => bench.downloads.list()[0]!.progress?.done).toBe(1_000_000);
   bench.hub.faults.etag = "e2";
   bench.hub.faults.hold = undefined;
-  await bench.until(id, "done"); // the silence cut it
+  await bench.until(id, "done"); // the silence ended it
   held.resolve();
   expect(bench.hub.transfers()[1]!.headers.get("if-range")).toBe('"e1"');
   expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);

@@ -42,7 +42,7 @@ test.each([2, 3])("a header of version %d has architecture, size, context and qu
   });
 });
 
-/** A head with one key whose value is written by hand. */
+/** A head with one key whose value is raw JSON. */
 const withValue = (write: (bytes: Bytes) => Bytes, keys = 1) =>
   write(new Bytes().text("GGUF").uint32(3).uint64(0).uint64(keys).string("k")).bytes();
 

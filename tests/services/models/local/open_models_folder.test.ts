@@ -3,7 +3,7 @@ import { ggufFile } from "../../../helpers/files/gguf_file.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { tempFolder } from "../../../helpers/files/storage_folder.ts";
 
-/** Puts a small model where a download would. */
+/** Saves a small model where a download would. */
 async function putModel(folder: string): Promise<void> {
   await Deno.mkdir(`${folder}/owner/name`, { recursive: true });
   await Deno.writeFile(`${folder}/owner/name/tiny.gguf`, ggufFile({ sizeBytes: 5000 }));

@@ -146,7 +146,7 @@ test("a program that ignores SIGTERM is still ended", async () => {
 test("an idle model is stopped, and the next chat starts it again", async () => {
   await using bench = await openBench("good");
   await bench.runner.run({ path: MODEL, idleMinutes: 0.001 });
-  // It may have stopped before anybody sees that it runs.
+  // It may have stopped before it is seen running.
   await bench.until("stopped");
   expect(bench.offered).toHaveLength(1);
   await ask(bench.runner);

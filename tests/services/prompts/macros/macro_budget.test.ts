@@ -14,7 +14,7 @@ const SCOPE: MacroScope = {
   fields: { description: "{{char}} counts.", summary: "" },
 };
 
-/** Macros with a budget of their own. */
+/** Macros with their own budget. */
 function open(more: Partial<MacroScope> = {}, limits: Partial<typeof MACRO_LIMITS> = {}) {
   const budget = new MacroBudget({ ...MACRO_LIMITS, ...limits });
   const macros = new Macros({ ...SCOPE, ...more }, budget);
@@ -79,7 +79,7 @@ test(
   "a text is parsed once however deeply its macros are nested, and only as far as the steps allow",
   { tags: ["F01"] },
   () => {
-    // Each level parsed anew would make a tree of 50,000 levels quadratic: 7 * 10^10 characters.
+    // Parsing each level again would take quadratic time: 7 * 10^10 characters for 50,000 levels.
     const nested = "{{a:".repeat(50_000) + "x" + "}}".repeat(50_000);
     let depth = 0;
     for (let macros = parseMacros(nested, 100_000)!.macros; macros.length > 0; macros = macros[0]!.inner) depth++;
@@ -91,7 +91,7 @@ test(
 
 test("removes line breaks around {{trim}} in one pass", { tags: ["F01"] }, () => {
   const { expand } = open();
-  // A pattern that begins anew at each of a million line breaks would take 5 * 10^11 steps.
+  // A pattern that restarts at each of a million line breaks would take 5 * 10^11 steps.
   expect(expand(`a${"\n".repeat(1_000_000)}b{{trim}}${"\r\n".repeat(10)}c`)).toBe(`a${"\n".repeat(1_000_000)}bc`);
   expect(expand("a\n{{trim}}\n{{trim}}\nb{{trim}}")).toBe("ab");
 });
@@ -117,7 +117,7 @@ test("enforces each limit exactly", () => {
   expect(reasonOf("{{reverse:{{reverse:x}}}}", { depth: 1 })).toBe("depth");
   expect(reasonOf("{{setvar::a::1}}{{setvar::a::2}}{{setvar::b::1}}", { variables: 2 })).toBeUndefined();
   expect(reasonOf("{{setvar::a::1}}{{setvar::b::1}}{{setvar::c::1}}", { variables: 2 })).toBe("variables");
-  // A name counts with the space that tells it from a global one.
+  // The space that marks a local name counts, too.
   expect(reasonOf("{{setvar::a::ü}}{{setvar::a::xy}}", { variableBytes: 4 })).toBeUndefined();
   expect(reasonOf("{{setvar::a::xyz}}", { variableBytes: 4 })).toBe("variables");
 });

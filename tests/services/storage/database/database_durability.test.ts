@@ -5,7 +5,7 @@ import { startChild } from "../../../helpers/processes/storage_child.ts";
 import { tempFolder, testDatabase } from "../../../helpers/files/storage_folder.ts";
 
 const ROUNDS = sample(30, 200);
-/** A life ends amid its first writes, or behind so many acknowledged ones at most. */
+/** A process is killed during its first writes, or after at most this many acknowledged ones. */
 const MAX_UNITS = 24;
 const FIRST_WRITES_MS = 20;
 
@@ -15,8 +15,8 @@ interface Round {
 }
 
 /**
- * Lets a child write until it is killed at a random moment. The moment is told by what the child has done, not by a clock:
- * on a busy machine a time that is enough for many writes elsewhere is over before the first.
+ * Lets a child write until it is killed at a random moment. The moment is a number of writes, not a time:
+ * on a busy machine, a time that allows many writes elsewhere may end before the first.
  */
 async function writeUntilKilled(path: string, first: number): Promise<Round> {
   const child = startChild("storage_crash_child.ts", [path, String(first)]);
@@ -32,7 +32,7 @@ async function writeUntilKilled(path: string, first: number): Promise<Round> {
   const acknowledged: number[] = [];
   for (let line = await child.lines.next(); !line.done; line = await child.lines.next()) {
     acknowledged.push(Number(line.value));
-    // Between two acknowledgements, wherever the next units are then.
+    // Between two acknowledgements, wherever the next writes are at that time.
     if (acknowledged.length === units) killWithin((performance.now() - readyAtMs) / 2);
   }
   await killed;

@@ -1,4 +1,4 @@
-/** Databases as earlier versions of the program left them, opened by this one. */
+/** Databases of earlier versions, opened by this one. */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { MIGRATIONS } from "../../../../services/storage/database/migrations.ts";
@@ -53,7 +53,7 @@ describe.each(VERSIONS)("schema %i", (version) => {
         const connections = await server.json("GET", "/api/connections");
         expect(connections).toContainEqual(expect.objectContaining({ id: "kept", has_key: true }));
         await server.json("PATCH", "/api/conversations/c1/messages/m2", { content: "And still." });
-        // Nothing answers at that address; the version is stored all the same, and the old messages follow the other one.
+        // Nothing responds at that address, but the version is stored, and the old messages stay with the other one.
         const edit = { conversation_id: "c1", user_message_id: "m1", assistant_message_id: "b1", action: "edit" };
         const body = { ...edit, messages: [{ role: "user", content: "Another question" }] };
         await (await server.request("POST", "/api/chat", body)).body?.cancel();

@@ -13,7 +13,7 @@ async function makeDatabase(path: string): Promise<void> {
   await database.write([DRAFT]);
 }
 
-/** Gives a refusal's message after a look that the file is as it was. */
+/** Returns the message of a refusal after checking that the file is unchanged. */
 async function refusalOf(path: string, migrations = MIGRATIONS): Promise<string> {
   const before = await Deno.readFile(path);
   const error = await testDatabase(path, migrations).then(() => undefined, (thrown) => thrown);
@@ -104,7 +104,7 @@ test(
     await makeDatabase(path);
     for (let round = 0; round < 3; round++) {
       const child = startChild("storage_migration_child.ts", [path, "20000000"]); // many seconds
-      await untilFile(`${path}.schema-${NEWEST}`); // the copy is made, the migration begins
+      await untilFile(`${path}.schema-${NEWEST}`); // after the copy, the migration starts
       await child.kill();
       expect((await child.lines.next()).done, "the migration was through before the kill").toBe(true);
       await child.end();
@@ -133,7 +133,7 @@ test(
 test("plays back a rollback journal that a power failure left in the first start", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
-  // A copy in the middle of the first transaction, which is not yet one of the write-ahead log.
+  // A copy during the first transaction, before the write-ahead log is in use.
   const database = new DatabaseSync(folder.file("first"));
   database.exec("PRAGMA cache_size = 1; CREATE TABLE t(x); BEGIN; ");
   for (let i = 0; i < 50; i++) database.exec("INSERT INTO t VALUES(zeroblob(4000))");
@@ -263,7 +263,7 @@ test.skipIf(Deno.build.os === "windows")(
     const path = folder.file("data");
     await Deno.mkdir(path, { mode: 0o700 });
     await Deno.chmod(path, 0o500);
-    // Root writes everywhere unless it gives its privileges up.
+    // Root can write everywhere unless it drops its privileges.
     const prefix = Deno.uid() === 0 ? ["setpriv", "--bounding-set=-all"] : [];
     if (prefix.length > 0 && !await Deno.stat("/usr/bin/setpriv").then(() => true, () => false)) {
       console.warn("SKIPPED D05 read-only folder: root needs setpriv (util-linux) for it");

@@ -40,7 +40,7 @@ const at = (path: string) => `http://${PUBLIC}:${site.addr.port}${path}`;
 const html = (text: string, type = "text/html; charset=utf-8") =>
   new Response(`<!doctype html><html>${text}`, { headers: { "content-type": type } });
 
-/** The tools with the settings of the app, and a guard whose public internet is a loopback address. */
+/** The tools with the settings of the app, and a guard that treats a loopback address as public. */
 async function openTools(limits: Partial<PageLimits> = {}, now = Date.now) {
   const { settings } = await app.services.webTools();
   const client = openHttpClient();

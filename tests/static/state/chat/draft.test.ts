@@ -3,7 +3,7 @@ import { ApiError } from "../../../../static/src/api/client.ts";
 import type { Api } from "../../../../static/src/api/api.ts";
 import { Draft } from "../../../../static/src/state/chat/draft.ts";
 
-/** A server with the draft of one conversation and its two calls. */
+/** A server that has the draft of one conversation, and its two calls. */
 function openServer(text = "", version = 0) {
   const server = { text, version, saves: [] as { text: string; known: number | undefined }[] };
   const api: Pick<Api, "saveDraft" | "getHead"> = {

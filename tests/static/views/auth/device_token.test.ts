@@ -23,7 +23,7 @@ test("shows images and saves exports, each fetched with the token", async () => 
   });
   const { page, errors, context } = await openPage(browser, app.url);
   await page.addInitScript(() => localStorage.setItem("parlor.token", "a-token"));
-  // The server behind this address lets nobody in without the token.
+  // The server at this address requires the token.
   const refused: string[] = [];
   await page.route(/\/api\//, async (route) => {
     const { authorization, ...headers } = route.request().headers();

@@ -70,7 +70,7 @@ test("shows a lost connection in one line, and requests the exact rest", async (
   reply.say("after it.");
   ui.api.allow("GET /api/chat/replies/r1");
   await ui.page.locator(".reply .prose").getByText("Before the cut, so far, after it.", { exact: true }).waitFor();
-  // The change feed was cut, too, and reloads the whole reply when it reconnects.
+  // The change feed was disconnected, too, and reloads the whole reply when it reconnects.
   const places = ui.api.seen("GET", "/api/chat/replies/r1").map(({ headers }) => headers.get("last-event-id"));
   expect(places).toContainEqual(expect.stringMatching(/\.2\.24\.0$/));
 });
@@ -379,7 +379,7 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
     const { pathname, search } = new URL(request.url());
     if (pathname.startsWith("/api/conversations/c1")) asked.push(pathname + search);
   });
-  // What was prefetched is fresh for five seconds.
+  // Prefetched data is fresh for five seconds.
   await ui.page.addInitScript("performance.now = () => 0");
   await ui.page.reload();
   const link = ui.page.getByRole("navigation").getByRole("link", { name: "Chat", exact: true });

@@ -168,7 +168,7 @@ test("a shared link opens a new chat with its page and the cursor in the compose
   await using app = await openTestApp({ uiFolder, config: { guardAllow: [`${PUBLIC}/32`] } });
   const { page, errors } = await openApp(app, "/new");
   const link = `http://${PUBLIC}:${site.addr.port}/tides`;
-  /** What the service worker stores of a share. */
+  /** Shared content as the service worker stores it. */
   const share = (title: string, text: string) =>
     page.evaluate(async ([title, text]) => {
       const headers = { "X-Title": encodeURIComponent(title!) };

@@ -1,4 +1,4 @@
-/** What a finger does in a chat, on a phone with touch. */
+/** Touch gestures in a chat on a phone. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSmallTargets } from "../../../helpers/browser/browser.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
@@ -63,7 +63,7 @@ test(
     expect(switches()).toEqual([{ active_variant: 1 }, { active_variant: 0 }]);
     expect(new URL(page.url()).pathname).toBe("/c/c1");
 
-    // What buttons leave of the header.
+    // Space that the buttons leave in the header.
     const title = (await page.locator(".chat-title-box").boundingBox())!;
     expect(title.width).toBeGreaterThan(page.viewportSize()!.width / 2);
     await page.getByRole("button", { name: "Chat actions" }).click();

@@ -1,4 +1,4 @@
-/** Empty screens of a new server: each says what goes there, with the next step as a button. */
+/** Empty screens of a new server: each explains itself and has a button for the next step. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";

@@ -78,7 +78,7 @@ test("a template that another device adds meanwhile isn't lost", async () => {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("mine");
   await dialog.getByLabel("Text").fill("Mine.");
-  // The other device is faster, between this one's reading and writing.
+  // The other device saves between this one's read and write.
   let isFirst = true;
   await page.route("**/api/settings", async (route) => {
     if (route.request().method() === "PATCH" && isFirst) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems } from "../../../helpers/browser/browser.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
-/** Where the words of the search lead, in order. */
+/** Results of the search, in order. */
 const ADDRESSES = [
   "/settings/presets/default#temperature",
   "/settings/general#theme",

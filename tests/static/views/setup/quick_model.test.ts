@@ -52,7 +52,7 @@ test("without llama-server it says how to get it, in one line for the chosen sys
   const browser = await openBrowser();
   try {
     const { page, context } = await openPage(browser, app.url, { viewport: { width: 1280, height: 800 } });
-    // The tests may run in a container, where programs of the host are no use.
+    // The tests may run in a container, where the programs of the host don't work.
     await page.route("**/api/setup/status", async (route) => {
       const answer = await route.fetch();
       await route.fulfill({ response: answer, json: { ...await answer.json(), in_container: false } });

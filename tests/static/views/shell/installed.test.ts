@@ -211,7 +211,7 @@ test("Access turns notifications on and off for this device, names the vendor, a
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context, errors } = await openKept(app.url, "/settings/privacy");
   await context.grantPermissions(["notifications"], { origin: app.url });
-  // The push service of the vendor can't be reached from here: the browser's part is stood in for.
+  // The vendor's push service can't be reached here, so the browser's part is faked.
   await page.evaluate(() => {
     const keys = {
       p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",

@@ -1,4 +1,4 @@
-/** Calls of tools from the model's wish to the stored reply, with the page on the real server and two devices. */
+/** Tool calls from the model's request to the stored reply, on the page with the real server and two devices. */
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";

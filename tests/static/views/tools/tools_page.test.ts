@@ -1,4 +1,4 @@
-/** Settings, Tools, and chats with calls that are over, with the page on the real server. */
+/** Settings, Tools, and chats with finished tool calls, on the page with the real server. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
@@ -35,7 +35,7 @@ const call = (id: string, fields: Record<string, unknown>) => ({
   ...fields,
 });
 
-/** A reply of two rounds, one whose call is unknown, and a call that a client answered. */
+/** A reply of two rounds, one with an unknown tool, and a call that a client answered. */
 const MESSAGES = [
   { id: "u1", role: "user", content: "When was the lighthouse built?" },
   {

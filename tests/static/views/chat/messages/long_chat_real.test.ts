@@ -1,4 +1,4 @@
-/** A long chat with the real server: changes of other devices load exactly, damage is named. */
+/** A long chat on the real server: changes of other devices are loaded, damage is reported. */
 import { DatabaseSync } from "node:sqlite";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
