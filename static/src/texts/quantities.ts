@@ -11,8 +11,9 @@ export function formatProgress(progress: Job["progress"]): string | undefined {
   const { done, total, unit } = progress;
   if (unit === "bytes") return total === null ? bytes(done) : texts.activity.of(bytes(done), bytes(total));
   if (unit === "percent") return formatPercent(done / (total ?? 100));
-  const words = texts.activity.units[unit as keyof typeof texts.activity.units] ?? unit;
-  return `${total === null ? formatNumber(done) : texts.activity.of(formatNumber(done), formatNumber(total))} ${words}`;
+  const { of, units, counted } = texts.activity;
+  if (total === null) return counted[unit as keyof typeof counted]?.(done) ?? `${formatNumber(done)} ${unit}`;
+  return `${of(formatNumber(done), formatNumber(total))} ${units[unit as keyof typeof units] ?? unit}`;
 }
 
 /** Formats a size with the unit that leaves one to three digits before the point. */

@@ -38,6 +38,13 @@ export const lists: typeof English = {
     cancelJob: (title: string) => `„${title}“ abbrechen`,
     of: (done: string, total: string) => `${done} von ${total}`,
     units: { steps: "Schritten", files: "Dateien", items: "Einträgen", images: "Bildern", letters: "Zeichen" },
+    counted: {
+      steps: (n: number) => count(n, { one: "Schritt", other: "Schritte" }),
+      files: (n: number) => count(n, { one: "Datei", other: "Dateien" }),
+      items: (n: number) => count(n, { one: "Eintrag", other: "Einträge" }),
+      images: (n: number) => count(n, { one: "Bild", other: "Bilder" }),
+      letters: (n: number) => count(n, { one: "Zeichen", other: "Zeichen" }),
+    },
     states: {
       queued: "Wartet",
       running: "Läuft",

@@ -36,6 +36,14 @@ export const lists = {
     cancelJob: (title: string) => `Cancel “${title}”`,
     of: (done: string, total: string) => `${done} of ${total}`,
     units: { steps: "steps", files: "files", items: "items", images: "images", letters: "characters" },
+    /** Progress without a total. */
+    counted: {
+      steps: (n: number) => count(n, { one: "step", other: "steps" }),
+      files: (n: number) => count(n, { one: "file", other: "files" }),
+      items: (n: number) => count(n, { one: "item", other: "items" }),
+      images: (n: number) => count(n, { one: "image", other: "images" }),
+      letters: (n: number) => count(n, { one: "character", other: "characters" }),
+    },
     states: {
       queued: "Waiting",
       running: "Running",

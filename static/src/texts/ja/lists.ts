@@ -38,6 +38,13 @@ export const lists: typeof English = {
     cancelJob: (title: string) => `「${title}」をキャンセル`,
     of: (done: string, total: string) => `${total} 中 ${done}`,
     units: { steps: "ステップ", files: "ファイル", items: "件", images: "枚", letters: "文字" },
+    counted: {
+      steps: (n: number) => count(n, { other: "ステップ" }),
+      files: (n: number) => count(n, { other: "ファイル" }),
+      items: (n: number) => count(n, { other: "件" }),
+      images: (n: number) => count(n, { other: "枚" }),
+      letters: (n: number) => count(n, { other: "文字" }),
+    },
     states: {
       queued: "待機中",
       running: "実行中",
