@@ -6,6 +6,7 @@ import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 import { DocumentUsesSchema, toDocumentUses } from "./documents.ts";
+import type { ErrorBody } from "../errors.ts";
 import { Job } from "./jobs.ts";
 import {
   createRestoreVersionRoute,
@@ -436,6 +437,11 @@ const Creation = z.object({
   message: "an idea or an image is required",
 }).openapi("Creation");
 
+const CardFieldUpdate = z.union([
+  z.object({ field: z.string(), append: z.string() }),
+  z.object({ field: z.string(), value: z.union([z.string(), z.array(z.string())]) }),
+]).openapi("CardFieldUpdate", { description: "How a field of the card changes: appended text, or a new value" });
+
 /** `POST /api/characters/create` */
 export const createCharacterRoute = createRoute({
   method: "post",
@@ -446,9 +452,9 @@ export const createCharacterRoute = createRoute({
   responses: {
     200: {
       description:
-        "Events while the character is written; nothing is stored: start {model}; field {field, append} or {field, value} for texts " +
-        "of a card and its tags; then done {is_cut} or error. If the client disconnects, the model stops",
-      content: { "text/event-stream": { schema: z.string() } },
+        "Events while the character is written; nothing is stored: start {model}; field with a CardFieldUpdate; then done " +
+        "{is_cut} or error. If the client disconnects, the model stops",
+      content: { "text/event-stream": { schema: CardFieldUpdate } },
     },
     202: json(Job, "With background: the job; its detail is {character_id?, name?, is_cut?}"),
     ...ERRORS,
@@ -457,11 +463,19 @@ export const createCharacterRoute = createRoute({
 
 const encoder = new TextEncoder();
 
+/** How a field changes while a model writes a character. */
+export type CardFieldUpdateJson = z.output<typeof CardFieldUpdate>;
+
+/** The events of a character's stream by name. */
+interface CreationEvents {
+  start: { model: string };
+  field: CardFieldUpdateJson;
+  done: { is_cut: boolean };
+  error: ErrorBody;
+}
+
 /** Creates one event of a character's stream. */
-export function toCreationFrame(
-  event: "start" | "field" | "done" | "error",
-  data: unknown,
-): string {
+export function toCreationFrame<Name extends keyof CreationEvents>(event: Name, data: CreationEvents[Name]): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 

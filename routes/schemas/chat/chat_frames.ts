@@ -157,12 +157,21 @@ export function toReplyError({ code, message, upstream }: NonNullable<ReplyEnd["
   return new AppError(code as ErrorCode, message, { upstream, retryAfterSeconds: upstream?.retry_after_s });
 }
 
+/** What a model server does before it responds. */
+export interface ReplyNoticeJson {
+  code: string;
+  message: string;
+  /** Tokens of context that the model is loaded with. */
+  context_size?: number;
+}
+
 /**
  * Creates the frame about what the model server does before it responds. It has no ID, because it isn't part of the
  * reply.
  */
 export function createNoticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
-  return encoder.encode(`event: notice\ndata: ${JSON.stringify({ code, message, context_size: contextSize })}\n\n`);
+  const notice: ReplyNoticeJson = { code, message, context_size: contextSize };
+  return encoder.encode(`event: notice\ndata: ${JSON.stringify(notice)}\n\n`);
 }
 
 /** Returns the last frame of a stream that ended normally. */

@@ -1,10 +1,7 @@
 /** Calls that generate a character. Loaded with the screens that use them. */
-import type { CharacterGenerationRequest, Job } from "./types.ts";
+import type { CardFieldUpdate, CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody, readEvents } from "./client.ts";
-
-/** A change of one field of the card. */
-export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };
 
 /** All calls throw `ApiError`. */
 export interface GenerationApi {
@@ -15,7 +12,7 @@ export interface GenerationApi {
    */
   write(
     request: CharacterGenerationRequest,
-    onSteps: (steps: FieldUpdate[]) => void,
+    onSteps: (steps: CardFieldUpdate[]) => void,
     signal: AbortSignal,
   ): Promise<{ isCut: boolean }>;
   /** Starts a job that generates and stores the character. */
@@ -31,7 +28,9 @@ export function generationApi(client: ApiClient): GenerationApi {
       const headers = { accept: "text/event-stream" };
       const response = await client.send("POST", PATH, { body, headers, signal });
       for await (const events of readEvents(response)) {
-        const steps = events.filter(({ event }) => event === "field").map(({ data }): FieldUpdate => JSON.parse(data));
+        const steps = events.filter(({ event }) => event === "field").map(({ data }): CardFieldUpdate =>
+          JSON.parse(data)
+        );
         if (steps.length > 0) onSteps(steps);
         for (const { event, data } of events) {
           if (event === "done") return { isCut: JSON.parse(data).is_cut };

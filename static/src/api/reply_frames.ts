@@ -1,5 +1,6 @@
 /** Parses the events of a reply's stream. */
 import type { Message, Usage } from "./types.ts";
+import type { ReplyNoticeJson } from "../../../routes/schemas/chat/chat_frames.ts";
 import type { EventSourceMessage } from "eventsource-parser";
 import type { ToolCall } from "./tools.ts";
 import { ApiError, parseErrorBody } from "./client.ts";
@@ -35,12 +36,7 @@ export type ReplyFrame =
   | { kind: "error"; error: ApiError };
 
 /** Something that delays a reply, such as `model_reload`. */
-export interface ReplyNotice {
-  code: string;
-  message: string;
-  /** Tokens of context that the model is loaded with. */
-  contextSize: number | undefined;
-}
+export type ReplyNotice = ReplyNoticeJson;
 
 /** Parses `<generation>.<sequence>.<text length>.<reasoning length>`. Returns undefined for any other id. */
 export function parseReplyPosition(id: string | undefined): ReplyPosition | undefined {
@@ -89,10 +85,9 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
   };
 }
 
-function parseNotice({ code, message, context_size }: Record<string, unknown>): ReplyFrame | undefined {
+function parseNotice({ code, message, context_size }: Partial<ReplyNoticeJson>): ReplyFrame | undefined {
   if (typeof code !== "string" || typeof message !== "string") return undefined;
-  const contextSize = typeof context_size === "number" ? context_size : undefined;
-  return { kind: "notice", notice: { code, message, contextSize } };
+  return { kind: "notice", notice: { code, message, context_size } };
 }
 
 function parseCall(call: Record<string, unknown>): ReplyFrame | undefined {

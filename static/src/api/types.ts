@@ -51,7 +51,10 @@ export type {
 } from "../../../routes/schemas/auth.ts";
 export type { ExpressionJson as Expression } from "../../../routes/schemas/characters.ts";
 export type { FoundCardJson as FoundCard } from "../../../routes/schemas/characters.ts";
-export type { CharacterGenerationJson as CharacterGenerationRequest } from "../../../routes/schemas/characters.ts";
+export type {
+  CardFieldUpdateJson as CardFieldUpdate,
+  CharacterGenerationJson as CharacterGenerationRequest,
+} from "../../../routes/schemas/characters.ts";
 export type {
   CardDataJson as CardData,
   CardJson as Card,

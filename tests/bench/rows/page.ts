@@ -120,7 +120,7 @@ async function oneRound(browser: Browser, addresses: { own: string; limit: strin
     await own.getByRole("button", { name: "Stop" }).click();
     await own.getByRole("button", { name: "Send" }).waitFor();
     // Restores the chat for the next round.
-    for (const role of ["reply", "turn"]) {
+    for (const role of ["reply", "user-message"]) {
       const message = own.locator(`.message.${role}`).last();
       const id = await message.getAttribute("data-message-id");
       await own.evaluate((id) => fetch(`/api/conversations/long/messages/${id}`, { method: "DELETE" }), id);

@@ -1,6 +1,7 @@
 /** A character that a model generates: first in the dialog that started it, then in the editor, field by field. */
 import { batch, effect, signal } from "@preact/signals";
-import type { FieldUpdate, GenerationApi } from "../../api/character_generation.ts";
+import type { GenerationApi } from "../../api/character_generation.ts";
+import type { CardFieldUpdate } from "../../api/types.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CardData, CharacterGenerationRequest, Job } from "../../api/types.ts";
 import type { CardEditor } from "../../views/character_editor/EditorScreen.tsx";
@@ -61,7 +62,7 @@ export class CharacterGeneration {
     this.#abort.abort();
   }
 
-  #take(steps: readonly FieldUpdate[]): void {
+  #take(steps: readonly CardFieldUpdate[]): void {
     const fields: Record<string, unknown> = { ...this.fields.peek() };
     for (const step of steps) {
       fields[step.field] = "append" in step ? `${fields[step.field] ?? ""}${step.append}` : step.value;

@@ -24,7 +24,7 @@ function toPresetDraft(preset: Preset): PresetDraft {
 }
 
 function toStoredVersion({ document, version }: VersionedDocument<Preset>): StoredVersion<Preset, PresetDraft> {
-  return { whole: document, data: toPresetDraft(document), version };
+  return { document, data: toPresetDraft(document), version };
 }
 
 /** Copies a preset and returns the copy's id. The models stay with the original. @throws {ApiError} */

@@ -19,39 +19,39 @@ export type EditorLoad = { kind: "loading" } | { kind: "ready" } | { kind: "miss
 };
 
 /** The server's version of a document: all of it, and the part that is edited. */
-export interface StoredVersion<Whole, Data> {
-  whole: Whole;
+export interface StoredVersion<Document, Data> {
+  document: Document;
   data: Data;
   /** The ETag, for `If-Match`. */
   version: string;
 }
 
 /** How one document is loaded and saved. */
-export interface EditorDeps<Whole, Data> {
+export interface EditorDeps<Document, Data> {
   id: string;
   /** Kind of its change events. */
   kind: string;
-  read(): Promise<StoredVersion<Whole, Data>>;
+  read(): Promise<StoredVersion<Document, Data>>;
   /** @throws {ApiError} 412 if the stored version differs. */
-  write(data: Data, version: string, whole: Whole): Promise<StoredVersion<Whole, Data>>;
+  write(data: Data, version: string, document: Document): Promise<StoredVersion<Document, Data>>;
   /** False for what can't be saved yet. */
   isComplete(data: Data): boolean;
 }
 
 /** One document in an editor. */
-export class VersionedEditor<Whole, Data extends object> {
+export class VersionedEditor<Document, Data extends object> {
   readonly id: string;
   readonly load = signal<EditorLoad>({ kind: "loading" });
   readonly data = signal<Data | undefined>(undefined);
-  readonly whole = signal<Whole | undefined>(undefined);
+  readonly document = signal<Document | undefined>(undefined);
   readonly state = signal<"saved" | "unsaved" | "saving" | "failed">("saved");
   readonly error = signal<ApiError | undefined>(undefined);
   /** The version that someone else saved. Nothing is saved until the user has chosen. */
-  readonly clash = signal<StoredVersion<Whole, Data> | undefined>(undefined);
+  readonly clash = signal<StoredVersion<Document, Data> | undefined>(undefined);
   readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#deps.isComplete(this.data.value));
   readonly canUndo = computed(() => this.#past.value.length > 0);
   readonly canRedo = computed(() => this.#future.value.length > 0);
-  readonly #deps: EditorDeps<Whole, Data>;
+  readonly #deps: EditorDeps<Document, Data>;
   readonly #past = signal<Data[]>([]);
   readonly #future = signal<Data[]>([]);
   #version = "";
@@ -60,7 +60,7 @@ export class VersionedEditor<Whole, Data extends object> {
   #saving: Promise<void> | undefined;
   #lastStep = { field: "", atMs: 0 };
 
-  constructor(deps: EditorDeps<Whole, Data>) {
+  constructor(deps: EditorDeps<Document, Data>) {
     this.#deps = deps;
     this.id = deps.id;
   }
@@ -164,10 +164,10 @@ export class VersionedEditor<Whole, Data extends object> {
     const data = this.data.peek()!;
     this.state.value = "saving";
     try {
-      const { whole, version } = await this.#deps.write(data, this.#version, this.whole.peek()!);
+      const { document, version } = await this.#deps.write(data, this.#version, this.document.peek()!);
       this.#version = version;
       this.#saved = data;
-      this.whole.value = whole;
+      this.document.value = document;
       this.error.value = undefined;
       if (this.isDirty) this.#saveSoon();
       else this.state.value = "saved";
@@ -190,11 +190,11 @@ export class VersionedEditor<Whole, Data extends object> {
     }
   }
 
-  #take({ whole, data, version }: StoredVersion<Whole, Data>): void {
+  #take({ document, data, version }: StoredVersion<Document, Data>): void {
     batch(() => {
       this.#version = version;
       this.#saved = data;
-      this.whole.value = whole;
+      this.document.value = document;
       this.data.value = data;
       this.error.value = undefined;
       this.state.value = "saved";

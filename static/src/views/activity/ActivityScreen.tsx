@@ -78,7 +78,7 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
   const now = useNow(true);
   const { isBusy, run } = useEnding(() => activity.stopReply(reply.assistant_message_id));
   const chat = chats.items.value.find((item) => item.id === reply.conversation_id);
-  const title = chat ? nameChat(people, chat).whole : texts.nav.untitled;
+  const title = chat ? nameChat(people, chat).full : texts.nav.untitled;
   const pending = reply.pending_calls ?? [];
   return (
     <ListRow

@@ -51,7 +51,7 @@ export function EditorScreen({ id }: { id: string }) {
     <main id="main" class="page characters-page" tabIndex={-1}>
       <PageHeader title={isPhone ? name : t.title(name)}>
         {load.kind === "ready" && <SaveStatus editor={editor} />}
-        {load.kind === "ready" && !editor.whole.value?.external && <CardHistory editor={editor} />}
+        {load.kind === "ready" && !editor.document.value?.external && <CardHistory editor={editor} />}
         <a class="back-link" href={back}>{t.done}</a>
       </PageHeader>
       {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
@@ -102,7 +102,7 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterG
   const wanted = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
   const [part, setPart] = useState<Section>(wanted ?? "identity");
   const t = texts.editor;
-  if (editor.whole.value?.external) {
+  if (editor.document.value?.external) {
     return (
       <div class="column padded">
         <Notice tone="info">{texts.characters.readOnly}</Notice>
@@ -180,5 +180,5 @@ export class CardEditor extends VersionedEditor<Character, CardData> {
 }
 
 function toStoredVersion({ character, version }: VersionedCharacter): StoredVersion<Character, CardData> {
-  return { whole: character, data: character.card.data, version };
+  return { document: character, data: character.card.data, version };
 }

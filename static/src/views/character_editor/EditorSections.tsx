@@ -225,7 +225,7 @@ export function DocumentsSection({ editor }: { editor: CardEditor }) {
   };
   return (
     <AlwaysAttached
-      uses={editor.whole.value?.documents ?? []}
+      uses={editor.document.value?.documents ?? []}
       hint={texts.documents.attachedToCharacter}
       onChange={save}
     />

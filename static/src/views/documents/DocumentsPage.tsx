@@ -202,7 +202,7 @@ export function ChatSelect(
   useEffect(() => people.loadFaces(shown.flatMap((chat) => chat.character_ids)), [shown]);
   const options = [
     { value: "", name: none },
-    ...shown.map((chat) => ({ value: chat.id, name: nameChat(people, chat).whole })),
+    ...shown.map((chat) => ({ value: chat.id, name: nameChat(people, chat).full })),
   ];
   return <Select label={label} value={value} options={options} onChange={onChange} />;
 }

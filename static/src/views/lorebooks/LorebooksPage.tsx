@@ -87,7 +87,7 @@ class LorebookEditor extends VersionedEditor<Lorebook, LorebookDraft> {
 
 function toStoredVersion({ document, version }: VersionedDocument<Lorebook>): StoredVersion<Lorebook, LorebookDraft> {
   const { name, enabled, scope, character_ids, persona_ids, book } = document;
-  return { whole: document, data: { name, enabled, scope, character_ids, persona_ids, book }, version };
+  return { document, data: { name, enabled, scope, character_ids, persona_ids, book }, version };
 }
 
 /** Path of the list. */

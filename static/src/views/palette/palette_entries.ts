@@ -36,7 +36,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   const go = (address: string) => () => store.router.go(address);
   const chats = store.chats.shown.value.map((item): PaletteEntry => ({
     key: item.id,
-    title: nameChat(store.people, item).whole,
+    title: nameChat(store.people, item).full,
     hint: item.is_branch ? texts.nav.branch : item.folder,
     faces: item.character_ids,
     icon: item.pinned ? "pin" : "chat",

@@ -87,7 +87,7 @@ function PresetPage({ id }: { id: string }) {
     NUMBER_FIELDS.some(({ name }) => name === store.router.hash.peek()) ? "samplers" : "prompts"
   );
   const t = texts.presets;
-  const isReadOnly = editor.whole.value?.builtin === true;
+  const isReadOnly = editor.document.value?.builtin === true;
   const tabs = (Object.keys(PARTS) as Section[]).map((name) => ({ id: name, title: t.parts[name] }));
   const Shown = PARTS[part];
   const copy = () =>

@@ -122,7 +122,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
   const { role, snippet } = hit;
   const { chats, people } = useStore();
   const item = chats.items.value.find(({ id }) => id === hit.conversation_id);
-  const title = item ? nameChat(people, item).whole : hit.title;
+  const title = item ? nameChat(people, item).full : hit.title;
   const chat = `/c/${encodeURIComponent(hit.conversation_id)}`;
   const speaker = role === "user"
     ? texts.chat.you

@@ -67,7 +67,7 @@ export function ChatRow(
       {selectedIds && (
         <input
           type="checkbox"
-          aria-label={name.whole}
+          aria-label={name.full}
           checked={selectedIds.has(item.id)}
           onClick={(event) => event.shiftKey ? selection.extend(item.id, order) : selection.toggle(item.id)}
         />
@@ -85,7 +85,7 @@ export function ChatRow(
       </div>
       {!selectedIds && (
         <Menu
-          label={t.menu(name.whole)}
+          label={t.menu(name.full)}
           items={[
             { label: t.select, icon: "check", onSelect: () => selection.start(item.id) },
             { label: t.rename, icon: "pencil", onSelect: onRename },
@@ -113,13 +113,13 @@ export function ChatRow(
 /** The name of a chat as a link, which covers its whole row or card. */
 function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCurrent?: boolean }) {
   const { people } = useStore();
-  const { whole } = nameChat(people, item);
+  const { full } = nameChat(people, item);
   return (
     <a
       class="chat-link-over"
       href={`/c/${encodeURIComponent(item.id)}`}
       aria-current={isCurrent ? "page" : undefined}
-      title={whole}
+      title={full}
     >
       <ChatTitle item={item} />
     </a>
@@ -127,11 +127,11 @@ function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCu
 }
 
 function ChatTitle({ item }: { item: ConversationSummary }) {
-  const { who, about, whole } = nameChat(useStore().people, item);
+  const { who, about, full } = nameChat(useStore().people, item);
   return (
     <>
       <span class="chat-title">
-        {who === "" ? whole : (
+        {who === "" ? full : (
           <>
             <b>{who}:</b> {about || texts.nav.newChat}
           </>

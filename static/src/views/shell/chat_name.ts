@@ -10,7 +10,7 @@ export interface ChatName {
   /** The title; `""` if there is none yet. */
   about: string;
   /** `<character>: <title>`, as screen readers say it. */
-  whole: string;
+  full: string;
 }
 
 type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting_title" | "snippet" | "message_count">;
@@ -22,8 +22,8 @@ export function nameChat(people: Pick<Profiles, "face">, item: Named): ChatName 
   const title = item.has_greeting_title ? "" : item.title;
   const isGreeted = item.character_ids.length > 0 && item.message_count < 2;
   const about = title || (isGreeted ? "" : toPlainText(item.snippet));
-  const whole = who === "" ? about || texts.nav.untitled : `${who}: ${about || texts.nav.newChat}`;
-  return { who, about, whole };
+  const full = who === "" ? about || texts.nav.untitled : `${who}: ${about || texts.nav.newChat}`;
+  return { who, about, full };
 }
 
 /** Returns the beginning of a message as one line without its markup. */

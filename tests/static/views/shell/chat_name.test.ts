@@ -19,21 +19,21 @@ const people = {
 const chat = { title: "The storm", character_ids: ["mira"], snippet: "*She smiles.*", message_count: 1 };
 
 test("names a chat for its characters and what it became about", () => {
-  expect(nameChat(people, chat).whole).toBe("Mira: The storm");
-  expect(nameChat(people, { ...chat, character_ids: ["mira", "tom"] }).whole).toBe("Mira, Tom: The storm");
-  expect(nameChat(people, { ...chat, character_ids: ["deleted"] }).whole).toBe("The storm");
+  expect(nameChat(people, chat).full).toBe("Mira: The storm");
+  expect(nameChat(people, { ...chat, character_ids: ["mira", "tom"] }).full).toBe("Mira, Tom: The storm");
+  expect(nameChat(people, { ...chat, character_ids: ["deleted"] }).full).toBe("The storm");
 });
 
 test("never names a chat after the greeting's text", () => {
-  expect(nameChat(people, { ...chat, title: "" }).whole).toBe("Mira: New chat");
-  expect(nameChat(people, { ...chat, title: "She smiles", has_greeting_title: true }).whole).toBe("Mira: New chat");
+  expect(nameChat(people, { ...chat, title: "" }).full).toBe("Mira: New chat");
+  expect(nameChat(people, { ...chat, title: "She smiles", has_greeting_title: true }).full).toBe("Mira: New chat");
   const last = { title: "Good evening", has_greeting_title: true, snippet: "I never sleep.", message_count: 3 };
-  expect(nameChat(people, { ...chat, ...last }).whole).toBe("Mira: I never sleep.");
+  expect(nameChat(people, { ...chat, ...last }).full).toBe("Mira: I never sleep.");
 });
 
 test("names a chat without character and title after its last message, in plain text", () => {
-  expect(nameChat(people, { ...chat, title: "", character_ids: [] }).whole).toBe("She smiles.");
-  expect(nameChat(people, { ...chat, title: "", character_ids: [], snippet: "" }).whole).toBe("Untitled");
+  expect(nameChat(people, { ...chat, title: "", character_ids: [] }).full).toBe("She smiles.");
+  expect(nameChat(people, { ...chat, title: "", character_ids: [], snippet: "" }).full).toBe("Untitled");
 });
 
 test.each([

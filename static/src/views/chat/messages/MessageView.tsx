@@ -68,7 +68,7 @@ function BrokenMessage({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   return (
     <article
-      class={getClassName(message.role === "assistant" ? "reply" : "turn", message)}
+      class={getClassName(message.role === "assistant" ? "reply" : "user-message", message)}
       data-message-id={message.id}
     >
       {isEdited
@@ -85,12 +85,12 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
   const isFormatted = useStore().preferences.settings.value?.user_markdown === true;
   const hasSpeech = useSpeech(chat, message);
   return (
-    <article class={getClassName("turn", message)} data-message-id={message.id}>
+    <article class={getClassName("user-message", message)} data-message-id={message.id}>
       <UserAuthor message={message} />
       {message.hidden && <HiddenNote />}
       {isEdited ? <MessageEditForm chat={chat} canResend={message.role === "user"} /> : (
         <div
-          class={isFormatted ? "turn-text is-formatted" : "turn-text"}
+          class={isFormatted ? "user-text is-formatted" : "user-text"}
           title={formatTime(message.created_at, new Date())}
         >
           <Images chat={chat} message={message} />
@@ -222,7 +222,7 @@ function hasDocuments({ documents }: Message): boolean {
   return (documents?.length ?? 0) > 0;
 }
 
-function getClassName(kind: "turn" | "reply", message: Message): string {
+function getClassName(kind: "user-message" | "reply", message: Message): string {
   return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
 }
 
@@ -319,9 +319,9 @@ function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
   );
 }
 
-function getNoticeText({ code, message, contextSize }: ReplyNotice): string {
-  if (code !== "model_reload" || contextSize === undefined) return message;
-  return texts.chat.reloading(contextSize % 1024 === 0 ? `${contextSize / 1024}k` : formatNumber(contextSize));
+function getNoticeText({ code, message, context_size }: ReplyNotice): string {
+  if (code !== "model_reload" || context_size === undefined) return message;
+  return texts.chat.reloading(context_size % 1024 === 0 ? `${context_size / 1024}k` : formatNumber(context_size));
 }
 
 /** A swipe has at least this length in px, and at most this slope. */

@@ -45,7 +45,7 @@ export function useFollowEnd(
     let count = 0;
     const all = content.current?.querySelectorAll<HTMLElement>(".message") ?? [];
     for (const element of [...all].reverse()) {
-      const blocks = element.querySelectorAll(".prose > *, .turn-text").length;
+      const blocks = element.querySelectorAll(".prose > *, .user-text").length;
       if (element.dataset.messageId === seen.current.messageId) {
         return count + Math.max(0, blocks - seen.current.blocks);
       }
@@ -56,7 +56,7 @@ export function useFollowEnd(
   const setFollowing = (follows: boolean) => {
     isFollowing.current = follows;
     const last = content.current?.querySelector<HTMLElement>(".message:last-of-type");
-    const blocks = last?.querySelectorAll(".prose > *, .turn-text").length ?? 0;
+    const blocks = last?.querySelectorAll(".prose > *, .user-text").length ?? 0;
     seen.current = { messageId: chat.window.hasBelow.peek() ? undefined : last?.dataset.messageId, blocks };
     setNewCount(0);
     setAway(!follows);

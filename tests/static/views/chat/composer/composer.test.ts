@@ -212,7 +212,7 @@ test("without a character there is no lorebook command, and /persona alone opens
 test("sends an unknown command as a message, with its slash", async () => {
   await using ui = await openStory();
   await sendMessage(ui.page, "/nonesuch thing");
-  await ui.page.locator(".turn-text", { hasText: "/nonesuch thing" }).waitFor();
+  await ui.page.locator(".user-text", { hasText: "/nonesuch thing" }).waitFor();
 });
 
 test("typing continues while a reply streams, and stays when it ends", async () => {

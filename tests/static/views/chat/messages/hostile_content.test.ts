@@ -257,8 +257,8 @@ test("shows messages, titles, drafts, names and errors as plain text", { tags: [
       api.connections[0]!.name = hostile;
     },
   });
-  await ui.page.locator(".turn-text").waitFor();
-  expect(await ui.page.locator(".turn-text").innerText()).toBe(hostile);
+  await ui.page.locator(".user-text").waitFor();
+  expect(await ui.page.locator(".user-text").innerText()).toBe(hostile);
   expect(await ui.page.locator("h1").innerText()).toBe(hostile);
   expect(await ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe(hostile);
   await ui.page.locator(".ending").getByText(hostile).first().waitFor();

@@ -114,14 +114,14 @@ test("versions of a temporary chat keep what followed each", async () => {
   await sendMessage(ui.page, "One");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   ui.api.script = ["Bye"];
-  await ui.page.locator(".turn").hover();
-  await ui.page.locator(".turn").getByRole("button", { name: "Edit" }).click();
+  await ui.page.locator(".user-message").hover();
+  await ui.page.locator(".user-message").getByRole("button", { name: "Edit" }).click();
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Two");
   await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.locator(".reply", { hasText: "Bye" }).waitFor();
-  await ui.page.locator(".turn").getByRole("button", { name: "Previous version" }).click();
+  await ui.page.locator(".user-message").getByRole("button", { name: "Previous version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  await ui.page.locator(".turn", { hasText: "One" }).waitFor();
+  await ui.page.locator(".user-message", { hasText: "One" }).waitFor();
   expect(await ui.page.locator(".message").count()).toBe(2);
 });
 

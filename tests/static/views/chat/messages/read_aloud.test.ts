@@ -120,7 +120,7 @@ test("prefetches only the next sentence", async () => {
   expect(bench.spoken()).toHaveLength(2);
 
   // Only one thing plays at a time: another message replaces this one.
-  await page.locator(".turn").getByRole("button", { name: "Read aloud" }).click();
+  await page.locator(".user-message").getByRole("button", { name: "Read aloud" }).click();
   await eventually(bench.spoken, (all) => all.at(-1)![1] === "Hello");
   await page.locator(".reply").getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
   await page.keyboard.press("Escape");

@@ -51,7 +51,7 @@ test("aligns tables, links footnotes, marks tasks without bullets, and formats o
   await expect.poll(() => page.evaluate(() => document.activeElement?.closest(".footnote")?.textContent?.trim())).toBe(
     "1The first note.",
   );
-  await page.locator(".turn strong", { hasText: "bold" }).waitFor();
+  await page.locator(".user-message strong", { hasText: "bold" }).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
@@ -91,7 +91,7 @@ test("draws diagrams as images in a frame that can't load or run anything, and s
   await page.getByText("n9999 --> n10000").first().waitFor({ state: "attached" });
   expect(await findAxeProblems(page)).toEqual([]);
   expect([hasAlert, ui.foreign]).toEqual([false, []]);
-  // What the hostile labels try is refused by the policy of the frame.
+  // The policy of the frame blocks what the hostile labels try.
   expect(ui.errors.filter((error) => !error.includes("Executing inline event handler violates"))).toEqual([]);
 });
 

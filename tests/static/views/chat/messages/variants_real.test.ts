@@ -30,7 +30,7 @@ function seenBy(page: Page): Promise<Seen[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("[data-message-id]")].map((element) => [
       element.dataset.messageId!,
-      (element.querySelector(".turn-text, .prose")?.textContent ?? "").replace(/\s+/g, " ").trim().slice(0, 24),
+      (element.querySelector(".user-text, .prose")?.textContent ?? "").replace(/\s+/g, " ").trim().slice(0, 24),
       element.querySelector(".variants [role=status]")?.textContent ?? "",
     ])
   );

@@ -63,7 +63,7 @@ test("restores a deleted message in its place", async () => {
   await entry(page, "Messages deleted").locator("summary").click();
   await entry(page, "Messages deleted").getByText("deleted since").waitFor();
   await entry(page, "Messages deleted").getByRole("button", { name: "Restore" }).click();
-  await page.locator(".turn", { hasText: "And the fog horn?" }).waitFor();
+  await page.locator(".user-message", { hasText: "And the fog horn?" }).waitFor();
   expect((await readConversation(app)).messages.map(({ id }: { id: string }) => id)).toEqual(["u1", "a1", "u2"]);
 });
 

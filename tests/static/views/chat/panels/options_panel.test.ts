@@ -109,7 +109,7 @@ test("previews the prompt with its size and what is left out", async () => {
   await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByRole("button", { name: "Preview prompt" }).click();
   const panel = ui.page.getByRole("complementary", { name: "Prompt preview" });
-  // A size that nobody has confirmed shows no share of it.
+  // An unconfirmed context size shows no percentage.
   await panel.getByText("120 tokens", { exact: true }).waitFor();
   await panel.getByText("It assumes 8,192 tokens.").waitFor();
   expect(await panel.getByRole("meter").count()).toBe(0);
@@ -217,7 +217,7 @@ test("sends a temporary chat complete, stores nothing, and forgets it on leaving
   expect(ui.api.seen("PATCH", /draft$/)).toEqual([]);
   expect(await ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
 
-  const turn = ui.page.locator(".turn", { hasText: "Another" });
+  const turn = ui.page.locator(".user-message", { hasText: "Another" });
   await holdToasts(ui.page);
   await turn.hover();
   await turn.getByRole("button", { name: "Message actions" }).click();
