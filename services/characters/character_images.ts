@@ -75,8 +75,8 @@ export class Avatars {
     if (widthPx === undefined) return (await this.#readCardFile(id, stored.path)).bytes;
     const width = Math.min(Math.max(widthPx, MIN_WIDTH_PX), MAX_WIDTH_PX);
     // The index knows all changes (those of other programs with a short delay), so the file needn't be checked.
-    const kept = await this.#findCached(toCacheName(stored.path, stored, width));
-    return kept ?? await this.#resize(id, stored.path, width);
+    const cached = await this.#findCached(toCacheName(stored.path, stored, width));
+    return cached ?? await this.#resize(id, stored.path, width);
   }
 
   /** Waits for pending writes. */
@@ -111,11 +111,11 @@ export class Avatars {
   }
 
   async #findCached(name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const kept = await this.#loadEntries();
-    const size = kept.get(name);
+    const entries = await this.#loadEntries();
+    const size = entries.get(name);
     if (size === undefined) return undefined;
-    kept.delete(name); // Moves it to the end: most recently used.
-    kept.set(name, size);
+    entries.delete(name); // Moves it to the end: most recently used.
+    entries.set(name, size);
     const held = this.#inMemory.get(name);
     if (held !== undefined) return this.#remember(name, held);
     try {
@@ -124,7 +124,7 @@ export class Avatars {
     } catch (error) {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
-    if (kept.delete(name)) this.#bytesOnDisk -= size; // Someone emptied the folder.
+    if (entries.delete(name)) this.#bytesOnDisk -= size; // Someone emptied the folder.
     return undefined;
   }
 
@@ -136,12 +136,12 @@ export class Avatars {
   /** Caches an image in the background. A full disk must not prevent showing it. */
   #save(name: string, png: Uint8Array): void {
     const saving = (async () => {
-      const kept = await this.#loadEntries();
-      if (kept.has(name)) return;
+      const entries = await this.#loadEntries();
+      if (entries.has(name)) return;
       await this.#write(name, png);
-      kept.set(name, png.length);
+      entries.set(name, png.length);
       this.#bytesOnDisk += png.length;
-      await this.#evict(kept);
+      await this.#evict(entries);
     })().catch((error) => this.#deps.log("warn", "Can't cache a reduced image", { error: getErrorMessage(error) }))
       .finally(() => this.#saving.delete(saving));
     this.#saving.add(saving);
@@ -155,10 +155,10 @@ export class Avatars {
     await Deno.rename(temporary, path);
   }
 
-  async #evict(kept: Map<string, number>): Promise<void> {
-    for (const [name, size] of kept) {
-      if (this.#bytesOnDisk <= this.#maxBytes && kept.size <= this.#maxEntries) return;
-      kept.delete(name);
+  async #evict(entries: Map<string, number>): Promise<void> {
+    for (const [name, size] of entries) {
+      if (this.#bytesOnDisk <= this.#maxBytes && entries.size <= this.#maxEntries) return;
+      entries.delete(name);
       this.#bytesOnDisk -= size;
       await Deno.remove(join(this.#deps.folder, name)).catch(() => {});
     }

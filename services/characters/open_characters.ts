@@ -148,8 +148,8 @@ class BuiltinCharacter {
   /** Restores the character. If its card was changed, the old one goes to the trash. */
   async restore(): Promise<ReadCharacter> {
     const card = createBuiltinCard();
-    const standing = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(ignoreErrors("not_found", "unprocessable"));
-    const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
+    const current = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(ignoreErrors("not_found", "unprocessable"));
+    const restored = JSON.stringify(current?.character.card) === JSON.stringify(card)
       ? await this.#characters.setAvatar(BUILTIN_CHARACTER_ID, decodeAvatar(), { cause: "restore" })
       : await this.#replace(card);
     await setFlag(this.#flag);

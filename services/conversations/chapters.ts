@@ -121,7 +121,7 @@ export function dropStaleSummary(
   const chapters = parseChapters(state.head);
   // The summary only covers the active path.
   if (chapters.length === 0 || blocks.isOffPath(state.id, mid)) return state;
-  const kept = chapters.flatMap((chapter): Chapter[] => {
+  const remaining = chapters.flatMap((chapter): Chapter[] => {
     const { from_message_id: from, up_to_message_id: upTo } = chapter;
     const isEarlier = (change === "inserted_after" && mid === upTo) || isAfter(blocks, state.id, mid, upTo);
     if (isEarlier) return [chapter];
@@ -130,7 +130,7 @@ export function dropStaleSummary(
     if (chapter.edited !== true) return [];
     return change === "removed" ? moveBounds(blocks, state.id, chapter, mid) : [chapter];
   });
-  return isDeepStrictEqual(kept, chapters) ? state : { ...state, head: withChapters(state.head, kept) };
+  return isDeepStrictEqual(remaining, chapters) ? state : { ...state, head: withChapters(state.head, remaining) };
 }
 
 /** Returns a conversation without the chapters that cover the position at which messages are restored. */

@@ -48,9 +48,9 @@ async function matchPlainKeys(
   findings: KeyFinding[],
 ): Promise<void> {
   const folded = texts.map((text) => new ScanText(text));
-  for (const place of plain) {
-    const { key, texts: within } = queries[place]!;
-    if (within.some((text) => containsKey(folded[text]!, key))) findings[place] = "hit";
+  for (const index of plain) {
+    const { key, texts: within } = queries[index]!;
+    if (within.some((text) => containsKey(folded[text]!, key))) findings[index] = "hit";
     if (isTickUsedUp()) await yieldToEventLoop();
   }
 }
@@ -77,21 +77,21 @@ export class WorkerKeyMatcher implements KeyMatcher {
     const patterns: number[] = [];
     const plain: number[] = [];
     let chars = 0;
-    for (const [place, { key, texts: within }] of queries.entries()) {
+    for (const [index, { key, texts: within }] of queries.entries()) {
       if (isTickUsedUp()) await yieldToEventLoop();
       if (key.pattern === undefined) {
-        plain.push(place);
+        plain.push(index);
         for (const text of within) chars += scanned[text]!.length;
-      } else if (compilePattern(key.pattern) === undefined) findings[place] = "invalid";
-      else if (this.#isSlow(key)) findings[place] = "too_slow";
-      else patterns.push(place);
+      } else if (compilePattern(key.pattern) === undefined) findings[index] = "invalid";
+      else if (this.#isSlow(key)) findings[index] = "too_slow";
+      else patterns.push(index);
     }
     const isMuch = chars > MAX_INLINE_CHARS;
     if (!isMuch) await matchPlainKeys(scanned, queries, plain, findings);
     const away = isMuch ? [...plain, ...patterns] : patterns;
     if (away.length > 0) {
-      const found = await this.#lock.run(() => this.#ask(scanned, away.map((place) => queries[place]!)));
-      away.forEach((place, at) => findings[place] = found[at]!);
+      const found = await this.#lock.run(() => this.#ask(scanned, away.map((index) => queries[index]!)));
+      away.forEach((index, at) => findings[index] = found[at]!);
     }
     return findings;
   }

@@ -286,17 +286,17 @@ class Composer {
 
   #expandPresetText(
     { content, depth, needsCharacter, name, identifier }: LayoutItem,
-    place: string,
+    location: string,
     field: BlockPart,
   ): string {
     if (needsCharacter && this.#context.character === undefined) return "";
-    return this.#expandText(content, place, { depth, field, source: name ?? identifier });
+    return this.#expandText(content, location, { depth, field, source: name ?? identifier });
   }
 
   #override(text: string, field: BlockPart, source: string, original: string): string {
-    const place = `${field}:${source}`;
+    const location = `${field}:${source}`;
     return cleanText(
-      this.#macros.expand(text, { location: place, field, source, original, ...this.#formatFreshness(undefined) }),
+      this.#macros.expand(text, { location, field, source, original, ...this.#formatFreshness(undefined) }),
     );
   }
 
@@ -309,11 +309,9 @@ class Composer {
     return cleanText(this.#macros.tryExpand(format, context) ?? expanded);
   }
 
-  #expandText(text: string | undefined, place: string, options: TextOptions = {}): string {
+  #expandText(text: string | undefined, location: string, options: TextOptions = {}): string {
     const { depth, ...more } = options;
-    return text
-      ? cleanText(this.#macros.expand(text, { location: place, ...more, ...this.#formatFreshness(depth) }))
-      : "";
+    return text ? cleanText(this.#macros.expand(text, { location, ...more, ...this.#formatFreshness(depth) })) : "";
   }
 
   /**

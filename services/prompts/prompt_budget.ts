@@ -35,12 +35,12 @@ export class TrimPoints {
    *
    * @param remembers False for previews, which must not move the trim point.
    */
-  choose(conversationId: string, turns: readonly PromptEntry[], room: number, remembers: boolean): number {
+  choose(conversationId: string, turns: readonly PromptEntry[], budget: number, remembers: boolean): number {
     const before = this.#oldest.get(conversationId);
     let kept = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
     const asBefore = sumTokens(turns.slice(0, kept));
-    if (kept === 0 || asBefore > room || asBefore < room * WORTH_KEEPING) {
-      kept = countFittingMessages(turns, room * TRIM_TO);
+    if (kept === 0 || asBefore > budget || asBefore < budget * WORTH_KEEPING) {
+      kept = countFittingMessages(turns, budget * TRIM_TO);
     }
     const oldest = turns[kept - 1]?.messageId;
     if (remembers && oldest !== undefined) this.#oldest.set(conversationId, oldest);
@@ -61,9 +61,9 @@ export function sumTokens(counted: readonly { tokens: number }[]): number {
 /**
  * Returns the number of messages that fit, newest first: at least one, and if possible starting with a user message.
  */
-function countFittingMessages(turns: readonly PromptEntry[], room: number): number {
+function countFittingMessages(turns: readonly PromptEntry[], budget: number): number {
   let count = 0;
-  for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= room;) count++;
+  for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= budget;) count++;
   // Some templates reject a history that starts with a reply.
   const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
   return Math.max(1, fromUser || count);

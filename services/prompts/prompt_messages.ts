@@ -89,17 +89,17 @@ export function insertAtDepths(
   inserted: readonly Counted<BlockAtDepth>[],
 ): PromptEntry[] {
   const all: PromptEntry[] = [];
-  const byPlace = Map.groupBy(inserted, ({ depth }) => {
-    let place = Math.max(0, history.length - depth);
-    while (place > 0 && history[place]?.message.role === "tool") place--;
-    return place;
+  const byIndex = Map.groupBy(inserted, ({ depth }) => {
+    let index = Math.max(0, history.length - depth);
+    while (index > 0 && history[index]?.message.role === "tool") index--;
+    return index;
   });
-  for (let place = 0; place <= history.length; place++) {
-    const here = byPlace.get(place) ?? [];
+  for (let index = 0; index <= history.length; index++) {
+    const here = byIndex.get(index) ?? [];
     // If several are deeper than the history, the deepest comes first.
     here.sort((a, b) => b.depth - a.depth || ROLES.indexOf(a.role) - ROLES.indexOf(b.role) || a.order - b.order);
     all.push(...toPromptEntries(here));
-    if (place < history.length) all.push(history[place]!);
+    if (index < history.length) all.push(history[index]!);
   }
   return all;
 }

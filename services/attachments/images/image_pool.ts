@@ -108,62 +108,62 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
 
   function startQueued(): void {
     while (queue.length > 0) {
-      const place = findFreeSlot();
-      if (place === undefined) return;
+      const slot = findFreeSlot();
+      if (slot === undefined) return;
       const job = queue.shift()!;
       queuedBytes -= job.task.bytes.length;
-      start(place, job);
+      start(slot, job);
     }
   }
 
   function findFreeSlot(): WorkerSlot | undefined {
-    for (const place of slots) {
-      if (place.job === undefined) return place;
+    for (const slot of slots) {
+      if (slot.job === undefined) return slot;
     }
     return slots.size < maxWorkers ? openSlot() : undefined;
   }
 
   function openSlot(): WorkerSlot {
-    const place: WorkerSlot = { worker: startWorker() };
-    place.worker.onmessage = ({ data }: MessageEvent<ImageResult>) => finish(place, data);
-    place.worker.onerror = (event) => {
+    const slot: WorkerSlot = { worker: startWorker() };
+    slot.worker.onmessage = ({ data }: MessageEvent<ImageResult>) => finish(slot, data);
+    slot.worker.onerror = (event) => {
       event.preventDefault(); // Otherwise it would end the process.
-      fail(place, event.message);
+      fail(slot, event.message);
     };
-    place.worker.onmessageerror = () => fail(place, "the image Worker sent an unreadable result");
-    slots.add(place);
-    return place;
+    slot.worker.onmessageerror = () => fail(slot, "the image Worker sent an unreadable result");
+    slots.add(slot);
+    return slot;
   }
 
-  function start(place: WorkerSlot, job: Job): void {
-    clearTimeout(place.timer);
-    place.job = job;
-    place.timer = setTimeout(() => fail(place, `no result after ${limits.timeoutMs} ms`), limits.timeoutMs);
-    place.worker.postMessage(job.task);
+  function start(slot: WorkerSlot, job: Job): void {
+    clearTimeout(slot.timer);
+    slot.job = job;
+    slot.timer = setTimeout(() => fail(slot, `no result after ${limits.timeoutMs} ms`), limits.timeoutMs);
+    slot.worker.postMessage(job.task);
   }
 
-  function finish(place: WorkerSlot, result: ImageResult): void {
-    const job = place.job;
-    clearTimeout(place.timer);
-    place.job = undefined;
-    place.timer = setTimeout(() => retire(place), limits.idleMs);
-    Deno.unrefTimer(place.timer);
+  function finish(slot: WorkerSlot, result: ImageResult): void {
+    const job = slot.job;
+    clearTimeout(slot.timer);
+    slot.job = undefined;
+    slot.timer = setTimeout(() => retire(slot), limits.idleMs);
+    Deno.unrefTimer(slot.timer);
     if ("file" in result) job?.resolve(result.file);
     else job?.reject(createUnreadableError(result.fault));
     startQueued();
   }
 
   /** A Worker that hangs or crashes fails its one image. The next image starts a new Worker. */
-  function fail(place: WorkerSlot, reason: string): void {
-    retire(place);
-    place.job?.reject(createUnreadableError(reason));
+  function fail(slot: WorkerSlot, reason: string): void {
+    retire(slot);
+    slot.job?.reject(createUnreadableError(reason));
     startQueued();
   }
 
-  function retire(place: WorkerSlot): void {
-    clearTimeout(place.timer);
-    place.worker.terminate();
-    slots.delete(place);
+  function retire(slot: WorkerSlot): void {
+    clearTimeout(slot.timer);
+    slot.worker.terminate();
+    slots.delete(slot);
   }
 
   // deno-lint-ignore require-await -- what add throws becomes a rejection
@@ -175,7 +175,7 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     close() {
       isClosed = true;
       const waiting = [...queue.splice(0), ...[...slots].flatMap(({ job }) => job ?? [])];
-      for (const place of slots) retire(place);
+      for (const slot of slots) retire(slot);
       for (const { reject } of waiting) reject(new AppError("not_available", "The server is shutting down"));
     },
   };

@@ -62,14 +62,14 @@ const IDAT = 0x49444154;
 export const BUFFER_BYTES = 64 * 1024;
 
 /** Returns what lists show of a card. */
-export function toCharacterItem(place: CardFileStat, card: Card): CharacterItem {
+export function toCharacterItem(file: CardFileStat, card: Card): CharacterItem {
   const { data } = card;
   return {
-    id: place.id,
+    id: file.id,
     name: data.name.slice(0, MAX_LISTED_CHARACTERS),
-    external: place.isExternal,
-    has_avatar: isPngPath(place.path),
-    updated_at: new Date(place.mtimeMs).toISOString(),
+    external: file.isExternal,
+    has_avatar: isPngPath(file.path),
+    updated_at: new Date(file.mtimeMs).toISOString(),
     tags: data.tags.slice(0, MAX_LISTED_TAGS).map((tag) => tag.slice(0, MAX_LISTED_CHARACTERS)),
     creator: data.creator.slice(0, MAX_LISTED_CHARACTERS),
     // Old versions of SillyTavern write the string.
@@ -79,11 +79,11 @@ export function toCharacterItem(place: CardFileStat, card: Card): CharacterItem 
 }
 
 /** Returns the row of a card. */
-export function toCardRow(place: CardFileStat, card: Card): CardRow {
-  const item = toCharacterItem(place, card);
+export function toCardRow(file: CardFileStat, card: Card): CardRow {
+  const item = toCharacterItem(file, card);
   const tags = [...new Set(item.tags.map(foldForSorting))];
   return {
-    ...place,
+    ...file,
     hasAvatar: item.has_avatar,
     name: quoteKey(item.name),
     search: [foldForSorting(item.name), foldForSorting(item.creator), ...tags].join("\n"),
@@ -93,8 +93,8 @@ export function toCardRow(place: CardFileStat, card: Card): CardRow {
 }
 
 /** Returns the row of a file without a readable card. It's read again when it changes. */
-export function toUnreadableRow(place: CardFileStat): CardRow {
-  return { ...place, hasAvatar: isPngPath(place.path), name: null, search: "", tags: [], item: "" };
+export function toUnreadableRow(file: CardFileStat): CardRow {
+  return { ...file, hasAvatar: isPngPath(file.path), name: null, search: "", tags: [], item: "" };
 }
 
 /** Derives the id of a file whose name isn't one. Stable for the same folder and name. */

@@ -305,7 +305,7 @@ function createCharacterCall(
 }
 
 function toContent({ idea, imageUrl, language }: CharacterIdea): ChatMessage["content"] {
-  const told = [
+  const prompt = [
     imageUrl === undefined
       ? undefined
       : "The picture shows the character. Describe what can be seen of the character in it, and invent what fits.",
@@ -313,7 +313,7 @@ function toContent({ idea, imageUrl, language }: CharacterIdea): ChatMessage["co
     language === undefined
       ? "Write in the language of the idea, the keys in English."
       : `Write in this language: ${language}. The keys stay in English.`,
-  ].filter((text) => text !== undefined).join("\n\n");
-  if (imageUrl === undefined) return told;
-  return [{ type: "text", text: told }, { type: "image_url", image_url: { url: imageUrl } }];
+  ].filter((part) => part !== undefined).join("\n\n");
+  if (imageUrl === undefined) return prompt;
+  return [{ type: "text", text: prompt }, { type: "image_url", image_url: { url: imageUrl } }];
 }

@@ -264,37 +264,37 @@ export const CARD_NAME = /^[^.].*\.(png|json)$/i;
  * @throws Errors of the system if our own folder can't be read: its characters aren't deleted.
  */
 export function scanFolders(folders: readonly ScannedFolder[], known: readonly KnownFile[]): ScanChanges {
-  const standing = new Map(known.map((file) => [file.path, file]));
+  const unseen = new Map(known.map((file) => [file.path, file]));
   const rows: CardRow[] = [];
   const buffer = new Uint8Array(BUFFER_BYTES);
   for (const folder of folders) {
-    const places = listCardFiles(folder);
-    if (places === undefined) {
-      for (const path of standing.keys()) if (dirname(path) === folder.path) standing.delete(path);
+    const files = listCardFiles(folder);
+    if (files === undefined) {
+      for (const path of unseen.keys()) if (dirname(path) === folder.path) unseen.delete(path);
     }
-    for (const place of places ?? []) {
-      const before = standing.get(place.path);
-      standing.delete(place.path);
-      const isSame = before?.id === place.id && before.mtimeMs === place.mtimeMs && before.size === place.size;
+    for (const file of files ?? []) {
+      const before = unseen.get(file.path);
+      unseen.delete(file.path);
+      const isSame = before?.id === file.id && before.mtimeMs === file.mtimeMs && before.size === file.size;
       if (isSame) continue;
-      const row = readRow(place, buffer);
+      const row = readRow(file, buffer);
       const isStillUnread = before?.id === row.id && before.mtimeMs === UNREAD_MS && row.mtimeMs === UNREAD_MS;
       if (!isStillUnread) rows.push(row);
     }
   }
-  return { rows, removed: [...standing.keys()] };
+  return { rows, removed: [...unseen.keys()] };
 }
 
 /** Time of an unreadable file. No file has it, so each scan tries again. */
 const UNREAD_MS = -1;
 
 /** Reads one file. */
-function readRow(place: CardFileStat, buffer: Uint8Array<ArrayBuffer>): CardRow {
+function readRow(file: CardFileStat, buffer: Uint8Array<ArrayBuffer>): CardRow {
   try {
-    return toCardRow(place, readCardSync(place.path, place.size, buffer));
+    return toCardRow(file, readCardSync(file.path, file.size, buffer));
   } catch (error) {
     // Invalid content stays invalid until the file changes. Permissions can change without affecting time or size.
-    return toUnreadableRow(error instanceof AppError ? place : { ...place, mtimeMs: UNREAD_MS });
+    return toUnreadableRow(error instanceof AppError ? file : { ...file, mtimeMs: UNREAD_MS });
   }
 }
 
@@ -308,7 +308,7 @@ function listCardFiles(folder: ScannedFolder): CardFileStat[] | undefined {
     if (folder.isExternal) return undefined;
     throw error;
   }
-  const places: CardFileStat[] = [];
+  const files: CardFileStat[] = [];
   const taken = new Set<string>();
   // PNG before JSON, so that of "a.png" and "a.json" the PNG gets the id; then in a stable order.
   for (const name of names.sort((a, b) => Number(isJsonName(a)) - Number(isJsonName(b)) || (a < b ? -1 : 1))) {
@@ -319,9 +319,9 @@ function listCardFiles(folder: ScannedFolder): CardFileStat[] | undefined {
     const isOwnId = !folder.isExternal && isId(stem) && !taken.has(stem.toLowerCase());
     if (isOwnId) taken.add(stem.toLowerCase());
     const id = isOwnId ? stem : deriveCardId(folder.isExternal ? folder.path : "characters", name);
-    places.push({ id, path, isExternal: folder.isExternal, ...info });
+    files.push({ id, path, isExternal: folder.isExternal, ...info });
   }
-  return places;
+  return files;
 }
 
 function isJsonName(name: string): boolean {

@@ -249,8 +249,8 @@ export class BlockStore extends BlockWriter {
   ): BlockEdit & { messagesAdded: number } {
     const found = this.#find(conversationId, mid);
     const { row, messages, index } = found;
-    const places = this.#findRounds(conversationId, mid, found);
-    const rounds = places.flatMap((place) => place.rounds);
+    const locations = this.#findRounds(conversationId, mid, found);
+    const rounds = locations.flatMap((location) => location.rounds);
     const before = { ...messages[index]!, ...(rounds.length > 0 && { tool_rounds: rounds }) };
     const { tool_rounds: wanted = [], ...changed } = change(before) ?? {};
     const after = "id" in changed ? toStoredOrder(changed as Message) : undefined;
@@ -263,21 +263,25 @@ export class BlockStore extends BlockWriter {
     if (removed.length > 0) statements.push(removeMids(conversationId, removed));
     if (added.length > 0) statements.push(insertMessages(conversationId, added.map(({ id }) => [id, row.id])));
     let last: Message | undefined | "unchanged";
-    for (let n = 0, left = kept; n < places.length; n++) {
-      const place = places[n]!;
-      const staying = Math.min(left, place.rounds.length);
+    for (let n = 0, left = kept; n < locations.length; n++) {
+      const location = locations[n]!;
+      const staying = Math.min(left, location.rounds.length);
       left -= staying;
-      const isLast = n === places.length - 1;
-      if (!isLast && staying === place.rounds.length) continue;
+      const isLast = n === locations.length - 1;
+      if (!isLast && staying === location.rounds.length) continue;
       const rest = [
-        ...place.messages.slice(0, place.from + staying),
+        ...location.messages.slice(0, location.from + staying),
         ...(isLast ? [...added, ...(after === undefined ? [] : [after]), ...messages.slice(index + 1)] : []),
       ];
-      if (rest.length === 0) statements.push(...retireBlock(place.row));
-      else statements.push(...this.repack(conversationId, place.row, rest));
+      if (rest.length === 0) statements.push(...retireBlock(location.row));
+      else statements.push(...this.repack(conversationId, location.row, rest));
       if (isLast) {
         const isEmpty = rest.length === 0;
-        last = this.#findLastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
+        last = this.#findLastAfter(
+          conversationId,
+          row,
+          isEmpty ? locations.flatMap(toRemaining(kept)).slice(-1) : rest,
+        );
       }
     }
     // Lists continue to show the previous message until the reply has text.
@@ -301,11 +305,11 @@ export class BlockStore extends BlockWriter {
     mid: string,
     { row, messages, index }: { row: BlockRow; messages: Message[]; index: number },
   ): RoundsLocation[] {
-    const places: RoundsLocation[] = [];
+    const locations: RoundsLocation[] = [];
     for (let at: BlockRow | undefined = row, all = messages, end = index; at !== undefined;) {
       let from = end;
       while (from > 0 && all[from - 1]!.reply_id === mid) from--;
-      places.unshift({ row: at, messages: all, from, rounds: all.slice(from, end) });
+      locations.unshift({ row: at, messages: all, from, rounds: all.slice(from, end) });
       if (from > 0) break;
       at = this.findPrevious(conversationId, at);
       if (at?.segment !== row.segment) break;
@@ -313,7 +317,7 @@ export class BlockStore extends BlockWriter {
       if (all.at(-1)?.reply_id !== mid) break;
       end = all.length;
     }
-    return places;
+    return locations;
   }
 
   /**
@@ -544,7 +548,7 @@ export class BlockStore extends BlockWriter {
 }
 
 /** Returns a function that returns the remaining messages of a block if only the first `kept` rounds stay. */
-function toRemaining(kept: number): (place: RoundsLocation) => Message[] {
+function toRemaining(kept: number): (location: RoundsLocation) => Message[] {
   let left = kept;
   return ({ messages, from, rounds }) => {
     const staying = Math.min(left, rounds.length);

@@ -204,8 +204,8 @@ export function findColdKey(chat: JsonObject): string | undefined {
 }
 
 /** Reads a chat. Yields nothing for a chat without messages. */
-export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generator<ImportStep> {
-  const { source } = place;
+export function* readRisuChat(chat: JsonObject, context: RisuChatContext): Generator<ImportStep> {
+  const { source } = context;
   const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
   if (findColdKey(chat) !== undefined) {
@@ -217,21 +217,21 @@ export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generat
     "chat",
     asText(chat.id) || `${title} ${asText(said[0]!.time)} ${asText(said[0]!.data)}`,
   );
-  const lorebook_ids = [...place.lorebookIds ?? []];
+  const lorebook_ids = [...context.lorebookIds ?? []];
   const book = convertRisuBook(chat.localLore);
   if (book !== undefined) {
     const bookId = deriveStableId("risuai", "lorebook of", id);
     lorebook_ids.push(bookId);
     yield { what: "lorebook", id: bookId, source, name: `${title || "Chat"}, lore`, book, scope: "chat" };
   }
-  const personaId = place.findPersona?.(asText(chat.bindedPersona));
-  const messages = convertMessages(said, { id, chat, place, personaId });
+  const personaId = context.findPersona?.(asText(chat.bindedPersona));
+  const messages = convertMessages(said, { id, chat, context, personaId });
   for (const reason of listLosses(chat, said)) yield createChangedNote(source, reason);
   const note = asText(chat.note).trim();
-  const folder = place.findFolder?.(asText(chat.folderId));
+  const folder = context.findFolder?.(asText(chat.folderId));
   const head = {
     title,
-    participants: place.participants,
+    participants: context.participants,
     ...(personaId !== undefined && { persona_id: personaId }),
     ...(note !== "" && { note: { text: note, depth: NOTE_DEPTH, role: "system" } }),
     ...(lorebook_ids.length > 0 && { lorebook_ids }),
@@ -254,11 +254,11 @@ export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generat
 interface ParsedMessage {
   id: string;
   chat: JsonObject;
-  place: RisuChatContext;
+  context: RisuChatContext;
   personaId: string | undefined;
 }
 
-function convertMessages(said: JsonObject[], { id, chat, place, personaId }: ParsedMessage): ImportedMessage[] {
+function convertMessages(said: JsonObject[], { id, chat, context, personaId }: ParsedMessage): ImportedMessage[] {
   // Messages up to this one aren't sent.
   const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
   const messages = said.map((message, index): ImportedMessage => {
@@ -271,7 +271,7 @@ function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Par
     const saying = asText(message.saying);
     const character = isUser
       ? undefined
-      : place.findCharacter?.(saying) ?? (saying === "" ? place.speaker?.id : undefined);
+      : context.findCharacter?.(saying) ?? (saying === "" ? context.speaker?.id : undefined);
     const isHidden = message.disabled === true || message.isComment === true || index <= lastCut;
     return {
       id: `${id}-${index}`,
@@ -286,7 +286,7 @@ function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Par
       ...(isHidden && { hidden: true }),
     };
   });
-  const greeting = findGreeting(chat, place, id, messages[0]?.created_at);
+  const greeting = findGreeting(chat, context, id, messages[0]?.created_at);
   return greeting === undefined ? messages : [{ ...greeting, ...(lastCut >= 0 && { hidden: true }) }, ...messages];
 }
 
@@ -302,16 +302,16 @@ function findGreeting(
   const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
   const texts = expandGreetings(speaker.greetings, names, settled);
   const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1 is the first greeting, 0 the first alternate greeting.
-  const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
-  const active = told.findIndex(({ n }) => n === chosen);
+  const versions = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
+  const active = versions.findIndex(({ n }) => n === chosen);
   if (active < 0) return undefined;
   return {
     id: `${id}-g`,
     role: "assistant",
-    content: told[active]!.content,
+    content: versions[active]!.content,
     character_id: speaker.id,
     ...(time !== undefined && { created_at: time, updated_at: time }),
-    ...(told.length > 1 && { variants: told.map(({ content }) => ({ content })), active_variant: active }),
+    ...(versions.length > 1 && { variants: versions.map(({ content }) => ({ content })), active_variant: active }),
   };
 }
 

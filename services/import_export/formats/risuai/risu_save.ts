@@ -83,11 +83,11 @@ async function joinBlocks(
   const database: JsonObject = { characters: [] };
   const characters = database.characters as unknown[];
   const missing: string[] = [];
-  let room = MAX_SAVE_BYTES;
+  let remainingBytes = MAX_SAVE_BYTES;
   for (const { type, name, readContent: packedContent } of readBlocks(bytes)) {
     const readContent = () => {
-      const opened = packedContent(room);
-      room -= opened.length;
+      const opened = packedContent(remainingBytes);
+      remainingBytes -= opened.length;
       return opened;
     };
     if (type === ROOT) Object.assign(database, { ...asObject(parseBytes(readContent())), characters });

@@ -34,36 +34,38 @@ export interface TavernChatContext {
 /** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
 export async function readTavernChat(
   bytes: Uint8Array<ArrayBuffer>,
-  place: TavernChatContext,
+  context: TavernChatContext,
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
-  const lines = readLines(bytes, place.source, notes);
+  const lines = readLines(bytes, context.source, notes);
   bytes.buffer.transfer(0); // No longer needed, and as large as everything read from it.
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
   const metadata = asObject(header.chat_metadata);
   const messages = lines.filter((line) => typeof line.mes === "string" || "mes" in line);
   if (messages.length === 0) {
-    notes.push(createRefusedNote(place.source, first === undefined ? "not_chat" : "no_messages"));
+    notes.push(createRefusedNote(context.source, first === undefined ? "not_chat" : "no_messages"));
     return { notes };
   }
   const begin = asText(header.create_date) || asText(messages[0]!.send_date);
-  const id = deriveStableId("tavern", place.key, begin);
+  const id = deriveStableId("tavern", context.key, begin);
   const read: ImportedMessage[] = [];
-  for (const [index, line] of messages.entries()) read.push(await convertMessage(line, `${id}-${index}`, place, notes));
+  for (const [index, line] of messages.entries()) {
+    read.push(await convertMessage(line, `${id}-${index}`, context, notes));
+  }
   const personaFile = asText(metadata.persona) || lastPersona(messages);
-  const lorebook = place.findLorebook?.(asText(metadata.world_info));
+  const lorebook = context.findLorebook?.(asText(metadata.world_info));
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
   const conversation: ImportedConversation = {
     what: "conversation",
     id,
-    source: place.source,
-    name: place.title,
+    source: context.source,
+    name: context.title,
     hash: hashContent([metadata, read]),
     head: {
-      title: place.title,
-      participants: place.participants,
-      ...toOptionalField("persona_id", personaFile === "" ? undefined : place.findPersona?.(personaFile)),
+      title: context.title,
+      participants: context.participants,
+      ...toOptionalField("persona_id", personaFile === "" ? undefined : context.findPersona?.(personaFile)),
       ...toOptionalField("note", getNote(metadata)),
       ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
     },
@@ -107,7 +109,7 @@ function parseLine(line: string): JsonObject | undefined {
 async function convertMessage(
   line: JsonObject,
   id: string,
-  place: TavernChatContext,
+  context: TavernChatContext,
   notes: ImportNote[],
 ): Promise<ImportedMessage> {
   const extra = asObject(line.extra);
@@ -116,8 +118,8 @@ async function convertMessage(
   const isNarrator = extra.type === "narrator";
   const avatarFile = asText(line.original_avatar) || undefined;
   const time = toIsoTime(line.send_date);
-  const character = isUser || isNarrator ? undefined : place.findCharacter?.(avatarFile, name);
-  const images = await listImages(extra, place, notes);
+  const character = isUser || isNarrator ? undefined : context.findCharacter?.(avatarFile, name);
+  const images = await listImages(extra, context, notes);
   const text = getText(line.mes, extra, line.send_date, images);
   return {
     id,
@@ -126,7 +128,7 @@ async function convertMessage(
     ...toOptionalField("created_at", time),
     ...toOptionalField("updated_at", time),
     ...toOptionalField("character_id", character),
-    ...toOptionalField("persona_id", isUser ? place.findPersona?.(findAvatar(line.force_avatar)) : undefined),
+    ...toOptionalField("persona_id", isUser ? context.findPersona?.(findAvatar(line.force_avatar)) : undefined),
     ...toOptionalField("name", name === "" ? undefined : name),
     ...(line.is_system === true && { hidden: true }),
     ...getVariants(line, text, images),
@@ -159,7 +161,7 @@ function getVariants(line: JsonObject, active: ImportedText, images: string[]): 
   return { variants, active_variant: at };
 }
 
-async function listImages(extra: JsonObject, place: TavernChatContext, notes: ImportNote[]): Promise<string[]> {
+async function listImages(extra: JsonObject, context: TavernChatContext, notes: ImportNote[]): Promise<string[]> {
   const media = Array.isArray(extra.media) ? extra.media.filter(isJsonObject) : [];
   const urls = [
     asText(extra.image),
@@ -167,9 +169,9 @@ async function listImages(extra: JsonObject, place: TavernChatContext, notes: Im
   ].filter((url) => url !== "");
   const found: string[] = [];
   for (const url of new Set(urls)) {
-    const picture = url.startsWith("data:") ? url : await place.findImage?.(url);
+    const picture = url.startsWith("data:") ? url : await context.findImage?.(url);
     if (picture === undefined) {
-      notes.push(note(place.source, importReason("image_missing", { image: url.slice(0, 200) })));
+      notes.push(note(context.source, importReason("image_missing", { image: url.slice(0, 200) })));
     } else found.push(picture);
   }
   return found;

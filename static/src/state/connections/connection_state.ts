@@ -42,7 +42,7 @@ export function getConnectionState(
 ): ConnectionState {
   if (check?.kind === "running") return { kind: "running" };
   if (check?.kind === "done") {
-    const { reachable, authorized, error } = check.verdict;
+    const { reachable, authorized, error } = check.result;
     if (!reachable) return { kind: "bad", error };
     return authorized && error === undefined ? { kind: "good" } : { kind: "refused", error };
   }

@@ -13,7 +13,7 @@ export type Discovery =
   | { kind: "failed"; error: ApiError };
 
 /** A test of a saved connection. */
-export type Check = { kind: "running" } | { kind: "done"; verdict: ConnectionTest } | {
+export type Check = { kind: "running" } | { kind: "done"; result: ConnectionTest } | {
   kind: "failed";
   error: ApiError;
 };
@@ -96,9 +96,9 @@ export class Connections {
     if (!connection) return false;
     const { name, kind, base_url, model, context_size } = connection;
     try {
-      const verdict = await this.test({ id, name, kind, base_url, model, context_size });
-      const works = verdict.reachable && verdict.authorized && verdict.error === undefined;
-      if (works) this.checks.value = new Map(this.checks.peek()).set(id, { kind: "done", verdict });
+      const result = await this.test({ id, name, kind, base_url, model, context_size });
+      const works = result.reachable && result.authorized && result.error === undefined;
+      if (works) this.checks.value = new Map(this.checks.peek()).set(id, { kind: "done", result });
       return works;
     } catch {
       // Parlor itself can't be reached or refuses. The next attempt shows whether that has changed.
@@ -183,7 +183,7 @@ export class Connections {
     const set = (check: Check) => this.checks.value = new Map(this.checks.value).set(id, check);
     set({ kind: "running" });
     try {
-      set({ kind: "done", verdict: await this.test({ id, name, kind, base_url, model, context_size }) });
+      set({ kind: "done", result: await this.test({ id, name, kind, base_url, model, context_size }) });
     } catch (thrown) {
       set({ kind: "failed", error: asApiError(thrown) });
     }

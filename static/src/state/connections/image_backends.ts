@@ -20,7 +20,7 @@ export type BackendSearch =
   | { kind: "failed"; error: ApiError };
 
 /** A test of a saved backend. */
-export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageBackendTest } | {
+export type BackendCheck = { kind: "running" } | { kind: "done"; result: ImageBackendTest } | {
   kind: "failed";
   error: ApiError;
 };
@@ -108,7 +108,7 @@ export class ImageBackends {
     const set = (check: BackendCheck) => this.checks.value = new Map(this.checks.peek()).set(id, check);
     set({ kind: "running" });
     try {
-      set({ kind: "done", verdict: await this.api.testBackend({ id, kind, base_url }) });
+      set({ kind: "done", result: await this.api.testBackend({ id, kind, base_url }) });
     } catch (thrown) {
       set({ kind: "failed", error: asApiError(thrown) });
     }

@@ -47,8 +47,8 @@ export function ModelPicker(
     if (connection && !check) void connections.check(connection);
     // While the picker is open, a call to the model discards the test result.
   }, [connection?.id, check === undefined]);
-  const verdict = check?.kind === "done" ? check.verdict : undefined;
-  const problem = check?.kind === "failed" ? check.error.message : verdict?.error;
+  const result = check?.kind === "done" ? check.result : undefined;
+  const problem = check?.kind === "failed" ? check.error.message : result?.error;
   const t = texts.chat.model;
 
   const apply = async ({ connectionId, model }: ModelChoice) => {
@@ -70,7 +70,7 @@ export function ModelPicker(
 
   const words = filter.trim();
   const isMatch = (name: string) => name.toLowerCase().includes(words.toLowerCase());
-  const names = (verdict?.models ?? []).filter(isMatch);
+  const names = (result?.models ?? []).filter(isMatch);
   const named = (choices: readonly ModelChoice[]) => withConnections(choices, connections.items.value, isMatch);
   const favorites = named(device.favoriteModels.value);
   const recent = named(device.recentModels.value).filter((each) => !favorites.some((one) => isSameModel(one, each)));
@@ -105,7 +105,7 @@ export function ModelPicker(
         <ul class="model-list" aria-label={t.models}>
           {connection && row(
             { connectionId: connection.id, model: "" },
-            t.standard(connection.model || connection.resolved_model || verdict?.models[0]),
+            t.standard(connection.model || connection.resolved_model || result?.models[0]),
           )}
           {connection && names.slice(0, MAX_SHOWN).map((name) => row({ connectionId: connection.id, model: name }))}
           {connection && words !== "" && !names.includes(words) &&

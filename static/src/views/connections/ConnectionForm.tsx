@@ -33,23 +33,23 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const [fields, setFields] = useState(() => toConnectionFields(connection));
   const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<Attempt>();
-  const [verdict, setVerdict] = useState<ConnectionTest>();
+  const [result, setResult] = useState<ConnectionTest>();
   const problems = findProblems(fields, connection);
   const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
     // The test was of another server or key; model and context size do not affect it.
-    if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) setVerdict(undefined);
+    if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) setResult(undefined);
   };
 
   const attempt = (name: Attempt, request: () => Promise<void>) => {
     if (!isValid(problems)) return setRejections(rejections + 1);
-    setVerdict(undefined);
+    setResult(undefined);
     void run(name, request);
   };
   const test = () =>
     attempt("test", async () => {
-      setVerdict(await store.connections.test(toConnectionInput(fields, connection)));
+      setResult(await store.connections.test(toConnectionInput(fields, connection)));
     });
   const save = (isToUse: boolean) =>
     attempt(isToUse ? "use" : "save", async () => {
@@ -63,7 +63,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const clearKey = (saved: Connection) =>
     run("save", async () => {
       await store.connections.clearKey(saved.id);
-      setVerdict(undefined);
+      setResult(undefined);
       store.toasts.show(t.keyCleared);
     });
   const isChecked = rejections > 0;
@@ -99,8 +99,8 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       <TextField
         id="model"
         label={t.model}
-        hint={verdict && verdict.models.length > 0 ? t.modelOffered(verdict.models.length) : t.modelHint}
-        list={verdict?.models ?? []}
+        hint={result && result.models.length > 0 ? t.modelOffered(result.models.length) : t.modelHint}
+        list={result?.models ?? []}
         isMono
         value={fields.model}
         onInput={(model) => set({ model })}
@@ -111,15 +111,15 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         label={fields.kind === "ollama" ? t.contextOllama : t.context}
         hint={fields.kind === "ollama"
           ? t.contextHintOllama
-          : verdict?.context_size
-          ? t.contextKnown(formatNumber(verdict.context_size))
+          : result?.context_size
+          ? t.contextKnown(formatNumber(result.context_size))
           : t.contextHint}
         error={isChecked && problems.isContextBad ? t.contextBad : undefined}
         value={fields.contextSize}
         onInput={(contextSize) => set({ contextSize })}
       />
       <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
-      {verdict && <ConnectionTestResult verdict={verdict} />}
+      {result && <ConnectionTestResult result={result} />}
       {failure && <ErrorNote title={failure.name === "test" ? t.testFailed : t.saveFailed} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
@@ -195,10 +195,10 @@ function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
 }
 
 /** Each result on its own line, by icon and word. */
-export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
+export function ConnectionTestResult({ result }: { result: ConnectionTest }) {
   const t = texts.connectionTest;
-  const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
-  const { reachable, authorized, models, context_size } = verdict;
+  const isGood = result.reachable && result.authorized && result.error === undefined;
+  const { reachable, authorized, models, context_size } = result;
   return (
     <div class={isGood ? "test-result good" : "test-result bad"} role="status">
       <p class="test-result-title">
@@ -206,13 +206,13 @@ export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
         <strong>{isGood ? t.good : t.bad}</strong>
       </p>
       <ul>
-        <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(verdict.latency_ms))}` : t.unreachable}</li>
+        <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(result.latency_ms))}` : t.unreachable}</li>
         {reachable && <li>{authorized ? t.authorized : t.unauthorized}</li>}
         {reachable && authorized && <li>{t.models(models.length)}</li>}
         {context_size !== undefined && <li>{t.context(formatNumber(context_size))}</li>}
       </ul>
-      {verdict.error && <p>{verdict.error}</p>}
-      {verdict.advice && <p class="advice">{verdict.advice}</p>}
+      {result.error && <p>{result.error}</p>}
+      {result.advice && <p class="advice">{result.advice}</p>}
     </div>
   );
 }

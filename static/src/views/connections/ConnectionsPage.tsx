@@ -135,7 +135,7 @@ function ConnectionCard({ connection }: { connection: Connection }) {
         <Notice tone="warning" title={texts.connection.states[state.kind]}>{state.error}</Notice>
       )}
       <ConnectionNotes connection={connection} />
-      {check?.kind === "done" && <ConnectionTestResult verdict={check.verdict} />}
+      {check?.kind === "done" && <ConnectionTestResult result={check.result} />}
       {check?.kind === "failed" && <ErrorNote title={texts.form.testFailed} error={check.error} />}
       <div class="actions-row">
         {!connection.active && <Button kind="primary" label={of(t.use)} onClick={activate}>{t.use}</Button>}

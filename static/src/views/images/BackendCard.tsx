@@ -56,7 +56,7 @@ export function Finding({ check }: { check: BackendCheck | undefined }) {
   const t = texts.images;
   if (check === undefined || check.kind === "running") return null;
   if (check.kind === "failed") return <ErrorNote title={texts.form.testFailed} error={check.error} />;
-  const { reachable, error } = check.verdict;
+  const { reachable, error } = check.result;
   return reachable
     ? <Notice tone="info" title={t.good} />
     : <Notice tone="warning" title={texts.connection.away}>{error}</Notice>;

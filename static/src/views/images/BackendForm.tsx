@@ -82,7 +82,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   const test = async () => {
     setCheck({ kind: "running" });
     try {
-      setCheck({ kind: "done", verdict: await backends.api.testBackend(toBackendInput(fields, backend?.id)) });
+      setCheck({ kind: "done", result: await backends.api.testBackend(toBackendInput(fields, backend?.id)) });
     } catch (thrown) {
       setCheck({ kind: "failed", error: asApiError(thrown) });
     }

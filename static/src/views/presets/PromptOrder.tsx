@@ -31,9 +31,9 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
   const [opened, setOpened] = useState<string>();
   const t = texts.presets.order;
   const preset = editor.data.value!;
-  const places = listOrder(preset);
+  const entries = listOrder(preset);
   const unplaced = listUnordered(preset);
-  if (places.length === 0 && unplaced.length === 0) {
+  if (entries.length === 0 && unplaced.length === 0) {
     const take = async () => {
       try {
         const { prompts, prompt_order } = (await api.read(BUILTIN_PRESET_ID)).document;
@@ -48,15 +48,15 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
       </EmptyState>
     );
   }
-  const prompt = places.find(({ identifier }) => identifier === opened)?.prompt ??
+  const prompt = entries.find(({ identifier }) => identifier === opened)?.prompt ??
     unplaced.find(({ identifier }) => identifier === opened);
   if (prompt) return <PromptForm editor={editor} prompt={prompt} onBack={() => setOpened(undefined)} />;
   const set = (changed: OrderedPrompt[], step: string) => editor.set(setOrder(preset, changed), step);
-  const toggle = (place: OrderedPrompt, enabled: boolean) =>
-    set(places.map((each) => each === place ? { ...each, enabled } : each), `enable ${place.identifier}`);
+  const toggle = (entry: OrderedPrompt, enabled: boolean) =>
+    set(entries.map((each) => each === entry ? { ...each, enabled } : each), `enable ${entry.identifier}`);
   const add = () => {
     const made: PresetPrompt = { identifier: newId(), name: t.newName, role: "system", content: "" };
-    const order = setOrder(preset, [...places, { identifier: made.identifier, enabled: true, prompt: made }]);
+    const order = setOrder(preset, [...entries, { identifier: made.identifier, enabled: true, prompt: made }]);
     editor.set({ prompts: [...preset.prompts, made], ...order }, "add");
     setOpened(made.identifier);
   };
@@ -64,20 +64,20 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
     <div id="prompts" class="prompt-order" tabIndex={-1}>
       {!isReadOnly && <p class="hint">{t.intro}</p>}
       <SortableList
-        items={places}
+        items={entries}
         keyOf={({ identifier }) => identifier}
         nameOf={({ prompt }) => getPromptName(prompt)}
-        onMove={(from, to) => set(moved(places, from, to), `move ${Date.now()}`)}
+        onMove={(from, to) => set(moved(entries, from, to), `move ${Date.now()}`)}
         label={t.list}
         words={t}
         isDisabled={isReadOnly}
       >
-        {(place) => (
+        {(entry) => (
           <PlaceRow
-            place={place}
+            entry={entry}
             isReadOnly={isReadOnly}
-            onOpen={() => setOpened(place.identifier)}
-            onToggle={(isOn) => toggle(place, isOn)}
+            onOpen={() => setOpened(entry.identifier)}
+            onToggle={(isOn) => toggle(entry, isOn)}
           />
         )}
       </SortableList>
@@ -85,7 +85,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
         <Unplaced
           prompts={unplaced}
           isReadOnly={isReadOnly}
-          onPutIn={(prompt) => set([...places, { identifier: prompt.identifier, enabled: true, prompt }], "put in")}
+          onPutIn={(prompt) => set([...entries, { identifier: prompt.identifier, enabled: true, prompt }], "put in")}
         />
       )}
       {!isReadOnly && (
@@ -98,8 +98,8 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
 }
 
 function PlaceRow(
-  { place: { identifier, enabled, prompt }, isReadOnly, onOpen, onToggle }: {
-    place: OrderedPrompt;
+  { entry: { identifier, enabled, prompt }, isReadOnly, onOpen, onToggle }: {
+    entry: OrderedPrompt;
     isReadOnly: boolean;
     onOpen: () => void;
     onToggle: (isOn: boolean) => void;
@@ -247,7 +247,7 @@ function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identif
   const t = texts.presets.order;
   const leave = (isRemoved: boolean) => {
     const preset = editor.data.peek()!;
-    const order = setOrder(preset, listOrder(preset).filter((place) => place.identifier !== identifier));
+    const order = setOrder(preset, listOrder(preset).filter((entry) => entry.identifier !== identifier));
     const prompts = preset.prompts.filter((prompt) => prompt.identifier !== identifier);
     editor.set(isRemoved ? { prompts, ...order } : order, `remove ${identifier}`);
     onDone();

@@ -77,13 +77,13 @@ function TranscriptionServerForm(
   const [typed, setTyped] = useState<TranscriptionConfigPatch>({});
   const [key, setKey] = useState("");
   const { busy, failure, run } = useFormRequests<"save" | "test" | "search">();
-  const [verdict, setVerdict] = useState<TranscriptionTest>();
+  const [result, setResult] = useState<TranscriptionTest>();
   const [found, setFound] = useState<DetectedTranscriptionServer[]>();
   const fields = { ...config, ...typed };
   const changes = { ...typed, ...(key === "" ? {} : { api_key: key }) };
   const set = (change: TranscriptionConfigPatch) => {
     setTyped({ ...typed, ...change });
-    setVerdict(undefined);
+    setResult(undefined);
   };
   const save = () =>
     run("save", async () => {
@@ -95,7 +95,7 @@ function TranscriptionServerForm(
   const clearKey = () =>
     run("save", async () => {
       onChange(await api.changeConfig({ api_key: null }));
-      setVerdict(undefined);
+      setResult(undefined);
       store.toasts.show(texts.form.keyCleared);
     });
   const address = fields.base_url ?? "";
@@ -131,7 +131,7 @@ function TranscriptionServerForm(
         hint={texts.voice.keyHint}
         onInput={(typedKey) => {
           setKey(typedKey);
-          setVerdict(undefined);
+          setResult(undefined);
         }}
         onClear={clearKey}
       />
@@ -140,7 +140,7 @@ function TranscriptionServerForm(
         isMono
         label={t.model}
         hint={t.modelHint}
-        list={verdict?.models ?? []}
+        list={result?.models ?? []}
         value={fields.model ?? ""}
         onInput={(model) => set({ model })}
       />
@@ -152,14 +152,14 @@ function TranscriptionServerForm(
         maxLength={20}
         onInput={(language) => set({ language })}
       />
-      {verdict && <Verdict verdict={verdict} />}
+      {result && <TestResult result={result} />}
       {failure && <ErrorNote title={t.failures[failure.name]} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={busy === "save"}>{t.save}</Button>
         <Button
           isBusy={busy === "test"}
           isDisabled={address.trim() === ""}
-          onClick={() => void run("test", async () => setVerdict(await api.test(changes)))}
+          onClick={() => void run("test", async () => setResult(await api.test(changes)))}
         >
           {t.test}
         </Button>
@@ -175,9 +175,9 @@ function TranscriptionServerForm(
   );
 }
 
-function Verdict({ verdict }: { verdict: TranscriptionTest }) {
+function TestResult({ result }: { result: TranscriptionTest }) {
   const t = texts.talk.settings;
-  if (verdict.error !== undefined) return <Notice tone="danger" title={t.bad}>{verdict.error}</Notice>;
+  if (result.error !== undefined) return <Notice tone="danger" title={t.bad}>{result.error}</Notice>;
   return (
     <div class="test-result good" role="status">
       <p class="test-result-title">
@@ -185,8 +185,8 @@ function Verdict({ verdict }: { verdict: TranscriptionTest }) {
         <strong>{t.good}</strong>
       </p>
       <ul>
-        <li>{t.latency(formatNumber(verdict.latency_ms))}</li>
-        {verdict.models.length > 0 && <li>{verdict.models.join(", ")}</li>}
+        <li>{t.latency(formatNumber(result.latency_ms))}</li>
+        {result.models.length > 0 && <li>{result.models.join(", ")}</li>}
       </ul>
     </div>
   );

@@ -150,7 +150,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
   const api = toolsApi(store.api.client);
   const [typed, setTyped] = useState<string>();
   const { busy, failure, run } = useFormRequests<"save" | "test">();
-  const [verdict, setVerdict] = useState<WebToolsTest>();
+  const [result, setResult] = useState<WebToolsTest>();
   const address = typed ?? web.search_url ?? "";
   const change = async (changes: WebToolsPatch) => onChange(await api.changeWeb(changes));
   const save = () =>
@@ -176,13 +176,13 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
         value={address}
         onInput={(text) => {
           setTyped(text);
-          setVerdict(undefined);
+          setResult(undefined);
         }}
       />
       {failure && <ErrorNote title={failure.name === "test" ? t.fails : t.saveFailed} error={failure.error} />}
-      {verdict && (verdict.working
-        ? <p role="status">{t.works(formatNumber(verdict.results))}</p>
-        : <Notice tone="danger" title={t.fails}>{verdict.error}</Notice>)}
+      {result && (result.working
+        ? <p role="status">{t.works(formatNumber(result.results))}</p>
+        : <Notice tone="danger" title={t.fails}>{result.error}</Notice>)}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={busy === "save"} isDisabled={typed === undefined}>{t.save}</Button>
         <Button
@@ -190,8 +190,8 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
           isDisabled={address.trim() === ""}
           onClick={() =>
             void run("test", async () => {
-              setVerdict(undefined);
-              setVerdict(await api.testWeb(address.trim()));
+              setResult(undefined);
+              setResult(await api.testWeb(address.trim()));
             })}
         >
           {t.test}

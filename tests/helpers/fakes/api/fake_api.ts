@@ -46,7 +46,7 @@ export class FakeApi implements AsyncDisposable {
   readonly people = new FakeCharacters();
   connections: Connection[] = [demoConnection()];
   found: DetectedServer[] = [];
-  verdict: ConnectionTest = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
+  testResult: ConnectionTest = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
   health: Partial<Health> = {};
   settings: Settings = defaultSettings();
   hint: string | undefined;
@@ -239,7 +239,7 @@ export class FakeApi implements AsyncDisposable {
         this.connections = this.connections.filter((each) => each.id !== id);
         return none();
       }],
-      ["POST", /^\/api\/connections\/test$/, () => json(this.verdict)],
+      ["POST", /^\/api\/connections\/test$/, () => json(this.testResult)],
       [
         "GET",
         /^\/api\/models\/recommended$/,

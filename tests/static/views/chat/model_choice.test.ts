@@ -54,7 +54,7 @@ const STORY: Partial<Message>[] = [
 
 function prepare(api: FakeApi): void {
   api.connections = [DESK, CLOUD];
-  api.verdict = { ...api.verdict, models: ["first", "second"] };
+  api.testResult = { ...api.testResult, models: ["first", "second"] };
   api.addConversation("c1", "Chat", STORY);
 }
 

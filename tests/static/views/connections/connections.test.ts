@@ -93,7 +93,7 @@ test("activates a detected server that is saved already, without saving it twice
 test("tests a new connection before saving, and sends its key only once", async () => {
   await using ui = await bench.open("/settings/connections/new", {
     prepare: (api) =>
-      api.verdict = { reachable: true, authorized: true, models: ["a", "b"], context_size: 8192, latency_ms: 12 },
+      api.testResult = { reachable: true, authorized: true, models: ["a", "b"], context_size: 8192, latency_ms: 12 },
   });
   await ui.page.getByLabel("URL").fill("https://llm.example/v1");
   await ui.page.getByLabel("API key").fill("sk-very-secret");
@@ -181,7 +181,7 @@ test("shows each connection as untested, ready, refused or unreachable", async (
     "demo",
     "mine",
   ]);
-  api.verdict = {
+  api.testResult = {
     reachable: true,
     authorized: false,
     models: [],
@@ -192,7 +192,7 @@ test("shows each connection as untested, ready, refused or unreachable", async (
   await testAll.click();
   await card.locator(".state-line", { hasText: "Access denied" }).waitFor();
   await card.getByText("Enter it again").waitFor();
-  api.verdict = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
+  api.testResult = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
   await testAll.click();
   await card.locator(".state-line", { hasText: "Unreachable" }).waitFor();
 });
@@ -200,7 +200,7 @@ test("shows each connection as untested, ready, refused or unreachable", async (
 test("shows the result and advice of a failed test, and keeps the input", async () => {
   await using ui = await bench.open("/settings/connections/new", {
     prepare: (api) =>
-      api.verdict = {
+      api.testResult = {
         reachable: false,
         authorized: false,
         models: [],

@@ -121,7 +121,7 @@ function ModelCure({ chat, upstream, onRetry }: CureProps) {
   }, [connection?.id]);
   if (!connection || check?.kind === "failed") return null;
   if (check?.kind !== "done") return <p role="status">{texts.loading}</p>;
-  const models = check.verdict.models.filter((model) => !isSameModelName(model, upstream.model, connection.kind));
+  const models = check.result.models.filter((model) => !isSameModelName(model, upstream.model, connection.kind));
   if (models.length === 0) return <p>{texts.cures.noModels(connection.name)}</p>;
   const model = chosen ?? models[0]!;
   const use = () => {

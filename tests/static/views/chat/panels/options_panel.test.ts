@@ -32,7 +32,7 @@ function openStory() {
         created_at: "2026-01-02T03:04:05Z",
         updated_at: "2026-01-02T03:04:05Z",
       });
-      api.verdict = { ...api.verdict, models: ["small", "large"] };
+      api.testResult = { ...api.testResult, models: ["small", "large"] };
     },
   });
 }
