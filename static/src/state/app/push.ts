@@ -5,6 +5,8 @@ import { newId } from "./ids.ts";
 
 /** localStorage key of this device's subscription id. */
 const KEY = "parlor.push";
+/** localStorage key of the address at the push service that the server has. */
+const ENDPOINT_KEY = "parlor.push_endpoint";
 /** Interval of presence reports. The server keeps a report for 75 s. */
 const RENEW_MS = 30_000;
 /** Events that count as use of the page. */
@@ -37,7 +39,19 @@ export async function subscribe(api: PushApi, storage: Storage | undefined, labe
   const id = findPushId(storage) ?? newId();
   await api.putDevice(id, { endpoint, keys, label });
   storage?.setItem(KEY, id);
+  storage?.setItem(ENDPOINT_KEY, endpoint);
   reportPresence(api, storage, id);
+}
+
+/** Subscribes this device again if the browser has replaced or lost its subscription, and the server still has it. */
+export async function renewSubscription(api: PushApi, storage: Storage | undefined): Promise<void> {
+  const id = findPushId(storage);
+  if (id === undefined || !canPush(globalThis.window) || Notification.permission !== "granted") return;
+  const registration = await globalThis.navigator.serviceWorker.getRegistration();
+  const current = await registration?.pushManager.getSubscription();
+  if (current && current.endpoint === storage?.getItem(ENDPOINT_KEY)) return;
+  const device = (await api.listDevices()).find((each) => each.id === id);
+  if (device) await subscribe(api, storage, device.label);
 }
 
 /** Ends the subscription of this device. */
@@ -46,6 +60,7 @@ export async function unsubscribe(api: PushApi, storage: Storage | undefined): P
   const registration = await globalThis.navigator.serviceWorker.getRegistration();
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
   storage?.removeItem(KEY);
+  storage?.removeItem(ENDPOINT_KEY);
   if (reporter) reporter.id = undefined;
   if (id === undefined) return;
   await api.removeDevice(id).catch((thrown) => {
@@ -59,6 +74,7 @@ interface PresenceReporter {
   id: string | undefined;
   /** False once the server wants no further reports because notifications are off. */
   isNeeded: boolean;
+  onRemoved?: () => void;
   report(): void;
 }
 
@@ -69,10 +85,16 @@ let reporter: PresenceReporter | undefined;
  * no other device is notified.
  *
  * @param id Id of this device's subscription, if any.
+ * @param onRemoved Called if the server no longer has the subscription.
  */
-export function reportPresence(api: PushApi, storage: Storage | undefined, id: string | undefined): void {
+export function reportPresence(
+  api: PushApi,
+  storage: Storage | undefined,
+  id: string | undefined,
+  onRemoved?: () => void,
+): void {
   if (reporter !== undefined) {
-    Object.assign(reporter, { id, isNeeded: true });
+    Object.assign(reporter, { id, isNeeded: true }, onRemoved && { onRemoved });
     return reporter.report();
   }
   const page = newId();
@@ -87,13 +109,20 @@ export function reportPresence(api: PushApi, storage: Storage | undefined, id: s
       api.reportPresence(reportedId, presence).catch((thrown) => {
         // The subscription was removed on another device or ended by the browser.
         const isGone = thrown instanceof ApiError && thrown.status === 404 && current.id === reportedId;
-        if (isGone) unsubscribe(api, storage).catch(() => {});
+        if (!isGone) return;
+        unsubscribe(api, storage).catch(() => {});
+        current.onRemoved?.();
       });
     } else if (current.isNeeded) {
       api.reportPagePresence(presence).then((isNeeded) => current.isNeeded = isNeeded, () => {});
     }
   };
-  const current: PresenceReporter = { id, isNeeded: true, report: () => send(document.visibilityState === "visible") };
+  const current: PresenceReporter = {
+    id,
+    isNeeded: true,
+    onRemoved,
+    report: () => send(document.visibilityState === "visible"),
+  };
   reporter = current;
   document.addEventListener("visibilitychange", current.report);
   globalThis.addEventListener("pagehide", () => send(false));

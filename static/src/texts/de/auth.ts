@@ -68,6 +68,7 @@ export const auth: typeof English = {
       "zuerst zum Home-Bildschirm hinzu.",
     turnOn: "Für dieses Gerät einschalten",
     turnOff: "Für dieses Gerät ausschalten",
+    removed: "Benachrichtigungen für dieses Gerät sind aus",
     devices: "Geräte mit Benachrichtigungen",
     thisDevice: (label: string) => `${label} (dieses Gerät)`,
     facts: (vendor: string, since: string) => `Über ${vendor} · seit ${since}`,

@@ -66,6 +66,7 @@ export const auth = {
       "the Home Screen first.",
     turnOn: "Turn on for this device",
     turnOff: "Turn off for this device",
+    removed: "Notifications for this device are off",
     devices: "Devices with notifications",
     thisDevice: (label: string) => `${label} (this device)`,
     facts: (vendor: string, since: string) => `Through ${vendor} · since ${since}`,

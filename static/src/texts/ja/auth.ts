@@ -65,6 +65,7 @@ export const auth: typeof English = {
       "このブラウザーでは、この通知は HTTPS または localhost でのみ使えます。iPhone や iPad では、先に Parlor をホーム画面に追加してください。",
     turnOn: "このデバイスでオンにする",
     turnOff: "このデバイスでオフにする",
+    removed: "このデバイスの通知はオフです",
     devices: "通知を受け取るデバイス",
     thisDevice: (label: string) => `${label}（このデバイス）`,
     facts: (vendor: string, since: string) => `${vendor} 経由 · ${since} から`,

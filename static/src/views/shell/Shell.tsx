@@ -8,6 +8,7 @@ import { Panel } from "../../components/overlays/Panel.tsx";
 import { Toasts } from "../../components/overlays/Toasts.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
 import { type Store, useStore } from "../../state/store.ts";
+import { loadLater } from "../../texts/en/en.ts";
 import { texts } from "../../texts/texts.ts";
 import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
@@ -101,12 +102,21 @@ const PRESENCE_AFTER_MS = 4000;
 
 /** Reports presence, so that no other device is notified while this page is in use. */
 function usePresence(): void {
-  const { api } = useStore();
+  const { api: { client }, toasts, router } = useStore();
   useEffect(() => {
     const storage = findStorage(globalThis.window);
     const report = async () => {
-      const [push, { pushApi }] = await Promise.all([import("../../state/app/push.ts"), import("../../api/push.ts")]);
-      push.reportPresence(pushApi(api.client), storage, push.findPushId(storage));
+      const [push, { pushApi }] = await Promise.all([
+        import("../../state/app/push.ts"),
+        import("../../api/push.ts"),
+        loadLater(),
+      ]);
+      const api = pushApi(client);
+      push.reportPresence(api, storage, push.findPushId(storage), () => {
+        const action = { label: texts.nav.settings, run: () => router.go("/settings/privacy") };
+        toasts.show(texts.push.removed, { action });
+      });
+      await push.renewSubscription(api, storage);
     };
     const timer = setTimeout(() => void report().catch(() => {}), PRESENCE_AFTER_MS);
     return () => clearTimeout(timer);

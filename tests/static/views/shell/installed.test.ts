@@ -207,22 +207,31 @@ test("a push message shows that a reply is ready and nothing else, and a click o
   expect(errors).toEqual([]);
 });
 
+/** The browser's part of Web Push, because no vendor's service can be reached here. `vendor` in localStorage changes the address. */
+const FAKE_PUSH = {
+  content: `
+    const subscription = () => {
+      const endpoint = "https://" + (localStorage.getItem("vendor") ?? "push") + ".example.org/x";
+      const keys = {
+        p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        auth: "BTBZMqHH6r4Tts7J_aSIgg",
+      };
+      return { endpoint, toJSON: () => ({ endpoint, keys }), unsubscribe: async () => true };
+    };
+    PushManager.prototype.getSubscription = async () => subscription();
+    PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey }) => {
+      if (userVisibleOnly !== true || typeof applicationServerKey !== "string") throw new TypeError();
+      return subscription();
+    };
+  `,
+};
+
 test("Access turns notifications on and off for this device, names the vendor, and reports visible pages", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context, errors } = await openKept(app.url, "/settings/privacy");
   await context.grantPermissions(["notifications"], { origin: app.url });
-  // The vendor's push service can't be reached here, so the browser's part is faked.
-  await page.evaluate(() => {
-    const keys = {
-      p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
-      auth: "BTBZMqHH6r4Tts7J_aSIgg",
-    };
-    PushManager.prototype.subscribe = function (options) {
-      if (options?.userVisibleOnly !== true || typeof options.applicationServerKey !== "string") throw new TypeError();
-      const json = { endpoint: "https://push.example.org/x", keys };
-      return Promise.resolve({ toJSON: () => json } as unknown as PushSubscription);
-    };
-  });
+  await context.addInitScript(FAKE_PUSH);
+  await page.reload();
   const seen: { visible: boolean }[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/presence")) seen.push(request.postDataJSON());
@@ -237,6 +246,26 @@ test("Access turns notifications on and off for this device, names the vendor, a
   await page.getByRole("button", { name: "Turn off for this device" }).click();
   await page.getByRole("button", { name: "Turn on for this device" }).waitFor();
   expect(await (await app.get("/api/push/subscriptions")).json()).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+test("a subscription that the browser has replaced is sent again", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context, errors } = await openKept(app.url, "/settings/privacy");
+  await context.grantPermissions(["notifications"], { origin: app.url });
+  await context.addInitScript(FAKE_PUSH);
+  const listVendors = async () => {
+    const devices: { id: string; vendor: string; label: string }[] = await (await app.get("/api/push/subscriptions"))
+      .json();
+    return devices.map(({ vendor }) => vendor);
+  };
+  await page.reload();
+  await page.getByRole("button", { name: "Turn on for this device" }).click();
+  await page.getByText("Through push.example.org").waitFor();
+  await page.evaluate(() => localStorage.setItem("vendor", "second"));
+  await page.reload();
+  await eventually(listVendors, ([vendor]) => vendor === "second.example.org");
+  expect(await listVendors()).toHaveLength(1);
   expect(errors).toEqual([]);
 });
 
@@ -268,6 +297,7 @@ test("a page without notifications reports its use only if something is notified
   await page.evaluate(() => localStorage.setItem("parlor.push", "gone"));
   await page.reload();
   await eventually(() => page.evaluate(() => localStorage.getItem("parlor.push")), (id) => id === null);
+  await page.getByText("Notifications for this device are off").waitFor();
   expect(seen.at(-1)!.url).toContain("/subscriptions/gone/presence");
   expect(errors.filter((text) => !text.includes("404"))).toEqual([]);
 });
