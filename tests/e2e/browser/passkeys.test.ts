@@ -85,8 +85,12 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
 
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   await owner.page.getByText("Signed in with a passkey.").waitFor();
+  await subscribeToPush(owner);
+  const listSubscriptions = async () => (await (await app.services.push()).list()).map(({ id }) => id);
+  expect(await listSubscriptions()).toEqual(["owner"]);
   await owner.page.getByRole("button", { name: "Sign out" }).click();
   await signIn(owner);
+  expect(await listSubscriptions()).toEqual([]);
 
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   const token = await mint(owner, "curl");
@@ -228,6 +232,22 @@ test("if passkeys aren't possible, the page says why and accepts a token, which 
   await tablet.page.getByText("not for IP addresses").waitFor();
   await expectClean(owner, tablet);
 });
+
+/** Stores a push subscription as `owner`, as the settings do. */
+async function subscribeToPush({ page }: Device): Promise<void> {
+  await page.evaluate(async () => {
+    const keys = {
+      p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+      auth: "BTBZMqHH6r4Tts7J_aSIgg",
+    };
+    await fetch("/api/push/subscriptions/owner", {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ endpoint: "https://push.example.org/x", keys, label: "Owner" }),
+    });
+    localStorage.setItem("parlor.push", "owner");
+  });
+}
 
 /** Requires sign-in for another RP ID, as if it had a passkey. */
 async function enrolAlso(app: TestApp, rpId: string): Promise<void> {
