@@ -84,6 +84,8 @@ export interface PushDeps extends SealedSettingDeps {
 const MAX_DEVICES = 50;
 /** A page says that it is visible, or used, every 30 s. One that froze or lost its network must not keep the phone silent for long. */
 const PRESENCE_MS = 75_000;
+/** Maximum number of pages that count as open on one device; the oldest reports are dropped. */
+const MAX_PAGES = 100;
 /** Push services limit their senders and fail now and then. */
 const RETRY_DELAYS_MS = [10_000, 60_000, 300_000];
 /** Asked to wait longer, it's given up: the notification would be late. */
@@ -265,6 +267,8 @@ export class Push {
     for (const [other, untilMs] of pages) if (untilMs <= this.#deps.now()) pages.delete(other);
     pages.delete(page);
     if (isPresent) pages.set(page, this.#deps.now() + PRESENCE_MS);
+    const [oldest] = pages.keys();
+    if (pages.size > MAX_PAGES) pages.delete(oldest!);
     return pages;
   }
 

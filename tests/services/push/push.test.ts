@@ -251,6 +251,19 @@ test("a reply whose call waits for a decision notifies an ntfy server once, and 
   expect(notices).toEqual(["A reply needs you", "A reply is ready"]);
 });
 
+test("only the latest hundred pages of a device count as visible", async () => {
+  const push = openPush();
+  await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+  for (let n = 0; n < 150; n++) push.recordPresence("d1", page(`page${n}`, true));
+  for (let n = 51; n < 150; n++) push.recordPresence("d1", page(`page${n}`, false));
+  push.replyCompleted({ conversationId: "c1" });
+  push.recordPresence("d1", page("page50", false));
+  push.replyCompleted({ conversationId: "c2" });
+  await until(() => received.length === 1, "the push service is called");
+  expect(JSON.parse(await decrypt(received[0]!.body)).conversation_id).toBe("c2");
+  await push.close();
+});
+
 test("a device with a visible page isn't notified until the page is hidden or silent for a long time", async () => {
   const push = openPush();
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
