@@ -91,7 +91,10 @@ async function read(bytes: Uint8Array): Promise<void> {
   await nextStretch();
   claimSame(parseCardText(serializeCard(card)), card, "A card changes when it is read again");
   await nextStretch();
-  const carried: Card = parsePngCard(embedCard(PLAIN, card));
+  const png = embedCard(PLAIN, card);
+  await nextStretch();
+  const carried: Card = parsePngCard(png);
+  await nextStretch();
   claimSame(carried, card, "A card changes in a PNG");
   parseCard(toV2(card));
   toCardRow({ id: "a", path: "/a.png", mtimeMs: 0, size: 0, isExternal: false }, card);
