@@ -255,9 +255,14 @@ interface ConnectionServer {
 /** Answers one request. @param completed Settles when the response was sent or failed. */
 type ConnectionHandler = (request: Request, completed: Promise<void>) => Response | Promise<Response>;
 
+/** What the runtime uses of an `AbortSignal`. */
+interface EndSignal {
+  addEventListener(type: "abort", listener: () => void): void;
+}
+
 type RuntimeServe = (
   connection: Deno.Conn,
-  signal: AbortSignal,
+  signal: EndSignal,
   handler: (request: Request, info: { completed: Promise<void> }) => Response | Promise<Response>,
   onError: (error: unknown) => Response,
   onListen: () => void,
@@ -265,10 +270,11 @@ type RuntimeServe = (
 
 /** Serves HTTP/1.1 on a connection and closes it at the end. Requires `canServeConnections()`. */
 function serveConnection(connection: Deno.Conn, handler: ConnectionHandler): ConnectionServer {
-  const controller = new AbortController();
+  let cancel = () => {};
   const server = findRuntimeServe()!(
     connection,
-    controller.signal,
+    // The listener throws if the connection is just ending. From a real signal, that would end the process.
+    { addEventListener: (_type, listener) => cancel = listener },
     (request, info) => handler(request, info.completed),
     () => new Response(null, { status: 500 }),
     () => {},
@@ -284,7 +290,13 @@ function serveConnection(connection: Deno.Conn, handler: ConnectionHandler): Con
     // Rejects if the client closes the connection within a message.
     finished: server.finished.catch(() => {}).then(() => void (isEnding = true)),
     shutdown: endOnce(() => void server.shutdown().catch(() => {})),
-    abort: endOnce(() => controller.abort()),
+    abort: endOnce(() => {
+      try {
+        cancel();
+      } catch (error) {
+        if (!(error instanceof Deno.errors.BadResource)) throw error;
+      }
+    }),
   };
 }
 
