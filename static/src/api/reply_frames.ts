@@ -85,9 +85,9 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
   };
 }
 
-function parseNotice({ code, message, context_size }: Partial<ReplyNoticeJson>): ReplyFrame | undefined {
+function parseNotice({ code, message, context_size: size }: Record<string, unknown>): ReplyFrame | undefined {
   if (typeof code !== "string" || typeof message !== "string") return undefined;
-  return { kind: "notice", notice: { code, message, context_size } };
+  return { kind: "notice", notice: { code, message, context_size: typeof size === "number" ? size : undefined } };
 }
 
 function parseCall(call: Record<string, unknown>): ReplyFrame | undefined {

@@ -62,8 +62,7 @@ export class ReadAloud {
     if (this.now.peek() !== owner) return;
     const [next, ...rest] = this.#waiting;
     if (!next) return this.stop();
-    void this.#read(next);
-    this.#waiting = rest;
+    void this.#read(next, rest);
   }
 
   /** Stops; waiting messages aren't read. */
@@ -73,8 +72,9 @@ export class ReadAloud {
     this.now.value = undefined;
   }
 
-  async #read({ chat, messageId, known }: MessageToRead): Promise<void> {
+  async #read({ chat, messageId, known }: MessageToRead, waiting: MessageToRead[] = []): Promise<void> {
     const owner = this.take({ key: messageId });
+    this.#waiting = waiting;
     try {
       const { readMessageAloud } = await import("../../speech/message_source.ts");
       if (this.now.peek() === owner) readMessageAloud(this.#store, chat, messageId, known);

@@ -201,11 +201,11 @@ function useAutoSpeak(chat: OpenChat): void {
     // The reply that is being read is about to be rewritten.
     if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
     if (!run?.isAskedHere || !(speaking.isHandsFree || preferences.settings.peek()?.auto_speak)) return;
-    const items = chat.pages.items.peek();
-    const previous = items[items.findIndex(({ id }) => id === run.messageId) - 1];
+    const { items, places } = chat.pages;
+    const previous = items.peek()[(places.peek().get(run.messageId) ?? 0) - 1];
     // In a group, a character is heard to the end before the next one.
-    const isInRow = previous?.role === "assistant";
-    void speaking[isInRow ? "readNext" : "readMessage"](chat, run.messageId, run.text.peek());
+    if (previous?.role === "assistant") void speaking.readNext(chat, run.messageId, run.text.peek());
+    else void speaking.readMessage(chat, run.messageId, run.text.peek());
   }, [run]);
   useEffect(() => () => speaking.stop(), []);
 }

@@ -106,16 +106,13 @@ function usePresence(): void {
   useEffect(() => {
     const storage = findStorage(globalThis.window);
     const report = async () => {
-      const [push, { pushApi }] = await Promise.all([
-        import("../../state/app/push.ts"),
-        import("../../api/push.ts"),
-        loadLater(),
-      ]);
+      const [push, { pushApi }] = await Promise.all([import("../../state/app/push.ts"), import("../../api/push.ts")]);
       const api = pushApi(client);
-      push.reportPresence(api, storage, push.findPushId(storage), () => {
+      const showRemoved = () => {
         const action = { label: texts.nav.settings, run: () => router.go("/settings/privacy") };
         toasts.show(texts.push.removed, { action });
-      });
+      };
+      push.reportPresence(api, storage, push.findPushId(storage), () => void loadLater().then(showRemoved, () => {}));
       await push.renewSubscription(api, storage);
     };
     const timer = setTimeout(() => void report().catch(() => {}), PRESENCE_AFTER_MS);
