@@ -25,7 +25,8 @@ export function openServeListener(
   const { host, tls, handler, log, name = "main" } = options;
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
   const closing = new AbortController();
-  const end = new AbortController();
+  /** Ends the running server. Aborting one that has already ended would end the process. */
+  let end: AbortController;
   let activeRequests = 0;
   let drained = () => {};
   let isEnding = false;
@@ -42,8 +43,9 @@ export function openServeListener(
     return handler(tls === undefined ? request : withHost(request), from);
   }
 
-  const serve = (port: number) =>
-    Deno.serve({
+  function serve(port: number): Deno.HttpServer<Deno.NetAddr> {
+    end = new AbortController();
+    return Deno.serve({
       hostname,
       port,
       ...tls,
@@ -51,6 +53,7 @@ export function openServeListener(
       onListen() {},
       onError: () => new Response(null, { status: 500 }),
     }, answer);
+  }
 
   async function close(): Promise<void> {
     closing.abort();
