@@ -24,8 +24,8 @@ const INSTALLED = realPart("REAL_DENORT_DIR", "denort.sh");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Maximum size that the program adds to the runtime. */
 const MAX_ADDED_BYTES = 25_000_000;
-/** User ID of `nobody` on Debian. */
-const STRANGER = 65_534;
+/** UID of the user `nobody` on Debian. */
+const NOBODY_UID = 65_534;
 
 interface StoredMessage {
   role: string;
@@ -323,8 +323,8 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       await Deno.chmod(program, 0o755);
       for (const folder of ["empty", "home"]) await Deno.mkdir(`${place}/${folder}`);
       if (!isRoot) return;
-      for (const path of ["", "/empty", "/home"]) await Deno.chown(place + path, STRANGER, STRANGER);
-      const as = `/usr/bin/setpriv --reuid ${STRANGER} --regid ${STRANGER} --clear-groups`;
+      for (const path of ["", "/empty", "/home"]) await Deno.chown(place + path, NOBODY_UID, NOBODY_UID);
+      const as = `/usr/bin/setpriv --reuid ${NOBODY_UID} --regid ${NOBODY_UID} --clear-groups`;
       await Deno.writeTextFile(`${place}/start`, `#!/bin/sh\nexec ${as} ${program} "$@"\n`, { mode: 0o755 });
       program = `${place}/start`;
     });
@@ -384,7 +384,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       }
       for (const folder of [`${place}/data`, `${place}/home/restored`]) {
         expect((await Deno.stat(folder)).mode! & 0o777).toBe(0o700);
-        if (isRoot) expect((await Deno.stat(`${folder}/app.db`)).uid).toBe(STRANGER);
+        if (isRoot) expect((await Deno.stat(`${folder}/app.db`)).uid).toBe(NOBODY_UID);
       }
       expect(await server.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
       expect(await Array.fromAsync(Deno.readDir(`${place}/empty`))).toEqual([]);

@@ -7,6 +7,7 @@ import { credentialRecord } from "../../helpers/app/enrolled.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { makeCertificate } from "../../helpers/files/tls_certificate.ts";
 import { LOOKS, PHONE } from "../../helpers/browser/ui_page.ts";
+import { PUSH_KEYS } from "../../helpers/files/push_keys.ts";
 
 let browser: Browser;
 let tls: { cert: string; key: string };
@@ -235,18 +236,14 @@ test("if passkeys aren't possible, the page says why and accepts a token, which 
 
 /** Stores a push subscription as `owner`, as the settings do. */
 async function subscribeToPush({ page }: Device): Promise<void> {
-  await page.evaluate(async () => {
-    const keys = {
-      p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
-      auth: "BTBZMqHH6r4Tts7J_aSIgg",
-    };
+  await page.evaluate(async (keys) => {
     await fetch("/api/push/subscriptions/owner", {
       method: "PUT",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ endpoint: "https://push.example.org/x", keys, label: "Owner" }),
     });
     localStorage.setItem("parlor.push", "owner");
-  });
+  }, PUSH_KEYS);
 }
 
 /** Requires sign-in for another RP ID, as if it had a passkey. */

@@ -362,7 +362,7 @@ const DEEP = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
 
 export const IMPORTS = target<Import>({
   name: "imports",
-  maxStretchMs: 3_000, // in a Worker, it blocks nobody
+  maxStretchMs: 3_000, // imports run in a Worker
   async open() {
     root = await Deno.makeTempDir({ prefix: "fuzz-imports-" });
     PRESET = await risuPreset({ name: "Calm", temperature: 80 });

@@ -5,7 +5,7 @@ import { PUBLIC } from "../../helpers/network/loopback_guard.ts";
 import { isGone } from "../../helpers/processes/processes.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
-/** An external site; `PUBLIC` stands for the public internet. */
+/** Starts an external site. `PUBLIC` is a loopback address that the guard treats as public. */
 function openSite(answer: (path: string) => Response, hostname = PUBLIC) {
   const asked: string[] = [];
   const server = Deno.serve({ port: 0, hostname, onListen() {} }, (request) => {

@@ -73,7 +73,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
         isDisabled={isReadOnly}
       >
         {(entry) => (
-          <PlaceRow
+          <EntryRow
             entry={entry}
             isReadOnly={isReadOnly}
             onOpen={() => setOpened(entry.identifier)}
@@ -97,7 +97,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
   );
 }
 
-function PlaceRow(
+function EntryRow(
   { entry: { identifier, enabled, prompt }, isReadOnly, onOpen, onToggle }: {
     entry: OrderedPrompt;
     isReadOnly: boolean;

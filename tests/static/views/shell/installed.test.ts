@@ -7,6 +7,7 @@ import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { picture } from "../../../helpers/files/pictures.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { eventually } from "../../../helpers/browser/ui_page.ts";
+import { PUSH_KEYS } from "../../../helpers/files/push_keys.ts";
 
 let browser: Browser;
 let builtFolder: string;
@@ -212,10 +213,7 @@ const FAKE_PUSH = {
   content: `
     const subscription = () => {
       const endpoint = "https://" + (localStorage.getItem("vendor") ?? "push") + ".example.org/x";
-      const keys = {
-        p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
-        auth: "BTBZMqHH6r4Tts7J_aSIgg",
-      };
+      const keys = ${JSON.stringify(PUSH_KEYS)};
       return { endpoint, toJSON: () => ({ endpoint, keys }), unsubscribe: async () => true };
     };
     PushManager.prototype.getSubscription = async () => subscription();

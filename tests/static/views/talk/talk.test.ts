@@ -114,8 +114,8 @@ const COUNT_PLAYED = `
   };
 `;
 
-/** Understands the sound that repeats as a question the first time, and as `later` from then on. */
-function askOnce({ calls, switches }: FakeTranscription, later: () => string = () => ""): void {
+/** Transcribes the repeated sound as the question the first time, and as `later()` after that. */
+function transcribeQuestionOnce({ calls, switches }: FakeTranscription, later: () => string = () => ""): void {
   const question = switches.text;
   Object.defineProperty(switches, "text", { enumerable: true, get: () => calls.length === 1 ? question : later() });
 }
@@ -257,7 +257,7 @@ test("what the page itself says is never sent", { timeout: SLOW_MS }, async () =
   const { page, llm, transcription } = bench;
   // Until the reply sounds, nothing more is understood; then the reply itself.
   let isSpeaking = false;
-  askOnce(transcription, () => isSpeaking ? "the ferry comes in at nine" : "");
+  transcribeQuestionOnce(transcription, () => isSpeaking ? "the ferry comes in at nine" : "");
   await page.getByRole("button", { name: "Talk" }).click();
   const talk = page.getByRole("dialog", { name: "Talk" });
   await talk.locator(".talk-phase").getByText("Speaking").waitFor();
@@ -290,7 +290,7 @@ test("in a group, each character has its own voice, says its name first and is h
   await using bench = await openTalk({ speaksS: 2 });
   const { page, context, app, speech, transcription } = bench;
   // Asked again before the second reply is read, the row would start over.
-  askOnce(transcription);
+  transcribeQuestionOnce(transcription);
   await context.addInitScript({ content: COUNT_PLAYED });
   for (const [id, name] of [["mara", "Mara"], ["june", "Juniper"]]) {
     await app.put(`/api/characters/${id}`, { card: { name, extensions: { "parlor/voice": `voice-of-${id}` } } });
