@@ -111,8 +111,8 @@ async function compile(compiler: string, stage: string, to: string, permissions:
     stderr: "piped",
   }).output();
   if (code === 0) return;
-  const said = new TextDecoder().decode(stderr);
-  if (/Setting up base binary|Could not find standalone binary section/.test(said)) {
+  const output = new TextDecoder().decode(stderr);
+  if (/Setting up base binary|Could not find standalone binary section/.test(output)) {
     throw new Error(
       `Can't compile for ${target?.name ?? "this machine"}: the compile runtime (denort ${await versionOf(
         compiler,
@@ -121,7 +121,7 @@ async function compile(compiler: string, stage: string, to: string, permissions:
         "(tests/real/tools/denort.sh builds one for linux-x64)",
     );
   }
-  console.error(said);
+  console.error(output);
   throw new Error(`Can't compile "${to}": deno ended with code ${code}`);
 }
 

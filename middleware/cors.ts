@@ -72,8 +72,8 @@ function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Respons
 
 /** Allows the headers that the page requests: OpenAI's client sends a dozen of its own, more with each version. */
 function withAskedHeaders(c: AppContext): string {
-  const asked = c.req.header("access-control-request-headers") ?? "";
-  return /^[\w\-, ]+$/.test(asked) ? `${ALLOWED_HEADERS}, ${asked}` : ALLOWED_HEADERS;
+  const requested = c.req.header("access-control-request-headers") ?? "";
+  return /^[\w\-, ]+$/.test(requested) ? `${ALLOWED_HEADERS}, ${requested}` : ALLOWED_HEADERS;
 }
 
 /**

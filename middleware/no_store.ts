@@ -6,7 +6,7 @@ import type { Env } from "./env.ts";
 export function noStore(): MiddlewareHandler<Env> {
   return async (c, next) => {
     await next();
-    const given = c.res.headers.get("cache-control");
-    if (given === null || !/\bno-store\b/.test(given)) c.res.headers.set("Cache-Control", "no-store");
+    const header = c.res.headers.get("cache-control");
+    if (header === null || !/\bno-store\b/.test(header)) c.res.headers.set("Cache-Control", "no-store");
   };
 }

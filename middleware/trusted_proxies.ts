@@ -89,8 +89,8 @@ export function requestFactsFor(
     const scheme = (isPeerTrusted && parseForwardedScheme(headers.get("x-forwarded-proto"))) ||
       (isTls ? "https" : "http");
     const forwardedHost = isPeerTrusted && !isOwnNode ? getLastItem(headers.get("x-forwarded-host")) : undefined;
-    const asked = parseHost(hostHeader);
-    const named = forwardedHost === undefined ? asked : parseHost(forwardedHost);
+    const requested = parseHost(hostHeader);
+    const named = forwardedHost === undefined ? requested : parseHost(forwardedHost);
     const defaultPort = scheme === "https" ? 443 : 80;
     const port = named.port ?? defaultPort;
     const origin = `${scheme}://${named.host}${port === defaultPort ? "" : `:${port}`}`;

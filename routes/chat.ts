@@ -88,13 +88,13 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
       const { replies } = await services.chat();
       const { mid, call_id } = c.req.valid("param");
       const { decision, arguments: args, remember } = c.req.valid("json");
-      const given = {
+      const input = {
         decision,
         by: describeCaller(c.var.identity),
         ...(args != null && { arguments: args }),
         ...(remember != null && { remember }),
       };
-      const record = await replies.decide(mid, call_id, given, c.req.valid("query").conversation_id);
+      const record = await replies.decide(mid, call_id, input, c.req.valid("query").conversation_id);
       return passRawResponse(c.json(toCallJson(record), 200));
     })
     .openapi(callRoute, async (c) => {

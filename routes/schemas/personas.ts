@@ -22,7 +22,7 @@ const PersonaAnswer = z.object({
   }),
 }).openapi("Persona");
 
-const picture = { "image/*": { schema: z.string().openapi({ format: "binary" }) } };
+const imageContent = { "image/*": { schema: z.string().openapi({ format: "binary" }) } };
 const tags = ["Personas"];
 
 /** All. */
@@ -95,7 +95,7 @@ export const putAvatarRoute = createRoute({
   path: "/api/personas/{id}/avatar",
   tags,
   summary: "Replace the image of a persona: PNG, JPEG, WebP or GIF",
-  request: { params: IdParams, headers: IfMatch, body: { required: true, content: picture } },
+  request: { params: IdParams, headers: IfMatch, body: { required: true, content: imageContent } },
   responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
 });
 

@@ -58,8 +58,8 @@ export function openServeListener(
   async function close(): Promise<void> {
     closing.abort();
     let limit: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => limit = setTimeout(resolve, closeMs));
-    await Promise.race([late, new Promise<void>((resolve) => activeRequests === 0 ? resolve() : drained = resolve)]);
+    const timeout = new Promise<void>((resolve) => limit = setTimeout(resolve, closeMs));
+    await Promise.race([timeout, new Promise<void>((resolve) => activeRequests === 0 ? resolve() : drained = resolve)]);
     isEnding = true;
     // A shutdown still sends what a slow reader hasn't taken yet, but can't be aborted any more.
     if (activeRequests > 0) {
@@ -67,7 +67,7 @@ export function openServeListener(
       await serving;
     } else {
       running.shutdown().catch(() => {});
-      await Promise.race([late, serving]);
+      await Promise.race([timeout, serving]);
     }
     clearTimeout(limit);
   }

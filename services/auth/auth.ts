@@ -242,9 +242,9 @@ export function createCliCodes(now: () => number): CliCodes {
       const entry = codes.get(code);
       codes.delete(code);
       if (entry === undefined || entry.endsAtMs <= now() || entry.owner.rpId !== rpId) return undefined;
-      const given = Buffer.from(nodeCrypto().createHash("sha256").update(verifier).digest("base64url"));
+      const actual = Buffer.from(nodeCrypto().createHash("sha256").update(verifier).digest("base64url"));
       const expected = Buffer.from(entry.challenge);
-      return given.byteLength === expected.byteLength && nodeCrypto().timingSafeEqual(given, expected)
+      return actual.byteLength === expected.byteLength && nodeCrypto().timingSafeEqual(actual, expected)
         ? entry.owner
         : undefined;
     },

@@ -224,9 +224,9 @@ export function readSession(key: Uint8Array, value: string): SessionClaims | und
   const end = value.lastIndexOf(".");
   const signed = value.slice(0, Math.max(end, 0));
   // Compares the texts, not the bytes: the same bytes have several base64url encodings.
-  const given = Buffer.from(value.slice(end + 1));
+  const actual = Buffer.from(value.slice(end + 1));
   const expected = Buffer.from(computeMac(key, signed));
-  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return undefined;
+  if (actual.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(actual, expected)) return undefined;
   const [version, claims, ...rest] = signed.split(".");
   if (version !== VERSION || claims === undefined || rest.length > 0) return undefined;
   return JSON.parse(Buffer.from(claims, "base64url").toString());

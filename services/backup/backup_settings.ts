@@ -71,35 +71,39 @@ export async function prepareBackupFolder(path: string, dataDir: string): Promis
   if (path.includes("\0") || !isAbsolute(path)) {
     throw invalid(`"${path.replaceAll("\0", "")}" isn't an absolute path. Enter one such as "/mnt/backup/parlor"`);
   }
-  const asked = resolve(path);
-  const parent = await Deno.realPath(dirname(asked)).catch((cause) => {
+  const resolved = resolve(path);
+  const parent = await Deno.realPath(dirname(resolved)).catch((cause) => {
     if (cause instanceof Deno.errors.NotFound) {
-      throw invalid(`"${dirname(asked)}" doesn't exist on the server. Is the disk mounted?`);
+      throw invalid(`"${dirname(resolved)}" doesn't exist on the server. Is the disk mounted?`);
     }
-    throw toFileError(`Can't open the folder "${dirname(asked)}"`, cause);
+    throw toFileError(`Can't open the folder "${dirname(resolved)}"`, cause);
   });
-  const target = join(parent, basename(asked));
+  const target = join(parent, basename(resolved));
   const folder = await Deno.realPath(target).catch((cause) => {
     if (cause instanceof Deno.errors.NotFound) return target;
-    throw toFileError(`Can't open the folder "${asked}"`, cause);
+    throw toFileError(`Can't open the folder "${resolved}"`, cause);
   });
   const data = await Deno.realPath(dataDir);
   if (`${folder}/`.startsWith(`${data}/`)) {
-    throw invalid(`"${asked}" is inside the data folder, so both would be lost together`);
+    throw invalid(`"${resolved}" is inside the data folder, so both would be lost together`);
   }
   await Deno.mkdir(folder, { mode: 0o700 }).catch((cause) => {
-    if (!(cause instanceof Deno.errors.AlreadyExists)) throw toFileError(`Can't create the folder "${asked}"`, cause);
+    if (!(cause instanceof Deno.errors.AlreadyExists)) {
+      throw toFileError(`Can't create the folder "${resolved}"`, cause);
+    }
   });
   const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
-    throw toFileError(`Can't list the folder "${asked}"`, cause);
+    throw toFileError(`Can't list the folder "${resolved}"`, cause);
   });
   const other = names.find((name) => !BACKUP_NAME.test(name) && !HARMLESS_NAMES.has(name));
   if (other !== undefined) {
     throw invalid(
-      `"${asked}" has other files, for example "${other}". Enter a new folder, such as "${join(asked, "parlor")}"`,
+      `"${resolved}" has other files, for example "${other}". Enter a new folder, such as "${
+        join(resolved, "parlor")
+      }"`,
     );
   }
-  await assertWritable(folder, asked);
+  await assertWritable(folder, resolved);
   return folder;
 }
 

@@ -441,17 +441,17 @@ export class Characters {
     removedPath?: string,
   ): Promise<ReadCharacter> {
     const { index, events } = this.#deps;
-    let place: CardFileStat | undefined;
+    let stat: CardFileStat | undefined;
     await index.write(removedPath === undefined ? [path] : [path, removedPath], async () => {
       await writeFileAtomic(path, content);
-      const row: CardRow = toCardRow(place = await statCardFile(id, path, isExternal), card);
+      const row: CardRow = toCardRow(stat = await statCardFile(id, path, isExternal), card);
       // After the index, so that concurrent readers find a file where the index says it is.
       const afterwards = removedPath === undefined ? undefined : () => removeFile(removedPath);
       return { row, removedPath, afterwards };
     });
     events.publish({ kind: "character", id });
     const has_assets = await this.#hasAssets({ id, path, isExternal }, content);
-    return { character: { ...toCharacterItem(place!, card), has_assets, card }, version: hashCard(card) };
+    return { character: { ...toCharacterItem(stat!, card), has_assets, card }, version: hashCard(card) };
   }
 
   /** A file unknown to the index: added a moment ago, or not a regular file. */

@@ -200,12 +200,12 @@ export class Titles {
  * @param answer Text of the reply. If it was continued, `call` ends with its start.
  */
 export function createTitleCall({ model, messages, params }: ChatCall, answer: string): ChatCall {
-  const asked = messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages;
+  const history = messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages;
   const added: ChatMessage[] = [{ role: "assistant", content: answer }, { role: "user", content: INSTRUCTION }];
   const copied = TEMPLATE_PARAMS.filter((name) => params[name] !== undefined).map((name) => [name, params[name]]);
   return {
     model,
-    messages: [...asked, ...added],
+    messages: [...history, ...added],
     params: { ...Object.fromEntries(copied), max_tokens: TITLE_TOKENS },
   };
 }

@@ -93,8 +93,8 @@ export class ChatPreviewer {
         tools: offer,
       };
     }
-    const given = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
-    const stateful = tools === undefined ? given : withTools(given, tools);
+    const stored = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
+    const stateful = tools === undefined ? stored : withTools(stored, tools);
     refuseEmpty(store, stateful);
     const state = store.find(conversationId) ?? createConversation(conversationId);
     const end = findHistoryEnd(this.#deps.blocks, stateful);
@@ -117,7 +117,7 @@ export class ChatPreviewer {
       route,
       context: "server",
       params: mergeFields(extraBody, params),
-      prompt: tools === undefined ? prompt : finishPrompt(prompt, { request: given, route, tools }),
+      prompt: tools === undefined ? prompt : finishPrompt(prompt, { request: stored, route, tools }),
       dropped,
       preset: scene.preset,
       speakers,
@@ -301,11 +301,11 @@ async function tryLorebook(request: TrialRequest, deps: TrialDeps): Promise<Acti
     throw invalidTrial("conversation_id", "a conversation or a text to scan is required");
   }
   const scanned = request.conversationId === undefined ? undefined : await deps.getConversation(request.conversationId);
-  const said = request.text === undefined ? [] : [{ role: "user", text: request.text }];
+  const trialMessages = request.text === undefined ? [] : [{ role: "user", text: request.text }];
   return await activate({
     books: [owner],
-    messages: [...scanned?.messages ?? [], ...said],
-    messageCount: (scanned?.messageCount ?? 0) + said.length,
+    messages: [...scanned?.messages ?? [], ...trialMessages],
+    messageCount: (scanned?.messageCount ?? 0) + trialMessages.length,
     ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
     countTokens: deps.countTokens,
     budgetTokens: request.budgetTokens,

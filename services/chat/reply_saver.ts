@@ -87,13 +87,14 @@ export class ReplySaver {
   /** Records in the user's message which parts of its documents were sent. */
   async #saveSent(conversationId: string, { documents, parts }: Pick<Prompt, "documents" | "parts">): Promise<void> {
     const { conversationWriter, reader, log } = this.#deps;
-    const asked = parts.findLast(({ part, message }) => part === "history" && message.role === "user")?.messageId;
-    if (asked === undefined) return;
+    const userMessageId = parts.findLast(({ part, message }) => part === "history" && message.role === "user")
+      ?.messageId;
+    if (userMessageId === undefined) return;
     const sent = new Map(documents.map((document) => [document.id, toSentJson(document)]));
     try {
-      const before = reader.readMessage(conversationId, asked).documents;
+      const before = reader.readMessage(conversationId, userMessageId).documents;
       if (!Array.isArray(before) || !before.some(({ id }) => sent.has(id))) return;
-      await conversationWriter.editMessage(conversationId, asked, (message) => ({
+      await conversationWriter.editMessage(conversationId, userMessageId, (message) => ({
         ...message,
         documents: before.map((use) => sent.has(use.id) ? { ...use, sent: sent.get(use.id) } : use),
       }), { byReply: true });

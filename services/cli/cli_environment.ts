@@ -178,7 +178,7 @@ export function takeOptions(
   own: Readonly<Record<string, boolean>>,
   { wordCount, usage }: { wordCount: number; usage: string },
 ): CommandRequest {
-  const mine: string[] = [];
+  const ownArgs: string[] = [];
   const words: string[] = [];
   const rest: string[] = [];
   for (let i = 0; i < args.length; i++) {
@@ -187,11 +187,11 @@ export function takeOptions(
     const takesNext = !arg.includes("=") && i + 1 < args.length;
     if (name === undefined && words.length < wordCount) words.push(arg);
     else if (name !== undefined && own[name] !== undefined) {
-      mine.push(arg, ...(own[name] && takesNext ? [args[++i]!] : []));
+      ownArgs.push(arg, ...(own[name] && takesNext ? [args[++i]!] : []));
     } else rest.push(arg, ...(name !== undefined && takesNext && isValueOf(name, args[i + 1]!) ? [args[++i]!] : []));
   }
   if (words.length < wordCount) throw new AppError("invalid_request", `Usage: ${usage}`);
-  return { words, options: parseOptions(mine, own), rest };
+  return { words, options: parseOptions(ownArgs, own), rest };
 }
 
 /** Returns whether the word after an option of the configuration is its value. A switch needs none: the word may be a file. */

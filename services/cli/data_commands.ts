@@ -238,8 +238,8 @@ function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: Impor
   for (const [thing, { added, updated, present, refused }] of Object.entries(counts)) {
     if (added + updated + present + refused === 0) continue;
     const more = [[updated, "updated"], [present, "already in Parlor"], [refused, "refused"]] as const;
-    const words = more.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
-    yield `  ${thing.padEnd(14)}${added} new${words.join("")}`;
+    const details = more.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
+    yield `  ${thing.padEnd(14)}${added} new${details.join("")}`;
   }
   yield `  ${"messages".padEnd(14)}${messages}`;
   for (const { level, source, reason, count } of lines) {

@@ -197,12 +197,12 @@ function readRowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row
     JSON.stringify(rows.map((row) => row.block_id)),
   );
   const located = new Map(versions.flatMap(({ id, rowid }) => {
-    const place = byRow.get(rowid);
-    return place === undefined ? [] : [[id, place] as const];
+    const position = byRow.get(rowid);
+    return position === undefined ? [] : [[id, position] as const];
   }));
   return rows.flatMap((row) => {
-    const place = located.get(row.block_id);
-    return place === undefined ? [] : [{ ...row, segment: place.segment, position: place.position }];
+    const location = located.get(row.block_id);
+    return location === undefined ? [] : [{ ...row, segment: location.segment, position: location.position }];
   });
 }
 

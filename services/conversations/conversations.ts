@@ -83,8 +83,8 @@ export class Conversations {
     expected?: ExpectedVersion,
   ): Promise<SavedConversation> {
     const { db, store, blocks, variants, writer, drafts, streams, live, images } = this.#deps;
-    const given = await prepareMessages(images, input.messages);
-    const { mids } = given;
+    const prepared = await prepareMessages(images, input.messages);
+    const { mids } = prepared;
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const find = () => {
       store.refuseRemoved(id);
@@ -109,7 +109,7 @@ export class Conversations {
       writer.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
       const runningId = live.findByConversation(id)?.messageId;
-      const { messages, withTexts } = await completeMessages(given, { stored, branches, runningId, now: isoNow });
+      const { messages, withTexts } = await completeMessages(prepared, { stored, branches, runningId, now: isoNow });
       const state: ConversationState = {
         id,
         revision: (before?.revision ?? 0) + 1,

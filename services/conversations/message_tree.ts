@@ -69,9 +69,9 @@ export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
   const keep = (from: number, index: number, into: number) => {
     const waiting = [{ from, index, into }];
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
-      const kept = (tree.segments.get(one.from) ?? []).slice(one.index);
-      getMessages(next, one.into).push(...kept);
-      for (const { id } of kept) {
+      const messages = (tree.segments.get(one.from) ?? []).slice(one.index);
+      getMessages(next, one.into).push(...messages);
+      for (const { id } of messages) {
         const branch = branches.get(id);
         for (const version of branch?.versions ?? []) {
           const isHere = version.segment === one.from;
@@ -323,16 +323,18 @@ export async function replaceMessages(
   const withNewVersions = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
   const touched = { ...moved, changed: [...moved.changed ?? [], ...withNewVersions] };
   if (isUnchanged && texts.statements.length === 0) {
-    const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
-    return { statements: [...kept, ...statements], text, touched };
+    const headRevision = isDeepStrictEqual(head, before.head)
+      ? []
+      : revisions.keep(before, cause, { head: before.head });
+    return { statements: [...headRevision, ...statements], text, touched };
   }
   await yieldIfTickUsedUp();
   const staying = new Set(allMessages(tree).map(({ id }) => id));
   const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.listRowsOf(before.id, leaving));
-  const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
-  const gone = leaving.length === 0 ? [] : deleteMessageRows(before.id, leaving);
-  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
+  const savedRevision = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
+  const deletions = leaving.length === 0 ? [] : deleteMessageRows(before.id, leaving);
+  return { statements: [...savedRevision, ...statements, ...deletions, ...texts.statements], text, touched };
 }
 
 /** Returns the messages of all segments. */

@@ -267,15 +267,15 @@ export function createGreeting(
   variants: VariantStore,
 ): GreetingMessage | undefined {
   const greeting = wanted ?? Math.max(0, texts.findIndex((text, n) => n >= groupOnlyFrom && text !== ""));
-  const asked = texts[greeting];
-  if (asked === undefined && greeting > 0) {
+  const requestedText = texts[greeting];
+  if (requestedText === undefined && greeting > 0) {
     throw new AppError("invalid_request", `Character "${characterId}" has no greeting ${greeting}`);
   }
   const greetings = texts.filter((text) => text !== "");
-  const content = asked || greetings[0];
+  const content = requestedText || greetings[0];
   if (content === undefined) return undefined;
   // By number, because greetings may have the same text.
-  const active = asked ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
+  const active = requestedText ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
   const mid = createUuidV7();
   const message = {
     ...completeMessage({ role: "assistant", content, character_id: characterId }, mid, now),

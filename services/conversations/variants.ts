@@ -142,10 +142,10 @@ export class VariantStore {
    * @param rows Read together with the messages, so that both are from the same state.
    */
   async attachTo(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
-    const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
-    const texts = Map.groupBy(await this.openMany(rows.filter(({ mid }) => wanted.has(mid))), ({ mid }) => mid);
+    const withVariants = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
+    const texts = Map.groupBy(await this.openMany(rows.filter(({ mid }) => withVariants.has(mid))), ({ mid }) => mid);
     return messages.map((message) => {
-      if (!wanted.has(message.id)) return message;
+      if (!withVariants.has(message.id)) return message;
       const others = new Map(texts.get(message.id)?.map(({ n, record }) => [n, record]));
       return { ...message, variants: createVariants(message, (n) => others.get(n)) };
     });

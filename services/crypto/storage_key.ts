@@ -53,11 +53,11 @@ export async function loadStorageKey(options: StorageKeyOptions): Promise<Uint8A
     );
   }
   await createKeyFile(path, WHAT);
-  const made = await findStorageKey(options);
-  if (made === undefined) {
+  const key = await findStorageKey(options);
+  if (key === undefined) {
     throw new AppError("internal", `Can't read the storage key from "${path}": the file disappeared`);
   }
-  return made;
+  return key;
 }
 
 /**
@@ -253,9 +253,9 @@ export function isOperatorProof(token: string, sessionKey: Uint8Array, nowMs: nu
   if (!token.startsWith(PREFIX) || token.length > 200) return false;
   const end = token.lastIndexOf(".");
   const signed = token.slice(0, end);
-  const given = Buffer.from(token.slice(end + 1));
+  const actual = Buffer.from(token.slice(end + 1));
   const expected = Buffer.from(computeMac(sessionKey, signed));
-  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return false;
+  if (actual.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(actual, expected)) return false;
   return Math.abs(nowMs - Number(signed.slice(PREFIX.length))) <= VALID_MS;
 }
 

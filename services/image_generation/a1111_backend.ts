@@ -150,14 +150,14 @@ class A1111Run {
 
   /** Stops the image on the server. Returns false if it's waiting for another client's image. */
   async free(settled: Promise<void>): Promise<boolean> {
-    const late = AbortSignal.timeout(FREE_MS);
+    const timeout = AbortSignal.timeout(FREE_MS);
     try {
       const isOver = await Promise.race([settled.then(() => true), Promise.resolve(false)]);
       if (isOver) return true;
-      const now = await readProgress(this.#http, false, late);
+      const now = await readProgress(this.#http, false, timeout);
       if (now !== undefined && !this.#checkIsOurs(now)) return false;
-      await this.#interrupt(late);
-      await delay(FREE_MS, late, settled);
+      await this.#interrupt(timeout);
+      await delay(FREE_MS, timeout, settled);
     } catch {
       // The server is unreachable; nothing more can be done.
     }
@@ -166,14 +166,14 @@ class A1111Run {
 
   /** Stops the image as soon as it starts, because the API can't remove it from the queue. */
   async freeLater(settled: Promise<void>): Promise<void> {
-    const late = AbortSignal.timeout(FREE_LATER_MS);
+    const timeout = AbortSignal.timeout(FREE_LATER_MS);
     let isOver = false;
     void settled.then(() => isOver = true);
     try {
       for (;;) {
-        await delay(this.#http.limits.pollMs, late, settled);
+        await delay(this.#http.limits.pollMs, timeout, settled);
         if (isOver) return;
-        if (this.#checkIsOurs(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
+        if (this.#checkIsOurs(await readProgress(this.#http, false, timeout))) return await this.#interrupt(timeout);
       }
     } catch {
       // The server is unreachable; nothing more can be done.

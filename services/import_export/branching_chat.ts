@@ -147,8 +147,8 @@ export function* splitTree(
 
 /** Returns a hash that is the same each time the same conversation is read. */
 export function hashTree({ messages, continuations }: TreeChat, more?: unknown): string {
-  const said = more === undefined ? messages : [more, messages];
-  return hashContent(continuations === undefined ? said : [said, continuations]);
+  const content = more === undefined ? messages : [more, messages];
+  return hashContent(continuations === undefined ? content : [content, continuations]);
 }
 
 function createChat(
@@ -168,8 +168,8 @@ function createChat(
       const shown = group.find((one) => path.has(one)) ?? group.at(-1)!;
       const versions = group.filter(({ message }) => message.role === shown.message.role);
       const mid = createId();
-      const said = versions.map(({ message }) => message);
-      list.messages.push(toMessage(shown.message, mid, said, versions.indexOf(shown)));
+      const variants = versions.map(({ message }) => message);
+      list.messages.push(toMessage(shown.message, mid, variants, versions.indexOf(shown)));
       const origin = { conversation_id: id, message_id: before ?? mid };
       for (const [n, version] of versions.entries()) {
         if (version === shown || version.children.length === 0) continue;

@@ -70,8 +70,8 @@ function collect(value: unknown, structured: Set<string>, messages: string[], de
   }
   if (!isJsonObject(value)) return;
   // OpenAI: `param`. FastAPI: `loc`. Google: `fieldViolations[].field`.
-  for (const place of [value.param, value.field]) {
-    if (typeof place === "string" && place !== "") structured.add(toTopLevel(place));
+  for (const path of [value.param, value.field]) {
+    if (typeof path === "string" && path !== "") structured.add(toTopLevel(path));
   }
   if (Array.isArray(value.loc)) {
     const [first, second] = value.loc;

@@ -88,10 +88,10 @@ export class WorkerKeyMatcher implements KeyMatcher {
     }
     const isMuch = chars > MAX_INLINE_CHARS;
     if (!isMuch) await matchPlainKeys(scanned, queries, plain, findings);
-    const away = isMuch ? [...plain, ...patterns] : patterns;
-    if (away.length > 0) {
-      const found = await this.#lock.run(() => this.#ask(scanned, away.map((index) => queries[index]!)));
-      away.forEach((index, at) => findings[index] = found[at]!);
+    const forWorker = isMuch ? [...plain, ...patterns] : patterns;
+    if (forWorker.length > 0) {
+      const found = await this.#lock.run(() => this.#ask(scanned, forWorker.map((index) => queries[index]!)));
+      forWorker.forEach((index, at) => findings[index] = found[at]!);
     }
     return findings;
   }

@@ -75,7 +75,7 @@ export class KeyScan {
 
   /** Matches the keys of entries against texts they haven't seen. */
   async matchKeys(entries: readonly ScanEntry[]): Promise<void> {
-    const asked: { state: KeyState; isRecursed: boolean }[] = [];
+    const pending: { state: KeyState; isRecursed: boolean }[] = [];
     const queries: KeyQuery[] = [];
     for (const entry of entries) {
       const known = this.#getState(entry);
@@ -86,7 +86,7 @@ export class KeyScan {
         if (texts.length === 0) continue;
         for (const state of listKeyStates(known)) {
           if (state.isFound || state.problem !== undefined) continue;
-          asked.push({ state, isRecursed });
+          pending.push({ state, isRecursed });
           queries.push({ key: state.key, texts });
         }
       }
@@ -94,7 +94,7 @@ export class KeyScan {
     }
     if (queries.length === 0) return;
     const findings = await this.#input.matcher.match(this.#texts, queries);
-    asked.forEach(({ state, isRecursed }, place) => recordFinding(state, findings[place]!, isRecursed));
+    pending.forEach(({ state, isRecursed }, index) => recordFinding(state, findings[index]!, isRecursed));
   }
 
   /** Returns the results for an entry. */
@@ -159,13 +159,13 @@ export class KeyScan {
   }
 
   #listTexts(entry: ScanEntry): number[] {
-    const beside = this.#sourceTexts.filter(({ source }) =>
+    const sourceTexts = this.#sourceTexts.filter(({ source }) =>
       source === "always" || entry.sources.has(source as "always")
     );
     const recursed = entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
     return [
       ...this.#getMessages(entry.scanDepth ?? this.#defaultDepth),
-      ...beside.map(({ text }) => text),
+      ...sourceTexts.map(({ text }) => text),
       ...recursed,
     ];
   }
@@ -175,13 +175,13 @@ export class KeyScan {
     const { messages } = this.#input;
     const count = Math.min(messages.length, Math.max(0, Math.floor(depth)));
     if (count === 0) return [];
-    let place = this.#byDepth.get(count);
-    if (place === undefined) {
-      place = (this.#historyChars > MAX_HISTORY_CHARS ? this.#findDeepestBelow(count) : undefined) ??
+    let index = this.#byDepth.get(count);
+    if (index === undefined) {
+      index = (this.#historyChars > MAX_HISTORY_CHARS ? this.#findDeepestBelow(count) : undefined) ??
         this.#joinMessages(count);
-      this.#byDepth.set(count, place);
+      this.#byDepth.set(count, index);
     }
-    return [place];
+    return [index];
   }
 
   #joinMessages(count: number): number {
@@ -190,9 +190,9 @@ export class KeyScan {
     let chars = 0;
     for (let n = 1; n <= count && chars <= MAX_TEXT_CHARS; n++) {
       const { name, text } = messages[messages.length - n]!;
-      const said = (name ? `${name}: ${text}` : text).slice(-MAX_TEXT_CHARS);
-      chars += said.length;
-      parts.push(said);
+      const line = (name ? `${name}: ${text}` : text).slice(-MAX_TEXT_CHARS);
+      chars += line.length;
+      parts.push(line);
     }
     const text = parts.join(MESSAGE_SEPARATOR).slice(0, MAX_TEXT_CHARS);
     this.#historyChars += text.length;

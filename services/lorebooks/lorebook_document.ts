@@ -127,11 +127,11 @@ export function toSillyTavernLorebook(book: Lorebook): JsonObject {
   const places = new Set<string>();
   for (const entry of book.entries) {
     const uid = asNumber(entry.id) ?? free();
-    const kept = asObject(entry.extensions[SILLYTAVERN_FIELDS])[ENTRY_KEY];
-    let place = typeof kept === "string" ? kept : String(uid);
-    if (places.has(place)) place = String(free());
-    places.add(place);
-    entries.push([place, toSillyTavernEntry(uid, entry)]);
+    const originalKey = asObject(entry.extensions[SILLYTAVERN_FIELDS])[ENTRY_KEY];
+    let key = typeof originalKey === "string" ? originalKey : String(uid);
+    if (places.has(key)) key = String(free());
+    places.add(key);
+    entries.push([key, toSillyTavernEntry(uid, entry)]);
   }
   return {
     ...pickFields(book, (field) => field !== "entries"),
@@ -180,7 +180,7 @@ function toSillyTavernEntry(uid: number, entry: LorebookEntry): JsonObject {
   if (typeof entry.id === "string") v3.id = entry.id;
   // Restored when Parlor imports the file again. Other programs preserve or ignore it.
   if (Object.keys(foreign).length > 0) v3.extensions = foreign;
-  const beside = { ...asObject(theirs), ...nestUnder(V3_FIELDS, v3) };
+  const v3Extensions = { ...asObject(theirs), ...nestUnder(V3_FIELDS, v3) };
   return {
     ...others,
     uid,
@@ -192,7 +192,7 @@ function toSillyTavernEntry(uid: number, entry: LorebookEntry): JsonObject {
     disable: !entry.enabled,
     ...("position" in entry && { position: entry.position === "after_char" ? 1 : 0 }),
     ...Object.fromEntries(Object.entries(known).map(([field, value]) => [SILLYTAVERN_NAMES[field]!, value])),
-    ...(Object.keys(beside).length > 0 && { extensions: beside }),
+    ...(Object.keys(v3Extensions).length > 0 && { extensions: v3Extensions }),
   };
 }
 

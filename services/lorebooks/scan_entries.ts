@@ -322,9 +322,9 @@ export function parseDecorators(content: string): DecoratedContent {
     text = text.slice(match[0].length);
     const isFallback = match[1] === "@@@";
     if (isFallback && isSettled) continue;
-    const said = READERS.get(match[2]!.toLowerCase())?.(match[3]!.trim());
-    isSettled = said !== undefined;
-    if (said !== undefined) decorators = { ...said, ...decorators };
+    const decorator = READERS.get(match[2]!.toLowerCase())?.(match[3]!.trim());
+    isSettled = decorator !== undefined;
+    if (decorator !== undefined) decorators = { ...decorator, ...decorators };
   }
   return { decorators, text: text === content ? content : text.replace(/^\s*\n/, "") };
 }

@@ -60,10 +60,10 @@ export class ScanText {
 
 /** Reports whether a text contains a plain key. */
 export function containsKey(text: ScanText, { text: key, isCaseSensitive, isWholeWord }: ScanKey): boolean {
-  const wanted = normalized(key, "NFC").trim();
-  if (wanted === "") return false;
+  const trimmedKey = normalized(key, "NFC").trim();
+  if (trimmedKey === "") return false;
   const within = isCaseSensitive ? text.plain : text.folded;
-  const sought = isCaseSensitive ? wanted : wanted.toLowerCase();
+  const sought = isCaseSensitive ? trimmedKey : trimmedKey.toLowerCase();
   if (!isWholeWord || /\s/.test(sought)) return within.includes(sought);
   for (let at = within.indexOf(sought); at >= 0; at = within.indexOf(sought, at + 1)) {
     if (isAtWordBoundaries(within, at, at + sought.length)) return true;

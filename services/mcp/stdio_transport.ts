@@ -181,8 +181,8 @@ export class StdioTransport implements Transport {
       : code !== null
       ? `it ended with code ${code}`
       : "it ended";
-    const said = this.#errorLines.length === 0 ? "" : `. It printed: ${this.#errorLines.join(" | ")}`;
-    return new AppError("upstream_error", `The tool server "${name}" ("${command}") stopped: ${how}${said}`);
+    const printed = this.#errorLines.length === 0 ? "" : `. It printed: ${this.#errorLines.join(" | ")}`;
+    return new AppError("upstream_error", `The tool server "${name}" ("${command}") stopped: ${how}${printed}`);
   }
 
   /** Stops the program, because it exceeded a limit. */

@@ -120,8 +120,8 @@ function parseProgram(
     refuse("args", "an argument can't contain a NUL character");
   }
   // Variables of one program are never passed to another.
-  const kept = stored?.command === command ? stored.env : {};
-  return { command, args: [...args], env: updateEnv(input.env, kept) };
+  const env = stored?.command === command ? stored.env : {};
+  return { command, args: [...args], env: updateEnv(input.env, env) };
 }
 
 function updateEnv(input: ToolServerInput["env"], stored: Record<string, string>): Record<string, string> {

@@ -200,7 +200,7 @@ const LINE_TOKENS = 2;
  * @param budget Number of tokens for all notes together.
  */
 export function chooseMemories(all: readonly UsableMemory[], chat: MemoryChat, budget: number): MemoryChoice {
-  const wanted = all.filter(({ fields }) => isFor(fields.scope, chat)).sort((a, b) =>
+  const candidates = all.filter(({ fields }) => isFor(fields.scope, chat)).sort((a, b) =>
     Number(b.fields.pinned) - Number(a.fields.pinned) ||
     rankScope(a.fields.scope) - rankScope(b.fields.scope) ||
     b.usedAtMs - a.usedAtMs || compareAge(a, b)
@@ -208,7 +208,7 @@ export function chooseMemories(all: readonly UsableMemory[], chat: MemoryChat, b
   const sent: (ChosenMemory & { note: UsableMemory })[] = [];
   const leftOut: string[] = [];
   let left = budget;
-  for (const note of wanted) {
+  for (const note of candidates) {
     const text = toLine(note.fields.text);
     const tokens = Math.ceil(estimateTokens(text)) + LINE_TOKENS;
     if (tokens > left) leftOut.push(note.id);

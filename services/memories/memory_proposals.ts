@@ -155,9 +155,9 @@ export class MemoryProposals {
     return this.#lock.run(async () => {
       const { memories, store } = this.#deps;
       const { head } = await store.get(id);
-      const wanted: ProposalState = decision === "accept" ? "accepted" : "dismissed";
+      const newState: ProposalState = decision === "accept" ? "accepted" : "dismissed";
       if (head.state !== "open") {
-        if (head.state !== wanted) throw new AppError("conflict", `The proposal "${id}" was already ${head.state}`);
+        if (head.state !== newState) throw new AppError("conflict", `The proposal "${id}" was already ${head.state}`);
         return head.memoryId === undefined ? undefined : await memories.get(head.memoryId);
       }
       let memory: Memory | undefined;
@@ -169,7 +169,7 @@ export class MemoryProposals {
           source: head.source ?? null,
         });
       }
-      const decided = { ...head, state: wanted, ...(memory && { memoryId: memory.id }) };
+      const decided = { ...head, state: newState, ...(memory && { memoryId: memory.id }) };
       await store.put(id, () => ({ head: decided, body: null }));
       await this.#forgetOldest();
       return memory;
@@ -210,8 +210,8 @@ export class MemoryProposals {
     const { use, memories, now } = this.#deps;
     const existing = new Set(memories.list().map(({ id }) => id));
     await use.change((before) => {
-      const kept = Object.entries(before.confirmed).filter(([id]) => existing.has(id));
-      return { ...before, confirmed: Object.fromEntries([...kept, ...ids.map((id) => [id, now()] as const)]) };
+      const remaining = Object.entries(before.confirmed).filter(([id]) => existing.has(id));
+      return { ...before, confirmed: Object.fromEntries([...remaining, ...ids.map((id) => [id, now()] as const)]) };
     });
   }
 

@@ -156,9 +156,9 @@ export class Hub {
     page: string,
     signal: AbortSignal,
   ): Promise<{ body: unknown; next?: URL }> {
-    const asked = new URL(url);
-    const authorization = await this.getAuthorization(asked);
-    const response = await this.#options.guard.fetch(asked, {
+    const pageUrl = new URL(url);
+    const authorization = await this.getAuthorization(pageUrl);
+    const response = await this.#options.guard.fetch(pageUrl, {
       headers: { accept: "application/json", "user-agent": "Parlor", ...authorization },
       signal,
     });
@@ -174,7 +174,7 @@ export class Hub {
       if (cause instanceof SyntaxError) throw createError(what, "the response isn't JSON", cause);
       throw cause;
     }
-    return { body, next: this.#findNextPage(response.headers.get("link"), asked, what) };
+    return { body, next: this.#findNextPage(response.headers.get("link"), pageUrl, what) };
   }
 
   /** Returns the next page. A mirror may return the original hub's URL, so only the query is used. */

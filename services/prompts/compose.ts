@@ -217,8 +217,8 @@ class Composer {
   }
 
   #formatSummary(text: string | undefined): string {
-    const said = cleanText(text ?? "");
-    return said === "" ? "" : `[What happened before the messages that follow: ${said}]`;
+    const summary = cleanText(text ?? "");
+    return summary === "" ? "" : `[What happened before the messages that follow: ${summary}]`;
   }
 
   /** Adds the author's note with the entries around it, the card's note and entries at a depth. */

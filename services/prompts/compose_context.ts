@@ -53,8 +53,9 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   };
   const macros = new Macros(scope, budget);
   // Random choices depend on the user message, so that they're the same in previews and when a reply is regenerated.
-  const asked = seen.messages.filter(({ message }) => message.role === "user");
-  const turn = [conversationId, asked.length, asked[0] && splitContent(asked[0].message).text].join("\n");
+  const userMessages = seen.messages.filter(({ message }) => message.role === "user");
+  const turn = [conversationId, userMessages.length, userMessages[0] && splitContent(userMessages[0].message).text]
+    .join("\n");
   const fresh = { random: createSeededRandom(turn), clock: { nowMs, timeZone, idleMs } };
   // The text itself is the key of its random choices, because entries have no ID that survives edits of the book.
   const expand = (text: string, { bookName, entryName }: EntryName) =>
@@ -82,11 +83,11 @@ export function createMessageExpander(
 ): ((text: string, id: string, atMs: number) => string) | undefined {
   if (stage.context.character === undefined) return undefined;
   const macros = new Macros({ ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
-  const place = { field: "history", hasTags: false, hasOwnVariables: true };
+  const options = { field: "history", hasTags: false, hasOwnVariables: true };
   return (text, id, atMs) => {
     if (!text.includes("{{")) return text;
     const clock = { nowMs: atMs, timeZone: stage.timeZone };
-    return macros.expand(text, { ...place, location: id, source: id === "" ? undefined : id, clock });
+    return macros.expand(text, { ...options, location: id, source: id === "" ? undefined : id, clock });
   };
 }
 

@@ -37,14 +37,14 @@ export class TrimPoints {
    */
   choose(conversationId: string, turns: readonly PromptEntry[], budget: number, remembers: boolean): number {
     const before = this.#oldest.get(conversationId);
-    let kept = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
-    const asBefore = sumTokens(turns.slice(0, kept));
-    if (kept === 0 || asBefore > budget || asBefore < budget * WORTH_KEEPING) {
-      kept = countFittingMessages(turns, budget * TRIM_TO);
+    let count = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
+    const asBefore = sumTokens(turns.slice(0, count));
+    if (count === 0 || asBefore > budget || asBefore < budget * WORTH_KEEPING) {
+      count = countFittingMessages(turns, budget * TRIM_TO);
     }
-    const oldest = turns[kept - 1]?.messageId;
+    const oldest = turns[count - 1]?.messageId;
     if (remembers && oldest !== undefined) this.#oldest.set(conversationId, oldest);
-    return kept;
+    return count;
   }
 
   /** Forgets the trim point of a conversation that fits again. */
@@ -95,8 +95,8 @@ export function computeBudget(
   { tokens, isAssumed }: ContextSize,
   { target, answerTokens, toolTokens = 0 }: PromptLimits,
 ) {
-  const wanted = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
-  const answer = Math.min(Math.max(0, wanted), Math.floor(tokens / 2));
+  const requested = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
+  const answer = Math.min(Math.max(0, requested), Math.floor(tokens / 2));
   return { answerTokens: answer, budget: Math.max(1, tokens - answer - toolTokens - MARGIN_TOKENS) };
 }
 
@@ -139,7 +139,7 @@ export class PromptDocuments {
     options: { waits: boolean; signal: AbortSignal },
   ): Promise<ChosenDocuments> {
     if (this.#open === undefined) return { fixed: [], sent: [] };
-    const asked = read.findIndex(({ message }) => message.role === "user");
+    const question = read.findIndex(({ message }) => message.role === "user");
     const getText = (message: PromptMessage | undefined) =>
       message === undefined ? "" : splitContent(message.message).text;
     const input = {
@@ -147,8 +147,8 @@ export class PromptDocuments {
       budget,
       maxBudget,
       query: {
-        text: getText(read[Math.max(0, asked)]),
-        context: read.slice(Math.max(0, asked) + 1, asked + 1 + QUERY_CONTEXT).map(getText).join("\n"),
+        text: getText(read[Math.max(0, question)]),
+        context: read.slice(Math.max(0, question) + 1, question + 1 + QUERY_CONTEXT).map(getText).join("\n"),
       },
       estimate: (text: string) => this.#counter.estimate({ role: "system", content: text }, model),
       tokenRatio: this.#counter.getRatio(model),

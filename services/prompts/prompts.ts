@@ -141,8 +141,8 @@ export class Prompts {
     const { budget } = computeBudget(withContextLimit(most, limits), limits);
     const free = Math.max(0, budget - plain.tokens);
     for (let share = 1, tries = 0;; tries++) {
-      const room = { read, model: limits.model, budget: free * share, maxBudget: free * share };
-      const chosen = await this.#documents.choose(wanted, room, { waits, signal });
+      const limit = { read, model: limits.model, budget: free * share, maxBudget: free * share };
+      const chosen = await this.#documents.choose(wanted, limit, { waits, signal });
       const blocks: Pick<CountedBlocks, "leading" | "inserted"> = { leading: [], inserted: [] };
       this.#documents.insert(blocks, chosen, { read, model: limits.model });
       const atHand = blocks.leading.map((block) => ({ ...block, depth, order: DOCUMENT_ORDER - 1 }));
@@ -218,8 +218,8 @@ export class Prompts {
       const chosenBlocks = { ...blocks, leading: [...blocks.leading], inserted: [...blocks.inserted] };
       let documents: SentDocument[] = [];
       if (wanted.length > 0) {
-        const room = { read, model, ...getDocumentTokens(turns, listBlocks(blocks), budget, share) };
-        const chosen = await this.#documents.choose(wanted, room, { waits, signal });
+        const limit = { read, model, ...getDocumentTokens(turns, listBlocks(blocks), budget, share) };
+        const chosen = await this.#documents.choose(wanted, limit, { waits, signal });
         documents = chosen.sent;
         this.#documents.insert(chosenBlocks, chosen, { read, model, continuesLast: source.continuesLast });
       }
@@ -245,10 +245,10 @@ export class Prompts {
     const all = listBlocks(blocks);
     const continued = source.continuesLast ? read.slice(0, 1) : [];
     const turns = read.slice(continued.length);
-    const room = budget - sumRequired(all) - sumTokens(continued);
-    const isFitting = isWhole && sumTokens(turns) <= room;
-    const hasExtras = isFitting && sumTokens(turns) + sumTokens(all.filter(isOptional)) <= room;
-    const roomBesideStandIns = room - sumTokens(leading.filter(replacesHistory));
+    const available = budget - sumRequired(all) - sumTokens(continued);
+    const isFitting = isWhole && sumTokens(turns) <= available;
+    const hasExtras = isFitting && sumTokens(turns) + sumTokens(all.filter(isOptional)) <= available;
+    const roomBesideStandIns = available - sumTokens(leading.filter(replacesHistory));
     const sentCount = isFitting ? turns.length : keepResultsWithCalls(
       turns,
       this.#trimPoints.choose(source.conversationId, turns, roomBesideStandIns, remembers),
@@ -384,10 +384,10 @@ function getDocumentTokens(
   budget: number,
   share: number,
 ): { budget: number; maxBudget: number } {
-  const room = budget - sumRequired(others);
+  const available = budget - sumRequired(others);
   const newest = turns[0]?.tokens ?? 0;
-  const history = Math.max(newest, Math.min(sumTokens(turns), room * HISTORY_SHARE));
-  return { budget: Math.max(0, room - history) * share, maxBudget: Math.max(0, room - newest) * share };
+  const history = Math.max(newest, Math.min(sumTokens(turns), available * HISTORY_SHARE));
+  return { budget: Math.max(0, available - history) * share, maxBudget: Math.max(0, available - newest) * share };
 }
 
 function toPrompt(parts: PromptEntry[]): Pick<Prompt, "messages" | "parts" | "tokens"> {

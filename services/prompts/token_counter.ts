@@ -81,22 +81,22 @@ export class TokenCounter {
 
   /** Requests counts of unknown texts, up to the limits of one request. */
   async #learn(texts: string[], keys: string[], { target, model }: CountedModel, signal: AbortSignal): Promise<void> {
-    const wanted = new Map<string, string>();
+    const uncounted = new Map<string, string>();
     let chars = 0;
     for (const [index, key] of keys.entries()) {
       const text = texts[index]!;
-      if (this.#known.has(key) || wanted.has(key) || text.length > MAX_TEXT_CHARS) continue;
-      if (wanted.size >= TEXTS_AT_ONCE || chars + text.length > CHARS_AT_ONCE) break;
-      wanted.set(key, text);
+      if (this.#known.has(key) || uncounted.has(key) || text.length > MAX_TEXT_CHARS) continue;
+      if (uncounted.size >= TEXTS_AT_ONCE || chars + text.length > CHARS_AT_ONCE) break;
+      uncounted.set(key, text);
       chars += text.length;
     }
-    if (wanted.size === 0) return;
+    if (uncounted.size === 0) return;
     const limit = AbortSignal.timeout(TIMEOUT_MS);
     const within = AbortSignal.any([signal, limit]);
     try {
-      const counts = await this.#provider.countTokens(target, model, [...wanted.values()], within);
+      const counts = await this.#provider.countTokens(target, model, [...uncounted.values()], within);
       if (counts === undefined) return;
-      [...wanted.keys()].forEach((key, index) => this.#remember(key, counts[index]!));
+      [...uncounted.keys()].forEach((key, index) => this.#remember(key, counts[index]!));
     } catch (error) {
       if (!limit.aborted || signal.aborted) throw error;
     }
@@ -145,10 +145,12 @@ export class ContextSizes {
    * (Ollama), this is the maximum.
    */
   async lookUp(target: UpstreamTarget, model: string): Promise<ContextSize> {
-    const said = isSetByCalls(target)
+    const tokens = isSetByCalls(target)
       ? getMinimum(target.contextSize, await this.#read(target, model))
       : target.contextSize ?? await this.#read(target, model);
-    return said === undefined ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true } : { tokens: said, isAssumed: false };
+    return tokens === undefined
+      ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true }
+      : { tokens, isAssumed: false };
   }
 
   /**

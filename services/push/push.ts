@@ -124,8 +124,8 @@ export class Push {
   async getPublicKey(): Promise<string> {
     const { vapid } = this.#setting.load().content;
     if (vapid !== null) return vapid.publicKey;
-    const made = await makeVapidKeys();
-    const { content } = await this.#setting.change((before) => ({ ...before, vapid: before.vapid ?? made }));
+    const keys = await makeVapidKeys();
+    const { content } = await this.#setting.change((before) => ({ ...before, vapid: before.vapid ?? keys }));
     return content.vapid!.publicKey;
   }
 

@@ -115,10 +115,10 @@ export async function removeLeftovers(
   remove: (name: string) => Promise<void>,
 ): Promise<void> {
   const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-  const wanted = new Set(listWanted());
+  const usedNames = new Set(listWanted());
   for (const { name } of found) {
     // Uses the clock of the disk, which tests don't control.
-    const isLeftover = !wanted.has(name) && await hasChanged(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
+    const isLeftover = !usedNames.has(name) && await hasChanged(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
     if (isLeftover) await remove(name);
   }
 }

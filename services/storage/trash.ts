@@ -99,8 +99,11 @@ export class Trash {
   /** Returns the statement that adds an item. @param record Data that the kind needs to restore the resource; JSON. */
   put(kind: string, title: string, record: unknown, id = createUuidV7()): Statement {
     const deletedAt = this.#now();
-    const sealedTitle = this.#sealer.sealNow(place(id, "title", deletedAt), title.slice(0, MAX_TITLE).toWellFormed());
-    const sealedRecord = this.#sealer.sealNow(place(id, "record", deletedAt), JSON.stringify(record));
+    const sealedTitle = this.#sealer.sealNow(
+      createTrashAad(id, "title", deletedAt),
+      title.slice(0, MAX_TITLE).toWellFormed(),
+    );
+    const sealedRecord = this.#sealer.sealNow(createTrashAad(id, "record", deletedAt), JSON.stringify(record));
     const sealed = new Uint8Array(2 + sealedTitle.length + sealedRecord.length);
     new DataView(sealed.buffer).setUint16(0, sealedTitle.length);
     sealed.set(sealedTitle, 2);
@@ -135,7 +138,7 @@ export class Trash {
   /** Returns the title of an item. An item with an unreadable title is listed, too, and can be purged. */
   #openTitle({ id, deleted_at, sealed }: Row): string {
     try {
-      return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), shortenTitle(sealed)));
+      return decoder.decode(this.#sealer.openNow(createTrashAad(id, "title", deleted_at), shortenTitle(sealed)));
     } catch {
       return "";
     }
@@ -214,7 +217,7 @@ export class Trash {
 
   #record({ id, deleted_at, sealed }: Row): unknown {
     const record = sealed.subarray(2 + shortenTitle(sealed).length);
-    return JSON.parse(decoder.decode(this.#sealer.openNow(place(id, "record", deleted_at), record)));
+    return JSON.parse(decoder.decode(this.#sealer.openNow(createTrashAad(id, "record", deleted_at), record)));
   }
 }
 
@@ -227,6 +230,6 @@ function takeOut(id: string): Statement {
   return { sql: "DELETE FROM trash WHERE id = ?", params: [id], expectChanges: 1 };
 }
 
-function place(id: string, field: "title" | "record", version: number) {
+function createTrashAad(id: string, field: "title" | "record", version: number) {
   return { table: "trash", id, field, version };
 }

@@ -229,16 +229,16 @@ class Certificates {
 
   /** @param state The state until the response arrives. */
   #ask(fqdn: string, state: CertificateState, signal: AbortSignal): void {
-    const asked = { fqdn, state, againAtMs: Infinity };
-    this.#known = asked;
+    const known = { fqdn, state, againAtMs: Infinity };
+    this.#known = known;
     this.#api.fetchCertificate(fqdn, this.#times.certificateMs, signal).then(
-      () => void (asked.state = { kind: "ready" }),
+      () => void (known.state = { kind: "ready" }),
       (error) => {
-        asked.state = {
+        known.state = {
           kind: "refused",
           reason: `There is no HTTPS certificate for ${fqdn}, ${CONSEQUENCE}: ${getErrorMessage(error)}`,
         };
-        asked.againAtMs = performance.now() + this.#times.certificateAgainMs;
+        known.againAtMs = performance.now() + this.#times.certificateAgainMs;
       },
     ).finally(this.#onChange);
   }

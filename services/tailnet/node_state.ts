@@ -89,15 +89,15 @@ export class NodeMemory {
     for (const [name, key] of Object.entries(keys) as [keyof NodeSettings, (typeof keys)[keyof NodeSettings]][]) {
       const value = change[name];
       if (value === undefined || value === this.#wanted[name]) continue;
-      const wanted = { ...this.#stored.wanted };
+      const unsaved = { ...this.#stored.wanted };
       try {
         await this.#save(key, value);
-        delete wanted[name];
+        delete unsaved[name];
       } catch (error) {
         if (error instanceof AppError && error.code === "conflict") throw error;
-        Object.assign(wanted, { [name]: value });
+        Object.assign(unsaved, { [name]: value });
       }
-      await this.#write({ ...this.#stored, wanted });
+      await this.#write({ ...this.#stored, wanted: unsaved });
       Object.assign(this.#wanted, { [name]: value });
     }
   }

@@ -129,8 +129,8 @@ async function keepShell(): Promise<void> {
     for (const path of SHELL_FILES) {
       // The page has one URL for every build, so the browser's cached copy may be old.
       const isPage = path === "/";
-      const kept = isPage ? undefined : await caches.match(path);
-      if (kept) await cache.put(path, kept);
+      const cached = isPage ? undefined : await caches.match(path);
+      if (cached) await cache.put(path, cached);
       else await cache.add(new Request(path, { priority: "low", ...isPage ? { cache: "reload" } : {} }));
     }
   } catch (error) {
@@ -156,12 +156,12 @@ async function asset(request: Request): Promise<Response> {
 
 /** Returns the newest page if the server responds in time, else the stored one. */
 async function page(request: Request): Promise<Response> {
-  const kept = async () => await (await caches.open(CACHE)).match("/");
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_PATIENCE_MS));
-  const asked = fetch(request);
-  const answer = await Promise.race([asked, late]).catch(() => undefined);
+  const getCached = async () => await (await caches.open(CACHE)).match("/");
+  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_PATIENCE_MS));
+  const response = fetch(request);
+  const answer = await Promise.race([response, timeout]).catch(() => undefined);
   if (answer !== undefined && !AWAY.includes(answer.status)) return answer;
-  return await kept() ?? answer ?? await asked;
+  return await getCached() ?? answer ?? await response;
 }
 
 /** Stores what another program shared until the page reads it, and opens the page. Nothing is sent. */

@@ -258,8 +258,8 @@ function extractFirstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
     if (end > file.length) break;
     if (file.toString("latin1", at, at + 4) === "ANMF" && end - at >= 32) {
       const [x, y, width, height] = [8, 11, 14, 17].map((offset) => file.readUIntLE(at + offset, 3));
-      const place = { x: x! * 2, y: y! * 2, width: width! + 1, height: height! + 1 };
-      return { ...place, file: createStillWebp(place, file.subarray(at + 24, end)) };
+      const rect = { x: x! * 2, y: y! * 2, width: width! + 1, height: height! + 1 };
+      return { ...rect, file: createStillWebp(rect, file.subarray(at + 24, end)) };
     }
     at = end + (end & 1);
   }

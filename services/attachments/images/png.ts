@@ -176,7 +176,7 @@ const PICTURE_CHUNKS = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND"];
  */
 export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const kept: Uint8Array[] = [PNG_SIGNATURE];
+  const output: Uint8Array[] = [PNG_SIGNATURE];
   const seen: string[] = [];
   let chunkCount = 0;
   for (let at = PNG_SIGNATURE.length; seen.at(-1) !== "IEND";) {
@@ -191,7 +191,7 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
       }
       checkPixelOrder(type, seen);
       seen.push(type);
-      kept.push(bytes.subarray(at, end));
+      output.push(bytes.subarray(at, end));
     } else if (type[0] === type[0]!.toUpperCase()) {
       throw new ImageError("it has an unknown critical chunk"); // https://www.w3.org/TR/png-3/#5Chunk-naming-conventions
     }
@@ -199,7 +199,7 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
   }
   if (!seen.includes("IDAT")) throw new ImageError("it has no IDAT chunk");
   if (bytes[25] === 3 && !seen.includes("PLTE")) throw new ImageError("its palette is missing");
-  return Buffer.concat(kept);
+  return Buffer.concat(output);
 }
 
 /** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */

@@ -190,12 +190,12 @@ export async function exportCard(
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {
     const others = await characters.openCharxFiles(stored);
-    const made = await createCharx(card, image, others);
+    const charx = await createCharx(card, image, others);
     return {
       ...facts,
-      sizeBytes: made.sizeBytes,
-      isTooLargeToImport: made.isTooLarge,
-      stream: () => made.stream(),
+      sizeBytes: charx.sizeBytes,
+      isTooLargeToImport: charx.isTooLarge,
+      stream: () => charx.stream(),
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
     };
   }

@@ -219,9 +219,9 @@ class FileBlocks {
     if (at !== this.#end) this.#file.seekSync(at, Deno.SeekMode.Start);
     this.#start = this.#end = at;
     const rest = this.size - at;
-    const wanted = Math.max(length, rest <= END_BYTES ? rest : BLOCK_BYTES);
+    const readLength = Math.max(length, rest <= END_BYTES ? rest : BLOCK_BYTES);
     while (this.#end < at + length) {
-      const count = this.#file.readSync(this.#block.subarray(this.#end - at, wanted));
+      const count = this.#file.readSync(this.#block.subarray(this.#end - at, readLength));
       if (count === null) throw new AppError("unprocessable", "Can't read the card file: it's truncated");
       this.#end += count;
     }

@@ -75,9 +75,9 @@ function parseLabels(text: string): CharacterFields {
   let current: { field: TextField | "tags"; lines: string[] } | undefined;
   const finishField = () => {
     if (current === undefined) return;
-    const said = current.lines.join("\n").trim();
-    if (current.field === "tags") found.tags = toTags(said);
-    else setField(found, current.field, said);
+    const value = current.lines.join("\n").trim();
+    if (current.field === "tags") found.tags = toTags(value);
+    else setField(found, current.field, value);
   };
   for (const line of text.split(/\r?\n/)) {
     const label = parseLabel(line);
@@ -103,8 +103,8 @@ function findField(key: string): TextField | "tags" | undefined {
 }
 
 function setField(found: CharacterFields, field: TextField, text: string): void {
-  const said = field === "name" ? parseName(text) : text;
-  if (said !== "") found[field] = said;
+  const value = field === "name" ? parseName(text) : text;
+  if (value !== "") found[field] = value;
 }
 
 function parseName(text: string): string {
@@ -121,8 +121,8 @@ function toText(value: unknown): string {
 }
 
 function toTags(value: unknown): string[] {
-  const words = Array.isArray(value) ? value.map(toText) : toText(value).split(/[,、\n]/);
-  const tags = words.map((word) => word.replace(/^[#\s*-]+|\s+$/g, "").slice(0, MAX_TAG_CHARS));
+  const names = Array.isArray(value) ? value.map(toText) : toText(value).split(/[,、\n]/);
+  const tags = names.map((word) => word.replace(/^[#\s*-]+|\s+$/g, "").slice(0, MAX_TAG_CHARS));
   return [...new Set(tags.filter((tag) => tag !== ""))].slice(0, MAX_TAGS);
 }
 
@@ -233,8 +233,8 @@ function diffFields(before: CharacterFields, now: CharacterFields): FieldUpdate[
 }
 
 function noCharacter(model: string, answer: string): AppError {
-  const said = stripReasoning(answer).replace(/\s+/g, " ").trim();
-  const quote = said.length > MAX_QUOTE ? `${said.slice(0, MAX_QUOTE)}…` : said;
+  const reply = stripReasoning(answer).replace(/\s+/g, " ").trim();
+  const quote = reply.length > MAX_QUOTE ? `${reply.slice(0, MAX_QUOTE)}…` : reply;
   return new AppError(
     "unprocessable",
     quote === ""

@@ -101,11 +101,11 @@ export class CardSite {
     if (cached !== undefined && cached.untilMs > this.#options.now()) return cached.page;
     const nodes = parseNodes(await this.#fetchJson(url, signal));
     if (nodes === undefined) throw createUnexpectedError(this.#hosts.api);
-    const wanted = search.tags.map((tag) => tag.toLowerCase());
+    const requestedTags = search.tags.map((tag) => tag.toLowerCase());
     // The site doesn't document how it treats these parameters.
     const items = nodes.filter((node) => search.isForAdults || !isForAdults(node))
       .map((node) => toFoundCard(node, this.#hosts.pages)).filter((found) => found !== undefined)
-      .filter(({ tags }) => wanted.every((tag) => tags.some((own) => own.toLowerCase() === tag)));
+      .filter(({ tags }) => requestedTags.every((tag) => tags.some((own) => own.toLowerCase() === tag)));
     const page = { items, next_cursor: nodes.length < PAGE_SIZE ? null : String(search.page + 1) };
     this.#cached.set(url, { page, untilMs: this.#options.now() + CACHED_MS });
     return page;
@@ -174,8 +174,10 @@ export class CardSite {
     const answer = await this.#fetchJson(`${this.#hosts.api}/api/characters/${formatSitePath(card)}?full=true`, signal);
     const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
     if (node === undefined) throw createUnexpectedError(this.#hosts.api);
-    const given = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url) ? node.max_res_url : undefined;
-    const files = [given, `${this.#hosts.images}/avatars/${formatSitePath(card)}/chara_card_v2.png`];
+    const linked = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url)
+      ? node.max_res_url
+      : undefined;
+    const files = [linked, `${this.#hosts.images}/avatars/${formatSitePath(card)}/chara_card_v2.png`];
     for (const file of files) {
       if (file === undefined) continue;
       try {
@@ -186,9 +188,9 @@ export class CardSite {
         if (!(error instanceof AppError)) throw error;
       }
     }
-    const made = toV2Card(node);
-    if (made === undefined) throw createUnexpectedError(this.#hosts.api);
-    return { bytes: encoder.encode(JSON.stringify(made)), contentType: "application/json" };
+    const v2Card = toV2Card(node);
+    if (v2Card === undefined) throw createUnexpectedError(this.#hosts.api);
+    return { bytes: encoder.encode(JSON.stringify(v2Card)), contentType: "application/json" };
   }
 
   /** Fetches an image; `undefined` if that fails: a card without image is better than none. */

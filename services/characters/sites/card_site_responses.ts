@@ -34,9 +34,9 @@ export function parseNodes(answer: unknown): JsonObject[] | undefined {
 
 /** Reports whether the site marks a character as adult content. */
 export function isForAdults({ nsfw_image, labels, topics }: JsonObject): boolean {
-  const words = [labels, topics].flatMap((list) => Array.isArray(list) ? list : [])
+  const names = [labels, topics].flatMap((list) => Array.isArray(list) ? list : [])
     .map((label) => isJsonObject(label) ? label.title ?? label.name : label);
-  return nsfw_image === true || words.some((word) => typeof word === "string" && /^(nsfw|nsfl)$/i.test(word.trim()));
+  return nsfw_image === true || names.some((word) => typeof word === "string" && /^(nsfw|nsfl)$/i.test(word.trim()));
 }
 
 /** Converts a result. @returns `undefined` without a valid path or name */
@@ -247,8 +247,8 @@ async function fetchPygmalionCard(calls: SiteCalls, id: string): Promise<Fetched
   const card = isJsonObject(answer) ? answer.character : undefined;
   if (!isJsonObject(card)) throw createUnexpectedError(host);
   const avatar = isJsonObject(card.data) ? card.data.avatar : undefined;
-  const picture = typeof avatar === "string" && URL.canParse(avatar) ? await calls.fetchImage(avatar) : undefined;
-  return { bytes: encoder.encode(JSON.stringify(card)), contentType: "application/json", image: picture };
+  const image = typeof avatar === "string" && URL.canParse(avatar) ? await calls.fetchImage(avatar) : undefined;
+  return { bytes: encoder.encode(JSON.stringify(card)), contentType: "application/json", image };
 }
 
 async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard> {

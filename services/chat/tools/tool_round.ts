@@ -203,8 +203,8 @@ export class ToolApproval {
       return this.#round.fail(call, "The arguments aren't a complete JSON object.");
     }
     const inChat = this.#deps.callStore.findPermission(this.#reply.conversationId, tool);
-    const wanted = permission === "deny" ? "deny" : inChat ?? permission;
-    if (wanted !== "ask") this.#setDecision(call, wanted, inChat === undefined ? "always" : "chat");
+    const effective = permission === "deny" ? "deny" : inChat ?? permission;
+    if (effective !== "ask") this.#setDecision(call, effective, inChat === undefined ? "always" : "chat");
   }
 
   /** Waits, without a time limit, until a call is decided and the decision is stored. */

@@ -256,14 +256,14 @@ export class BlockStore extends BlockWriter {
     const after = "id" in changed ? toStoredOrder(changed as Message) : undefined;
     const next = after === undefined ? [] : wanted.map(toStoredOrder);
     const same = next.findIndex((message, n) => JSON.stringify(message) !== JSON.stringify(rounds[n]));
-    const kept = same < 0 ? next.length : same;
-    const [leaving, added] = [rounds.slice(kept), next.slice(kept)];
+    const unchangedCount = same < 0 ? next.length : same;
+    const [leaving, added] = [rounds.slice(unchangedCount), next.slice(unchangedCount)];
     const statements: Statement[] = [];
     const removed = [...leaving.map(({ id }) => id), ...(after === undefined ? [mid] : [])];
     if (removed.length > 0) statements.push(removeMids(conversationId, removed));
     if (added.length > 0) statements.push(insertMessages(conversationId, added.map(({ id }) => [id, row.id])));
     let last: Message | undefined | "unchanged";
-    for (let n = 0, left = kept; n < locations.length; n++) {
+    for (let n = 0, left = unchangedCount; n < locations.length; n++) {
       const location = locations[n]!;
       const staying = Math.min(left, location.rounds.length);
       left -= staying;
@@ -280,7 +280,7 @@ export class BlockStore extends BlockWriter {
         last = this.#findLastAfter(
           conversationId,
           row,
-          isEmpty ? locations.flatMap(toRemaining(kept)).slice(-1) : rest,
+          isEmpty ? locations.flatMap(toRemaining(unchangedCount)).slice(-1) : rest,
         );
       }
     }

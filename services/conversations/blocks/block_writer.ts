@@ -203,12 +203,12 @@ export class BlockWriter extends BlockReader {
         const id = over?.id ?? this.#nextId++;
         const version = (over?.version ?? 0) + 1;
         owners.push(...piece.mids.map((mid) => [mid, id] as const));
-        const place = createBlockAad(conversationId, { id, version });
+        const aad = createBlockAad(conversationId, { id, version });
         const { text } = piece;
         chars += text.length;
         const sealed = added.length === 1 && text.length <= SPLIT_BYTES
-          ? this.#sealer.sealNow(place, text)
-          : await this.#sealer.seal(place, text);
+          ? this.#sealer.sealNow(aad, text)
+          : await this.#sealer.seal(aad, text);
         if (added.length <= MAX_CACHED_PIECES) this.cache.set({ id, version, sealed }, text);
         else piece.free();
         return [

@@ -129,11 +129,11 @@ export class Revisions {
     const head = record.head ?? state.head;
     if (record.blocks === undefined) {
       const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
-      const kept = revisions.keep(state, "restore", { head: state.head });
+      const revision = revisions.keep(state, "restore", { head: state.head });
       // The messages stay, and so does their summary.
       const { summary, chapters, pinned_message_ids } = state.head;
       const restored = withoutNulls({ ...head, summary, chapters, pinned_message_ids });
-      await this.#deps.writer.write({ ...state, head: restored }, 0, change, kept);
+      await this.#deps.writer.write({ ...state, head: restored }, 0, change, revision);
       return;
     }
     const storedTree = await blocks.openTree(state.id);

@@ -182,7 +182,7 @@ async function findDrawings(
     drawings.push({ image: found, matrix, isStencil });
   };
   for (const [index, operator] of operators.entries()) {
-    const given = (args[index] ?? []) as unknown[];
+    const operands = (args[index] ?? []) as unknown[];
     switch (operator) {
       case OPS.save:
         if (stack.length < MAX_DEPTH) stack.push(matrix);
@@ -191,21 +191,21 @@ async function findDrawings(
         matrix = stack.pop() ?? matrix;
         break;
       case OPS.transform:
-        matrix = multiply(matrix, toMatrix(given));
+        matrix = multiply(matrix, toMatrix(operands));
         break;
       case OPS.paintFormXObjectBegin:
         if (stack.length < MAX_DEPTH) stack.push(matrix);
-        matrix = multiply(matrix, toMatrix(given[0]));
+        matrix = multiply(matrix, toMatrix(operands[0]));
         break;
       case OPS.paintFormXObjectEnd:
         matrix = stack.pop() ?? matrix;
         break;
       case OPS.paintImageXObject:
       case OPS.paintInlineImageXObject:
-        await add(given[0], false);
+        await add(operands[0], false);
         break;
       case OPS.paintImageMaskXObject:
-        await add(given[0], true);
+        await add(operands[0], true);
     }
   }
   return drawings;

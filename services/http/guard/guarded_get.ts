@@ -208,13 +208,13 @@ class BodyReader {
   async read(into: Uint8Array): Promise<number> {
     if (this.#isChunked && this.#missing === 0 && !this.#isOver) await this.#readChunk();
     if (this.#isOver || this.#missing === 0) return 0;
-    const wanted = Math.min(into.length, this.#missing);
-    let count: number | null = Math.min(wanted, this.#rest.length);
+    const maxCount = Math.min(into.length, this.#missing);
+    let count: number | null = Math.min(maxCount, this.#rest.length);
     if (count > 0) {
       into.set(this.#rest.subarray(0, count));
       this.#rest = this.#rest.subarray(count);
     } else {
-      count = await this.#readSocket(into.subarray(0, wanted));
+      count = await this.#readSocket(into.subarray(0, maxCount));
     }
     if (count !== null) {
       this.#missing -= count;

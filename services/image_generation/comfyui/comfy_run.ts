@@ -68,11 +68,11 @@ export class ComfyRun implements ComfyListener {
 
   async #waitForEnd(id: string, signal: AbortSignal): Promise<ComfyHistory> {
     const { pollMs, overallMs } = this.#server.http.limits;
-    const late = performance.now() + overallMs;
+    const deadlineMs = performance.now() + overallMs;
     let waitMs = pollMs;
     let absences = 0;
     let failures = 0;
-    while (performance.now() < late) {
+    while (performance.now() < deadlineMs) {
       await delay(waitMs, signal, this.#ended.promise);
       this.#ended = Promise.withResolvers();
       waitMs = Math.min(waitMs * 1.5, MAX_POLL_MS);

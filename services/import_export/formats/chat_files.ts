@@ -119,9 +119,9 @@ function toMs(value: unknown): number | undefined {
     const [year, month, day, hour, minute, second, ms = "0"] = letters.slice(1);
     return new Date(+year!, +month! - 1, +day!, +hour!, +minute!, +second!, +ms).getTime();
   }
-  const words = LONG_DATE.exec(text);
-  if (words !== null) {
-    const [day, hour, minute, half] = words.slice(1);
+  const longDate = LONG_DATE.exec(text);
+  if (longDate !== null) {
+    const [day, hour, minute, half] = longDate.slice(1);
     return Date.parse(`${day} ${(+hour! % 12) + (half!.toLowerCase() === "pm" ? 12 : 0)}:${minute}`);
   }
   return Date.parse(text);

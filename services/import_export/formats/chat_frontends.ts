@@ -152,8 +152,8 @@ function convertOpenWebUiNode(id: string, value: unknown): TreeNode {
 function convertOpenWebUiMessage(node: JsonObject): TreeNode["message"] {
   const role = asText(node.role);
   if (!["user", "assistant", "system"].includes(role)) return;
-  const said = asText(node.content);
-  const { reasoning, text } = role === "assistant" ? splitReasoning(said) : { text: said };
+  const content = asText(node.content);
+  const { reasoning, text } = role === "assistant" ? splitReasoning(content) : { text: content };
   const files = Array.isArray(node.files) ? node.files.filter(isJsonObject) : [];
   const images = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
   const created_at = toIsoTime(node.timestamp);

@@ -113,7 +113,7 @@ function* convertClaudeConversation(chat: JsonObject, source: string): Generator
 function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
   const role = getOwn(ROLES, asText(message.sender));
   const parts = listObjects(message.content);
-  const said = parts.length > 0
+  const texts = parts.length > 0
     ? parts.map((part) => part.type === "tool_use" ? artifactText(part) : part.type === "text" ? asText(part.text) : "")
     : [asText(message.text).replace(CLAUDE_PLACEHOLDER, "\n\n").trim()];
   const thoughts = parts.flatMap((part) => part.type === "thinking" ? [asText(part.thinking)] : []);
@@ -122,7 +122,7 @@ function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
   const attached = listObjects(message.attachments).flatMap(({ file_name, extracted_content }) =>
     asText(extracted_content) === "" ? [] : [`${asText(file_name)}:\n\n${asText(extracted_content)}`]
   );
-  const content = [...said, ...attached].filter((text) => text.trim() !== "").join("\n\n");
+  const content = [...texts, ...attached].filter((text) => text.trim() !== "").join("\n\n");
   if (role === undefined || content === "") return;
   return createTreeMessage({ role, content, reasoning, time: message.created_at });
 }

@@ -197,11 +197,11 @@ export class Runner {
     this.#usage.atMs = performance.now();
     if (this.#status.state === "running") return;
     if (this.#run === undefined) await (this.#waking ??= this.#startAgain().finally(() => this.#waking = undefined));
-    const gone = new Promise<never>((_, reject) => {
+    const ended = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       if (signal.aborted) reject(signal.reason);
     });
-    await Promise.race([this.#run?.ready, gone]);
+    await Promise.race([this.#run?.ready, ended]);
     this.#usage.atMs = performance.now();
   }
 
@@ -293,10 +293,10 @@ export class Runner {
   async #getPaths(model: LocalModel): Promise<ModelPaths> {
     const { folder, local } = this.#options;
     const getFolder = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
-    const beside = (await local.list()).filter(({ role, path }) =>
+    const projectors = (await local.list()).filter(({ role, path }) =>
       role === "mmproj" && getFolder(path) === getFolder(model.path) && getFolder(path) !== ""
     );
-    const projector = beside.length === 1 ? folder.resolve(beside[0]!.path) : undefined;
+    const projector = projectors.length === 1 ? folder.resolve(projectors[0]!.path) : undefined;
     return { modelPath: folder.resolve(model.files[0]!), projectorPath: projector };
   }
 

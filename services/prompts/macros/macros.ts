@@ -283,9 +283,9 @@ export class Macros {
 
   /** Rolls dice: `6`, `d6`, `2d6+1`. */
   #roll(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
-    const asked = this.#expandInner(parsed, getRest(call), run).trim();
-    if (asked.length > MAX_NUMBER_CHARS) return undefined;
-    const match = /^(?:(\d{0,3})d)?(\d{1,9})\s*([+-]\s*\d{1,9})?$/i.exec(asked);
+    const notation = this.#expandInner(parsed, getRest(call), run).trim();
+    if (notation.length > MAX_NUMBER_CHARS) return undefined;
+    const match = /^(?:(\d{0,3})d)?(\d{1,9})\s*([+-]\s*\d{1,9})?$/i.exec(notation);
     if (match === null) return undefined;
     const [, dice, sides, plus] = match;
     let sum = Number(plus?.replace(/\s/g, "") ?? 0);

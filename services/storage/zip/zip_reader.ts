@@ -123,19 +123,19 @@ export async function* streamPacked(file: RandomAccessFile, entry: ZipEntry): As
 export async function* streamContent(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const packed = streamPacked(file, entry);
   if (entry.method === 0) return yield* packed;
-  let made = 0;
+  let unpackedBytes = 0;
   try {
     const inflating = ReadableStream.from(cut(packed)).pipeThrough(new DecompressionStream("deflate-raw"));
     for await (const piece of inflating) {
-      made += piece.length;
-      if (made > entry.sizeBytes) break;
+      unpackedBytes += piece.length;
+      if (unpackedBytes > entry.sizeBytes) break;
       yield piece as Uint8Array<ArrayBuffer>;
     }
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     throw createDamagedError(`"${entry.path}" is damaged`, cause);
   }
-  if (made !== entry.sizeBytes) throw createDamagedError(`"${entry.path}" is damaged`);
+  if (unpackedBytes !== entry.sizeBytes) throw createDamagedError(`"${entry.path}" is damaged`);
 }
 
 /** Returns the whole content of an entry and verifies its checksum. @throws {AppError} Like `streamContent` */

@@ -36,8 +36,8 @@ export function Portrait(
 
 /** Returns the width to request for a layout width and the device pixel ratio. */
 function chooseImageWidth(placeWidthPx: number, pixelRatio: number): number {
-  const wanted = placeWidthPx * Math.min(pixelRatio, 2);
-  return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1)!;
+  const widthPx = placeWidthPx * Math.min(pixelRatio, 2);
+  return WIDTHS.find((width) => width >= widthPx) ?? WIDTHS.at(-1)!;
 }
 
 /** A letter as readers see it, which may be several code points. */

@@ -94,7 +94,7 @@ function wrap(node: Text, start: number, end: number): void {
   const span = node.ownerDocument.createElement("span");
   span.className = "speech";
   if (end < node.data.length) node.splitText(end);
-  const said = start === 0 ? node : node.splitText(start);
-  said.replaceWith(span);
-  span.append(said);
+  const spoken = start === 0 ? node : node.splitText(start);
+  spoken.replaceWith(span);
+  span.append(spoken);
 }

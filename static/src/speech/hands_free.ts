@@ -342,8 +342,8 @@ export class HandsFree {
 /** Reports whether the words of a transcript are those that the page was saying. */
 export function isEcho(heard: string, spoken: string): boolean {
   const words = splitWords(heard);
-  const said = new Set(splitWords(spoken));
-  const own = words.filter((word) => said.has(word)).length;
+  const spokenWords = new Set(splitWords(spoken));
+  const own = words.filter((word) => spokenWords.has(word)).length;
   return words.length > 0 && own / words.length >= ECHO_SHARE;
 }
 

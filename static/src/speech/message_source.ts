@@ -187,12 +187,12 @@ function splitSentences(text: string, isFinal: boolean): string[] {
 
 /** Returns a text as it is spoken: without formatting, URLs as their host, nothing without words. */
 function listSpokenParts(text: string): string[] {
-  const said = stripMarkdown(text)
+  const spoken = stripMarkdown(text)
     .replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1")
     .replace(/^\||\|$/g, "")
     .replace(/\s*\|\s*/g, ", ")
     .trim();
-  return /[\p{L}\p{N}]/u.test(said) ? [...shorter(said)] : [];
+  return /[\p{L}\p{N}]/u.test(spoken) ? [...shorter(spoken)] : [];
 }
 
 function* shorter(text: string): Generator<string> {

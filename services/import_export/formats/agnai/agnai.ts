@@ -93,8 +93,8 @@ async function* readSingleFiles(source: ImportSource): AsyncGenerator<ImportStep
         yield { what: "character", id, source: path, name: data.name, file: bytes };
       } else if (/\.jsonl$/i.test(path)) {
         const title = getStem(path);
-        const place = { source: path, key: title, title, participants: [] };
-        const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
+        const context = { source: path, key: title, title, participants: [] };
+        const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), context);
         yield* notes;
         if (conversation !== undefined) yield conversation;
       } else yield createLeftOutNote(path, "agnai_not");
@@ -141,8 +141,8 @@ function* convertBook(book: JsonObject, source: string): Generator<ImportStep> {
 
 /** Exported characters have no id. The creation time identifies them in folders and files. */
 function getCharacterId(character: JsonObject): string {
-  const made = asText(character.createdAt) || hashContent(character.persona);
-  return deriveStableId("agnai", "character", asText(character.name), made);
+  const createdAt = asText(character.createdAt) || hashContent(character.persona);
+  return deriveStableId("agnai", "character", asText(character.name), createdAt);
 }
 
 /** Returns the ID of a book. Exported books have no ID and nothing else that is stable. */

@@ -150,10 +150,10 @@ export function isAgnaiExport({ messages }: JsonObject): boolean {
 
 /** Reads an exported chat. It has the role of each message, not the character. */
 export function* readAgnaiExport(chat: JsonObject, place: AgnaiChatContext): Generator<ImportStep> {
-  const said = listMessages(chat.messages);
+  const exported = listMessages(chat.messages);
   // The file doesn't contain the chat's ID: its first message and the file name identify it.
-  const id = deriveStableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
-  const messages = said.map((message, index): ImportedMessage => ({
+  const id = deriveStableId("agnai", "exported chat", place.title, asText(exported[0]?.msg));
+  const messages = exported.map((message, index): ImportedMessage => ({
     id: `${id}-${index}`,
     role: getRole(message),
     content: asText(message.msg),
@@ -167,13 +167,13 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
   const key = asText(chat._id);
   const deriveId = (node?: string) =>
     node === undefined ? deriveStableId("agnai", "chat", key) : deriveStableId("agnai", "chat", key, node);
-  const said = listMessages(messages);
+  const list = listMessages(messages);
   const nodes = new Map<string, TreeNode>();
-  for (const [index, message] of said.entries()) {
+  for (const [index, message] of list.entries()) {
     const node: TreeNode = {
       id: asText(message._id) || `n${index}`,
       // Old messages have no parent: each follows the previous one.
-      parent: asText(message.parent) || asText(said[index - 1]?._id) || undefined,
+      parent: asText(message.parent) || asText(list[index - 1]?._id) || undefined,
       children: [],
       message: convertMessage(message, place),
     };

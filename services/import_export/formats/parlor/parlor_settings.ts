@@ -84,9 +84,9 @@ export function parseExportedConnection(json: JsonObject, origin: Origin): Impor
 export function parseImageConnection(json: JsonObject, origin: Origin): ImportedImageConnection {
   const kind = BACKEND_KINDS.find((one) => one === json.kind);
   if (kind === undefined) throw new AppError("unprocessable", "unknown kind");
-  const given = asObject(json.defaults);
-  const texts = DRAW_TEXTS.flatMap((name) => typeof given[name] === "string" ? [[name, given[name]]] : []);
-  const defaults: ImageSettings = Object.fromEntries([...texts, ...pickNumbers(given, DRAW_NUMBERS)]);
+  const input = asObject(json.defaults);
+  const texts = DRAW_TEXTS.flatMap((name) => typeof input[name] === "string" ? [[name, input[name]]] : []);
+  const defaults: ImageSettings = Object.fromEntries([...texts, ...pickNumbers(input, DRAW_NUMBERS)]);
   return {
     what: "image_connection",
     ...origin,
@@ -125,9 +125,9 @@ export function parseExportedToolServer(json: JsonObject, origin: Origin): Impor
 
 /** Reads settings without unknown fields or wrong types. */
 export function parseSettings(json: JsonObject, source: string): ImportedSettings {
-  const given = asObject(json.settings);
+  const input = asObject(json.settings);
   const settings = Object.entries(DEFAULT_SETTINGS).flatMap(([name, standard]) => {
-    const value = given[name];
+    const value = input[name];
     const isOfKind = standard === null || typeof value === typeof standard;
     const isShort = typeof value !== "string" || value.length <= MAX_TEXT;
     const rule = getOwn(RULES, name) ?? ((value) => standard !== null || typeof value === "string");
@@ -169,9 +169,9 @@ function pickText(value: unknown): string {
 }
 
 function pickNumbers(value: unknown, names: readonly string[]): [string, number][] {
-  const given = asObject(value);
+  const object = asObject(value);
   return names.flatMap((name): [string, number][] => {
-    const number = given[name];
+    const number = object[name];
     return typeof number === "number" && Number.isFinite(number) ? [[name, number]] : [];
   });
 }

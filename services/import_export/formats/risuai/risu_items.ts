@@ -206,8 +206,8 @@ export function findColdKey(chat: JsonObject): string | undefined {
 /** Reads a chat. Yields nothing for a chat without messages. */
 export function* readRisuChat(chat: JsonObject, context: RisuChatContext): Generator<ImportStep> {
   const { source } = context;
-  const said = asArray(chat.message).filter(isJsonObject);
-  if (said.length === 0) return;
+  const chatMessages = asArray(chat.message).filter(isJsonObject);
+  if (chatMessages.length === 0) return;
   if (findColdKey(chat) !== undefined) {
     return yield createRefusedNote(source, "risu_cold");
   }
@@ -215,7 +215,7 @@ export function* readRisuChat(chat: JsonObject, context: RisuChatContext): Gener
   const id = deriveStableId(
     "risuai",
     "chat",
-    asText(chat.id) || `${title} ${asText(said[0]!.time)} ${asText(said[0]!.data)}`,
+    asText(chat.id) || `${title} ${asText(chatMessages[0]!.time)} ${asText(chatMessages[0]!.data)}`,
   );
   const lorebook_ids = [...context.lorebookIds ?? []];
   const book = convertRisuBook(chat.localLore);
@@ -225,8 +225,8 @@ export function* readRisuChat(chat: JsonObject, context: RisuChatContext): Gener
     yield { what: "lorebook", id: bookId, source, name: `${title || "Chat"}, lore`, book, scope: "chat" };
   }
   const personaId = context.findPersona?.(asText(chat.bindedPersona));
-  const messages = convertMessages(said, { id, chat, context, personaId });
-  for (const reason of listLosses(chat, said)) yield createChangedNote(source, reason);
+  const messages = convertMessages(chatMessages, { id, chat, context, personaId });
+  for (const reason of listLosses(chat, chatMessages)) yield createChangedNote(source, reason);
   const note = asText(chat.note).trim();
   const folder = context.findFolder?.(asText(chat.folderId));
   const head = {

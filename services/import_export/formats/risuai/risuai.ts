@@ -158,7 +158,7 @@ class Files {
     const found = this.#cards.get(CHAT_FILE.exec(getBaseName(path))?.[1] ?? "");
     if (found === undefined) yield createChangedNote(path, "risu_chats_without_character");
     const folders = asArray(json.folders).map(asObject);
-    const place: RisuChatContext = {
+    const context: RisuChatContext = {
       source: path,
       participants: found === undefined ? [] : [{ character_id: found.id }],
       speaker: found && {
@@ -170,7 +170,7 @@ class Files {
       findFolder: (id) => asText(folders.find((folder) => id !== "" && folder.id === id)?.name),
     };
     for (const [index, chat] of chats.entries()) {
-      yield* readRisuChat(chat, { ...place, source: chats.length > 1 ? `${path}#${index}` : path });
+      yield* readRisuChat(chat, { ...context, source: chats.length > 1 ? `${path}#${index}` : path });
     }
   }
 

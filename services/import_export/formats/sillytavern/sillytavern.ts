@@ -76,8 +76,8 @@ class Reading {
     for (const [file, name] of Object.entries(names)) {
       const id = deriveStableId("sillytavern", "persona", file);
       this.known.personas.set(file, id);
-      const said = descriptions[file];
-      const description = asText(isJsonObject(said) ? said.description : said);
+      const stored = descriptions[file];
+      const description = asText(isJsonObject(stored) ? stored.description : stored);
       const image = this.folder.find(`User Avatars/${file}`);
       const avatar = image && await this.source.read(image, MAX_CARD_BYTES).catch(() => undefined);
       if (image !== undefined && avatar === undefined) yield createRefusedNote(image.path, "image_unreadable");
@@ -184,11 +184,11 @@ class Reading {
       if (!/\.jsonl$/i.test(file.path)) continue;
       const card = `${file.path.split("/").at(-2)}.png`;
       const character = this.known.characters.get(card);
-      const place = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
+      const context = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
       if (character === undefined) {
         yield createChangedNote(file.path, importReason("character_missing", { card }));
-      } else place.findCharacter = () => character;
-      yield* this.#readChat(file, place);
+      } else context.findCharacter = () => character;
+      yield* this.#readChat(file, context);
     }
   }
 

@@ -169,10 +169,10 @@ async function listImages(extra: JsonObject, context: TavernChatContext, notes: 
   ].filter((url) => url !== "");
   const found: string[] = [];
   for (const url of new Set(urls)) {
-    const picture = url.startsWith("data:") ? url : await context.findImage?.(url);
-    if (picture === undefined) {
+    const image = url.startsWith("data:") ? url : await context.findImage?.(url);
+    if (image === undefined) {
       notes.push(note(context.source, importReason("image_missing", { image: url.slice(0, 200) })));
-    } else found.push(picture);
+    } else found.push(image);
   }
   return found;
 }

@@ -99,12 +99,12 @@ function prepareDiagram(source: string): string | undefined {
 /** Removes `%%{…}%%`. */
 function removeDirectives(source: string): string {
   let rest = source;
-  let kept = "";
+  let result = "";
   for (;;) {
     const start = rest.indexOf("%%{");
     const end = start < 0 ? -1 : rest.indexOf("}%%", start);
-    if (end < 0) return kept + rest;
-    kept += rest.slice(0, start);
+    if (end < 0) return result + rest;
+    result += rest.slice(0, start);
     rest = rest.slice(end + "}%%".length);
   }
 }

@@ -24,8 +24,8 @@ export function Field(
     children: (describedBy: string | undefined, id: string) => ComponentChildren;
   },
 ) {
-  const made = useId();
-  const id = given ?? made;
+  const generatedId = useId();
+  const id = given ?? generatedId;
   const parts = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   return (
     <div class="field">

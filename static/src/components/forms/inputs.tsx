@@ -155,8 +155,8 @@ export function Switch(
     isDisabled?: boolean;
   },
 ) {
-  const made = useId();
-  const id = given ?? made;
+  const generatedId = useId();
+  const id = given ?? generatedId;
   return (
     <div class="switch-field">
       <label class="switch-row">

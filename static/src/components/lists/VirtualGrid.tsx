@@ -61,13 +61,13 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   };
   useLayoutEffect(() => {
     const element = box.current!;
-    const wanted = memory?.top ?? 0;
+    const top = memory?.top ?? 0;
     look();
     const observer = new ResizeObserver(look);
     observer.observe(element);
     observer.observe(list.current!);
     // The height of all cards is known one render later.
-    if (wanted > 0) requestAnimationFrame(() => element.scrollTop = wanted);
+    if (top > 0) requestAnimationFrame(() => element.scrollTop = top);
     return () => observer.disconnect();
   }, []);
 

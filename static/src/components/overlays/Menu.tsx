@@ -217,10 +217,13 @@ function positionPopover(floating: HTMLElement, anchor: HTMLElement): void {
   const { offsetWidth: width, offsetHeight: height } = floating;
   const view = document.documentElement;
   const isRtl = getComputedStyle(anchor).direction === "rtl";
-  const wanted = isRtl ? at.left : at.right - width;
+  const preferred = isRtl ? at.left : at.right - width;
   const below = at.bottom + GAP_PX;
   const hasRoom = below + height <= view.clientHeight - EDGE_PX;
-  const left = Math.max(EDGE_PX, Math.min(wanted < EDGE_PX ? at.left : wanted, view.clientWidth - width - EDGE_PX));
+  const left = Math.max(
+    EDGE_PX,
+    Math.min(preferred < EDGE_PX ? at.left : preferred, view.clientWidth - width - EDGE_PX),
+  );
   const top = hasRoom ? below : Math.max(EDGE_PX, at.top - GAP_PX - height);
   floating.style.left = `${left}px`;
   floating.style.top = `${top}px`;

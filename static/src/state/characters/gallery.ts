@@ -195,9 +195,9 @@ const galleries = new WeakMap<Store, Gallery>();
 export function getGallery(store: Store): Gallery {
   let gallery = galleries.get(store);
   if (!gallery) {
-    const made = gallery = new Gallery(store.api);
-    galleries.set(store, made);
-    store.listen((event) => made.onChange(event));
+    const created = gallery = new Gallery(store.api);
+    galleries.set(store, created);
+    store.listen((event) => created.onChange(event));
   }
   return gallery;
 }

@@ -135,15 +135,15 @@ export class Profiles {
     const ids = [...this.#wantedFaces];
     this.#wantedFaces = new Set();
     for (let at = 0; at < ids.length; at += FACES_AT_ONCE) {
-      const asked = ids.slice(at, at + FACES_AT_ONCE);
+      const batch = ids.slice(at, at + FACES_AT_ONCE);
       try {
-        const found = new Map((await this.#api.listCharactersById(asked)).map((item) => [item.id, item]));
+        const found = new Map((await this.#api.listCharactersById(batch)).map((item) => [item.id, item]));
         const faces = new Map(this.faces.peek());
-        for (const id of asked) faces.set(id, found.get(id) ?? null);
+        for (const id of batch) faces.set(id, found.get(id) ?? null);
         this.faces.value = faces;
       } catch {
         // Rows show the title alone, and the next one asks again.
-        for (const id of asked) this.#askedFaces.delete(id);
+        for (const id of batch) this.#askedFaces.delete(id);
       }
     }
   }

@@ -154,14 +154,14 @@ export class ImageAttachments {
 
   /** Adds an image. @throws {Error} if the browser can't decode it, {ApiError} if the server refuses it. */
   async add(file: File): Promise<void> {
-    const picture = await reduceImage(file);
-    const shownUrl = await readAsUrl(picture);
+    const image = await reduceImage(file);
+    const shownUrl = await readAsUrl(image);
     const id = this.#nextId++;
     const url = this.#store ? undefined : shownUrl;
     this.items.value = [...this.items.peek(), { id, name: file.name, shownUrl, url }];
     if (!this.#store) return;
     try {
-      const stored = await this.#store(`${newId()}.${ENDINGS[picture.type]}`, picture);
+      const stored = await this.#store(`${newId()}.${ENDINGS[image.type]}`, image);
       this.items.value = this.items.peek().map((each) => each.id === id ? { ...each, url: stored } : each);
     } catch (thrown) {
       this.remove(id);
@@ -189,8 +189,8 @@ export class ImageAttachments {
 
 /** Stores an image that may be as large as a camera's, and returns its URL. @throws as `ImageAttachments.add` */
 export async function storeImage(store: StoreImage, file: File): Promise<string> {
-  const picture = await reduceImage(file);
-  return await store(`${newId()}.${ENDINGS[picture.type]}`, picture);
+  const image = await reduceImage(file);
+  return await store(`${newId()}.${ENDINGS[image.type]}`, image);
 }
 
 /** True for image files that can be sent. */

@@ -132,8 +132,8 @@ export class ChatReplies {
       output_limit: undefined,
       left_out: undefined,
     });
-    const asked = choice && { connection_id: choice.connectionId, model: choice.model || undefined };
-    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...asked });
+    const params = choice && { connection_id: choice.connectionId, model: choice.model || undefined };
+    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...params });
   }
 
   /**
@@ -209,8 +209,8 @@ export class ChatReplies {
       status: "streaming",
       created_at: new Date().toISOString(),
     });
-    const asked = { user_message_id: userMessageId, character_id: characterId, action };
-    return this.#start(messageId, { text: "", reasoning: "" }, asked, taken);
+    const params = { user_message_id: userMessageId, character_id: characterId, action };
+    return this.#start(messageId, { text: "", reasoning: "" }, params, taken);
   }
 
   async #start(

@@ -118,15 +118,15 @@ export class Chats {
       ...(pinned === undefined ? {} : { pinned: pinned ?? undefined }),
       ...(folder === undefined ? {} : { folder: folder ?? undefined }),
     });
-    const made: Edit = { id, apply: edit };
-    this.#edits.push(made);
+    const added: Edit = { id, apply: edit };
+    this.#edits.push(added);
     this.#replace(id, edit);
     try {
       await this.#changes.run(() => this.#api.changeConversation(id, changes));
-      made.takenAt = this.#asked;
+      added.takenAt = this.#asked;
       this.#tidy();
     } catch (thrown) {
-      this.#edits = this.#edits.filter((edit) => edit !== made);
+      this.#edits = this.#edits.filter((edit) => edit !== added);
       if (before) this.#replace(id, () => before);
       throw thrown;
     }

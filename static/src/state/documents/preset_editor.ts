@@ -30,9 +30,9 @@ function toStoredVersion({ document, version }: VersionedDocument<Preset>): Stor
 /** Copies a preset and returns the copy's id. The models stay with the original. @throws {ApiError} */
 export async function copyPreset(api: PresetApi, id: string, name: string): Promise<string> {
   const { document } = await api.read(id);
-  const made = newId();
-  await api.save(made, { ...toPresetDraft(document), name, models: [] });
-  return made;
+  const newPresetId = newId();
+  await api.save(newPresetId, { ...toPresetDraft(document), name, models: [] });
+  return newPresetId;
 }
 
 /** SillyTavern's number of the order for every character. */

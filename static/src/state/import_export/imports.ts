@@ -331,9 +331,9 @@ async function listZipNames(file: File): Promise<string[]> {
   while (end >= 0 && tail.getUint32(end, true) !== END_MARK) end--;
   if (end < 0) return [];
   const length = tail.getUint32(end + 12, true);
-  const said = tail.getUint32(end + 16, true);
+  const startOffset = tail.getUint32(end + 16, true);
   // Beyond 4 GiB its position is stored elsewhere, but it precedes the zip64 end record.
-  const at = said === 0xffffffff ? file.size - (tail.byteLength - end) - END64_BYTES - length : said;
+  const at = startOffset === 0xffffffff ? file.size - (tail.byteLength - end) - END64_BYTES - length : startOffset;
   const view = await readView(file, at, at + Math.min(length, LOOKED_AT_BYTES));
   const names: string[] = [];
   for (let here = 0; here + ENTRY_BYTES <= view.byteLength && view.getUint32(here, true) === ENTRY_MARK;) {

@@ -130,7 +130,7 @@ function JobRow({ job }: { job: Job }) {
   const { isBusy, run } = useEnding(() => activity.cancel(job.id));
   const canCancel = job.state === "queued" || job.state === "running";
   const isOver = !canCancel && job.state !== "verifying";
-  const words = [t.states[job.state], formatTime(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
+  const details = [t.states[job.state], formatTime(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
   const total = job.progress?.total;
   return (
     <ListRow
@@ -138,7 +138,7 @@ function JobRow({ job }: { job: Job }) {
       href={getJobPath(job)}
       text={
         <>
-          {words}
+          {details}
           {job.error && <span class="list-error">{job.error.message}</span>}
           {!isOver && job.state !== "queued" && (
             <Progress

@@ -18,12 +18,12 @@ interface CliRequest {
 
 /** Parses what the command line put in the fragment; undefined if incomplete. */
 function parseRequest(hash: string): CliRequest | undefined {
-  const given = new URLSearchParams(hash.slice(1));
-  const port = Number(given.get("port"));
-  const [state, challenge] = [given.get("state") ?? "", given.get("challenge") ?? ""];
+  const params = new URLSearchParams(hash.slice(1));
+  const port = Number(params.get("port"));
+  const [state, challenge] = [params.get("state") ?? "", params.get("challenge") ?? ""];
   const isWhole = Number.isInteger(port) && port > 0 && port < 65536 && /^[\w-]{22}$/.test(state) &&
     /^[\w-]{43}$/.test(challenge);
-  return isWhole ? { port, state, challenge, name: (given.get("name") ?? "?").slice(0, 64) } : undefined;
+  return isWhole ? { port, state, challenge, name: (params.get("name") ?? "?").slice(0, 64) } : undefined;
 }
 
 /** Renders the approval screen of a command-line sign-in. */

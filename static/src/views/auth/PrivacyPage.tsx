@@ -40,7 +40,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   const store = useStore();
   const t = texts.privacy;
   const { method, bypass, paired, passkeys_supported } = status;
-  const words = method === "session"
+  const explanation = method === "session"
     ? t.bySession
     : method === "token"
     ? t.byToken
@@ -52,7 +52,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   return (
     <div class="settings-part">
       <h3>{t.here}</h3>
-      <p>{words}</p>
+      <p>{explanation}</p>
       <div class="actions-row">
         {method !== null && <Button onClick={() => void signOut(store, method)}>{t.signOut}</Button>}
         {method === null && paired && passkeys_supported && <SignInButton />}

@@ -99,8 +99,8 @@ function CardHistory({ editor }: { editor: CardEditor }) {
 function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterGeneration | undefined }) {
   const { router } = useStore();
   // The fragment `#lorebook` opens that section.
-  const wanted = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
-  const [part, setPart] = useState<Section>(wanted ?? "identity");
+  const linkedPart = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
+  const [part, setPart] = useState<Section>(linkedPart ?? "identity");
   const t = texts.editor;
   if (editor.document.value?.external) {
     return (

@@ -34,7 +34,7 @@ export function ChatHeader(
   const isUntouched = chat.isEmpty.value && chat.isNew;
   const panel = store.panel.value?.id;
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
-  const place = useExpressionPlace(chat);
+  const position = useExpressionPlace(chat);
   const [isStory, setStory] = useState(false);
   const openSearch = () => chat.search.isOpen.value = true;
   return (
@@ -50,7 +50,7 @@ export function ChatHeader(
             onClick={() => setStory(true)}
           >
             <Faces ids={ids} widthPx={34} />
-            {place === "header" && <ExpressionFace chat={chat} />}
+            {position === "header" && <ExpressionFace chat={chat} />}
           </button>
         )}
         <div class="chat-title-box">

@@ -124,17 +124,17 @@ function Chat({ chat }: { chat: OpenChat }) {
 function ChatBody({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const load = chat.load.value;
-  const place = useExpressionPlace(chat);
+  const position = useExpressionPlace(chat);
   useEffect(() => {
     if (load.kind === "ready") void chat.actions.readBranches();
   }, [load.kind]);
-  const wanted = store.router.hash.value;
+  const messageId = store.router.hash.value;
   useEffect(() => {
-    if (load.kind !== "ready" || wanted === "") return;
-    void chat.show(wanted).then((isThere) => {
+    if (load.kind !== "ready" || messageId === "") return;
+    void chat.show(messageId).then((isThere) => {
       if (!isThere) store.toasts.show(texts.chat.goneMessage);
     });
-  }, [wanted, load.kind]);
+  }, [messageId, load.kind]);
   if (load.kind === "loading") return <p class="chat-loading" role="status">{texts.loading}</p>;
   if (load.kind === "failed") {
     return (
@@ -152,7 +152,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
     <>
       <DamageNote chat={chat} />
       {chat.isEmpty.value ? <Welcome chat={chat} /> : <MessageList chat={chat} />}
-      {place === "aside" && !chat.isEmpty.value && <ExpressionAside chat={chat} />}
+      {position === "aside" && !chat.isEmpty.value && <ExpressionAside chat={chat} />}
       {store.speaking.now.value && <SpeechBar />}
       {chat.isNew && chat.isEmpty.value && (
         <div class="column composer-model">

@@ -80,8 +80,8 @@ function useExpression(chat: OpenChat): Shown | undefined {
     };
   }, [character?.id, version]);
   if (!character || listed?.id !== character.id) return undefined;
-  const said = last ? splitReasoning(getContentText(last.content)).said : "";
-  const expression = chooseExpression(said, listed.expressions);
+  const text = last ? splitReasoning(getContentText(last.content)).said : "";
+  const expression = chooseExpression(text, listed.expressions);
   return expression && {
     name: character.name,
     expression,

@@ -68,8 +68,8 @@ export function ModelPicker(
     chat.change({ connection_id: id === EVERYWHERE ? null : id, model: null }).catch((thrown) => store.report(thrown));
   };
 
-  const words = filter.trim();
-  const isMatch = (name: string) => name.toLowerCase().includes(words.toLowerCase());
+  const query = filter.trim();
+  const isMatch = (name: string) => name.toLowerCase().includes(query.toLowerCase());
   const names = (result?.models ?? []).filter(isMatch);
   const named = (choices: readonly ModelChoice[]) => withConnections(choices, connections.items.value, isMatch);
   const favorites = named(device.favoriteModels.value);
@@ -108,8 +108,8 @@ export function ModelPicker(
             t.standard(connection.model || connection.resolved_model || result?.models[0]),
           )}
           {connection && names.slice(0, MAX_SHOWN).map((name) => row({ connectionId: connection.id, model: name }))}
-          {connection && words !== "" && !names.includes(words) &&
-            row({ connectionId: connection.id, model: words }, t.own(words))}
+          {connection && query !== "" && !names.includes(query) &&
+            row({ connectionId: connection.id, model: query }, t.own(query))}
         </ul>
         {names.length > MAX_SHOWN && <p class="hint">{t.more(names.length - MAX_SHOWN)}</p>}
         {check?.kind === "running" && <p class="hint" role="status">{texts.loading}</p>}

@@ -32,7 +32,7 @@ export function AboutPage() {
 function Findings() {
   const { api } = useStore();
   const { value, error, isBusy, again } = useResource(() => readFindings(api.client));
-  const said = useServerTexts(); // loads while the diagnostics run
+  const serverTexts = useServerTexts(); // loads while the diagnostics run
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
   return (
@@ -42,7 +42,7 @@ function Findings() {
       <p class="muted" role="status">{value === undefined ? isBusy && t.checking : t.wrong(wrong)}</p>
       {value && (
         <List label={t.findings}>
-          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={said} />)}
+          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={serverTexts} />)}
         </List>
       )}
       <div class="actions-row">
@@ -100,8 +100,8 @@ function Packages() {
   const [query, setQuery] = useState("");
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={again} />;
   if (value === undefined) return <p class="muted" role="status">{texts.loading}</p>;
-  const words = query.trim().toLowerCase();
-  const found = value.filter(({ name, licence }) => `${name} ${licence}`.toLowerCase().includes(words));
+  const text = query.trim().toLowerCase();
+  const found = value.filter(({ name, licence }) => `${name} ${licence}`.toLowerCase().includes(text));
   return (
     <>
       <TextField label={t.find} type="search" value={query} onInput={setQuery} />

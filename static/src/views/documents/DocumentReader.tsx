@@ -56,8 +56,8 @@ export function DocumentReader(
   useEffect(() => {
     if (page !== undefined) list.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView();
   }, [pages]);
-  const wanted = words.trim().toLowerCase();
-  const found = pages?.filter(({ text }) => text !== "" && (wanted === "" || text.toLowerCase().includes(wanted)));
+  const query = words.trim().toLowerCase();
+  const found = pages?.filter(({ text }) => text !== "" && (query === "" || text.toLowerCase().includes(query)));
   const chosen = choice && parsePageList(written, choice.count);
   const toggle = (n: number, isChosen: boolean) => {
     const others = (chosen ?? []).filter((each) => each !== n);
@@ -118,7 +118,7 @@ export function DocumentReader(
                 </label>
               )
               : <h3>{t.pageNumber(n)}</h3>}
-            <p>{mark(text, wanted)}</p>
+            <p>{mark(text, query)}</p>
           </section>
         ))}
       </div>

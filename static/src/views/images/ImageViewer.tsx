@@ -18,51 +18,51 @@ export function ImageViewer(
 ) {
   const store = useStore();
   const t = texts.images;
-  const pictures = listChatImages(chat.pages.items.value);
+  const images = listChatImages(chat.pages.items.value);
   const [shown, setShown] = useState<Pick<ChatImage, "messageId" | "url">>({ messageId, url });
   const [isOverview, setOverview] = useState(false);
-  const place = pictures.findIndex((each) => each.url === shown.url && each.messageId === shown.messageId);
+  const index = images.findIndex((each) => each.url === shown.url && each.messageId === shown.messageId);
   // A deleted image is replaced by the one at its index.
   const [lastPlace, setLastPlace] = useState(0);
-  const at = place >= 0 ? place : Math.min(lastPlace, pictures.length - 1);
-  const picture = pictures[at];
+  const at = index >= 0 ? index : Math.min(lastPlace, images.length - 1);
+  const image = images[at];
   useEffect(() => {
-    if (picture === undefined) onClose();
-    else if (place < 0) setShown(picture);
-    else setLastPlace(place);
-  }, [picture?.url, picture?.messageId]);
+    if (image === undefined) onClose();
+    else if (index < 0) setShown(image);
+    else setLastPlace(index);
+  }, [image?.url, image?.messageId]);
   // An image that was generated can be generated again.
   const [origin, setOrigin] = useState<GalleryImage>();
   const [again, setAgain] = useState<GalleryImage>();
   useEffect(() => {
     let isHere = true;
     setOrigin(undefined);
-    if (picture?.attached === undefined) return;
-    imageApi(store.api.client).listImages({ attachment: picture.attached }).then(
-      ({ items }) => isHere && setOrigin(items.find((item) => item.message_id === picture.messageId) ?? items[0]),
+    if (image?.attached === undefined) return;
+    imageApi(store.api.client).listImages({ attachment: image.attached }).then(
+      ({ items }) => isHere && setOrigin(items.find((item) => item.message_id === image.messageId) ?? items[0]),
       () => {}, // Only the button is missing.
     );
     return () => isHere = false;
-  }, [picture?.url, picture?.messageId]);
-  if (picture === undefined) return null;
-  const go = (step: number) => setShown(pictures[(at + step + pictures.length) % pictures.length]!);
+  }, [image?.url, image?.messageId]);
+  if (image === undefined) return null;
+  const go = (step: number) => setShown(images[(at + step + images.length) % images.length]!);
   const detach = () =>
-    detachImage(store, chat, picture, { done: t.detached, undo: texts.undo }).catch((thrown) => store.report(thrown));
+    detachImage(store, chat, image, { done: t.detached, undo: texts.undo }).catch((thrown) => store.report(thrown));
   return (
     <Modal class="zoom" label={isOverview ? t.all : texts.chat.image(at + 1)} onClose={onClose}>
       <div
         class="zoom-content"
         onKeyDown={(event) => {
-          if (isOverview || pictures.length < 2) return;
+          if (isOverview || images.length < 2) return;
           if (event.key === "ArrowLeft") go(-1);
           else if (event.key === "ArrowRight") go(1);
         }}
       >
         <div class="zoom-bar">
-          {!isOverview && pictures.length > 1 && (
+          {!isOverview && images.length > 1 && (
             <>
               <IconButton icon="left" label={t.previous} onClick={() => go(-1)} />
-              <span aria-live="polite">{t.place(at + 1, pictures.length)}</span>
+              <span aria-live="polite">{t.place(at + 1, images.length)}</span>
               <IconButton icon="right" label={t.next} onClick={() => go(1)} />
             </>
           )}
@@ -71,8 +71,8 @@ export function ImageViewer(
           {!isOverview && (
             <>
               {origin && <IconButton icon="redo" label={texts.gallery.again} onClick={() => setAgain(origin)} />}
-              <DownloadImage url={picture.url} />
-              {picture.attached !== undefined && (
+              <DownloadImage url={image.url} />
+              {image.attached !== undefined && (
                 <IconButton
                   icon="trash"
                   label={t.detach}
@@ -87,14 +87,14 @@ export function ImageViewer(
           ? (
             <Overview
               chat={chat}
-              pictures={pictures}
+              pictures={images}
               onChoose={(chosen) => {
                 setShown(chosen);
                 setOverview(false);
               }}
             />
           )
-          : <LargeImage key={`${picture.messageId} ${picture.url}`} url={picture.url} alt={texts.chat.image(at + 1)} />}
+          : <LargeImage key={`${image.messageId} ${image.url}`} url={image.url} alt={texts.chat.image(at + 1)} />}
       </div>
       {again && <GenerateAgainDialog image={again} onClose={() => setAgain(undefined)} />}
     </Modal>

@@ -104,18 +104,18 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem;
 function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: ImportReportLine[] }) {
   const t = texts.import;
   const [shown, setShown] = useState(LINES_AT_ONCE);
-  const said = useServerTexts();
+  const serverTexts = useServerTexts();
   if (lines.length === 0) return null;
-  const words = t.lines[level](lines.length);
+  const label = t.lines[level](lines.length);
   return (
     <details class="import-lines">
-      <summary>{words}</summary>
-      <List label={words}>
+      <summary>{label}</summary>
+      <List label={label}>
         {lines.slice(0, shown).map(({ source, count, ...line }, index) => (
           <ListRow
             key={index}
             title={source || t.files(count ?? 1)}
-            text={translateReason(said, line)}
+            text={translateReason(serverTexts, line)}
             end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
           />
         ))}

@@ -158,7 +158,7 @@ function MatchFields({ entry, onChange }: EntryProps) {
 function PlaceFields({ entry, onChange }: EntryProps) {
   const t = texts.editor.entry;
   const more = texts.lorebooks.entry;
-  const place = findPosition(entry);
+  const position = findPosition(entry);
   const names = { ...t.positions, ...more.places };
   return (
     <>
@@ -173,12 +173,12 @@ function PlaceFields({ entry, onChange }: EntryProps) {
         />
         <Select
           label={t.position}
-          value={place ?? ""}
+          value={position ?? ""}
           options={(["", ...ENTRY_POSITIONS] as const).map((value) => ({ value, name: names[value || "none"] }))}
           onChange={(value) => onChange(setPosition(entry, value || undefined))}
         />
       </div>
-      {place === "at_depth" && (
+      {position === "at_depth" && (
         <div class="options-pair">
           <ExtensionNumber
             entry={entry}
@@ -266,7 +266,7 @@ function GroupFields({ entry, onChange }: EntryProps) {
 function RecursionFields({ entry, onChange }: EntryProps) {
   const t = texts.lorebooks.entry;
   const props = { entry, onChange };
-  const late = entry.extensions.delay_until_recursion;
+  const delay = entry.extensions.delay_until_recursion;
   return (
     <>
       <ExtensionSwitch {...props} field="exclude_recursion" label={t.excludeRecursion} />
@@ -274,7 +274,7 @@ function RecursionFields({ entry, onChange }: EntryProps) {
       <NumberInput
         label={t.delayUntilRecursion}
         hint={t.delayUntilRecursionHint}
-        value={late === true ? 1 : getExtensionNumber(entry, "delay_until_recursion")}
+        value={delay === true ? 1 : getExtensionNumber(entry, "delay_until_recursion")}
         min={0}
         max={100}
         placeholder="0"

@@ -195,12 +195,12 @@ function Found({ found: { entries, dropped, tokens } }: { found: LorebookTest })
 function formatReason({ reason, position, depth, tokens, probability }: ActivatedEntry): string {
   const t = texts.lorebooks.trial;
   const places = { ...texts.editor.entry.positions, ...texts.lorebooks.entry.places };
-  const place = places[position as keyof typeof places] ?? position;
+  const positionName = places[position as keyof typeof places] ?? position;
   return [
     reason.kind === "key" && reason.key !== undefined
       ? t.byKey(reason.key)
       : [t.reasons[reason.kind], reason.key && t.byKey(reason.key)].filter(Boolean).join(", "),
-    depth === undefined ? place : `${place} (${texts.presets.order.depth(depth)})`,
+    depth === undefined ? positionName : `${positionName} (${texts.presets.order.depth(depth)})`,
     t.tokens(tokens),
     probability !== undefined && probability < 100 && t.percent(probability),
   ].filter(Boolean).join(" · ");
@@ -208,8 +208,8 @@ function formatReason({ reason, position, depth, tokens, probability }: Activate
 
 function formatMissReason({ reason, key }: MissedEntry): string {
   const t = texts.lorebooks.trial;
-  const words = t.misses[reason as keyof typeof t.misses] ?? reason;
-  return [words, key !== undefined && t.byKey(key)].filter(Boolean).join(" · ");
+  const text = t.misses[reason as keyof typeof t.misses] ?? reason;
+  return [text, key !== undefined && t.byKey(key)].filter(Boolean).join(" · ");
 }
 
 /** Height of a row in px: two lines of text. */

@@ -106,16 +106,16 @@ const SHOWN = 8;
 function useFoundCharacters(query: string): readonly CharacterItem[] {
   const { api } = useStore();
   const [found, setFound] = useState<readonly CharacterItem[]>([]);
-  const words = query.trim();
+  const text = query.trim();
   useEffect(() => {
-    if (words === "") return setFound([]);
+    if (text === "") return setFound([]);
     const leaving = new AbortController();
-    api.listCharacters({ q: words, tag: "", sort: "name" }, SHOWN, undefined, leaving.signal).then(
+    api.listCharacters({ q: text, tag: "", sort: "name" }, SHOWN, undefined, leaving.signal).then(
       ({ items }) => !leaving.signal.aborted && setFound(items),
       // Failures are ignored: the rest of the palette still works.
       () => {},
     );
     return () => leaving.abort();
-  }, [words]);
+  }, [text]);
   return found;
 }

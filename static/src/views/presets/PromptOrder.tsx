@@ -55,10 +55,10 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
   const toggle = (entry: OrderedPrompt, enabled: boolean) =>
     set(entries.map((each) => each === entry ? { ...each, enabled } : each), `enable ${entry.identifier}`);
   const add = () => {
-    const made: PresetPrompt = { identifier: newId(), name: t.newName, role: "system", content: "" };
-    const order = setOrder(preset, [...entries, { identifier: made.identifier, enabled: true, prompt: made }]);
-    editor.set({ prompts: [...preset.prompts, made], ...order }, "add");
-    setOpened(made.identifier);
+    const prompt: PresetPrompt = { identifier: newId(), name: t.newName, role: "system", content: "" };
+    const order = setOrder(preset, [...entries, { identifier: prompt.identifier, enabled: true, prompt }]);
+    editor.set({ prompts: [...preset.prompts, prompt], ...order }, "add");
+    setOpened(prompt.identifier);
   };
   return (
     <div id="prompts" class="prompt-order" tabIndex={-1}>
@@ -107,7 +107,7 @@ function EntryRow(
 ) {
   const t = texts.presets.order;
   const name = getPromptName(prompt);
-  const words = (
+  const label = (
     <>
       <span class="entry-title">{name}</span>
       <span class="entry-more">{listPromptActions(prompt)}</span>
@@ -116,11 +116,11 @@ function EntryRow(
   return (
     <>
       {isMarker(identifier)
-        ? <span class="entry-text is-marker">{words}</span>
+        ? <span class="entry-text is-marker">{label}</span>
         : (
           <button type="button" class="entry-text" disabled={isReadOnly} onClick={onOpen}>
             <span class="visually-hidden">{t.edit}</span>
-            {words}
+            {label}
           </button>
         )}
       <input

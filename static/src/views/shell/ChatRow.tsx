@@ -36,8 +36,8 @@ export function ChatRow(
   const name = nameChat(store.people, item);
   const snippet = hasSnippet ? toPlainText(item.snippet) : "";
   const remove = () => {
-    const place = row.current?.closest("li");
-    const neighbour = (place?.nextElementSibling ?? place?.previousElementSibling)?.querySelector<HTMLElement>(
+    const listItem = row.current?.closest("li");
+    const neighbour = (listItem?.nextElementSibling ?? listItem?.previousElementSibling)?.querySelector<HTMLElement>(
       "a, button",
     );
     store.deleteChats([item.id], { done: t.removed, undo: texts.undo });

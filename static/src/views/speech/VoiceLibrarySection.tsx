@@ -318,9 +318,9 @@ function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: ()
 function Preview({ audio }: { audio: Blob }) {
   const [url, setUrl] = useState<string>();
   useEffect(() => {
-    const made = URL.createObjectURL(audio);
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
+    const objectUrl = URL.createObjectURL(audio);
+    setUrl(objectUrl);
+    return () => URL.revokeObjectURL(objectUrl);
   }, [audio]);
   return <audio class="record-preview" controls src={url} aria-label={texts.voice.library.preview} />;
 }

@@ -60,7 +60,7 @@ export function ToolServerForm(
     });
   };
   const names = isProgram ? server?.env_names ?? [] : server?.header_names ?? [];
-  const kept = names.length === 0 ? "" : ` ${t.stored(names.join(", "))}`;
+  const storedHint = names.length === 0 ? "" : ` ${t.stored(names.join(", "))}`;
   return (
     <ServerForm label={server ? t.edit : t.add} hasFocus rejections={rejections} onSubmit={save}>
       <Select
@@ -78,7 +78,7 @@ export function ToolServerForm(
             <TextField label={t.args} hint={t.argsHint} isMono rows={3} value={args} onInput={setArgs} />
             <TextField
               label={t.env}
-              hint={t.envHint + kept}
+              hint={t.envHint + storedHint}
               error={invalid?.field === "env" ? invalid.message : undefined}
               isMono
               rows={3}
@@ -99,7 +99,7 @@ export function ToolServerForm(
             />
             <TextField
               label={t.headers}
-              hint={t.headersHint + kept}
+              hint={t.headersHint + storedHint}
               error={invalid?.field === "headers" ? invalid.message : undefined}
               isMono
               rows={2}

@@ -115,8 +115,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
     area.current?.focus();
   };
   const insertFiles = (files: Iterable<File>) => {
-    const place = area.current?.selectionEnd ?? text.length;
-    void addFiles(files, chat, place, (problem) => store.toasts.show(problem, { isError: true }));
+    const caret = area.current?.selectionEnd ?? text.length;
+    void addFiles(files, chat, caret, (problem) => store.toasts.show(problem, { isError: true }));
   };
   /** Attaches a long text instead of filling the composer with it. */
   const attachPasted = (pasted: string): boolean => {

@@ -37,13 +37,13 @@ function openLorebook(store: Store, chat: OpenChat): void {
 async function speakAs(store: Store, chat: OpenChat, name: string): Promise<void> {
   // Those added elsewhere count, too.
   await store.people.refreshPersonas();
-  const wanted = name.toLocaleLowerCase();
+  const lowerName = name.toLocaleLowerCase();
   const personas = store.people.shownPersonas.peek().map((persona) => ({
     ...persona,
     name: persona.name.toLocaleLowerCase(),
   }));
-  const found = personas.find((persona) => persona.name === wanted) ??
-    personas.find((persona) => persona.name.startsWith(wanted));
+  const found = personas.find((persona) => persona.name === lowerName) ??
+    personas.find((persona) => persona.name.startsWith(lowerName));
   if (found === undefined) return store.toasts.show(texts.chat.noPersona(name), { isError: true });
   await chat.speakAs(found.id);
 }

@@ -169,8 +169,8 @@ function listActions(
 function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
   const message = bar?.closest(".message");
   const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
-  const beside = [before, after].find((element) => element?.matches(".message"));
-  return beside?.querySelector<HTMLElement>(".message-actions [aria-haspopup]") ??
+  const neighbor = [before, after].find((element) => element?.matches(".message"));
+  return neighbor?.querySelector<HTMLElement>(".message-actions [aria-haspopup]") ??
     bar?.closest<HTMLElement>(".message-scroll");
 }
 

@@ -166,8 +166,8 @@ function Announcer({ chat }: { chat: OpenChat }) {
     };
     // Reasoning is collapsed for everyone.
     let start = run.calls.peek().at(-1)?.textLength;
-    const said = () => splitReasoning(run.text.peek().slice(start)).said;
-    let sentences = new Sentences(said());
+    const getText = () => splitReasoning(run.text.peek().slice(start)).said;
+    let sentences = new Sentences(getText());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
@@ -176,9 +176,9 @@ function Announcer({ chat }: { chat: OpenChat }) {
     const endCalls = run.calls.subscribe((calls) => {
       const last = calls.at(-1)?.textLength;
       if (last !== start) {
-        say(sentences.next(said(), true));
+        say(sentences.next(getText(), true));
         start = last;
-        sentences = new Sentences(said());
+        sentences = new Sentences(getText());
       }
       for (const { call } of calls) {
         if (announced.get(call.id) === call.state) continue;
@@ -187,12 +187,12 @@ function Announcer({ chat }: { chat: OpenChat }) {
         if (call.state === "running") say(texts.chat.callRunning(call.tool_name ?? call.name));
       }
     });
-    const endText = run.text.subscribe(() => say(sentences.next(said(), false)));
+    const endText = run.text.subscribe(() => say(sentences.next(getText(), false)));
     return () => {
       endText();
       endCalls();
       endPhase();
-      say(sentences.next(said(), true));
+      say(sentences.next(getText(), true));
       say(texts.chat.replyDone);
     };
   }, [run]);

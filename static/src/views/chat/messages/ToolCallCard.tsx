@@ -32,21 +32,21 @@ export function ToolCallCard(
   const { state, result, duration_ms: durationMs, server_name: server } = call;
   const tool = call.tool_name ?? call.name;
   const name = tool || t.unnamed;
-  const words = [
+  const status = [
     state && (state === "pending" && !isLive ? t.undecided : t.states[state]),
     durationMs !== undefined && t.seconds(formatNumber(Math.max(0.1, Math.round(durationMs / 100) / 10))),
   ].filter(Boolean).join(" · ");
   const isPending = state === "pending" && isLive;
   const at = { conversationId: chat.id, replyId, callId: call.id };
   return (
-    <div class="tool-call" data-state={state} role="group" aria-label={t.label(name, words)}>
+    <div class="tool-call" data-state={state} role="group" aria-label={t.label(name, status)}>
       <header>
         <Icon name={ICONS[state ?? "done"]} />
         <span class="tool-name">
           <strong>{name}</strong>
           {server && <span class="muted">{t.of(server)}</span>}
         </span>
-        <span class="tool-state">{words}</span>
+        <span class="tool-state">{status}</span>
       </header>
       {state === "unknown" && <p class="tool-note">{t.unknownNote}</p>}
       {isPending ? <Approval chat={chat} at={at} call={call} name={name} /> : call.arguments !== "" && (

@@ -90,11 +90,11 @@ export function useFollowEnd(
     isAway,
     newCount,
     onScroll() {
-      const place = getScrollPosition(box.current);
-      const isNear = place.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
+      const position = getScrollPosition(box.current);
+      const isNear = position.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
       // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once.
-      const isLeaving = place.top < last.current.top - 1 && place.fromEnd > last.current.fromEnd + 1;
-      last.current = place;
+      const isLeaving = position.top < last.current.top - 1 && position.fromEnd > last.current.fromEnd + 1;
+      last.current = position;
       if (isNear && !isFollowing.current) setFollowing(true);
       else if (!isNear && isLeaving && isFollowing.current) setFollowing(false);
     },

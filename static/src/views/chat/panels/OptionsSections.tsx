@@ -109,8 +109,8 @@ function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: 
     if (query === "") return;
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      const wanted = { q: query, tag: "", sort: "name" as const };
-      store.api.listCharacters(wanted, MAX_FOUND + cast.length, undefined, abort.signal)
+      const filter = { q: query, tag: "", sort: "name" as const };
+      store.api.listCharacters(filter, MAX_FOUND + cast.length, undefined, abort.signal)
         .then(({ items }) => setFound(items), (thrown) => {
           if (!abort.signal.aborted) store.report(asApiError(thrown));
         });

@@ -89,8 +89,8 @@ function withQuote(draft: string, hit: SearchHit, text: string): string {
 }
 
 function cutAround(text: string, snippet: string): string {
-  const words = snippet.replaceAll("…", "").trim().slice(0, 40);
-  const at = Math.max(0, text.replace(/\s+/g, " ").indexOf(words));
+  const quote = snippet.replaceAll("…", "").trim().slice(0, 40);
+  const at = Math.max(0, text.replace(/\s+/g, " ").indexOf(quote));
   const start = Math.max(0, Math.min(at - MAX_QUOTE / 3, text.length - MAX_QUOTE));
   return `${start > 0 ? "…" : ""}${text.slice(start, start + MAX_QUOTE)}…`;
 }
