@@ -236,13 +236,13 @@ function readWithin(
   return within(idleMs, reader.read(), () => reader.cancel().catch(() => {}));
 }
 
-/** Waits for part of a body. @param giveUp Called on timeout. */
-async function within<T>(idleMs: number, reading: Promise<T>, giveUp: () => void): Promise<T> {
+/** Waits for part of a body. @param onTimeout Called on timeout. */
+async function within<T>(idleMs: number, reading: Promise<T>, onTimeout: () => void): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tooSlow = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(new AppError("invalid_request", `Can't read the body of the request: no data for ${idleMs} ms`));
-      giveUp();
+      onTimeout();
     }, idleMs);
   });
   try {

@@ -42,7 +42,7 @@ export function cors(options: {
   const { corsOrigins, routes } = options;
   return async (c, next) => {
     const { facts } = c.var;
-    if (isPreflight(c.req.raw)) return answerPreflight(c, corsOrigins);
+    if (isPreflight(c.req.raw)) return respondToPreflight(c, corsOrigins);
     if (!isSignInCallback(c.req) && isCrossSite(facts, c.req.header("sec-fetch-site"), corsOrigins)) {
       throw new AppError(
         "cross_site",
@@ -55,7 +55,7 @@ export function cors(options: {
   };
 }
 
-function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Response {
+function respondToPreflight(c: AppContext, corsOrigins: readonly string[]): Response {
   const { requestOrigin, origin } = c.var.facts;
   if (requestOrigin !== origin && (requestOrigin === null || !corsOrigins.includes(requestOrigin))) {
     throw new AppError(
@@ -65,13 +65,13 @@ function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Respons
   }
   return c.body(null, 204, {
     "Access-Control-Allow-Methods": ALLOWED_METHODS,
-    "Access-Control-Allow-Headers": isOpenAiPath(c.req.path) ? withAskedHeaders(c) : ALLOWED_HEADERS,
+    "Access-Control-Allow-Headers": isOpenAiPath(c.req.path) ? allowRequestedHeaders(c) : ALLOWED_HEADERS,
     "Access-Control-Max-Age": String(PREFLIGHT_MAX_AGE_SECONDS),
   });
 }
 
 /** Allows the headers that the page requests: OpenAI's client sends a dozen of its own, more with each version. */
-function withAskedHeaders(c: AppContext): string {
+function allowRequestedHeaders(c: AppContext): string {
   const requested = c.req.header("access-control-request-headers") ?? "";
   return /^[\w\-, ]+$/.test(requested) ? `${ALLOWED_HEADERS}, ${requested}` : ALLOWED_HEADERS;
 }

@@ -139,7 +139,7 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
 function logFailure(error: unknown, c: AppContext, log: Log): void {
   const { requestId, facts } = c.var;
   const { code, upstream } = toAppError(error);
-  if (isClientGone(error, c.req.raw.signal)) {
+  if (isClientDisconnected(error, c.req.raw.signal)) {
     log("info", "client_closed", { request_id: requestId });
   } else if (isDefect(error)) {
     log("error", "A request failed because of a defect", { request_id: requestId, error: getErrorTrace(error) });
@@ -161,6 +161,6 @@ function isGatedPath(path: string): boolean {
 }
 
 /** Returns whether a request failed because its client disconnected. */
-function isClientGone(error: unknown, client: AbortSignal): boolean {
+function isClientDisconnected(error: unknown, client: AbortSignal): boolean {
   return client.aborted && (error === client.reason || (error instanceof Error && error.name === "AbortError"));
 }

@@ -1,7 +1,7 @@
 /** `/api/attachments`: images and recordings in messages. */
 import type { Services } from "../services/services.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
-import { toRangedAnswer } from "./http/file_response.ts";
+import { toRangedResponse } from "./http/file_response.ts";
 import { checkAttachmentType } from "./http/form.ts";
 import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
@@ -25,7 +25,7 @@ export function attachmentRoutes(services: Services) {
       const { attachment, read } = attachments.open(c.req.valid("param").name);
       const { name, type, sizeBytes, version } = attachment;
       // Every response has a sandbox policy, nosniff and CORP; see middleware/security_headers.ts.
-      const { status, headers, part } = toRangedAnswer({
+      const { status, headers, part } = toRangedResponse({
         sizeBytes,
         version: String(version),
         asked: c.req.valid("header"),

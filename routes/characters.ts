@@ -242,9 +242,9 @@ async function sendCharacter(
 async function toExpected(
   services: Services,
   id: string,
-  given: Precondition | undefined,
+  precondition: Precondition | undefined,
 ): Promise<Precondition | undefined> {
-  return given && toVersionPrecondition(given, (await services.documentUses()).get("character", id));
+  return precondition && toVersionPrecondition(precondition, (await services.documentUses()).get("character", id));
 }
 
 /**

@@ -40,10 +40,10 @@ import {
  * How long a response waits for the model's first output, in milliseconds. Then it starts as a stream that is kept
  * alive.
  */
-const PATIENCE_MS = 10_000;
+const FIRST_OUTPUT_TIMEOUT_MS = 10_000;
 
 /** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
-export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
+export function chatRoutes(services: Services, { patienceMs = FIRST_OUTPUT_TIMEOUT_MS }: { patienceMs?: number } = {}) {
   return createRouter()
     .openapi(chatRoute, async (c) => {
       const { chat, stateless } = await services.chat();
@@ -133,7 +133,7 @@ export function nameMessages(
 export async function waitForStart(
   started: StartedReply,
   client: AbortSignal,
-  patienceMs = PATIENCE_MS,
+  patienceMs = FIRST_OUTPUT_TIMEOUT_MS,
 ): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, patienceMs));

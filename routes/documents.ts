@@ -5,7 +5,7 @@ import { AppError } from "../services/errors.ts";
 import { parsePages, type StoredDocument } from "../services/documents/document.ts";
 import { formatEtag } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
-import { formatAttachmentHeader, toRangedAnswer } from "./http/file_response.ts";
+import { formatAttachmentHeader, toRangedResponse } from "./http/file_response.ts";
 import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
 import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
@@ -58,7 +58,7 @@ export function documentRoutes(services: Services) {
       if (sizeBytes === 0 && document.url !== undefined) {
         throw new AppError("not_found", `Can't download "${name}": it is a link, and links have no file`);
       }
-      const { status, headers, part } = toRangedAnswer({
+      const { status, headers, part } = toRangedResponse({
         sizeBytes,
         version: `${id}-${createdAtMs}`,
         asked: c.req.valid("header"),

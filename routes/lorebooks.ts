@@ -18,13 +18,13 @@ export function lorebookRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
-      return answer(c, await lorebooks.get(c.req.valid("param").id), 200);
+      return respond(c, await lorebooks.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       const expected = parsePrecondition(c.req.valid("header"));
       const saved = await lorebooks.put(c.req.valid("param").id, schema.toLorebookInput(c.req.valid("json")), expected);
-      return answer(c, saved, saved.isNew ? 201 : 200);
+      return respond(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
@@ -34,7 +34,7 @@ export function lorebookRoutes(services: Services) {
     .openapi(schema.importRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       const { file, stem, text } = await readUpload(c, "file");
-      return answer(c, await lorebooks.import(file, text("name") ?? stem), 201);
+      return respond(c, await lorebooks.import(file, text("name") ?? stem), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
@@ -42,19 +42,19 @@ export function lorebookRoutes(services: Services) {
       return sendJsonFile(c, `${name}.json`, json);
     })
     .openapi(schema.testRoute, async (c) => {
-      const trial = await services.lorebookTrial();
+      const test = await services.lorebookTest();
       const { book, lorebook_id, conversation_id, text, budget_tokens } = c.req.valid("json");
-      const found = await trial({
+      const found = await test({
         book,
         lorebookId: lorebook_id ?? undefined,
         conversationId: conversation_id ?? undefined,
         text: text ?? undefined,
         budgetTokens: budget_tokens ?? undefined,
       });
-      return c.json(schema.toTrialJson(found), 200);
+      return c.json(schema.toTestJson(found), 200);
     });
 }
 
-function answer(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
+function respond(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
   return passRawResponse(c.json(schema.toLorebookJson(book), status, { ETag: formatEtag(book.version) }));
 }

@@ -22,17 +22,17 @@ export function memoryRoutes(services: Services) {
     .openapi(schema.decideRoute, async (c) => {
       const { proposals } = await services.memory();
       const memory = await proposals.decide(c.req.valid("param").id, schema.toDecision(c.req.valid("json")));
-      return memory === undefined ? c.body(null, 204) : answer(c, memory, 200);
+      return memory === undefined ? c.body(null, 204) : respond(c, memory, 200);
     })
     .openapi(schema.getRoute, async (c) => {
       const { memories } = await services.memory();
-      return answer(c, await memories.get(c.req.valid("param").id), 200);
+      return respond(c, await memories.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { memories } = await services.memory();
       const expected = parsePrecondition(c.req.valid("header"));
       const saved = await memories.put(c.req.valid("param").id, schema.toMemoryInput(c.req.valid("json")), expected);
-      return answer(c, saved, saved.isNew ? 201 : 200);
+      return respond(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { memories } = await services.memory();
@@ -46,7 +46,7 @@ export function memoryRoutes(services: Services) {
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { memories } = await services.memory();
       const { id, n } = c.req.valid("param");
-      return answer(c, await memories.restoreVersion(id, n, parsePrecondition(c.req.valid("header"))), 200);
+      return respond(c, await memories.restoreVersion(id, n, parsePrecondition(c.req.valid("header"))), 200);
     })
     .openapi(schema.recallRoute, async (c) => {
       const [search, { recall }] = await Promise.all([
@@ -66,6 +66,6 @@ export function memoryRoutes(services: Services) {
     });
 }
 
-function answer(c: AppContext, memory: Memory, status: 200 | 201): never {
+function respond(c: AppContext, memory: Memory, status: 200 | 201): never {
   return passRawResponse(c.json(schema.toMemoryJson(memory), status, { ETag: formatEtag(memory.version) }));
 }

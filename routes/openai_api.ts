@@ -35,9 +35,9 @@ export function openAiRoutes(services: Services) {
       const body = c.req.valid("json");
       const request = schema.toOpenAiChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
       if (request.conversationId !== undefined) {
-        return await answerStored(c, chat, body, request as StatefulChatRequest);
+        return await respondWithStored(c, chat, body, request as StatefulChatRequest);
       }
-      if (body.stream === true) return await answerStream(c, stateless, body, request);
+      if (body.stream === true) return await respondWithStream(c, stateless, body, request);
       return c.json({ ...await stateless.complete(request, getClientSignal(c)), model: body.model }, 200);
     })
     .openapi(schema.embeddingsRoute, async (c) => {
@@ -83,7 +83,12 @@ export function openAiRoutes(services: Services) {
 }
 
 /** Streams a model's response. If the client disconnects, the upstream call is aborted. */
-async function answerStream(c: AppContext, chat: StatelessChat, body: schema.OpenAiChatJson, request: AnyChatRequest) {
+async function respondWithStream(
+  c: AppContext,
+  chat: StatelessChat,
+  body: schema.OpenAiChatJson,
+  request: AnyChatRequest,
+) {
   const { batches, cancel } = await chat.stream(request, getClientSignal(c));
   const created = Math.floor(Date.now() / 1000);
   const frames = new OpenAiFrames(body, `chatcmpl-${randomToken(12)}`, created);
@@ -91,7 +96,7 @@ async function answerStream(c: AppContext, chat: StatelessChat, body: schema.Ope
 }
 
 /** Responds with a reply that the server stores and that continues if the client disconnects. */
-async function answerStored(
+async function respondWithStored(
   c: AppContext,
   chat: ChatService,
   body: schema.OpenAiChatJson,

@@ -26,7 +26,7 @@ export function personaRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const personas = await services.personas();
-      return await answer(services, c, await personas.get(c.req.valid("param").id), 200);
+      return await respond(services, c, await personas.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const personas = await services.personas();
@@ -37,7 +37,7 @@ export function personaRoutes(services: Services) {
         const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
         const saved = await personas.put(id, text, expected);
         await putDocuments(services, saved.persona.id, documents);
-        return await answer(services, c, saved, saved.isNew ? 201 : 200);
+        return await respond(services, c, saved, saved.isNew ? 201 : 200);
       });
     })
     .openapi(schema.deleteRoute, async (c) => {
@@ -66,7 +66,7 @@ export function personaRoutes(services: Services) {
       const personas = await services.personas();
       const { id, n } = c.req.valid("param");
       const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
-      return await answer(services, c, await personas.restoreVersion(id, n, expected), 200);
+      return await respond(services, c, await personas.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
       const personas = await services.personas();
@@ -76,7 +76,7 @@ export function personaRoutes(services: Services) {
         throw new AppError("too_large", `The card file is larger than the limit of ${maxCardBytes} bytes`);
       }
       const options = { swapsNames: c.req.valid("query").swap_names === "true" };
-      return await answer(services, c, await personas.importCard(file, options), 201);
+      return await respond(services, c, await personas.importCard(file, options), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
       const personas = await services.personas();
@@ -95,7 +95,7 @@ export function personaRoutes(services: Services) {
       const image = await readImage(c);
       const { id } = c.req.valid("param");
       const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
-      return await answer(services, c, await personas.setAvatar(id, image, expected), 200);
+      return await respond(services, c, await personas.setAvatar(id, image, expected), 200);
     });
 }
 
@@ -113,12 +113,12 @@ async function putDocuments(
 async function toExpected(
   services: Services,
   id: string,
-  given: Precondition | undefined,
+  precondition: Precondition | undefined,
 ): Promise<Precondition | undefined> {
-  return given && toVersionPrecondition(given, (await services.documentUses()).get("persona", id));
+  return precondition && toVersionPrecondition(precondition, (await services.documentUses()).get("persona", id));
 }
 
-async function answer(
+async function respond(
   services: Services,
   c: AppContext,
   { persona, version }: ReadPersona,

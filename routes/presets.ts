@@ -18,13 +18,13 @@ export function presetRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const presets = await services.presets();
-      return answer(c, await presets.get(c.req.valid("param").id), 200);
+      return respond(c, await presets.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const presets = await services.presets();
       const expected = parsePrecondition(c.req.valid("header"));
       const saved = await presets.put(c.req.valid("param").id, schema.toPresetInput(c.req.valid("json")), expected);
-      return answer(c, saved, saved.isNew ? 201 : 200);
+      return respond(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const presets = await services.presets();
@@ -34,7 +34,7 @@ export function presetRoutes(services: Services) {
     .openapi(schema.importRoute, async (c) => {
       const presets = await services.presets();
       const { file, stem, text } = await readUpload(c, "file");
-      return answer(c, await presets.import(file, text("name") ?? stem), 201);
+      return respond(c, await presets.import(file, text("name") ?? stem), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
       const presets = await services.presets();
@@ -43,6 +43,6 @@ export function presetRoutes(services: Services) {
     });
 }
 
-function answer(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
+function respond(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
   return passRawResponse(c.json(schema.toPresetJson(preset), status, { ETag: formatEtag(preset.version) }));
 }

@@ -12,15 +12,15 @@ export function settingsRoutes(services: Services) {
 }
 
 function ownerSettingsRoutes({ settings }: Services) {
-  const answer = (c: AppContext, { version, settings: values }: SettingsState) => {
+  const respond = (c: AppContext, { version, settings: values }: SettingsState) => {
     c.header("ETag", formatEtag(version));
     return c.json(values, 200);
   };
   return createRouter()
-    .openapi(getSettingsRoute, (c) => answer(c, settings.get()))
+    .openapi(getSettingsRoute, (c) => respond(c, settings.get()))
     .openapi(patchSettingsRoute, async (c) => {
       const expected = parsePrecondition(c.req.valid("header"));
-      return answer(c, await settings.patch(c.req.valid("json"), expected));
+      return respond(c, await settings.patch(c.req.valid("json"), expected));
     });
 }
 

@@ -94,20 +94,20 @@ export function uiRoutes(folder: string): Hono<Env> {
   router.get("/assets/:name", async (c) => {
     const name = c.req.param("name");
     if (!ASSET_NAME.test(name)) return c.notFound();
-    return await answerWithFile(c, `${folder}/assets/${name}`, FOREVER) ?? c.notFound();
+    return await respondWithFile(c, `${folder}/assets/${name}`, FOREVER) ?? c.notFound();
   });
   for (const name of FIXED_NAMES) {
-    router.get(`/${name}`, async (c) => await answerWithFile(c, `${folder}/${name}`, "no-cache") ?? c.notFound());
+    router.get(`/${name}`, async (c) => await respondWithFile(c, `${folder}/${name}`, "no-cache") ?? c.notFound());
   }
   router.get("/diagram.html", async (c) => {
-    const frame = await answerWithFile(c, `${folder}/diagram.html`, "no-cache");
+    const frame = await respondWithFile(c, `${folder}/diagram.html`, "no-cache");
     frame?.headers.set("Content-Security-Policy", DIAGRAM_POLICY);
     frame?.headers.set("X-Frame-Options", "SAMEORIGIN");
     return frame ?? c.notFound();
   });
   router.get("/*", async (c) => {
     if (!isPagePath(c.req.path)) return c.notFound();
-    const page = await answerWithFile(c, `${folder}/index.html`, "no-cache");
+    const page = await respondWithFile(c, `${folder}/index.html`, "no-cache");
     if (!page) {
       throw new AppError(
         "not_available",
@@ -126,7 +126,7 @@ function isPagePath(path: string): boolean {
 }
 
 /** Responds with a file, compressed if the client accepts it. Returns `undefined` if there is none. */
-async function answerWithFile(c: AppContext, path: string, cacheControl: string): Promise<Response | undefined> {
+async function respondWithFile(c: AppContext, path: string, cacheControl: string): Promise<Response | undefined> {
   const accepted = parseAcceptEncoding(c.req.header("accept-encoding") ?? "");
   for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
     const content = await readFile(path + (encoding?.extension ?? ""));

@@ -264,9 +264,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       getUserName,
     });
   });
-  const lorebookTrial = scope.lazy(async () => {
-    const { createLorebookTrial } = await import("./chat/previews.ts");
-    return createLorebookTrial({
+  const lorebookTest = scope.lazy(async () => {
+    const { createLorebookTest } = await import("./chat/previews.ts");
+    return createLorebookTest({
       ...await conversations(),
       ...await lorebooks(),
       characters: (await characters()).characters,
@@ -289,7 +289,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { MemoryTool } = await import("./memories/memory_proposals.ts");
     return new MemoryTool({
       ...await memory(),
-      isWanted: () => settings.get().settings.memory_proposals,
+      isEnabled: () => settings.get().settings.memory_proposals,
       async findChat(id) {
         const head = (await conversations()).store.find(id)?.head;
         return head && {
@@ -580,7 +580,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     characters,
     lorebooks,
     /** Tests which entries of a lorebook a conversation or text activates. */
-    lorebookTrial,
+    lorebookTest,
     presets,
     /** Notes that are sent with chats, and proposals of notes. */
     memory,

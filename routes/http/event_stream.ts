@@ -40,7 +40,7 @@ export function createEventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_
       }, keepAliveMs);
     },
     pull(controller) {
-      const give = (bytes: Uint8Array | undefined) => {
+      const deliver = (bytes: Uint8Array | undefined) => {
         if (timer === undefined) return;
         if (bytes === undefined) {
           close();
@@ -56,8 +56,8 @@ export function createEventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_
       };
       try {
         const next = source.next();
-        if (next instanceof Promise) return next.then(give).catch(fail);
-        give(next);
+        if (next instanceof Promise) return next.then(deliver).catch(fail);
+        deliver(next);
       } catch (error) {
         fail(error);
       }

@@ -26,9 +26,9 @@ export interface RangedFile {
  * @throws {AppError} `range_not_satisfiable` if the range starts at or after the end of the file, which is then closed
  */
 export async function sendFile(file: Deno.FsFile, options: RangedFile): Promise<Response> {
-  let answer: RangedAnswer;
+  let answer: RangedResponse;
   try {
-    answer = toRangedAnswer(options);
+    answer = toRangedResponse(options);
     if (answer.part !== undefined) await seekTo(file, answer.part.start);
   } catch (error) {
     file.close();
@@ -40,14 +40,14 @@ export async function sendFile(file: Deno.FsFile, options: RangedFile): Promise<
 }
 
 /** Status and headers of a response, and the part of the file to send. `part` is omitted for the whole file. */
-export interface RangedAnswer {
+export interface RangedResponse {
   status: 200 | 206;
   headers: Headers;
   part?: { start: number; end: number };
 }
 
 /** Decides which part of a file to send; see `sendFile`. @throws {AppError} `range_not_satisfiable` */
-export function toRangedAnswer({ sizeBytes, version, asked, headers: given }: RangedFile): RangedAnswer {
+export function toRangedResponse({ sizeBytes, version, asked, headers: given }: RangedFile): RangedResponse {
   const headers = new Headers({ ...given, "Accept-Ranges": "bytes", "ETag": formatEtag(version) });
   const ifRange = asked["if-range"];
   // A date never matches, because responses have no Last-Modified.

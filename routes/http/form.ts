@@ -246,7 +246,7 @@ function createPartError(path: string, message: string): AppError {
 }
 
 /** Types under which images may be sent: their own, or the generic type of bytes (RFC 2046, section 4.5.1). */
-const PICTURE_TYPE = /^(image\/|application\/octet-stream\s*(;|$))/i;
+const IMAGE_TYPE = /^(image\/|application\/octet-stream\s*(;|$))/i;
 
 /** Types under which images and recordings may be sent. */
 const ATTACHMENT_TYPE = /^((image|audio)\/|application\/octet-stream\s*(;|$))/i;
@@ -260,7 +260,7 @@ export function checkAttachmentType(c: AppContext): void {
 
 /** Rejects a body whose content type can't be an image. @throws {AppError} `unsupported_media_type` */
 function checkImageType(c: AppContext): void {
-  if (PICTURE_TYPE.test(c.req.header("content-type") ?? "")) return;
+  if (IMAGE_TYPE.test(c.req.header("content-type") ?? "")) return;
   throw new AppError("unsupported_media_type", "An image must be sent with its own type, as Content-Type: image/png");
 }
 

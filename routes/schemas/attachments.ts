@@ -15,7 +15,7 @@ const NameParams = z.object({
     .openapi({ example: "heron.png" }),
 });
 
-const AttachmentAnswer = z.object({
+const AttachmentResponse = z.object({
   name: z.string(),
   url: z.string().openapi({ example: "/api/attachments/heron.png" }),
   content_type: z.enum([
@@ -44,8 +44,8 @@ export const putRoute = createRoute({
     body: { required: true, content },
   },
   responses: {
-    200: json(AttachmentAnswer, "Stored, replacing the previous file; the ETag is its version"),
-    201: json(AttachmentAnswer, "Stored"),
+    200: json(AttachmentResponse, "Stored, replacing the previous file; the ETag is its version"),
+    201: json(AttachmentResponse, "Stored"),
     ...ERRORS,
   },
 });
@@ -82,7 +82,7 @@ const versioned = {
   tags,
   params: NameParams,
   numbered: NameParams.extend({ n: VersionNumber }),
-  answer: AttachmentAnswer,
+  response: AttachmentResponse,
 };
 
 /** Earlier versions. */

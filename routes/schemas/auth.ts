@@ -60,7 +60,7 @@ const RequestOptions = z.looseObject({
   allowCredentials: z.array(Descriptor).optional(),
 }).openapi("PasskeyRequestOptions", { description: "WebAuthn's PublicKeyCredentialRequestOptionsJSON" });
 
-const AnswerBase = {
+const CeremonyResponseBase = {
   id: CredentialId,
   rawId: CredentialId,
   type: z.literal("public-key"),
@@ -68,8 +68,8 @@ const AnswerBase = {
   clientExtensionResults: z.looseObject({}).optional(),
 };
 
-const RegistrationAnswer = z.object({
-  ...AnswerBase,
+const RegistrationResponse = z.object({
+  ...CeremonyResponseBase,
   response: z.object({
     clientDataJSON: Base64Url,
     attestationObject: Base64Url,
@@ -78,8 +78,8 @@ const RegistrationAnswer = z.object({
   name: PasskeyName.optional(),
 }).openapi("PasskeyRegistration");
 
-const LoginAnswer = z.object({
-  ...AnswerBase,
+const LoginResponse = z.object({
+  ...CeremonyResponseBase,
   response: z.object({
     clientDataJSON: Base64Url,
     authenticatorData: Base64Url,
@@ -124,7 +124,7 @@ export const finishRegistrationRoute = createRoute({
   path: "/api/auth/register/finish",
   tags: ["auth"],
   summary: "Finish enrolling with the browser's response and a name for the passkey; also creates a session",
-  request: { body: jsonBody(RegistrationAnswer) },
+  request: { body: jsonBody(RegistrationResponse) },
   responses: { 200: json(Enrolled, "The enrolled passkey"), ...ERRORS },
 });
 
@@ -143,7 +143,7 @@ export const finishLoginRoute = createRoute({
   path: "/api/auth/login/finish",
   tags: ["auth"],
   summary: "Finish signing in; sets the session cookie",
-  request: { body: jsonBody(LoginAnswer) },
+  request: { body: jsonBody(LoginResponse) },
   responses: { 200: json(SignedIn, "Signed in"), ...ERRORS },
 });
 

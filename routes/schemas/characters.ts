@@ -323,7 +323,7 @@ const versioned = {
   tags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
-  answer: Character,
+  response: Character,
 };
 
 /** Earlier versions. */

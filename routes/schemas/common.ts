@@ -60,7 +60,7 @@ export const UpstreamFailureSchema = z.object({
 }).openapi("UpstreamFailure");
 
 /** Body of error responses. */
-const ErrorAnswer = z.object({
+const ErrorResponse = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),
@@ -73,7 +73,7 @@ const ErrorAnswer = z.object({
 
 /** Error responses that every route may send. */
 export const ERRORS = {
-  default: { description: "The error", content: { "application/json": { schema: ErrorAnswer } } },
+  default: { description: "The error", content: { "application/json": { schema: ErrorResponse } } },
 };
 
 /** Headers of a conditional write. */
@@ -214,4 +214,4 @@ export interface PageJson<Item> {
 }
 
 /** Content of the error body. */
-export type ErrorJson = z.output<typeof ErrorAnswer>["error"];
+export type ErrorJson = z.output<typeof ErrorResponse>["error"];

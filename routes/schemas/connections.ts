@@ -42,7 +42,7 @@ const ConnectionBody = z.object({
   description: "If a profile is saved, omitted fields keep their value; null clears it",
 });
 
-const DialectAnswer = z.object({
+const DialectResponse = z.object({
   name: ServerName,
   title: z.string(),
   output_limit: z.string().openapi({ description: "The server's name for the token limit of a reply" }),
@@ -88,7 +88,7 @@ const LastCall = z.object({
   error: z.object({ code: z.string(), message: z.string(), kind: z.string() }).optional(),
 }).openapi("LastCall");
 
-const ConnectionAnswer = z.object({
+const ConnectionResponse = z.object({
   id: Id,
   name: z.string(),
   kind: Kind,
@@ -103,7 +103,7 @@ const ConnectionAnswer = z.object({
     detected: ServerName.optional().openapi({ description: "What the server reports about itself" }),
     override: ServerName.optional(),
   }),
-  dialect: DialectAnswer.optional().openapi({ description: "The properties of the dialect in use" }),
+  dialect: DialectResponse.optional().openapi({ description: "The properties of the dialect in use" }),
   refused: z.array(Refused).openapi({ description: "Fields that aren't sent, because the server rejects them" }),
   resolved_model: z.string().optional().openapi({
     description: "The model used if a request names none: the connection's, or the first one that the server lists",
@@ -157,7 +157,7 @@ export function toConnectionInput(body: z.infer<typeof ConnectionBody>): Connect
   };
 }
 
-function toDialectJson(dialect: Dialect, { thinking: known }: ConnectionFacts): z.infer<typeof DialectAnswer> {
+function toDialectJson(dialect: Dialect, { thinking: known }: ConnectionFacts): z.infer<typeof DialectResponse> {
   const { name, title, outputLimit, samplers, thinking, continues, documents, tools } = dialect;
   const models = Object.entries(known ?? {});
   return {
@@ -202,7 +202,7 @@ function toLastCallJson({ atMs, failure }: LastCallFacts): z.infer<typeof LastCa
 export function toConnectionJson(
   connection: Connection,
   connections: Pick<Connections, "getFacts" | "getDialect">,
-): z.infer<typeof ConnectionAnswer> {
+): z.infer<typeof ConnectionResponse> {
   const { id, name, kind, model, timeouts } = connection;
   const facts = connections.getFacts(id);
   const dialect = connections.getDialect(id);
@@ -265,7 +265,7 @@ export const listRoute = createRoute({
   path,
   tags,
   summary: "List profiles, without their API keys",
-  responses: { 200: json(z.array(ConnectionAnswer), "The profiles, newest first"), ...ERRORS },
+  responses: { 200: json(z.array(ConnectionResponse), "The profiles, newest first"), ...ERRORS },
 });
 
 /** Create or update a profile. */
@@ -275,7 +275,7 @@ export const putRoute = createRoute({
   tags,
   summary: "Create or update a profile",
   request: { headers: IfMatch, body: jsonBody(ConnectionBody) },
-  responses: { 200: json(ConnectionAnswer, "Saved"), 201: json(ConnectionAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(ConnectionResponse, "Saved"), 201: json(ConnectionResponse, "Created"), ...ERRORS },
 });
 
 /** Remove a profile. */
@@ -305,7 +305,7 @@ export const activateRoute = createRoute({
   tags,
   summary: "Make the profile the active one for later chat requests",
   request: { params: IdParams },
-  responses: { 200: json(ConnectionAnswer, "The profile"), ...ERRORS },
+  responses: { 200: json(ConnectionResponse, "The profile"), ...ERRORS },
 });
 
 /** Test a profile before it is saved. */
@@ -341,7 +341,7 @@ export const discoverRoute = createRoute({
 });
 
 /** A connection to a model server; its key never leaves the server. */
-export type ConnectionJson = z.output<typeof ConnectionAnswer>;
+export type ConnectionJson = z.output<typeof ConnectionResponse>;
 
 /** A connection to save or to test. */
 export type ConnectionInputJson = z.input<typeof ConnectionBody>;

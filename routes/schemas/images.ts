@@ -47,7 +47,7 @@ const ProfileBody = z.object({
   description: "For a saved backend, omitted fields keep their value; null clears a field",
 });
 
-const ProfileAnswer = z.object({
+const ProfileResponse = z.object({
   id: Id,
   name: z.string(),
   kind: Kind,
@@ -152,7 +152,7 @@ function toSettingsJson(settings: ImageSettings): z.infer<typeof Settings> {
 }
 
 /** Converts a profile to its JSON form. */
-export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAnswer> {
+export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileResponse> {
   const { id, name, kind, checkpoint, defaults } = profile;
   return {
     id,
@@ -189,7 +189,7 @@ export const listBackendsRoute = createRoute({
   path,
   tags,
   summary: "List image backends, without their keys",
-  responses: { 200: json(z.array(ProfileAnswer), "The profiles, newest first"), ...ERRORS },
+  responses: { 200: json(z.array(ProfileResponse), "The profiles, newest first"), ...ERRORS },
 });
 
 /** Create or update a profile. */
@@ -199,7 +199,7 @@ export const putBackendRoute = createRoute({
   tags,
   summary: "Create or update an image backend",
   request: { headers: IfMatch, body: jsonBody(ProfileBody) },
-  responses: { 200: json(ProfileAnswer, "Saved"), 201: json(ProfileAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(ProfileResponse, "Saved"), 201: json(ProfileResponse, "Created"), ...ERRORS },
 });
 
 /** Delete a profile. */
@@ -219,7 +219,7 @@ export const activateBackendRoute = createRoute({
   tags,
   summary: "Make an image backend the active one",
   request: { params: IdParams },
-  responses: { 200: json(ProfileAnswer, "The profile"), ...ERRORS },
+  responses: { 200: json(ProfileResponse, "The profile"), ...ERRORS },
 });
 
 /** Test a profile before it is saved. */
@@ -385,7 +385,7 @@ export function toImageFrame(event: "job" | "progress" | "done" | "error", data:
 }
 
 /** An image backend; its key never leaves the server. */
-export type ImageBackendJson = z.output<typeof ProfileAnswer>;
+export type ImageBackendJson = z.output<typeof ProfileResponse>;
 
 /** An image backend to save or to test. */
 export type ImageBackendInputJson = z.input<typeof ProfileBody>;
@@ -475,7 +475,7 @@ const versioned = {
   tags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
-  answer: Workflow,
+  response: Workflow,
 };
 
 /** Earlier versions. */

@@ -30,7 +30,7 @@ const LorebookItem = z.object({
   error: Unreadable.optional(),
 }).openapi("LorebookItem");
 
-const LorebookAnswer = LorebookItem.extend({ book: Book }).openapi("Lorebook");
+const LorebookResponse = LorebookItem.extend({ book: Book }).openapi("Lorebook");
 
 const LorebookBody = z.object({
   name: z.string().max(200).nullish(),
@@ -73,7 +73,7 @@ export const MissedEntry = NamedEntry.extend({
   key: z.string().optional(),
 }).openapi("MissedEntry");
 
-const TrialBody = z.object({
+const TestBody = z.object({
   book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
   lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook. Ignored if the request has a draft" }),
   conversation_id: Id.nullish(),
@@ -81,7 +81,7 @@ const TrialBody = z.object({
   budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),
 });
 
-const TrialAnswer = z.object({
+const TestResponse = z.object({
   entries: z.array(FiredEntry),
   dropped: z.array(MissedEntry),
   tokens: z.number(),
@@ -118,12 +118,12 @@ export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLor
 }
 
 /** Converts a book to its JSON form. */
-export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookAnswer> {
+export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookResponse> {
   return { ...toLorebookItem(book), book: book.body };
 }
 
 /** Converts the result of a scan to its JSON form. */
-export function toTrialJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
+export function toTestJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TestResponse> {
   return {
     entries: entries.map(({ isDroppedFirst: _, bookId, bookName, entryId, entryName, ...entry }) => ({
       ...named({ bookId, bookName, entryId, entryName }),
@@ -160,7 +160,7 @@ export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumen
     change: "replace",
     importSummary: "Import a lorebook: SillyTavern's world info, lorebook_v3, a bare book, or the one in a card's JSON",
   },
-  { answer: LorebookAnswer, body: LorebookBody },
+  { response: LorebookResponse, body: LorebookBody },
 );
 
 /** Export as a file. */
@@ -180,8 +180,8 @@ export const testRoute = createRoute({
   tags,
   summary:
     "Test a lorebook against a text or a conversation: which entries activate, by which key, and which nearly do",
-  request: { body: jsonBody(TrialBody) },
-  responses: { 200: json(TrialAnswer, "The entries that activate; probabilities are ignored"), ...ERRORS },
+  request: { body: jsonBody(TestBody) },
+  responses: { 200: json(TestResponse, "The entries that activate; probabilities are ignored"), ...ERRORS },
 });
 
 /** An entry of a lorebook. */
@@ -191,10 +191,10 @@ export type { LorebookEntry as LorebookEntryJson } from "../../services/lorebook
 export type LorebookItemJson = z.output<typeof LorebookItem>;
 
 /** A lorebook with its entries. */
-export type LorebookJson = Omit<z.output<typeof LorebookAnswer>, "book"> & { book: StoredBook };
+export type LorebookJson = Omit<z.output<typeof LorebookResponse>, "book"> & { book: StoredBook };
 
 /** The body of a lorebook test. */
-export type LorebookTestRequestJson = z.input<typeof TrialBody>;
+export type LorebookTestRequestJson = z.input<typeof TestBody>;
 
 /** The result of a lorebook test. */
-export type LorebookTestJson = z.output<typeof TrialAnswer>;
+export type LorebookTestJson = z.output<typeof TestResponse>;

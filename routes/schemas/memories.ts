@@ -38,7 +38,7 @@ const Source = z.object({ conversation_id: Id, message_id: Id.optional() }).open
 });
 const Text = z.string().min(1).max(MAX_MEMORY_TEXT);
 
-const MemoryAnswer = z.object({
+const MemoryResponse = z.object({
   id: Id,
   text: z.string(),
   scope: Scope,
@@ -56,7 +56,7 @@ const MemoryBody = z.object({
   source: Source.nullish(),
 }).openapi("MemoryInput", { description: "Omitted fields keep their value; a new note requires a text" });
 
-const ProposalAnswer = z.object({
+const ProposalResponse = z.object({
   id: Id,
   text: z.string(),
   scope: Scope,
@@ -73,7 +73,7 @@ const DecisionBody = z.object({
   scope: Scope.optional().openapi({ description: "Scope to use instead of the proposed one" }),
 });
 
-const VersionAnswer = z.object({
+const VersionResponse = z.object({
   n: z.number().int(),
   created_at: Time.openapi({ description: "When this version was replaced" }),
   cause: z.enum(VERSION_CAUSES),
@@ -99,7 +99,7 @@ export const listRoute = createRoute({
       }),
     }),
   },
-  responses: { 200: json(z.array(MemoryAnswer), "The notes"), ...ERRORS },
+  responses: { 200: json(z.array(MemoryResponse), "The notes"), ...ERRORS },
 });
 
 /** One. */
@@ -109,7 +109,7 @@ export const getRoute = createRoute({
   tags,
   summary: "Get a note",
   request: { params: IdParams },
-  responses: { 200: json(MemoryAnswer, "The note; its ETag is its version"), ...ERRORS },
+  responses: { 200: json(MemoryResponse, "The note; its ETag is its version"), ...ERRORS },
 });
 
 /** Create or change. */
@@ -119,7 +119,7 @@ export const putRoute = createRoute({
   tags,
   summary: "Create or change a note; the replaced state becomes a version",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(MemoryBody) },
-  responses: { 200: json(MemoryAnswer, "Saved"), 201: json(MemoryAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(MemoryResponse, "Saved"), 201: json(MemoryResponse, "Created"), ...ERRORS },
 });
 
 /** Remove. */
@@ -140,9 +140,9 @@ export const versionsRoute = createRoute({
     tags,
     params: IdParams,
     numbered: IdParams,
-    answer: MemoryAnswer,
+    response: MemoryResponse,
   }),
-  responses: { 200: json(z.array(VersionAnswer), "At most 50, from the last 30 days"), ...ERRORS },
+  responses: { 200: json(z.array(VersionResponse), "At most 50, from the last 30 days"), ...ERRORS },
 });
 
 /** Restore one. */
@@ -152,7 +152,7 @@ export const restoreVersionRoute = createRestoreVersionRoute({
   tags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
-  answer: MemoryAnswer,
+  response: MemoryResponse,
 });
 
 /** Proposals. */
@@ -161,7 +161,7 @@ export const proposalsRoute = createRoute({
   path: `${path}/proposals`,
   tags,
   summary: "List the proposed notes that are waiting for a decision, newest first",
-  responses: { 200: json(z.array(ProposalAnswer), "The proposals"), ...ERRORS },
+  responses: { 200: json(z.array(ProposalResponse), "The proposals"), ...ERRORS },
 });
 
 /** Accept or dismiss. */
@@ -172,7 +172,7 @@ export const decideRoute = createRoute({
   summary: "Accept a proposed note, with its own or another text, or dismiss it; dismissed notes aren't proposed again",
   request: { params: IdParams, body: jsonBody(DecisionBody) },
   responses: {
-    200: json(MemoryAnswer, "The note of an accepted proposal"),
+    200: json(MemoryResponse, "The note of an accepted proposal"),
     204: { description: "Dismissed" },
     ...ERRORS,
   },
@@ -219,7 +219,7 @@ export function toDecision({ decision, text, scope }: z.infer<typeof DecisionBod
 }
 
 /** Converts a note to its JSON form. */
-export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): z.infer<typeof MemoryAnswer> {
+export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): z.infer<typeof MemoryResponse> {
   return {
     id,
     text: fields?.text ?? "",
@@ -233,7 +233,7 @@ export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): 
 }
 
 /** Converts a proposal to its JSON form. */
-export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswer> {
+export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalResponse> {
   const { id, text, scope, source, replaces, createdAtMs } = proposal;
   return {
     id,
@@ -246,7 +246,7 @@ export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswe
 }
 
 /** Converts a version of a note to its JSON form. */
-export function toMemoryVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionAnswer> {
+export function toMemoryVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionResponse> {
   const { text, scope, pinned } = fields;
   return { n, created_at: new Date(createdAtMs).toISOString(), cause, text, scope: toScopeJson(scope), pinned };
 }
@@ -264,7 +264,7 @@ function toSourceJson({ conversationId, messageId }: NonNullable<NonNullable<Mem
 }
 
 /** A note. */
-export type MemoryJson = z.output<typeof MemoryAnswer>;
+export type MemoryJson = z.output<typeof MemoryResponse>;
 
 /** The body that saves a note. */
 export type MemoryInputJson = z.input<typeof MemoryBody>;
@@ -273,7 +273,7 @@ export type MemoryInputJson = z.input<typeof MemoryBody>;
 export type MemoryScopeJson = z.output<typeof Scope>;
 
 /** A proposed note. */
-export type MemoryProposalJson = z.output<typeof ProposalAnswer>;
+export type MemoryProposalJson = z.output<typeof ProposalResponse>;
 
 /** An earlier version of a note. */
-export type MemoryVersionJson = z.output<typeof VersionAnswer>;
+export type MemoryVersionJson = z.output<typeof VersionResponse>;

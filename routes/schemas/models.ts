@@ -40,7 +40,7 @@ const Listing = z.object({
   })),
 }).openapi("HubModelFiles");
 
-const DownloadAnswer = z.object({
+const DownloadResponse = z.object({
   id: z.string(),
   repo: z.string(),
   format: Format,
@@ -136,7 +136,7 @@ export function toListingJson({ isGated, page, hasCode, files, ...same }: RepoLi
 }
 
 /** Converts a download to its JSON form. */
-export function toDownloadJson(download: Download): z.infer<typeof DownloadAnswer> {
+export function toDownloadJson(download: Download): z.infer<typeof DownloadResponse> {
   const { id, state, error, progress, detail } = download;
   return {
     id,
@@ -216,7 +216,7 @@ export const downloadRoute = createRoute({
       file: Path.nullish().openapi({ description: "For GGUF, any shard; MLX models are downloaded completely" }),
     })),
   },
-  responses: { 202: json(DownloadAnswer, "The job"), ...ERRORS },
+  responses: { 202: json(DownloadResponse, "The job"), ...ERRORS },
 });
 
 /** All downloads. */
@@ -225,7 +225,7 @@ export const downloadsRoute = createRoute({
   path: "/api/models/downloads",
   tags,
   summary: "List active and recent downloads with their progress in bytes",
-  responses: { 200: json(z.array(DownloadAnswer), "The downloads, newest first"), ...ERRORS },
+  responses: { 200: json(z.array(DownloadResponse), "The downloads, newest first"), ...ERRORS },
 });
 
 /** Cancel a download. */
@@ -235,7 +235,7 @@ export const cancelRoute = createRoute({
   tags,
   summary: "Cancel a download and delete its parts; 409 if it has ended or is being verified",
   request: { params: IdParams },
-  responses: { 200: json(DownloadAnswer, "The canceled job"), ...ERRORS },
+  responses: { 200: json(DownloadResponse, "The canceled job"), ...ERRORS },
 });
 
 /** Models on disk. */
@@ -264,7 +264,7 @@ export type HubModelJson = z.output<typeof Found>;
 export type HubModelFilesJson = z.output<typeof Listing>;
 
 /** A download of a model. */
-export type ModelDownloadJson = z.output<typeof DownloadAnswer>;
+export type ModelDownloadJson = z.output<typeof DownloadResponse>;
 
 /** A model on disk. */
 export type LocalModelJson = z.output<typeof Local>;

@@ -15,7 +15,7 @@ import type { Transcript } from "../../services/transcription/transcription_serv
 import { isId } from "../../services/storage/ids.ts";
 import { BINARY, json, jsonBody } from "./common.ts";
 
-const ErrorAnswer = z.object({
+const ErrorResponse = z.object({
   error: z.object({
     message: z.string(),
     type: z.string(),
@@ -25,7 +25,7 @@ const ErrorAnswer = z.object({
 }).openapi("OpenAiError");
 
 const ERRORS = {
-  default: { description: "Error in OpenAI's format", content: { "application/json": { schema: ErrorAnswer } } },
+  default: { description: "Error in OpenAI's format", content: { "application/json": { schema: ErrorResponse } } },
 };
 const tags = ["OpenAI-compatible"];
 

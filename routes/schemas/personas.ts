@@ -11,7 +11,7 @@ import {
   VersionNumber,
 } from "./versions.ts";
 
-const PersonaAnswer = z.object({
+const PersonaResponse = z.object({
   id: Id,
   name: z.string(),
   description: z.string(),
@@ -31,7 +31,7 @@ export const listRoute = createRoute({
   path: "/api/personas",
   tags,
   summary: "List personas by name",
-  responses: { 200: json(z.array(PersonaAnswer), "The personas"), ...ERRORS },
+  responses: { 200: json(z.array(PersonaResponse), "The personas"), ...ERRORS },
 });
 
 /** One. */
@@ -41,7 +41,7 @@ export const getRoute = createRoute({
   tags,
   summary: "Get a persona",
   request: { params: IdParams },
-  responses: { 200: json(PersonaAnswer, "The persona; its ETag is its version"), ...ERRORS },
+  responses: { 200: json(PersonaResponse, "The persona; its ETag is its version"), ...ERRORS },
 });
 
 /** Create or change. */
@@ -63,7 +63,7 @@ export const putRoute = createRoute({
       }),
     })),
   },
-  responses: { 200: json(PersonaAnswer, "Saved"), 201: json(PersonaAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(PersonaResponse, "Saved"), 201: json(PersonaResponse, "Created"), ...ERRORS },
 });
 
 /** Remove. */
@@ -96,7 +96,7 @@ export const putAvatarRoute = createRoute({
   tags,
   summary: "Replace the image of a persona: PNG, JPEG, WebP or GIF",
   request: { params: IdParams, headers: IfMatch, body: { required: true, content: imageContent } },
-  responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
+  responses: { 200: json(PersonaResponse, "The persona"), ...ERRORS },
 });
 
 /** Import. */
@@ -114,7 +114,7 @@ export const importRoute = createRoute({
     }),
     body: oneFile,
   },
-  responses: { 201: json(PersonaAnswer, "The imported persona, with an ID that the server assigned"), ...ERRORS },
+  responses: { 201: json(PersonaResponse, "The imported persona, with an ID that the server assigned"), ...ERRORS },
 });
 
 /** Export as a file. */
@@ -139,7 +139,7 @@ const versioned = {
   tags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
-  answer: PersonaAnswer,
+  response: PersonaResponse,
 };
 
 /** Earlier versions. */
@@ -158,4 +158,4 @@ export const versionAvatarRoute = createVersionAvatarRoute(versioned);
 export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 
 /** A persona, as the API returns it. */
-export type PersonaJson = z.output<typeof PersonaAnswer>;
+export type PersonaJson = z.output<typeof PersonaResponse>;

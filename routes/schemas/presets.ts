@@ -61,7 +61,7 @@ const FIELDS = {
   dialect: z.enum(["chat_completion", "text_completion"]),
 };
 
-const PresetAnswer = PresetItem.extend({
+const PresetResponse = PresetItem.extend({
   sampler: z.record(z.string(), z.number()),
   prompts: z.array(z.record(z.string(), z.unknown())),
   prompt_order: z.array(z.record(z.string(), z.unknown())),
@@ -115,7 +115,7 @@ export function toPresetItem(
 }
 
 /** Converts a preset to its JSON form. */
-export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetAnswer> {
+export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetResponse> {
   const { sampler, prompts, prompt_order, rest, extra_body, dialect } = preset.body;
   const extra = Object.keys(extra_body ?? {}).length > 0 && { extra_body };
   return {
@@ -150,7 +150,7 @@ export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumen
     change: "change",
     importSummary: "Import a SillyTavern preset for chat completion or text completion",
   },
-  { answer: PresetAnswer, body: PresetBody },
+  { response: PresetResponse, body: PresetBody },
 );
 
 /** Export as a file. */

@@ -37,7 +37,7 @@ const PresenceBody = z.object({
 /** A presence report of a page. */
 export type PagePresenceJson = z.input<typeof PresenceBody>;
 
-const ServerAnswer = z.object({
+const ServerResponse = z.object({
   kind: z.enum(NOTIFY_KINDS),
   url: z.string().nullable().openapi({ description: "With ntfy, the URL of the topic; null without a server" }),
   has_token: z.boolean(),
@@ -62,7 +62,7 @@ export function toPresence({ page, visible, used }: z.infer<typeof PresenceBody>
 }
 
 /** Converts the notification server to its JSON form. */
-export function toPushServerJson(server: NotifyServer | null): z.infer<typeof ServerAnswer> {
+export function toPushServerJson(server: NotifyServer | null): z.infer<typeof ServerResponse> {
   return { kind: server?.kind ?? "ntfy", url: server?.url ?? null, has_token: server?.token !== undefined };
 }
 
@@ -144,7 +144,10 @@ export const getServerRoute = createRoute({
   path: `${path}/server`,
   tags,
   summary: "The owner's ntfy or Gotify server",
-  responses: { 200: json(ServerAnswer, "The server; the ETag is the version of the notification settings"), ...ERRORS },
+  responses: {
+    200: json(ServerResponse, "The server; the ETag is the version of the notification settings"),
+    ...ERRORS,
+  },
 });
 
 /** Set the notification server. */
@@ -154,7 +157,7 @@ export const putServerRoute = createRoute({
   tags,
   summary: "Set or remove the ntfy or Gotify server",
   request: { headers: IfMatch, body: jsonBody(ServerBody) },
-  responses: { 200: json(ServerAnswer, "The server as it is now"), ...ERRORS },
+  responses: { 200: json(ServerResponse, "The server as it is now"), ...ERRORS },
 });
 
 /** Test the notification server. */
@@ -170,4 +173,4 @@ export const testServerRoute = createRoute({
 export type PushDeviceJson = z.output<typeof Device>;
 
 /** The notification server. */
-export type NotifyServerJson = z.output<typeof ServerAnswer>;
+export type NotifyServerJson = z.output<typeof ServerResponse>;

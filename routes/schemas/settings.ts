@@ -61,7 +61,7 @@ const FIELDS = {
   }),
 };
 
-const Answer = z.object(FIELDS).openapi("Settings");
+const SettingsResponse = z.object(FIELDS).openapi("Settings");
 
 const Body = z.object({
   display_name: FIELDS.display_name.nullish(),
@@ -99,7 +99,7 @@ export const getSettingsRoute = createRoute({
   path: "/api/settings",
   tags: ["Settings"],
   summary: "Get the owner's settings",
-  responses: { 200: json(Answer, "All settings; the ETag is their version"), ...ERRORS },
+  responses: { 200: json(SettingsResponse, "All settings; the ETag is their version"), ...ERRORS },
 });
 
 /** Change some. */
@@ -109,11 +109,11 @@ export const patchSettingsRoute = createRoute({
   tags: ["Settings"],
   summary: "Change some of the owner's settings",
   request: { headers: IfMatch, body: jsonBody(Body) },
-  responses: { 200: json(Answer, "All settings after the change"), ...ERRORS },
+  responses: { 200: json(SettingsResponse, "All settings after the change"), ...ERRORS },
 });
 
 /** The settings of the owner. */
-export type SettingsJson = z.output<typeof Answer>;
+export type SettingsJson = z.output<typeof SettingsResponse>;
 
 /** A template of the composer. */
 export type PromptTemplateJson = z.output<typeof PromptTemplate>;

@@ -27,7 +27,7 @@ const SpeakBody = z.object({
   ref_audio: Id.nullish().openapi({ description: "ID of the voice sample whose voice is used" }),
 }).openapi("SpeakRequest");
 
-const ConfigAnswer = z.object({
+const ConfigResponse = z.object({
   base_url: z.string(),
   model: z.string(),
   voice: z.string(),
@@ -75,7 +75,7 @@ export function toSpeechConfigInput(body: z.infer<typeof ConfigBody>): SpeechCon
 }
 
 /** Converts the endpoint to its JSON form. */
-export function toSpeechConfigJson(config: SpeechConfig): z.infer<typeof ConfigAnswer> {
+export function toSpeechConfigJson(config: SpeechConfig): z.infer<typeof ConfigResponse> {
   const { baseUrl, model, voice, format, speed, hasKey } = config;
   return { base_url: baseUrl, model, voice, format, speed, has_key: hasKey };
 }
@@ -104,7 +104,7 @@ export const configRoute = createRoute({
   path: "/api/tts/config",
   tags,
   summary: "Get the speech endpoint, its model and voice",
-  responses: { 200: json(ConfigAnswer, "The endpoint; the ETag is its version"), ...ERRORS },
+  responses: { 200: json(ConfigResponse, "The endpoint; the ETag is its version"), ...ERRORS },
 });
 
 /** Change the endpoint. */
@@ -114,7 +114,7 @@ export const putConfigRoute = createRoute({
   tags,
   summary: "Update the speech endpoint, its model and voice",
   request: { headers: IfMatch, body: jsonBody(ConfigBody) },
-  responses: { 200: json(ConfigAnswer, "The updated endpoint"), ...ERRORS },
+  responses: { 200: json(ConfigResponse, "The updated endpoint"), ...ERRORS },
 });
 
 /** The voices. */
@@ -137,7 +137,7 @@ export const modelsRoute = createRoute({
 });
 
 /** The settings of the speech server. */
-export type SpeechConfigJson = z.output<typeof ConfigAnswer>;
+export type SpeechConfigJson = z.output<typeof ConfigResponse>;
 
 /** Settings of the speech server to change. */
 export type SpeechConfigPatchJson = z.input<typeof ConfigBody>;
@@ -150,7 +150,7 @@ export const SampleName = z.string().trim().min(1).max(200);
 /** Description of a voice sample. */
 export const SampleDescription = z.string().max(2000);
 
-const VoiceAnswer = z.object({
+const VoiceResponse = z.object({
   id: Id,
   name: z.string(),
   description: z.string(),
@@ -176,7 +176,7 @@ const ImportBody = z.object({
 }).openapi("VoiceImport");
 
 /** Converts a sample to its JSON form. */
-export function toVoiceSampleJson(sample: VoiceSample): z.infer<typeof VoiceAnswer> {
+export function toVoiceSampleJson(sample: VoiceSample): z.infer<typeof VoiceResponse> {
   const { id, name, description, format } = sample;
   return {
     id,
@@ -222,7 +222,7 @@ export const listSamplesRoute = createRoute({
   path: voicesPath,
   tags: voiceTags,
   summary: "List voice samples",
-  responses: { 200: json(z.array(VoiceAnswer), "The samples, by name"), ...ERRORS },
+  responses: { 200: json(z.array(VoiceResponse), "The samples, by name"), ...ERRORS },
 });
 
 /** Upload one. */
@@ -250,7 +250,7 @@ export const uploadSampleRoute = createRoute({
       },
     },
   },
-  responses: { 201: json(VoiceAnswer, "Stored"), ...ERRORS },
+  responses: { 201: json(VoiceResponse, "Stored"), ...ERRORS },
 });
 
 /** Import one from an address. */
@@ -262,7 +262,7 @@ export const importSampleRoute = createRoute({
   request: { body: jsonBody(ImportBody) },
   responses: {
     201: json(
-      VoiceAnswer,
+      VoiceResponse,
       "The stored sample; X-Parlor-Job-Id names the job, which continues if the client disconnects",
     ),
     ...ERRORS,
@@ -276,7 +276,7 @@ export const getSampleRoute = createRoute({
   tags: voiceTags,
   summary: "Get the metadata of a voice sample",
   request: { params: IdParams },
-  responses: { 200: json(VoiceAnswer, "The sample"), ...ERRORS },
+  responses: { 200: json(VoiceResponse, "The sample"), ...ERRORS },
 });
 
 /** Rename one. */
@@ -286,7 +286,7 @@ export const patchSampleRoute = createRoute({
   tags: voiceTags,
   summary: "Change the name and description of a voice sample",
   request: { params: IdParams, body: jsonBody(PatchBody) },
-  responses: { 200: json(VoiceAnswer, "The updated sample"), ...ERRORS },
+  responses: { 200: json(VoiceResponse, "The updated sample"), ...ERRORS },
 });
 
 /** Remove one. */
@@ -321,7 +321,7 @@ const versioned = {
   tags: voiceTags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
-  answer: VoiceAnswer,
+  response: VoiceResponse,
 };
 
 /** Earlier versions of name and description. */
@@ -337,7 +337,7 @@ export const sampleVersionRoute = createVersionRoute(
 export const restoreSampleVersionRoute = createRestoreVersionRoute(versioned);
 
 /** A voice sample. */
-export type VoiceSampleJson = z.output<typeof VoiceAnswer>;
+export type VoiceSampleJson = z.output<typeof VoiceResponse>;
 
 /** The body that imports a voice sample from a URL. */
 export type VoiceImportJson = z.input<typeof ImportBody>;

@@ -34,7 +34,7 @@ const ServerBody = z.object({
   description: "If the server is saved, omitted fields keep their value; null clears it",
 });
 
-const ToolAnswer = z.object({
+const ToolResponse = z.object({
   name: z.string(),
   title: z.string().optional(),
   description: z.string(),
@@ -47,7 +47,7 @@ const ToolAnswer = z.object({
   }),
 }).openapi("ServerTool");
 
-const ServerAnswer = z.object({
+const ServerResponse = z.object({
   id: Id,
   name: z.string(),
   transport: Transport,
@@ -67,7 +67,7 @@ const ServerAnswer = z.object({
     description: "The sign-in page, from POST …/sign-in until the sign-in ends or for 15 minutes",
   }),
   signed_in: z.boolean(),
-  tools: z.array(ToolAnswer),
+  tools: z.array(ToolResponse),
   software: z.object({ name: z.string(), version: z.string() }).optional(),
   prompts: z.boolean().openapi({ description: "Whether it offers prompts" }),
   resources: z.boolean().openapi({ description: "Whether it offers resources" }),
@@ -76,8 +76,8 @@ const ServerAnswer = z.object({
   updated_at: Time,
 }).openapi("ToolServer");
 
-const ImportAnswer = z.object({
-  servers: z.array(ServerAnswer),
+const ImportResponse = z.object({
+  servers: z.array(ServerResponse),
   skipped: z.array(z.object({
     name: z.string(),
     code: z.enum(["invalid", "unsupported", "present", "programs_not_allowed"]),
@@ -117,7 +117,7 @@ export function toServerInput(body: z.infer<typeof ServerBody>): ToolServerInput
 }
 
 /** Converts a tool to its JSON form. */
-export function toToolJson(tool: ToolWithPermission): z.infer<typeof ToolAnswer> {
+export function toToolJson(tool: ToolWithPermission): z.infer<typeof ToolResponse> {
   const { name, title, description, inputSchema, permission, hints } = tool;
   return {
     name,
@@ -130,7 +130,7 @@ export function toToolJson(tool: ToolWithPermission): z.infer<typeof ToolAnswer>
 }
 
 /** Converts a server to its JSON form. */
-export function toServerJson(status: ServerStatus): z.infer<typeof ServerAnswer> {
+export function toServerJson(status: ServerStatus): z.infer<typeof ServerResponse> {
   const { server, state, error, authUrl, isSignedIn, tools, software, offers } = status;
   const { id, name, transport, command, args, envNames, url, headerNames, clientId } = server;
   return {
@@ -166,7 +166,7 @@ export function toResourceJson({ contentType: content_type, ...rest }: ServerRes
 const path = "/api/tools/servers";
 const one = `${path}/{id}` as const;
 const tags = ["Tools"];
-const server = (description: string) => ({ 200: json(ServerAnswer, description), ...ERRORS });
+const server = (description: string) => ({ 200: json(ServerResponse, description), ...ERRORS });
 
 /** All servers. */
 export const listRoute = createRoute({
@@ -174,7 +174,7 @@ export const listRoute = createRoute({
   path,
   tags,
   summary: "List tool servers and their tools; this starts enabled servers",
-  responses: { 200: json(z.array(ServerAnswer), "The servers, oldest first"), ...ERRORS },
+  responses: { 200: json(z.array(ServerResponse), "The servers, oldest first"), ...ERRORS },
 });
 
 /** One server. */
@@ -194,7 +194,7 @@ export const putRoute = createRoute({
   tags,
   summary: "Create or update a tool server; a program needs tools_allow_programs in the configuration",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(ServerBody) },
-  responses: { 200: json(ServerAnswer, "Saved"), 201: json(ServerAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(ServerResponse, "Saved"), 201: json(ServerResponse, "Created"), ...ERRORS },
 });
 
 /** Remove a server. */
@@ -224,7 +224,7 @@ export const importRoute = createRoute({
     ),
   },
   responses: {
-    200: json(ImportAnswer, "The added servers. Servers with placeholders in their values are disabled"),
+    200: json(ImportResponse, "The added servers. Servers with placeholders in their values are disabled"),
     ...ERRORS,
   },
 });
@@ -249,7 +249,7 @@ export const permissionRoute = createRoute({
     params: z.object({ id: Id, name: z.string().min(1).max(200) }),
     body: jsonBody(z.object({ permission: Permission })),
   },
-  responses: { 200: json(ToolAnswer, "The tool"), ...ERRORS },
+  responses: { 200: json(ToolResponse, "The tool"), ...ERRORS },
 });
 
 /** Start a sign-in. */
@@ -336,10 +336,10 @@ export const resourceRoute = createRoute({
 });
 
 /** A tool server, as the API returns it. */
-export type ToolServerJson = z.output<typeof ServerAnswer>;
+export type ToolServerJson = z.output<typeof ServerResponse>;
 /** A tool of a server, as the API returns it. */
-export type ServerToolJson = z.output<typeof ToolAnswer>;
+export type ServerToolJson = z.output<typeof ToolResponse>;
 /** The body that creates or updates a server. */
 export type ToolServerBody = z.input<typeof ServerBody>;
 /** The result of an import. */
-export type ToolServerImportJson = z.output<typeof ImportAnswer>;
+export type ToolServerImportJson = z.output<typeof ImportResponse>;

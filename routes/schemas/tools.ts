@@ -133,7 +133,7 @@ const WebTool = z.object({
   enabled: z.boolean().openapi({ description: "Whether the tool is offered to models" }),
 }).openapi("WebTool");
 
-const WebConfigAnswer = z.object({
+const WebConfigResponse = z.object({
   search_url: z.string().nullable().openapi({ description: "Address of a SearXNG server" }),
   search: z.boolean().openapi({ description: "Whether web_search is on; always false without an address" }),
   read_page: z.boolean().openapi({ description: "Whether read_page is on" }),
@@ -152,7 +152,7 @@ const TestBody = z.object({
   search_url: z.string().max(2000).optional().openapi({ description: "By default the stored address" }),
 }).openapi("WebToolsTestRequest");
 
-const TestAnswer = z.object({
+const TestResponse = z.object({
   working: z.boolean(),
   error: z.string().optional(),
   results: z.number().int(),
@@ -175,7 +175,7 @@ export function toWebToolJson({ tool, isOn }: { tool: Tool; isOn: boolean }): z.
 export function toWebConfigJson(
   { searchUrl, canSearch, canReadPages }: WebConfig,
   tools: { tool: Tool; isOn: boolean }[],
-): z.infer<typeof WebConfigAnswer> {
+): z.infer<typeof WebConfigResponse> {
   return {
     search_url: searchUrl ?? null,
     search: canSearch,
@@ -185,7 +185,7 @@ export function toWebConfigJson(
 }
 
 /** Converts the result of a test to its JSON form. */
-export function toWebTestJson(result: WebTestResult): z.infer<typeof TestAnswer> {
+export function toWebTestJson(result: WebTestResult): z.infer<typeof TestResponse> {
   const { isWorking: working, error, results, latencyMs: latency_ms } = result;
   return { working, error, results, latency_ms };
 }
@@ -199,7 +199,7 @@ export const webConfigRoute = createRoute({
   path,
   tags,
   summary: "Get the settings of web search and page reading, and both tools",
-  responses: { 200: json(WebConfigAnswer, "The settings; the ETag is their version"), ...ERRORS },
+  responses: { 200: json(WebConfigResponse, "The settings; the ETag is their version"), ...ERRORS },
 });
 
 /** Change the settings. */
@@ -209,7 +209,7 @@ export const putWebConfigRoute = createRoute({
   tags,
   summary: "Set the SearXNG server, and turn web search and page reading on or off",
   request: { headers: IfMatch, body: jsonBody(WebConfigBody) },
-  responses: { 200: json(WebConfigAnswer, "The new settings"), ...ERRORS },
+  responses: { 200: json(WebConfigResponse, "The new settings"), ...ERRORS },
 });
 
 /** Test an address. */
@@ -219,7 +219,7 @@ export const testWebRoute = createRoute({
   tags,
   summary: "Test a SearXNG server by searching for a common word, without saving the address",
   request: { body: jsonBody(TestBody) },
-  responses: { 200: json(TestAnswer, "The result of the test"), ...ERRORS },
+  responses: { 200: json(TestResponse, "The result of the test"), ...ERRORS },
 });
 
 /** Change a permission. */
@@ -233,10 +233,10 @@ export const webPermissionRoute = createRoute({
 });
 
 /** Settings of the web tools. */
-export type WebToolsJson = z.output<typeof WebConfigAnswer>;
+export type WebToolsJson = z.output<typeof WebConfigResponse>;
 
 /** Settings of the web tools to change. */
 export type WebToolsPatchJson = z.input<typeof WebConfigBody>;
 
 /** The result of a test. */
-export type WebToolsTestJson = z.output<typeof TestAnswer>;
+export type WebToolsTestJson = z.output<typeof TestResponse>;

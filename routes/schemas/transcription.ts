@@ -21,7 +21,7 @@ export const SpeechLanguage = z.string().trim().regex(
  */
 export const TranscriptionPrompt = z.string().max(4000);
 
-const ConfigAnswer = z.object({
+const ConfigResponse = z.object({
   base_url: z.string(),
   model: z.string(),
   language: z.string(),
@@ -35,7 +35,7 @@ const ConfigBody = z.object({
   api_key: ApiKey.nullish().openapi({ description: "If absent, the stored key is kept; null deletes it" }),
 }).openapi("TranscriptionConfigPatch", { description: "Omitted fields keep their value; null clears it" });
 
-const TestAnswer = z.object({
+const TestResponse = z.object({
   reachable: z.boolean(),
   error: z.string().optional(),
   models: z.array(z.string()),
@@ -45,7 +45,7 @@ const TestAnswer = z.object({
 const Found = z.object({ base_url: z.string(), software: z.string(), models: z.array(z.string()) })
   .openapi("DetectedTranscriptionServer");
 
-const TranscriptAnswer = z.object({
+const TranscriptResponse = z.object({
   text: z.string(),
   language: z.string().optional().openapi({ description: "As the server returns it: en or english" }),
   duration_s: z.number().optional(),
@@ -58,13 +58,13 @@ export function toTranscriptionConfigInput(body: z.infer<typeof ConfigBody>): Tr
 }
 
 /** Converts the settings to their JSON form. */
-export function toTranscriptionConfigJson(config: TranscriptionConfig): z.infer<typeof ConfigAnswer> {
+export function toTranscriptionConfigJson(config: TranscriptionConfig): z.infer<typeof ConfigResponse> {
   const { baseUrl, model, language, hasKey } = config;
   return { base_url: baseUrl, model, language, has_key: hasKey };
 }
 
 /** Converts the result of a test to its JSON form. */
-export function toTranscriptionTestJson(result: TranscriptionTestResult): z.infer<typeof TestAnswer> {
+export function toTranscriptionTestJson(result: TranscriptionTestResult): z.infer<typeof TestResponse> {
   const { isReachable: reachable, error, models, latencyMs: latency_ms } = result;
   return { reachable, error, models, latency_ms };
 }
@@ -78,7 +78,7 @@ export function toDetectedServerJson(server: DetectedTranscriptionServer): z.inf
 /** Converts a transcript to its JSON form. */
 export function toTranscriptJson(
   { text, language, durationS: duration_s }: Transcript,
-): z.infer<typeof TranscriptAnswer> {
+): z.infer<typeof TranscriptResponse> {
   return { text, language, duration_s };
 }
 
@@ -98,7 +98,7 @@ export const configRoute = createRoute({
   path: `${path}/config`,
   tags,
   summary: "Get the transcription server and model",
-  responses: { 200: json(ConfigAnswer, "The settings; the ETag is their version"), ...ERRORS },
+  responses: { 200: json(ConfigResponse, "The settings; the ETag is their version"), ...ERRORS },
 });
 
 /** Change the settings. */
@@ -108,7 +108,7 @@ export const putConfigRoute = createRoute({
   tags,
   summary: "Update the transcription server and model; an address with another origin deletes the stored key",
   request: { headers: IfMatch, body: jsonBody(ConfigBody) },
-  responses: { 200: json(ConfigAnswer, "The new settings"), ...ERRORS },
+  responses: { 200: json(ConfigResponse, "The new settings"), ...ERRORS },
 });
 
 /** Test changed settings. */
@@ -118,7 +118,7 @@ export const testRoute = createRoute({
   tags,
   summary: "Test changed settings by transcribing a second of silence, without saving them",
   request: { body: jsonBody(ConfigBody) },
-  responses: { 200: json(TestAnswer, "The result of the test, and the models for transcription"), ...ERRORS },
+  responses: { 200: json(TestResponse, "The result of the test, and the models for transcription"), ...ERRORS },
 });
 
 /** Look for running servers. */
@@ -163,23 +163,23 @@ export const transcribeRoute = createRoute({
     200: {
       description: "The transcript; with Accept: text/event-stream as events: delta {text} as the text arrives, then " +
         "done (the JSON answer) or error",
-      content: { "application/json": { schema: TranscriptAnswer }, "text/event-stream": { schema: z.string() } },
+      content: { "application/json": { schema: TranscriptResponse }, "text/event-stream": { schema: z.string() } },
     },
     ...ERRORS,
   },
 });
 
 /** The settings of the transcription server. */
-export type TranscriptionConfigJson = z.output<typeof ConfigAnswer>;
+export type TranscriptionConfigJson = z.output<typeof ConfigResponse>;
 
 /** Settings of the transcription server to change or to test. */
 export type TranscriptionConfigPatchJson = z.input<typeof ConfigBody>;
 
 /** The result of a test. */
-export type TranscriptionTestJson = z.output<typeof TestAnswer>;
+export type TranscriptionTestJson = z.output<typeof TestResponse>;
 
 /** A detected transcription server. */
 export type DetectedTranscriptionServerJson = z.output<typeof Found>;
 
 /** What was said in a recording. */
-export type TranscriptJson = z.output<typeof TranscriptAnswer>;
+export type TranscriptJson = z.output<typeof TranscriptResponse>;

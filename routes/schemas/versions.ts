@@ -6,7 +6,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { type Version, VERSION_CAUSES } from "../../services/storage/versions.ts";
 import { ERRORS, IdParams, IfMatch, json, jsonBody, namedFile, Time } from "./common.ts";
 
-const VersionAnswer = z.object({
+const VersionResponse = z.object({
   n: z.number().int().min(1),
   created_at: Time.openapi({ description: "When this version was replaced" }),
   cause: z.enum(VERSION_CAUSES).openapi({ description: "Kind of change that replaced this version" }),
@@ -16,12 +16,12 @@ const VersionAnswer = z.object({
 export const VersionNumber = z.coerce.number().int().min(1);
 
 /** Converts a version to its JSON form. */
-export function toVersionJson({ n, createdAtMs, cause }: Version): z.infer<typeof VersionAnswer> {
+export function toVersionJson({ n, createdAtMs, cause }: Version): z.infer<typeof VersionResponse> {
   return { n, created_at: new Date(createdAtMs).toISOString(), cause };
 }
 
 /** Properties of one resource for the shared routes. */
-interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Answer extends z.ZodType> {
+interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Output extends z.ZodType> {
   /** Path with parameters: `/api/personas/{id}`. */
   path: string;
   /** Noun with its article: "a persona". */
@@ -30,7 +30,7 @@ interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Ans
   params: Params;
   /** `params` and the number `n` of a version. */
   numbered: Numbered;
-  answer: Answer;
+  response: Output;
 }
 
 /** Describes the route that lists the earlier versions of a resource. */
@@ -43,7 +43,7 @@ export function createVersionsRoute<Params extends z.ZodObject>(
     tags,
     summary: `List the earlier versions of ${what}, newest first`,
     request: { params },
-    responses: { 200: json(z.array(VersionAnswer), "At most 50, from the last 30 days"), ...ERRORS },
+    responses: { 200: json(z.array(VersionResponse), "At most 50, from the last 30 days"), ...ERRORS },
   });
 }
 
@@ -90,8 +90,8 @@ export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
 }
 
 /** Describes the route that restores an earlier version. */
-export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer extends z.ZodType>(
-  { path, what, tags, numbered, answer }: Resource<z.ZodObject, Numbered, Answer>,
+export function createRestoreVersionRoute<Numbered extends z.ZodObject, Output extends z.ZodType>(
+  { path, what, tags, numbered, response }: Resource<z.ZodObject, Numbered, Output>,
 ) {
   return createRoute({
     method: "post",
@@ -99,12 +99,12 @@ export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer e
     tags,
     summary: `Restore an earlier version of ${what}; the replaced state becomes a version`,
     request: { params: numbered, headers: IfMatch },
-    responses: { 200: json(answer, "The restored resource; the ETag is its version"), ...ERRORS },
+    responses: { 200: json(response, "The restored resource; the ETag is its version"), ...ERRORS },
   });
 }
 
 /** An earlier version of a resource. */
-export type VersionJson = z.output<typeof VersionAnswer>;
+export type VersionJson = z.output<typeof VersionResponse>;
 
 /** Words for a document in the API document. */
 export interface DocumentWords<Path extends string> {
@@ -120,9 +120,9 @@ export interface DocumentWords<Path extends string> {
 }
 
 /** Describes the routes that fetch, save, delete and import documents. */
-export function versionedDocumentRoutes<Path extends string, Answer extends z.ZodType, Body extends z.ZodType>(
+export function versionedDocumentRoutes<Path extends string, Output extends z.ZodType, Body extends z.ZodType>(
   { path, tags, noun, change, importSummary }: DocumentWords<Path>,
-  { answer, body }: { answer: Answer; body: Body },
+  { response, body }: { response: Output; body: Body },
 ) {
   const one = `${path}/{id}` as const;
   return {
@@ -132,7 +132,7 @@ export function versionedDocumentRoutes<Path extends string, Answer extends z.Zo
       tags,
       summary: `Get a ${noun}`,
       request: { params: IdParams },
-      responses: { 200: json(answer, `The ${noun}; its ETag is its version`), ...ERRORS },
+      responses: { 200: json(response, `The ${noun}; its ETag is its version`), ...ERRORS },
     }),
     putRoute: createRoute({
       method: "put",
@@ -140,7 +140,7 @@ export function versionedDocumentRoutes<Path extends string, Answer extends z.Zo
       tags,
       summary: `Create or ${change} a ${noun}`,
       request: { params: IdParams, headers: IfMatch, body: jsonBody(body) },
-      responses: { 200: json(answer, "Saved"), 201: json(answer, "Created"), ...ERRORS },
+      responses: { 200: json(response, "Saved"), 201: json(response, "Created"), ...ERRORS },
     }),
     deleteRoute: createRoute({
       method: "delete",
@@ -156,7 +156,7 @@ export function versionedDocumentRoutes<Path extends string, Answer extends z.Zo
       tags,
       summary: importSummary,
       request: { body: namedFile },
-      responses: { 201: json(answer, "Imported"), ...ERRORS },
+      responses: { 201: json(response, "Imported"), ...ERRORS },
     }),
   };
 }

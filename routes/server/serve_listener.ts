@@ -11,7 +11,7 @@ import type { Listener, ListenerOptions } from "./listener.ts";
 const RESTART_DELAY_MS = 100;
 
 /** Hosts that a runtime puts into the URL of a request that names none. */
-const STAND_INS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
+const PLACEHOLDER_HOSTS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 const WARNING =
   "Can't limit connections: this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve. " +
@@ -31,7 +31,7 @@ export function openServeListener(
   let drained = () => {};
   let isEnding = false;
 
-  function answer(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
+  function respond(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
     // `Deno.serve` can't stop accepting and still be aborted later, so it runs until every response has been sent.
     if (closing.signal.aborted) return new Response(null, { status: 503, headers: { Connection: "close" } });
     activeRequests++;
@@ -52,7 +52,7 @@ export function openServeListener(
       signal: end.signal,
       onListen() {},
       onError: () => new Response(null, { status: 500 }),
-    }, answer);
+    }, respond);
   }
 
   async function close(): Promise<void> {
@@ -115,6 +115,6 @@ export function openServeListener(
 function withHost(request: Request): Request {
   if (request.headers.has("host")) return request;
   const { host, hostname } = new URL(request.url);
-  if (STAND_INS.includes(hostname)) return request;
+  if (PLACEHOLDER_HOSTS.includes(hostname)) return request;
   return new Request(request, { headers: [...request.headers, ["host", host]] });
 }

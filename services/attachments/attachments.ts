@@ -150,7 +150,7 @@ export class Attachments {
     return this.#locks.run(toLockKey(name), async () => {
       const before = this.#rows.find(name);
       assertExpected(`attachment "${name}"`, expected, before?.created_at);
-      const row = await this.#store(name, source, { before, cause: "put", mustBeWhole: true });
+      const row = await this.#store(name, source, { before, cause: "put", mustBeComplete: true });
       return { attachment: toAttachment(row), isNew: before === undefined };
     });
   }
@@ -217,7 +217,7 @@ export class Attachments {
   }
 
   /** Restores an attachment from the trash. @throws {AppError} `conflict` */
-  restore(record: unknown, takeOut: Statement): Promise<void> {
+  restore(record: unknown, removal: Statement): Promise<void> {
     const row = record as TrashRecord;
     return this.#locks.run(toLockKey(row.name), async () => {
       const { db, events, versions, now } = this.#deps;
@@ -225,17 +225,17 @@ export class Attachments {
         throw new AppError("conflict", `Can't restore "${row.name}": another attachment has this name now`);
       }
       this.#refuseCaseClash(row.name);
-      await db.write([takeOut, saveRow(row), releaseFile(row), setGracePeriod(row.name, now() + GRACE_MS)]);
+      await db.write([removal, saveRow(row), releaseFile(row), setGracePeriod(row.name, now() + GRACE_MS)]);
       await versions.restoreFromTrash(toResource(row.name), row.versions);
       events.publish({ kind: "attachment", id: row.name, revision: row.created_at });
     });
   }
 
   /** Deletes an attachment in the trash. */
-  purge(record: unknown, takeOut: Statement): Promise<void> {
+  purge(record: unknown, removal: Statement): Promise<void> {
     const row = record as TrashRecord;
     return this.#locks.run(toLockKey(row.name), async () => {
-      await this.#deps.db.write([takeOut, releaseFile(row)]);
+      await this.#deps.db.write([removal, releaseFile(row)]);
       await this.#removeFile(row);
       await this.#deps.versions.purge("attachments", row.versions);
     });
@@ -267,7 +267,11 @@ export class Attachments {
   async #store(
     name: string,
     source: AsyncIterable<Uint8Array>,
-    { before, cause, mustBeWhole = false }: { before?: AttachmentRow; cause: VersionCause; mustBeWhole?: boolean },
+    { before, cause, mustBeComplete = false }: {
+      before?: AttachmentRow;
+      cause: VersionCause;
+      mustBeComplete?: boolean;
+    },
   ): Promise<AttachmentRow> {
     const { db, sealer, events, versions, now } = this.#deps;
     if (before === undefined) this.#refuseCaseClash(name);
@@ -276,7 +280,9 @@ export class Attachments {
     const file = this.#getFile({ name, created_at: version });
     const { facts } = checked;
     // A truncated recording still plays.
-    const content = mustBeWhole && "widthPx" in facts ? checkImageStream(checked.source, facts.type) : checked.source;
+    const content = mustBeComplete && "widthPx" in facts
+      ? checkImageStream(checked.source, facts.type)
+      : checked.source;
     const bytes = await writeSealedFile(sealer, file, content);
     const { type, widthPx: width = null, heightPx: height = null } = facts as Partial<ImageFacts> & ContentFacts;
     const row: AttachmentRow = { name, type, bytes, width, height, created_at: version };

@@ -28,8 +28,8 @@ const SENT_PX = 1568;
 /** Maximum number of images sent per request. An image costs about as many tokens as a page of text. */
 const MAX_SENT = 4;
 
-const EARLIER = "[an earlier picture, not sent again]";
-const GONE = "[an image that no longer exists]";
+const OMITTED_IMAGE = "[an earlier picture, not sent again]";
+const MISSING_IMAGE = "[an image that no longer exists]";
 const NO_IMAGE = "[a recording, not sent]";
 
 /** Characters decoded per step; a multiple of four. */
@@ -76,7 +76,7 @@ export async function inlineImages<T extends { content: Content | null }>(
       const isSent = sentCount++ < MAX_SENT;
       content[at] = isSent
         ? await toSentPart(deps, content[at]!, index === messages.length - 1)
-        : createTextPart(EARLIER);
+        : createTextPart(OMITTED_IMAGE);
     }
     filled[index] = { ...message, content };
   }
@@ -95,7 +95,7 @@ async function toSentPart({ attachments, images }: ImagePartsDeps, part: Part, i
     return withUrl(part, `data:image/jpeg;base64,${Buffer.from(jpeg.buffer).toString("base64")}`);
   } catch (error) {
     const isLost = error instanceof AppError && (error.code === "not_found" || error.code === "unprocessable");
-    if (isLost && !isNewest) return createTextPart(GONE);
+    if (isLost && !isNewest) return createTextPart(MISSING_IMAGE);
     throw error;
   }
 }

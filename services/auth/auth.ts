@@ -164,7 +164,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
   const notifyChange = async (id: "credentials" | "tokens") => {
     // Contains no names: clients that may see the list fetch it.
     events.publish({ kind: "access", id });
-    await streams.look();
+    await streams.recheck();
   };
 
   logOpenAddresses(await findOpenAddresses(config, credentials.isGated, getOwnNode()), log);
@@ -181,7 +181,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     cliCodes: createCliCodes(now),
     async endSession(id) {
       await sessions.end(id);
-      await streams.look();
+      await streams.recheck();
     },
     announceEnrolment: () => notifyChange("credentials"),
     async revokeCredential(id) {
@@ -255,7 +255,7 @@ export function createCliCodes(now: () => number): CliCodes {
 // last for hours.
 
 /** How soon after a credential file is deleted the streams that depend on it end. */
-const LOOK_EVERY_MS = 1_000;
+const RECHECK_EVERY_MS = 1_000;
 
 /** Open streams whose access can be revoked. */
 export interface OpenStreams {
@@ -268,7 +268,7 @@ export interface OpenStreams {
    */
   watch(identity: Identity, rpId: string): { signal: AbortSignal; release(): void } | undefined;
   /** Checks all streams now, after access was revoked or a passkey was added. */
-  look(): Promise<void>;
+  recheck(): Promise<void>;
   close(): void;
 }
 
@@ -277,7 +277,7 @@ function createOpenStreams(isStillValid: (identity: Identity, rpId: string) => P
   const streams = new Set<{ identity: Identity; rpId: string; ending: AbortController }>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
-  async function look(): Promise<void> {
+  async function recheck(): Promise<void> {
     for (const stream of [...streams]) {
       if (await isStillValid(stream.identity, stream.rpId)) continue;
       stream.ending.abort();
@@ -297,10 +297,10 @@ function createOpenStreams(isStillValid: (identity: Identity, rpId: string) => P
       if (identity.method === null && identity.bypass !== "grace") return undefined;
       const stream = { identity, rpId, ending: new AbortController() };
       streams.add(stream);
-      timer ??= setInterval(look, LOOK_EVERY_MS);
+      timer ??= setInterval(recheck, RECHECK_EVERY_MS);
       return { signal: stream.ending.signal, release: () => release(stream) };
     },
-    look,
+    recheck,
     close() {
       clearInterval(timer);
       streams.clear();

@@ -68,7 +68,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
     remove(challenges.values().next().value!);
   }
 
-  function makeRoom(): void {
+  function removeExpired(): void {
     // Entries are in the order of creation, so expired ones come first.
     for (const [challenge, { endsAtMs }] of entries) {
       if (endsAtMs > now()) break;
@@ -82,7 +82,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
 
   return {
     issue(scope, address, memory) {
-      makeRoom();
+      removeExpired();
       const client = getClientKey(address);
       const own = clients.get(client) ?? new Set();
       if (own.size >= MAX_PER_CLIENT) removeOldest(own);
@@ -105,14 +105,14 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
 export const ALGORITHMS = [-8, -7, -257];
 
 /** A browser's response to `navigator.credentials.create`. Binary values are base64url. */
-export interface RegistrationAnswer {
+export interface RegistrationCredential {
   id: string;
   rawId: string;
   response: { clientDataJSON: string; attestationObject: string; transports?: string[] };
 }
 
 /** A browser's response to `navigator.credentials.get`. */
-export interface LoginAnswer {
+export interface LoginCredential {
   id: string;
   rawId: string;
   response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string | null };
@@ -167,7 +167,7 @@ export function getChallenge(clientDataJSON: string): string {
  * @throws {AppError} `invalid_request`, whose cause is the reason.
  */
 export async function verifyRegistration(
-  answer: RegistrationAnswer,
+  answer: RegistrationCredential,
   expected: Expectation,
 ): Promise<NewCredential> {
   const { id, rawId, response } = answer;
@@ -206,7 +206,7 @@ export async function verifyRegistration(
  * @returns The authenticator's new signature counter, or why the response is refused.
  */
 export async function verifyLogin(
-  answer: LoginAnswer,
+  answer: LoginCredential,
   expected: Expectation,
   credential: CredentialRecord | undefined,
 ): Promise<{ counter: number } | { refusal: string }> {

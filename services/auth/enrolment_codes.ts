@@ -142,8 +142,8 @@ function formatCode(text: string): string {
 }
 
 /** Normalizes a typed code: case, spaces and look-alike letters. */
-function normalizeCode(given: string): string {
-  return given.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
+function normalizeCode(typed: string): string {
+  return typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
 }
 
 function isSameText(one: string, other: string): boolean {

@@ -14,8 +14,8 @@ import {
   type Challenges,
   createChallenges,
   getChallenge,
-  type LoginAnswer,
-  type RegistrationAnswer,
+  type LoginCredential,
+  type RegistrationCredential,
   verifyLogin,
   verifyRegistration,
 } from "./ceremonies.ts";
@@ -71,7 +71,7 @@ export interface Passkeys {
    */
   finishRegistration(
     caller: CeremonyCaller,
-    answer: RegistrationAnswer,
+    answer: RegistrationCredential,
     name: string | undefined,
   ): Promise<CredentialRecord>;
   /** Starts a sign-in. The options don't list passkeys, so that strangers don't learn about them. */
@@ -81,7 +81,7 @@ export interface Passkeys {
    *
    * @throws {AppError} `unauthenticated`, the same for every reason, or `too_many_requests` after too many failures.
    */
-  finishLogin(caller: CeremonyCaller, answer: LoginAnswer): Promise<CredentialRecord>;
+  finishLogin(caller: CeremonyCaller, answer: LoginCredential): Promise<CredentialRecord>;
 }
 
 /** Why the caller can add a passkey. Checked again at the end of the ceremony. */
@@ -112,7 +112,7 @@ export function createPasskeys(options: {
     if (identity.method === "session") return { kind: "session" };
     if (hasBypass(identity)) return { kind: "bypass" };
     const isInGrace = !await credentials.isGated(rpId);
-    if (isInGrace) await assertRoomForUnlisted(caller);
+    if (isInGrace) await assertUnlistedLimit(caller);
     if (isInGrace && pairing === "open") return { kind: "grace" };
     if (code !== undefined) {
       try {
@@ -140,7 +140,7 @@ export function createPasskeys(options: {
     );
   }
 
-  async function assertRoomForUnlisted({ isHostListed, rpId }: CeremonyCaller): Promise<void> {
+  async function assertUnlistedLimit({ isHostListed, rpId }: CeremonyCaller): Promise<void> {
     if (isHostListed) return;
     const held = (await credentials.listGatedRpIds()).filter((each) => !hosts.ownsRpId(each));
     if (!held.includes(rpId) && held.length >= MAX_UNLISTED_RP_IDS) {

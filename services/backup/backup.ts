@@ -259,16 +259,16 @@ export async function* listDataFiles(dataDir: string): AsyncGenerator<DataFile> 
 
 async function* walkFiles(dataDir: string, path: string): AsyncGenerator<DataFile> {
   if (path.endsWith(TEMPORARY_ENDING)) return;
-  const info = await Deno.lstat(join(dataDir, path)).catch(ignoreGone);
+  const info = await Deno.lstat(join(dataDir, path)).catch(ignoreMissing);
   if (info?.isFile) {
     yield { path, sizeBytes: info.size, state: `${info.size} ${info.mtime?.getTime()} ${info.ino}` };
   }
   if (!info?.isDirectory) return;
-  const names = await Array.fromAsync(Deno.readDir(join(dataDir, path)), ({ name }) => name).catch(ignoreGone) ?? [];
+  const names = await Array.fromAsync(Deno.readDir(join(dataDir, path)), ({ name }) => name).catch(ignoreMissing) ?? [];
   for (const name of names) yield* walkFiles(dataDir, `${path}/${name}`);
 }
 
-function ignoreGone(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if (!(error instanceof Deno.errors.NotFound)) throw error;
 }
 

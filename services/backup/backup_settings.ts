@@ -107,12 +107,12 @@ export async function prepareBackupFolder(path: string, dataDir: string): Promis
   return folder;
 }
 
-async function assertWritable(folder: string, asked: string): Promise<void> {
+async function assertWritable(folder: string, path: string): Promise<void> {
   const probe = join(folder, `.parlor-${randomToken(9)}.tmp`);
   try {
     await Deno.writeFile(probe, new Uint8Array(1), { createNew: true, mode: 0o600 });
   } catch (cause) {
-    throw toFileError(`Can't write to the folder "${asked}"`, cause);
+    throw toFileError(`Can't write to the folder "${path}"`, cause);
   } finally {
     await Deno.remove(probe).catch(() => {});
   }
@@ -133,10 +133,10 @@ export const DAILY_NAME = /^parlor-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/;
 /** Names of the backups that Parlor makes, scheduled ones and others. */
 export const BACKUP_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-asked)?\.backup$/;
 
-/** Builds the name of a backup. @param isAsked True for a backup made on request: not deleted by the rotation. */
-export function getBackupName(nowMs: number, isAsked: boolean): string {
+/** Builds the name of a backup. @param isManual True for a backup made on request: not deleted by the rotation. */
+export function getBackupName(nowMs: number, isManual: boolean): string {
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(":", "");
-  return `parlor-${time}Z${isAsked ? "-asked" : ""}.backup`;
+  return `parlor-${time}Z${isManual ? "-asked" : ""}.backup`;
 }
 
 /** Returns when a backup was made, in milliseconds since 1970. @param name Matches `BACKUP_NAME`. */

@@ -7,7 +7,7 @@ import { reportDefects } from "../process/worker.ts";
 export type BackupOrder = BackupRequest | "stop";
 
 /** Messages from the Worker: any number of progress messages, then one of the others. */
-export type BackupAnswer =
+export type BackupResponse =
   | { progress: { doneBytes: number; totalBytes: number } }
   | { report: BackupReport }
   | { failure: { code: ErrorCode; message: string } };
@@ -27,13 +27,13 @@ if ("DedicatedWorkerGlobalScope" in self) {
   };
 }
 
-async function run(request: BackupRequest, signal: AbortSignal): Promise<BackupAnswer> {
+async function run(request: BackupRequest, signal: AbortSignal): Promise<BackupResponse> {
   let reportedAtMs = 0;
   const progress = (doneBytes: number, totalBytes: number) => {
     const nowMs = performance.now();
     if (nowMs - reportedAtMs < PROGRESS_INTERVAL_MS && doneBytes < totalBytes) return;
     reportedAtMs = nowMs;
-    self.postMessage({ progress: { doneBytes, totalBytes } } satisfies BackupAnswer);
+    self.postMessage({ progress: { doneBytes, totalBytes } } satisfies BackupResponse);
   };
   try {
     return { report: await makeBackup(request, { signal, progress }) };

@@ -16,7 +16,7 @@ import {
   runAfterBackup,
 } from "./backup_settings.ts";
 import { type BackupReport, type BackupRequest, type BackupWatch, formatContents } from "./backup.ts";
-import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
+import type { BackupOrder, BackupResponse } from "./backup_worker.ts";
 import { openWorker } from "../process/worker.ts";
 
 /** Dependencies and settings. */
@@ -65,7 +65,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** How much older than the last scheduled backup the next one is. */
 const INTERVALS_MS = { daily: DAY_MS, weekly: 7 * DAY_MS, off: Infinity };
 /** How often to check whether a backup is due, so that a machine that was asleep catches up. */
-const LOOK_MS = 60 * 60 * 1000;
+const CHECK_INTERVAL_MS = 60 * 60 * 1000;
 /** If a backup is this many times larger than the latest, it contains data that is missing now. */
 const MAX_SHRINK_RATIO = 2;
 /** File names that count as backups. None can leave the folder. */
@@ -96,7 +96,7 @@ export class Backups {
     const backups = new Backups(options);
     jobs.register(KIND, { parallel: 1, resumable: false, run: (context) => backups.#run(context) });
     backups.look();
-    backups.#timer = setInterval(() => backups.look(), LOOK_MS);
+    backups.#timer = setInterval(() => backups.look(), CHECK_INTERVAL_MS);
     return backups;
   }
 
@@ -327,8 +327,8 @@ async function runBackupWorker(
 ): Promise<BackupReport> {
   signal.throwIfAborted();
   const worker = openWorker(new URL("./backup_worker.ts", import.meta.url));
-  const { promise, resolve, reject } = Promise.withResolvers<Exclude<BackupAnswer, { progress: unknown }>>();
-  worker.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
+  const { promise, resolve, reject } = Promise.withResolvers<Exclude<BackupResponse, { progress: unknown }>>();
+  worker.onmessage = ({ data }: MessageEvent<BackupResponse>) => {
     if ("progress" in data) progress(data.progress.doneBytes, data.progress.totalBytes);
     else resolve(data);
   };

@@ -39,7 +39,7 @@ export interface RestoreReport {
   files: number;
   contents: BackupContents;
   /** Folder with the previous files. */
-  keptIn?: string;
+  previousFilesFolder?: string;
   /** True if the storage key came from the backup and is now in the data directory. */
   isKeyRestored: boolean;
 }
@@ -84,16 +84,16 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
     const contents = { ...countRows(join(incoming.folder, DATABASE_NAME)), ...countFiles(paths) };
 
     const isSomethingReplaced = others.length > 0 || (isKeyNew && present.includes(STORAGE_KEY_FILE_NAME));
-    const keptIn = isSomethingReplaced
+    const previousFolderName = isSomethingReplaced
       ? REPLACED_PREFIX + new Date(now()).toISOString().replace(/[:.]/g, "-")
       : undefined;
-    await incoming.commit(others, keptIn);
+    await incoming.commit(others, previousFolderName);
     return {
       head: backup.head,
       files: paths.size,
       contents,
       isKeyRestored: isKeyNew,
-      keptIn: keptIn && dataDir.file(keptIn),
+      previousFilesFolder: previousFolderName && dataDir.file(previousFolderName),
     };
   } finally {
     dataDir.close();

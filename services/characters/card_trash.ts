@@ -75,7 +75,7 @@ export class CardTrash {
     const record: TrashedCard = { id, name: basename(path), sealedName: createUuidV7() };
     if (await assets.has(id)) record.sealedAssets = createUuidV7();
     try {
-      await writeFileAtomic(this.#getSealedPath(record), await sealer.seal(toSealedPlace(record), content));
+      await writeFileAtomic(this.#getSealedPath(record), await sealer.seal(toSealedAad(record), content));
       if (record.sealedAssets !== undefined) {
         await writeSealedFile(sealer, this.#getSealedAssets(record.sealedAssets), streamFilePieces(assets.getPath(id)));
       }
@@ -89,7 +89,7 @@ export class CardTrash {
   }
 
   /** Restores a file under its name. @throws {AppError} `conflict` if its name or id is taken */
-  async restore(value: unknown, takeOut: Statement): Promise<void> {
+  async restore(value: unknown, removal: Statement): Promise<void> {
     const { db, index, assets, versions, sealer, folder, events } = this.#deps;
     const record = value as TrashedCard;
     await index.refresh();
@@ -101,14 +101,14 @@ export class CardTrash {
     if (sealed === undefined) {
       throw new AppError("internal", "Can't restore the character: its file is missing from the trash");
     }
-    const content = await sealer.open(toSealedPlace(record), sealed);
+    const content = await sealer.open(toSealedAad(record), sealed);
     if (record.sealedAssets !== undefined) {
       const pieces = readSealedFile(sealer, this.#getSealedAssets(record.sealedAssets));
       await writeChunksAtomic(assets.getPath(record.id), pieces);
     }
     await index.write([path], async () => {
       await writeFileAtomic(path, content);
-      await db.write([takeOut]);
+      await db.write([removal]);
       const info = await statPlainFile(path);
       return info === undefined ? {} : { row: toRow({ id: record.id, path, isExternal: false, ...info }, content) };
     });
@@ -118,8 +118,8 @@ export class CardTrash {
   }
 
   /** Deletes a file in the trash. */
-  async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#deps.db.write([takeOut]);
+  async purge(value: unknown, removal: Statement): Promise<void> {
+    await this.#deps.db.write([removal]);
     await this.#removeSealed(value as TrashedCard);
     await this.#deps.versions.purge("characters", (value as TrashedCard).sealedName);
   }
@@ -149,7 +149,7 @@ function toRow(aad: CardFileStat, content: Uint8Array): CardRow {
   }
 }
 
-function toSealedPlace({ sealedName }: TrashedCard) {
+function toSealedAad({ sealedName }: TrashedCard) {
   return { table: "trash", id: sealedName, field: "file", version: 1 };
 }
 

@@ -64,9 +64,9 @@ export interface ReadCharacter {
 /** Converts images off the main thread. */
 export interface ImageTools {
   /** @throws {AppError} `unprocessable` if it isn't an image or too large */
-  toPng(image: Uint8Array, options?: { mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+  toPng(image: Uint8Array, options?: { mustBeComplete?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws {AppError} `unprocessable` */
-  resizePng(png: Uint8Array, options: { widthPx: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+  resizePng(png: Uint8Array, options: { widthPx: number; mustBeComplete?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Dependencies of `Characters`. */
@@ -285,9 +285,9 @@ export class Characters {
   /** @throws {AppError} `unprocessable` if it can't be decoded */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
     const { images } = this.#deps;
-    if (!isPng(image)) return await images.toPng(image, { mustBeWhole: true });
+    if (!isPng(image)) return await images.toPng(image, { mustBeComplete: true });
     // Only decoding shows whether a PNG is valid.
-    await images.resizePng(image, { widthPx: 16, mustBeWhole: true });
+    await images.resizePng(image, { widthPx: 16, mustBeComplete: true });
     return image;
   }
 

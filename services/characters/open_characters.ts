@@ -36,8 +36,8 @@ interface CharacterServicesOptions {
   cardDirs: readonly string[];
   trash: TrashBin & {
     register(kind: string, handler: {
-      restore(record: unknown, takeOut: Statement): Promise<void>;
-      purge(record: unknown, takeOut: Statement): Promise<void>;
+      restore(record: unknown, removal: Statement): Promise<void>;
+      purge(record: unknown, removal: Statement): Promise<void>;
     }): void;
   };
   /** For the purpose "trash". */

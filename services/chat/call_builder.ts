@@ -95,7 +95,7 @@ export class CallBuilder {
     const { store, modelRouter } = this.#deps;
     const { conversationId } = request;
     const head = conversationId === undefined ? undefined : store.getForWrite(conversationId).head;
-    const route = await modelRouter.route(getWantedModel(request, head), signal);
+    const route = await modelRouter.route(getRequestedModel(request, head), signal);
     if (conversationId === undefined) {
       return request.context === "character"
         ? await this.#assembleClientMessages(request, route, undefined, signal)
@@ -251,7 +251,7 @@ export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest)
 }
 
 /** Returns the model and connection that a request or its conversation selects. */
-export function getWantedModel(request: ChatRequest, head: ConversationHead | undefined): RequestedModel {
+export function getRequestedModel(request: ChatRequest, head: ConversationHead | undefined): RequestedModel {
   return {
     model: request.model,
     requestConnectionId: request.connectionId,
@@ -318,9 +318,9 @@ export function getPromptLimits(
   contextTokens?: number,
 ): PromptLimits {
   const limit = params.max_tokens ?? params.max_completion_tokens;
-  const answerTokens = typeof limit === "number" ? limit : undefined;
+  const replyTokens = typeof limit === "number" ? limit : undefined;
   const toolTokens = Array.isArray(params.tools) ? Math.ceil(estimateTokens(JSON.stringify(params.tools))) : undefined;
-  return { target, model, answerTokens, contextTokens, toolTokens };
+  return { target, model, replyTokens, contextTokens, toolTokens };
 }
 
 /**

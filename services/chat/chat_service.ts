@@ -10,7 +10,7 @@ import { AppError, getErrorTrace } from "../errors.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
-import { type CallBuilder, getWantedModel, refuseEmpty } from "./call_builder.ts";
+import { type CallBuilder, getRequestedModel, refuseEmpty } from "./call_builder.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { MessageWriter } from "./message_writer.ts";
@@ -183,9 +183,9 @@ export class ChatService {
     const startedAtMs = this.#deps.now();
     const existing = store.find(conversationId);
     const characterId = await calls.chooseSpeaker(request, existing);
-    const wanted = getWantedModel(request, existing?.head);
+    const requested = getRequestedModel(request, existing?.head);
     // If neither selects a model, the connection does, or else its server, which may take time to answer.
-    const model = wanted.model ?? wanted.conversationModel;
+    const model = requested.model ?? requested.conversationModel;
     const writing = writer.write(request, { messageId, generation, model, now: startedAtMs, characterId }, existing);
     // Opened while the messages are written, so that the first token doesn't wait for the file.
     const replyJournal = journal.begin({ messageId, generation });
@@ -207,7 +207,7 @@ export class ChatService {
     });
     if (usesOwnTools(request)) reply.tools = new ToolRun(this.#deps.tools, reply, request);
     const from = reply.position;
-    const started = runner.start(reply, request, wanted);
+    const started = runner.start(reply, request, requested);
     return { reply, userMessageId: userMessage?.id ?? request.userMessageId, from, started };
   }
 
@@ -248,7 +248,7 @@ export async function resumeWaitingReplies(
         });
         const { request } = resumed;
         reply.tools = new ToolRun(tools, reply, request, resumed);
-        runner.start(reply, request, getWantedModel(request, state.head));
+        runner.start(reply, request, getRequestedModel(request, state.head));
       });
     } catch (error) {
       tools.log("error", "Can't continue a reply that waits for a decision", {

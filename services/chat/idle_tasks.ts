@@ -111,7 +111,7 @@ interface TitlesDeps {
   idle: IdleQueue;
   log: Log;
   /** Whether the user wants titles. */
-  isWanted(): boolean;
+  isEnabled(): boolean;
 }
 
 const TIMEOUT_MS = 2 * 60 * 1000;
@@ -144,9 +144,9 @@ export class Titles {
 
   /** Queues a title for the conversation of a reply, if it needs one. */
   replyCompleted(reply: CompletedReply): void {
-    const { isWanted, idle } = this.#deps;
+    const { isEnabled, idle } = this.#deps;
     const { conversationId: id, answer, target } = reply;
-    if (answer === "" || target.kind === "demo" || !isWanted()) return;
+    if (answer === "" || target.kind === "demo" || !isEnabled()) return;
     if ((this.#failures.get(id) ?? 0) >= MAX_FAILURES || countChars(reply.call) > MAX_CALL_CHARS) return;
     idle.add(`title ${id}`, {
       run: (signal) => this.#write(reply, signal),
@@ -155,7 +155,7 @@ export class Titles {
   }
 
   async #write(reply: CompletedReply, stop: AbortSignal): Promise<void> {
-    const before = this.#deps.isWanted() ? this.#findProvisionalTitle(reply) : undefined;
+    const before = this.#deps.isEnabled() ? this.#findProvisionalTitle(reply) : undefined;
     if (before === undefined) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
     const call = createTitleCall(reply.call, reply.answer);

@@ -50,7 +50,7 @@ const TIMEOUT_MS = 5 * 60 * 1000;
 /** Maximum number of chats to queue at once. The others follow with the next check. */
 const MAX_QUEUED = 4;
 /** Maximum number of conversations per check, the most recently changed first. */
-const MAX_LOOKED_AT = 200;
+const MAX_CHECKED = 200;
 /** Maximum number of message tokens in one call. */
 const MAX_TOKENS = 8_000;
 /** Share of the context for messages. The rest is for notes, the instruction and the reply. */
@@ -83,12 +83,12 @@ export class MemoryReading {
   /** Queues the chats that have been quiet for long enough. Called every minute. */
   async check(): Promise<void> {
     const { proposals, store, idle, settings, now, log } = this.#deps;
-    const { memory_proposals: isWanted, memory_idle_minutes: idleMinutes } = settings();
-    const sinceMs = await proposals.settleReading(isWanted);
+    const { memory_proposals: isEnabled, memory_idle_minutes: idleMinutes } = settings();
+    const sinceMs = await proposals.settleReading(isEnabled);
     if (sinceMs === undefined) return;
     const quietMs = now() - idleMinutes * 60_000;
     let queued = 0;
-    for (const { id, updated_at: updatedAtMs } of store.listSummaries(MAX_LOOKED_AT)) {
+    for (const { id, updated_at: updatedAtMs } of store.listSummaries(MAX_CHECKED)) {
       if (updatedAtMs < sinceMs || queued === MAX_QUEUED) break;
       if (updatedAtMs > quietMs) continue;
       const last = await this.#findUnread(id);

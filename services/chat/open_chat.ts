@@ -83,13 +83,13 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const idle = new IdleQueue({ live, events, idleMs: deps.titleIdleMs });
   onClose(() => idle.close());
   const idleDeps = { store, blocks, conversationWriter, log, idle, client: upstream };
-  const titles = new Titles({ ...idleDeps, isWanted: () => settings.get().settings.auto_title });
+  const titles = new Titles({ ...idleDeps, isEnabled: () => settings.get().settings.auto_title });
   const summaries = new Summaries({
     ...idleDeps,
     cards,
     personas,
     getOwnerName,
-    isWanted: () => settings.get().settings.auto_summary,
+    isEnabled: () => settings.get().settings.auto_summary,
   });
   const memoryReading = new MemoryReading({
     ...deps.memory,

@@ -12,7 +12,7 @@ import {
   findHistoryEnd,
   findMessage,
   getPromptLimits,
-  getWantedModel,
+  getRequestedModel,
   mergeParams,
   refuseEmpty,
   toClientSource,
@@ -75,7 +75,7 @@ export class ChatPreviewer {
     const { store, modelRouter, prompts } = this.#deps;
     const { conversationId } = request;
     const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
-    const route = await modelRouter.route(getWantedModel(request, head), signal);
+    const route = await modelRouter.route(getRequestedModel(request, head), signal);
     const { offer, tools } = await this.#previewTools(request, route, signal);
     if (conversationId === undefined || request.context !== "server") {
       const { params } = tools === undefined ? request : withTools(request, tools);
@@ -177,7 +177,7 @@ function createConversation(id: string): ConversationState {
 }
 
 /** Dependencies of `createLorebookTrial`. */
-interface LorebookTrialDeps extends LorebookServices {
+interface LorebookTestDeps extends LorebookServices {
   store: ConversationStore;
   blocks: BlockStore;
   characters: Characters;
@@ -192,13 +192,13 @@ interface LorebookTrialDeps extends LorebookServices {
 const MAX_MESSAGES = 1_000;
 
 /** Tests lorebooks on conversations and texts; see `tryLorebook`. */
-type LorebookTrial = (request: TrialRequest) => Promise<Activation>;
+type LorebookTest = (request: LorebookTestRequest) => Promise<Activation>;
 
 /**
  * Creates the function that tests a lorebook on a text or a conversation, including its macros and the texts around the
  * messages. The result says which entries are activated by which key, and which are dropped.
  */
-export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
+export function createLorebookTest(deps: LorebookTestDeps): LorebookTest {
   return (request) =>
     tryLorebook(request, {
       lorebooks: deps.lorebooks,
@@ -213,7 +213,7 @@ export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
  *
  * @throws {AppError} `not_found`
  */
-async function loadScannedConversation(id: string, deps: LorebookTrialDeps): Promise<ScannedConversation> {
+async function loadScannedConversation(id: string, deps: LorebookTestDeps): Promise<ScannedConversation> {
   const { head, messageCount } = deps.store.get(id);
   const personaId = typeof head.persona_id === "string" ? head.persona_id : deps.getDefaultPersonaId();
   const persona = personaId === null ? undefined : await deps.personas.find(personaId);
@@ -267,7 +267,7 @@ interface ScannedConversation {
 }
 
 /** What to test. */
-interface TrialRequest {
+interface LorebookTestRequest {
   /** A draft in any supported format; alternatively the ID of a stored book. */
   book?: unknown;
   lorebookId?: string;
@@ -278,7 +278,7 @@ interface TrialRequest {
 }
 
 /** Dependencies of a trial. */
-interface TrialDeps {
+interface ActivationTestDeps {
   lorebooks: Lorebooks;
   matcher: KeyMatcher;
   /** @throws {AppError} `not_found` */
@@ -295,17 +295,17 @@ const DRAFT = "draft";
  *
  * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
  */
-async function tryLorebook(request: TrialRequest, deps: TrialDeps): Promise<Activation> {
+async function tryLorebook(request: LorebookTestRequest, deps: ActivationTestDeps): Promise<Activation> {
   const owner = await loadBook(request, deps.lorebooks);
   if (request.conversationId === undefined && request.text === undefined) {
-    throw invalidTrial("conversation_id", "a conversation or a text to scan is required");
+    throw createInvalidTestError("conversation_id", "a conversation or a text to scan is required");
   }
   const scanned = request.conversationId === undefined ? undefined : await deps.getConversation(request.conversationId);
-  const trialMessages = request.text === undefined ? [] : [{ role: "user", text: request.text }];
+  const testMessages = request.text === undefined ? [] : [{ role: "user", text: request.text }];
   return await activate({
     books: [owner],
-    messages: [...scanned?.messages ?? [], ...trialMessages],
-    messageCount: (scanned?.messageCount ?? 0) + trialMessages.length,
+    messages: [...scanned?.messages ?? [], ...testMessages],
+    messageCount: (scanned?.messageCount ?? 0) + testMessages.length,
     ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
     countTokens: deps.countTokens,
     budgetTokens: request.budgetTokens,
@@ -314,16 +314,16 @@ async function tryLorebook(request: TrialRequest, deps: TrialDeps): Promise<Acti
   });
 }
 
-async function loadBook({ book, lorebookId }: TrialRequest, lorebooks: Lorebooks): Promise<ActivationBook> {
+async function loadBook({ book, lorebookId }: LorebookTestRequest, lorebooks: Lorebooks): Promise<ActivationBook> {
   if (book !== undefined) {
     const parsed = parseLorebook(book);
     return { id: DRAFT, name: parsed.name ?? "", scope: "chat", book: parsed.book };
   }
-  if (lorebookId === undefined) throw invalidTrial("book", "a book or its ID is required");
+  if (lorebookId === undefined) throw createInvalidTestError("book", "a book or its ID is required");
   const { id, head, body } = await lorebooks.get(lorebookId);
   return { id, name: head.name, scope: "chat", book: body };
 }
 
-function invalidTrial(path: string, message: string): AppError {
+function createInvalidTestError(path: string, message: string): AppError {
   return new AppError("invalid_request", `Can't test the lorebook: ${message}`, { issues: [{ path, message }] });
 }

@@ -4,7 +4,7 @@ import type { Message } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
 import type { ChatEvent, ChatNotice, Usage } from "../llm/chat_event.ts";
 import type { SentFacts } from "../llm/provider.ts";
-import { ReasoningDetails, type SplitAnswer, splitAtClosingTag } from "../llm/reasoning.ts";
+import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/reasoning.ts";
 import { type ToolCall, ToolCalls } from "../llm/streaming/completion.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
@@ -112,7 +112,7 @@ export class Reply implements LiveReply, ReplySource {
   #text: string;
   #reasoning: string;
   /** Reasoning and text of the ended message, if only a closing tag separates them. */
-  #split: SplitAnswer | undefined;
+  #split: SplitReply | undefined;
   #seq = 0;
   #recent: ReplyBatch[] = [];
   #recentChars = 0;
@@ -521,7 +521,7 @@ export class Reply implements LiveReply, ReplySource {
  * @param base The text and reasoning to continue; empty for a new reply.
  * @param text The whole text.
  */
-export function splitContinued(base: { text: string; reasoning: string }, text: string): SplitAnswer | undefined {
+export function splitContinued(base: { text: string; reasoning: string }, text: string): SplitReply | undefined {
   const added = text.slice(base.text.length);
   const split = splitAtClosingTag(added);
   if (split === undefined) return undefined;

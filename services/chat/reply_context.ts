@@ -58,11 +58,11 @@ export async function openReplyContext(
   { end, action, characterId, model, timeZone, continuesPrefill, refusesPrefill }: ReplyRequest,
 ): Promise<ReplyContext> {
   const { id: conversationId, head } = conversation;
-  const cast = await scenes.loadParticipants(head);
+  const participants = await scenes.loadParticipants(head);
   const scene = await scenes.open({
     conversationId,
     fields: head,
-    participants: cast,
+    participants,
     model,
     continuesPrefill,
     refusesPrefill,
@@ -72,10 +72,10 @@ export async function openReplyContext(
     action: action === "continue" || action === "impersonate" ? action : "reply",
     generation: action === "send" || action === "edit" ? "normal" : action,
     // A character that has left doesn't speak anymore. Its name stays in earlier messages.
-    characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
+    characterId: participants.some(({ id }) => id === characterId) ? characterId : undefined,
   });
   const { hasNames, persona } = scene.context;
-  const getName = hasNames ? (message: HistoryMessage) => findName(message, cast, persona.name) : undefined;
+  const getName = hasNames ? (message: HistoryMessage) => findName(message, participants, persona.name) : undefined;
   const { continuation } = scene.preset.layout;
   const isPrefilled = action === "continue" && continuation === undefined;
   const history = readHistory(blocks, conversationId, end, { expand: scene.expand, getName, isPrefilled, now });
@@ -86,7 +86,7 @@ export async function openReplyContext(
     continuesLast: isPrefilled,
     pinned: readPinned(blocks, conversation, end).map((message) => ({
       id: message.id,
-      name: message.role === "user" ? persona.name : findName(message, cast, persona.name) ?? "Assistant",
+      name: message.role === "user" ? persona.name : findName(message, participants, persona.name) ?? "Assistant",
       text: getContentText(message.content),
     })).filter(({ text }) => text !== ""),
     documents: [
@@ -106,8 +106,8 @@ export async function listNextSpeakers(
   userMessage: ChatMessage | undefined,
   before?: string,
 ): Promise<string[]> {
-  const cast = await deps.scenes.loadParticipants(conversation.head);
-  return chooseNextSpeakers(createSpeakerQuestion(deps, conversation, cast, userMessage, before));
+  const participants = await deps.scenes.loadParticipants(conversation.head);
+  return chooseNextSpeakers(createSpeakerQuestion(deps, conversation, participants, userMessage, before));
 }
 
 /**
@@ -161,10 +161,10 @@ function findGreetingIndex(blocks: BlockStore, id: string): number | undefined {
 function createSpeakerQuestion(
   { blocks }: ReplyContextDeps,
   { id, head, messageCount }: ConversationState,
-  cast: readonly LoadedParticipant[],
+  participants: readonly LoadedParticipant[],
   userMessage: ChatMessage | undefined,
   before?: string,
-): SpeakerQuestion {
+): SpeakerChoiceInput {
   const order = (["list", "manual"] as ReplyOrder[]).find((known) => known === head.reply_order) ?? "natural";
   const messages = userMessage === undefined ? listNewestMessages(blocks, id) : [];
   const sinceUser = messages.slice(0, Math.max(0, messages.findIndex(({ role }) => role === "user")));
@@ -172,13 +172,13 @@ function createSpeakerQuestion(
   const earlier = userMessage === undefined ? messages : listNewestMessages(blocks, id, before);
   const count = before === undefined ? messageCount : blocks.countBefore(id, before);
   return {
-    cast,
+    participants,
     order,
     seed: `${id}\n${count + (userMessage === undefined ? 0 : 1)}`,
     lastText: getContentText((userMessage ?? last)?.content),
     lastSpeaker: earlier.map(findSpeaker).find((speaker) => speaker !== undefined),
-    isLastMessageTheirs: last !== undefined && findSpeaker(last) !== undefined,
-    spokenSince: sinceUser.map(findSpeaker).filter((speaker) => speaker !== undefined),
+    wroteLastMessage: last !== undefined && findSpeaker(last) !== undefined,
+    spokenIds: sinceUser.map(findSpeaker).filter((speaker) => speaker !== undefined),
   };
 }
 
@@ -199,27 +199,31 @@ function findSpeaker({ role, character_id: id }: HistoryMessage): string | undef
   return role === "assistant" && typeof id === "string" ? id : undefined;
 }
 
-function findName(message: HistoryMessage, cast: readonly LoadedParticipant[], userName: string): string | undefined {
+function findName(
+  message: HistoryMessage,
+  participants: readonly LoadedParticipant[],
+  userName: string,
+): string | undefined {
   if (message.role === "user") return userName;
   const speaker = findSpeaker(message);
-  return cast.find(({ id }) => id === speaker)?.name;
+  return participants.find(({ id }) => id === speaker)?.name;
 }
 
 /** How the next speaker of a group is chosen: by mentions and talkativeness, in order, or manually. */
 type ReplyOrder = "natural" | "list" | "manual";
 
 /** What the choice of the next speaker depends on. */
-export interface SpeakerQuestion {
-  cast: readonly LoadedParticipant[];
+export interface SpeakerChoiceInput {
+  participants: readonly LoadedParticipant[];
   order: ReplyOrder;
   /** Text of the last message. */
   lastText: string;
   /** ID of the character that spoke last, if any. */
   lastSpeaker?: string;
   /** True if that character wrote the last message. */
-  isLastMessageTheirs: boolean;
+  wroteLastMessage: boolean;
   /** IDs of the characters that have spoken since the last user message. */
-  spokenSince: readonly string[];
+  spokenIds: readonly string[];
   /** Seed of random choices, so that they stay the same until the next message. */
   seed: string;
 }
@@ -235,15 +239,17 @@ const LONGEST_PART = 200;
 /**
  * Returns the characters that speak next, in order. With several characters, no mention and manual order, that is none.
  */
-export function chooseNextSpeakers(question: SpeakerQuestion): string[] {
-  const { cast, order, lastSpeaker } = question;
-  const present = cast.filter(({ isMuted }) => !isMuted);
-  if (cast.length <= 1) return present.map(({ id }) => id);
+export function chooseNextSpeakers(question: SpeakerChoiceInput): string[] {
+  const { participants, order, lastSpeaker } = question;
+  const present = participants.filter(({ isMuted }) => !isMuted);
+  if (participants.length <= 1) return present.map(({ id }) => id);
   if (order === "manual") return [];
   if (order === "list") {
-    const last = cast.findIndex(({ id }) => id === lastSpeaker);
-    const inTurn = [...cast.slice(last + 1), ...cast.slice(0, last + 1)].filter(({ isMuted }) => !isMuted);
-    const silent = inTurn.filter(({ id }) => !question.spokenSince.includes(id));
+    const last = participants.findIndex(({ id }) => id === lastSpeaker);
+    const inTurn = [...participants.slice(last + 1), ...participants.slice(0, last + 1)].filter(({ isMuted }) =>
+      !isMuted
+    );
+    const silent = inTurn.filter(({ id }) => !question.spokenIds.includes(id));
     // Each of them replies once to a user message. A request for another reply gets the next in order.
     return (silent.length > 0 ? silent : inTurn.slice(0, 1)).map(({ id }) => id);
   }
@@ -256,29 +262,29 @@ export function chooseNextSpeakers(question: SpeakerQuestion): string[] {
  * @param wanted ID of a character selected by the user; it may be muted.
  * @throws {AppError} `invalid_request` if no character can speak
  */
-export function chooseSpeaker(question: SpeakerQuestion, wanted: string | undefined): string | undefined {
-  const { cast } = question;
+export function chooseSpeaker(question: SpeakerChoiceInput, wanted: string | undefined): string | undefined {
+  const { participants } = question;
   if (wanted !== undefined) {
-    if (cast.some(({ id }) => id === wanted)) return wanted;
+    if (participants.some(({ id }) => id === wanted)) return wanted;
     throw createRefusal(`Character "${wanted}" isn't part of this conversation`);
   }
-  if (cast.length === 0) return undefined;
+  if (participants.length === 0) return undefined;
   const [first] = chooseNextSpeakers(question);
   if (first !== undefined) return first;
   throw createRefusal(
-    cast.every(({ isMuted }) => isMuted)
+    participants.every(({ isMuted }) => isMuted)
       ? "All characters of this conversation are muted"
       : "This conversation uses manual order: select the character that speaks",
   );
 }
 
 function chooseNaturally(
-  { lastText, lastSpeaker, isLastMessageTheirs, spokenSince, seed }: SpeakerQuestion,
+  { lastText, lastSpeaker, wroteLastMessage, spokenIds, seed }: SpeakerChoiceInput,
   present: LoadedParticipant[],
 ) {
   const random = createSeededRandom(`speakers\n${seed}`);
-  const others = present.filter(({ id }) => !isLastMessageTheirs || id !== lastSpeaker);
-  const silent = others.filter(({ id }) => !spokenSince.includes(id));
+  const others = present.filter(({ id }) => !wroteLastMessage || id !== lastSpeaker);
+  const silent = others.filter(({ id }) => !spokenIds.includes(id));
   const mentioned = silent.map((member) => ({ member, at: findMention(member, lastText) })).filter(({ at }) => at >= 0)
     .sort((a, b) => a.at - b.at).map(({ member }) => member);
   const talkative = silent.filter((member) => !mentioned.includes(member))

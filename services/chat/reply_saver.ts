@@ -119,7 +119,7 @@ interface LastAttempt {
 }
 
 /** A message at the end of a reply. */
-export interface SettledMessage {
+export interface SavedMessage {
   message: Message;
   statements: Statement[];
 }
@@ -141,7 +141,7 @@ export function settleAttempt(
   attempt: Message,
   previous: number | null,
   now: string,
-): SettledMessage {
+): SavedMessage {
   const { last_attempt: _, ...settled } = attempt as Message;
   if (previous === null || attempt.status === "complete") return { message: settled as Message, statements: [] };
   const record = variants.find(conversationId, attempt.id, previous);

@@ -30,7 +30,7 @@ export interface SummariesDeps {
   idle: IdleQueue;
   log: Log;
   /** Whether the user wants summaries. */
-  isWanted(): boolean;
+  isEnabled(): boolean;
   cards: CardSource;
   personas: { findName(id: string): Promise<string | undefined> };
   /** The user's name without a persona. */
@@ -89,9 +89,9 @@ export class Summaries {
 
   /** Queues a summary for the conversation of a reply if its prompt was trimmed. */
   replyCompleted(reply: CompletedReply): void {
-    const { idle, isWanted, log } = this.#deps;
+    const { idle, isEnabled, log } = this.#deps;
     const { conversationId: id, prompt, target } = reply;
-    if (prompt?.isTrimmed !== true || target.kind === "demo" || !isWanted()) return;
+    if (prompt?.isTrimmed !== true || target.kind === "demo" || !isEnabled()) return;
     const oldest = prompt.parts.find(({ messageId }) => messageId !== undefined)?.messageId;
     if (oldest === undefined || (this.#failures.get(id) ?? 0) >= MAX_FAILURES) return;
     idle.add(`summary ${id}`, {
@@ -104,11 +104,11 @@ export class Summaries {
   }
 
   async #write(reply: CompletedReply, oldest: string, budget: number, stop: AbortSignal): Promise<void> {
-    const { store, isWanted } = this.#deps;
+    const { store, isEnabled } = this.#deps;
     const head = store.find(reply.conversationId)?.head;
     const written = parseStoredSummary(head?.summary);
     // A summary without messages was written by the user and stays.
-    if (head === undefined || !isWanted() || (written !== undefined && written.upTo === undefined)) return;
+    if (head === undefined || !isEnabled() || (written !== undefined && written.upTo === undefined)) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
     const chapters = parseChapters(head);
     const gap = this.#findGap(reply.conversationId, chapters, oldest, budget);

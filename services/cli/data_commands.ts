@@ -69,7 +69,7 @@ export async function runRestore(args: readonly string[], context: DataCommandCo
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   const file = options.get("passphrase-file");
-  const { head, files, contents, keptIn, isKeyRestored } = await restoreBackup({
+  const { head, files, contents, previousFilesFolder, isKeyRestored } = await restoreBackup({
     path,
     dataDir,
     replace: options.has("replace"),
@@ -83,7 +83,9 @@ export async function runRestore(args: readonly string[], context: DataCommandCo
     } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
   );
   if (isKeyRestored) context.print("The storage key was restored, too: it's in the file storage-key.");
-  if (keptIn !== undefined) context.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
+  if (previousFilesFolder !== undefined) {
+    context.print(`The previous data is in "${previousFilesFolder}". Delete it when everything works.`);
+  }
 }
 
 /** Text of `parlor key --help`. */

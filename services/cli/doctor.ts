@@ -51,7 +51,7 @@ export const HEALTH_HELP = `Usage: parlor health [options of parlor serve]
 
 Checks whether the server with this configuration responds on this machine, also over TLS. Exits with code 1 if it doesn't.`;
 
-const ANSWER_WITHIN_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
 /** Asks the server. For health checks of containers. @throws {AppError} `upstream_error` if it doesn't respond. */
 export async function runHealth(config: ListenConfig, print: (text: string) => void): Promise<void> {
@@ -59,7 +59,7 @@ export async function runHealth(config: ListenConfig, print: (text: string) => v
   using local = openLocalClient({ connectTo });
   let status: number;
   try {
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const answer = await local.fetch(`${url}/healthz`, { signal });
     await answer.body?.cancel();
     status = answer.status;

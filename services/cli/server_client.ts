@@ -18,7 +18,7 @@ export interface ServerClient {
    * @throws {AppError} `upstream_error` if the server can't be reached or isn't Parlor; for a refusal the server's own
    *   code and message.
    */
-  send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  send(method: string, path: string, options?: RequestOptions): Promise<ServerReply>;
   close(): void;
 }
 
@@ -29,12 +29,12 @@ interface RequestOptions {
 }
 
 /** A successful response. */
-interface Answer {
+interface ServerReply {
   json: Record<string, unknown>;
   headers: Headers;
 }
 
-const ANSWER_WITHIN_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** An error response of the server, with its status. */
 export class ServerRefusal extends AppError {
@@ -74,7 +74,7 @@ export function openServerClient(
           method,
           headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
           body: body === undefined ? undefined : JSON.stringify(body),
-          signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+          signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
         });
         text = await response.text();
       } catch (cause) {
@@ -101,7 +101,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 function parseReason(cause: unknown): string {
   if (cause instanceof DOMException && cause.name === "TimeoutError") {
-    return `no response after ${ANSWER_WITHIN_MS / 1000} s`;
+    return `no response after ${RESPONSE_TIMEOUT_MS / 1000} s`;
   }
   const { kind, reason } = explainConnectError(cause);
   if (kind === "refused") return `${reason}, is Parlor running?`;

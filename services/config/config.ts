@@ -95,17 +95,17 @@ function toCamelCase(key: string): string {
   return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function createValueError(key: string, place: string, why: string): AppError {
-  return new AppError("invalid_request", `Bad value for ${key} (${place}): ${why}`);
+function createValueError(key: string, origin: string, why: string): AppError {
+  return new AppError("invalid_request", `Bad value for ${key} (${origin}): ${why}`);
 }
 
-function check(key: ConfigKeyName, place: string, parse: () => ConfigValue): ConfigValue {
+function check(key: ConfigKeyName, origin: string, parse: () => ConfigValue): ConfigValue {
   try {
     const value = parse();
     if (value !== null) (CONFIG_KEYS[key] as ConfigKey).check?.(value);
     return value;
   } catch (error) {
-    throw createValueError(key, place, getErrorMessage(error));
+    throw createValueError(key, origin, getErrorMessage(error));
   }
 }
 

@@ -159,7 +159,7 @@ export class ConversationImporter {
   #chooseId(id: string): string {
     const { store } = this.#deps;
     const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => deriveId(id, n + 1))];
-    const places = store.findPlaces(ids);
+    const places = store.findStates(ids);
     return ids.find((candidate) => places.get(candidate) === "present") ??
       ids.find((candidate) => !places.has(candidate)) ?? createUuidV7();
   }

@@ -131,7 +131,7 @@ export class ConversationStore {
   }
 
   /** Returns which IDs belong to conversations, and whether these are in the trash. */
-  findPlaces(ids: string[]): Map<string, "present" | "trash"> {
+  findStates(ids: string[]): Map<string, "present" | "trash"> {
     const rows = this.#db.all<{ id: string; deleted_at: number | null }>(
       "SELECT id, deleted_at FROM conversation WHERE id IN (SELECT value FROM json_each(?))",
       JSON.stringify(ids),

@@ -57,7 +57,7 @@ export interface OpenOptions extends ReadOptions {
   /** Ends the wait for memory. */
   signal?: AbortSignal;
   /** True if the request has already changed something, so that its response isn't refused for lack of memory. */
-  isUnderWay?: boolean;
+  hasSideEffects?: boolean;
 }
 
 /** Parts of a response. A number is the memory to reserve before asking for the next part. */
@@ -106,10 +106,10 @@ export class ConversationStreams {
    */
   async open(
     id: string,
-    { signal, isUnderWay = false, ...options }: OpenOptions = {},
+    { signal, hasSideEffects = false, ...options }: OpenOptions = {},
   ): Promise<{ revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> }> {
     if (this.#blocks.list(id).bytes <= WHOLE_BYTES) return await this.#reader.read(id, options);
-    const reservation = isUnderWay
+    const reservation = hasSideEffects
       ? this.#budget.take(STREAM_BYTES)
       : await this.#budget.reserve(STREAM_BYTES, { signal });
     try {

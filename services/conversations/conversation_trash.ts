@@ -31,7 +31,7 @@ export interface RestoreChange extends BlockChange {
 }
 
 /** Maximum number of messages to compare when looking for a position by time. */
-const LOOKED_AT = 64;
+const MAX_COMPARED = 64;
 
 /** Returns the statements that delete the versions and reply rows of messages. */
 export function deleteMessageRows(conversationId: string, mids: string[]): Statement[] {
@@ -125,13 +125,13 @@ function lastEarlier(
   let found: { mid: string; isOnPath: boolean } | undefined;
   const start = point === undefined ? behind : tree.findStart(point, n!)!;
   let row: BlockRow | undefined = point === undefined ? behind : blocks.nextIn(id, start);
-  for (let looked = 0; row !== undefined && looked < LOOKED_AT; row = blocks.nextIn(id, row)) {
+  for (let looked = 0; row !== undefined && looked < MAX_COMPARED; row = blocks.nextIn(id, row)) {
     const all = blocks.openMessages(id, row);
     for (const message of all.slice(all.findIndex((one) => one.id === after) + 1)) {
       looked++;
       // After a message with versions, another segment starts.
       const isHere = message.id !== before && isEarlier(message, first) && tree.find(message.id) === undefined;
-      if (!isHere || looked >= LOOKED_AT) return found;
+      if (!isHere || looked >= MAX_COMPARED) return found;
       found = { mid: message.id, isOnPath: tree.findRangeIndex(row) !== undefined };
     }
   }
@@ -145,7 +145,7 @@ function insertAtEnd(blocks: BlockStore, id: string, messages: Message[], isStar
     const all = blocks.openMessages(id, row);
     for (const message of isStart ? all : all.toReversed()) {
       const isEarly = isEarlier(message, messages[0]!);
-      if (isEarly !== isStart || ++looked >= LOOKED_AT) {
+      if (isEarly !== isStart || ++looked >= MAX_COMPARED) {
         return blocks.insert(id, messages, isEarly ? "after" : "before", message.id);
       }
     }
@@ -190,7 +190,7 @@ export class ConversationTrash {
   /** Moves a conversation to the trash. A running reply is stopped first; its text is saved. */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, writer, trash, events, now } = this.#deps;
-    const target = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
+    const target = { find: () => store.getReadable(id).state, expected, isConflicting: () => true };
     await writer.runWithoutReply(id, target, async (state) => {
       const title = state.head.title || (store.findSummary(id)?.snippet ?? "");
       await db.write([

@@ -207,15 +207,15 @@ export class ConversationWriter {
    * a reply.
    *
    * @param target.find Returns the current conversation.
-   * @param target.isInTheWay Returns whether a running reply must be stopped.
+   * @param target.isConflicting Returns whether a running reply must be stopped.
    * @throws {AppError} `revision_mismatch`, and like `LiveReply.stop`.
    */
   async runWithoutReply<S extends ConversationState | undefined, T>(
     id: string,
-    { find, expected, isInTheWay }: {
+    { find, expected, isConflicting }: {
       find: () => S;
       expected: ExpectedVersion | undefined;
-      isInTheWay: (running: LiveReply) => boolean;
+      isConflicting: (running: LiveReply) => boolean;
     },
     change: (before: S) => Promise<T>,
   ): Promise<T> {
@@ -227,7 +227,7 @@ export class ConversationWriter {
           const before = find();
           assertExpected(`conversation "${id}"`, demanded, before?.revision);
           const running = live.findByConversation(id);
-          if (running !== undefined && !running.isSaved && isInTheWay(running)) {
+          if (running !== undefined && !running.isSaved && isConflicting(running)) {
             return { running, revision: before?.revision };
           }
           return { result: await change(before) };

@@ -96,7 +96,7 @@ export class Conversations {
         `The settings of conversation "${id}" can't be read. Send If-Match with its revision to replace them`,
       );
     };
-    return await writer.runWithoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
+    return await writer.runWithoutReply(id, { find, expected, isConflicting: isLeftOut }, async (before) => {
       const now = this.#deps.now();
       const storedTree = before === undefined ? EMPTY_TREE : await blocks.openReadableTree(id);
       this.#refuseLosingUnreadable(id, storedTree, mids);
@@ -138,7 +138,7 @@ export class Conversations {
       // Built from the data just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.getDraft(id).isUnreadable
         ? encoder.encode(`${toHeadJson(state, store.getDraft(id))},"messages":[${text}]}`)
-        : (await streams.open(id, { isUnderWay: true })).json;
+        : (await streams.open(id, { hasSideEffects: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
   }
@@ -192,7 +192,7 @@ export class Conversations {
    */
   patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
     const { db, store, writer, drafts, now } = this.#deps;
-    const target = { find: () => store.getForWrite(id), expected, isInTheWay: () => false };
+    const target = { find: () => store.getForWrite(id), expected, isConflicting: () => false };
     return writer.runWithoutReply(id, target, async (before) => {
       const draft = drafts.createPatchChange(id, patch);
       const settled = reconcileChapters(patchHead(before.head, patch), before.head);

@@ -180,7 +180,7 @@ interface MaintainedServices {
   conversations: Lazy<{ revisions: { sweep(): Promise<unknown> }; references: { sweep(): Promise<unknown> } }>;
   imports: Lazy<unknown>;
   speech: Lazy<unknown>;
-  memory: Lazy<{ proposals: { settleReading(isWanted: boolean): Promise<unknown> } }>;
+  memory: Lazy<{ proposals: { settleReading(isEnabled: boolean): Promise<unknown> } }>;
   chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
 }
 

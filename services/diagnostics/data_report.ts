@@ -4,7 +4,7 @@ import type { BackupFile, Backups } from "../backup/backups.ts";
 import { type BackupSettings, isSameDisk } from "../backup/backup_settings.ts";
 import { AppError } from "../errors.ts";
 import { toFileError } from "../storage/atomic_file.ts";
-import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
+import type { FindingsRequest, FindingsResponse } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 import { openWorker } from "../process/worker.ts";
@@ -28,7 +28,7 @@ export class Diagnostics {
   readonly #config: DoctorConfig;
   readonly #backups: Pick<Backups, "list" | "getSettings">;
   readonly #backupPassphrase: string | undefined;
-  #looking: Promise<Finding[]> | undefined;
+  #running: Promise<Finding[]> | undefined;
 
   /** @param backupPassphrase Encrypts the daily backups, if set. */
   constructor(
@@ -56,15 +56,15 @@ export class Diagnostics {
 
   /** Checks the installation like `parlor doctor`. Concurrent calls share one check. @throws {AppError} `internal` */
   listFindings(): Promise<Finding[]> {
-    return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
+    return this.#running ??= this.#runChecks().finally(() => this.#running = undefined);
   }
 
-  async #look(): Promise<Finding[]> {
+  async #runChecks(): Promise<Finding[]> {
     const { folder: backupDir, schedule: backupSchedule } = this.#backups.getSettings();
     const config = { ...toPlainConfig(this.#config), backupDir, backupSchedule };
     const worker = openWorker(new URL("./diagnostics_worker.ts", import.meta.url));
-    const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
-    worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
+    const { promise, resolve, reject } = Promise.withResolvers<FindingsResponse>();
+    worker.onmessage = ({ data }: MessageEvent<FindingsResponse>) => resolve(data);
     worker.onerror = (event) => {
       event.preventDefault(); // an unhandled error event would end the process
       reject(new AppError("internal", `Can't check the installation: ${event.message}`));

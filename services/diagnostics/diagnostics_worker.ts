@@ -13,13 +13,13 @@ export interface FindingsRequest {
 }
 
 /** The answer. */
-export type FindingsAnswer = { findings: Finding[] } | { failure: string };
+export type FindingsResponse = { findings: Finding[] } | { failure: string };
 
 // Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   self.onmessage = async ({ data }: MessageEvent<FindingsRequest>) => {
-    let answer: FindingsAnswer;
+    let answer: FindingsResponse;
     try {
       const { config, ...rest } = data;
       answer = { findings: await runDoctorChecks({ readConfig: () => config, ...rest }) };

@@ -8,7 +8,7 @@ import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
 import { findLocalServer, readCertificate } from "./local_server.ts";
-import { checkServer, type ReachConfig, reachFindings } from "./reachability_checks.ts";
+import { checkReachability, checkServer, type ReachConfig } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataLocation {
@@ -53,7 +53,7 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
     createOk("config_ok"),
     ...await checkFiles(config),
     ...checkCertificate(tlsCert),
-    ...await reachFindings(config),
+    ...await checkReachability(config),
     ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes }),
     ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await checkTools(listTools(config)),

@@ -303,10 +303,10 @@ export function createProblem(code: RemediedCode, params: TextParams = {}): Find
 export async function runCheck(
   code: RemediedCode,
   params: TextParams,
-  look: () => Finding[] | Promise<Finding[]>,
+  check: () => Finding[] | Promise<Finding[]>,
 ): Promise<Finding[]> {
   try {
-    return await look();
+    return await check();
   } catch (error) {
     return [createProblem(code, { ...params, error: getErrorMessage(error) })];
   }

@@ -23,7 +23,7 @@ export interface ReachConfig extends ReachSettings {
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
 /** Checks the configuration against the enrolled passkeys. */
-export async function reachFindings(config: ReachConfig & DataLocation): Promise<Finding[]> {
+export async function checkReachability(config: ReachConfig & DataLocation): Promise<Finding[]> {
   const { host, allowedHosts, trustedProxies, requireAuth, loopbackAuthBypass } = config;
   const findings: Finding[] = [];
   if (!requireAuth) {
@@ -117,7 +117,7 @@ interface ServerQuestion {
   isExpected: boolean;
 }
 
-const ANSWER_WITHIN_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 const MAX_CLOCK_GAP_MS = 60_000;
 
 /** Asks the server. */
@@ -125,7 +125,7 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
   const { url, connectTo, sessionKey, caCert, isExpected } = question;
   using local = openLocalClient({ caCert, connectTo });
   const ask = (path: string, headers: Record<string, string> = {}) =>
-    local.fetch(url.replace(/\/$/, "") + path, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    local.fetch(url.replace(/\/$/, "") + path, { headers, signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
   try {
     const alive = await ask("/healthz");
     await alive.body?.cancel();
@@ -137,7 +137,7 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
     const findings = [
       createOk("server_ok", { url }),
       ...checkClock(alive),
-      ...await reach(await ask("/api/auth/status"), url),
+      ...await checkAccess(await ask("/api/auth/status"), url),
     ];
     if (sessionKey === undefined) return isExpected ? findings : [...findings, note("session_key_unreadable")];
     const askAsOperator = (path: string) =>
@@ -161,12 +161,12 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
 }
 
 function checkClock(answer: Response): Finding[] {
-  const theirs = Date.parse(answer.headers.get("date") ?? "");
-  if (!(Math.abs(theirs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
-  return [createProblem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
+  const serverTimeMs = Date.parse(answer.headers.get("date") ?? "");
+  if (!(Math.abs(serverTimeMs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
+  return [createProblem("clocks_differ", { seconds: Math.round(Math.abs(serverTimeMs - Date.now()) / 1000) })];
 }
 
-async function reach(answer: Response, url: string): Promise<Finding[]> {
+async function checkAccess(answer: Response, url: string): Promise<Finding[]> {
   const status = await answer.json().catch(() => undefined);
   if (answer.status === 403) {
     return [createProblem("host_refused", { url })];
@@ -223,7 +223,7 @@ async function checkConnections(answer: Response): Promise<Finding[]> {
 
 /** Waits for servers that are starting, which the question itself makes them do. */
 async function checkToolServers(ask: () => Promise<Response>): Promise<Finding[]> {
-  const until = Date.now() + ANSWER_WITHIN_MS;
+  const until = Date.now() + RESPONSE_TIMEOUT_MS;
   for (;;) {
     const answer = await ask();
     const servers: unknown = await answer.json().catch(() => undefined);

@@ -244,10 +244,10 @@ export class Documents {
   }
 
   /** Restores a document from the trash. @throws {AppError} `conflict` */
-  async restore(record: unknown, takeOut: Statement): Promise<void> {
+  async restore(record: unknown, removal: Statement): Promise<void> {
     const { db, events } = this.#deps;
     const { id } = record as TrashRecord;
-    await db.write([takeOut, {
+    await db.write([removal, {
       sql: "UPDATE document_file SET deleted_at = NULL WHERE id = ?",
       params: [id],
       expectChanges: 1,
@@ -256,13 +256,13 @@ export class Documents {
   }
 
   /** Permanently deletes a document. */
-  async purge(record: unknown, takeOut: Statement): Promise<void> {
+  async purge(record: unknown, removal: Statement): Promise<void> {
     const { db } = this.#deps;
     const { id } = record as TrashRecord;
     const job = this.#findJob(id);
     if (job !== undefined) await this.#deps.jobs.cancel(job.id).catch(ignoreConflict);
     await db.write([
-      takeOut,
+      removal,
       { sql: "DELETE FROM document_file WHERE id = ? AND deleted_at IS NOT NULL", params: [id] },
       removeText(id),
     ]);
@@ -468,8 +468,8 @@ function parseLink(address: string): URL {
 }
 
 /** Returns a name for display, without folders and control characters. */
-function toName(given: string | undefined): string {
-  const name = (given ?? "").replace(/^.*\\/s, "").replace(/[\p{Cc}\p{Cf}]+/gu, " ").replace(/\s+/g, " ").trim();
+function toName(fileName: string | undefined): string {
+  const name = (fileName ?? "").replace(/^.*\\/s, "").replace(/[\p{Cc}\p{Cf}]+/gu, " ").replace(/\s+/g, " ").trim();
   return name.toWellFormed().slice(0, MAX_NAME).trim() || "Document";
 }
 

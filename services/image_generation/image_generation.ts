@@ -38,8 +38,8 @@ export interface ImageGenerationDeps {
   dataDir: Pick<DataDir, "ensureFolder">;
   trash: WorkflowTrash & {
     register(kind: string, handler: {
-      restore(record: unknown, takeOut: Statement): Promise<void>;
-      purge(record: unknown, takeOut: Statement): Promise<void>;
+      restore(record: unknown, removal: Statement): Promise<void>;
+      purge(record: unknown, removal: Statement): Promise<void>;
     }): void;
   };
   versions: Versions;
@@ -124,7 +124,7 @@ interface PortraitDeps {
   ask(messages: PromptMessages, signal: AbortSignal): Promise<string | undefined>;
   /** Converts images in a worker. */
   imagePool: {
-    toPng(bytes: Uint8Array, options: { maxPx: number; mustBeWhole: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+    toPng(bytes: Uint8Array, options: { maxPx: number; mustBeComplete: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   };
 }
 
@@ -145,7 +145,7 @@ function createPortraitGenerator({ profiles, generator, ask, imagePool }: Portra
       wantsPreview: () => false,
     });
     // Encoding the image again removes metadata such as the whole prompt, which must not end up in a shared card.
-    return await imagePool.toPng(images[0]!, { maxPx: MAX_PX, mustBeWhole: true });
+    return await imagePool.toPng(images[0]!, { maxPx: MAX_PX, mustBeComplete: true });
   };
 }
 

@@ -194,10 +194,10 @@ function createChat(
 function toMessage(
   { others: _, ...message }: TreeMessage,
   id: string,
-  said: TreeMessage[],
+  versions: TreeMessage[],
   active: number,
 ): ImportedMessage {
-  const variants = [...said.map(toText), ...said.flatMap(({ others = [] }) => others)];
+  const variants = [...versions.map(toText), ...versions.flatMap(({ others = [] }) => others)];
   return { ...message, id, ...(variants.length > 1 && { variants, active_variant: active }) };
 }
 

@@ -99,7 +99,7 @@ function withAssets(card: Card, assets: readonly Record<string, string>[]): Card
 }
 
 /** Creates a unique path with characters that every system accepts. */
-function freePath(type: string, name: string, ending: string, taken: Set<string>): string {
+function freePath(type: string, name: string, ending: string, used: Set<string>): string {
   // Truncate first: the pattern for trailing underscores takes quadratic time.
   const sanitize = (text: string) => text.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, MAX_NAME).replace(/^_+|_+$/g, "");
   const folder = FOLDERS.find(([endings]) => endings.test(ending))?.[1] ?? "other";
@@ -108,7 +108,7 @@ function freePath(type: string, name: string, ending: string, taken: Set<string>
   const createPath = (n: number) =>
     `assets/${sanitize(type) || "other"}/${folder}/${safe}${n === 1 ? "" : `-${n}`}.${ending}`;
   let n = 1;
-  while (taken.has(createPath(n).toLowerCase())) n++;
-  taken.add(createPath(n).toLowerCase());
+  while (used.has(createPath(n).toLowerCase())) n++;
+  used.add(createPath(n).toLowerCase());
   return createPath(n);
 }

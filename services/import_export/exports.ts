@@ -218,7 +218,7 @@ export class Exports {
   async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
     const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#deps;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
-      const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
+      const audio = await readable(`voices/${id}`, () => readSample(voices, id));
       if (audio === undefined) continue;
       yield { path: `voices/${id}.${format}`, bytes: audio };
       yield createJsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
@@ -317,12 +317,12 @@ export class Exports {
 }
 
 /** Returns a file name that isn't taken yet, ignoring case, and adds it to `taken`. */
-function toFreeName(wanted: string, taken: Set<string>): string {
-  const name = toFileName(wanted);
+function toFreeName(preferred: string, used: Set<string>): string {
+  const name = toFileName(preferred);
   const dot = name.lastIndexOf(".");
   let free = name;
-  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${name.slice(0, dot)} (${n})${name.slice(dot)}`;
-  taken.add(free.toLowerCase());
+  for (let n = 2; used.has(free.toLowerCase()); n++) free = `${name.slice(0, dot)} (${n})${name.slice(dot)}`;
+  used.add(free.toLowerCase());
   return free;
 }
 
@@ -339,7 +339,7 @@ async function measurePieces(pieces: AsyncIterable<Uint8Array>): Promise<{ sizeB
   return { sizeBytes, crc };
 }
 
-async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> {
+async function readSample(voices: VoiceSamples, id: string): Promise<Uint8Array> {
   const { sample, file } = await voices.open(id);
   using opened = file;
   const bytes = new Uint8Array(sample.sizeBytes);

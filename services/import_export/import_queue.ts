@@ -25,14 +25,16 @@ export interface ImportQueueDeps extends ImportWriterDeps {
 }
 
 /** An item being written, or a note waiting for its position in the report. */
-type UnderWay = { messages: number } & ({ item: ImportedItem; written: Promise<WriteResult> } | { note: ImportNote });
+type PendingItem =
+  & { messages: number }
+  & ({ item: ImportedItem; written: Promise<WriteResult> } | { note: ImportNote });
 
 /** Takes items in order and reports their results in the same order. */
 export class ImportQueue {
   readonly #deps: ImportQueueDeps;
   readonly #report: ImportReport;
   readonly #signal: AbortSignal | undefined;
-  readonly #underWay: UnderWay[] = [];
+  readonly #pending: PendingItem[] = [];
   #messages = 0;
 
   /** @param signal Ends the wait for memory. */
@@ -47,7 +49,7 @@ export class ImportQueue {
     // Conversations refer to other items, never to each other.
     const messages = step.what === "note" ? 0 : step.what === "conversation" ? step.messages.length : Infinity;
     while (
-      this.#underWay.length > 0 && (this.#underWay.length >= AT_ONCE || this.#messages + messages > MAX_MESSAGES)
+      this.#pending.length > 0 && (this.#pending.length >= AT_ONCE || this.#messages + messages > MAX_MESSAGES)
     ) {
       await this.#settleFirst();
     }
@@ -55,23 +57,23 @@ export class ImportQueue {
     if (step.what === "conversation" && bytes > LARGE_BYTES) {
       await this.finish();
       using _ = await this.#reserve(bytes);
-      this.#underWay.push({ messages, item: step, written: writeItem(this.#deps, step, this.#report.dry_run) });
+      this.#pending.push({ messages, item: step, written: writeItem(this.#deps, step, this.#report.dry_run) });
       return await this.#settleFirst();
     }
     this.#messages += messages;
     if (step.what === "note") {
-      this.#underWay.push({ messages, note: step });
+      this.#pending.push({ messages, note: step });
       return;
     }
     const written = writeItem(this.#deps, step, this.#report.dry_run);
     written.catch(() => {}); // Reported when it's settled.
-    this.#underWay.push({ messages, item: step, written });
+    this.#pending.push({ messages, item: step, written });
     if (step.what !== "conversation") await this.#settleFirst();
   }
 
   /** Waits for everything in progress. @throws {AppError} Like `take` */
   async finish(): Promise<void> {
-    while (this.#underWay.length > 0) await this.#settleFirst();
+    while (this.#pending.length > 0) await this.#settleFirst();
   }
 
   /** Reserves memory. An import is a job without an open request, so it can wait without a time limit. */
@@ -80,16 +82,21 @@ export class ImportQueue {
   }
 
   async #settleFirst(): Promise<void> {
-    const first = this.#underWay.shift()!;
-    this.#messages = this.#underWay.length === 0 ? 0 : this.#messages - first.messages;
+    const first = this.#pending.shift()!;
+    this.#messages = this.#pending.length === 0 ? 0 : this.#messages - first.messages;
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, written } = first;
     try {
-      const { state, reason, kept, name = item.name } = await written;
+      const { state, reason, assetCount, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
-      if (kept) {
-        addLine(this.#report, { level: "kept", source: item.source, ...importReason("files_in_card"), count: kept });
+      if (assetCount) {
+        addLine(this.#report, {
+          level: "kept",
+          source: item.source,
+          ...importReason("files_in_card"),
+          count: assetCount,
+        });
       }
       if (item.what === "conversation" && state !== "present") this.#report.messages += item.messages.length;
     } catch (error) {

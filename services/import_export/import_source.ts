@@ -22,7 +22,7 @@ export interface SourceFile {
 export interface ImportSource {
   readonly files: readonly SourceFile[];
   /** Paths that were skipped because they lead outside or aren't regular files. */
-  readonly passedOver: readonly string[];
+  readonly skippedPaths: readonly string[];
   /** Path of the import itself if it is a ZIP file. */
   readonly path?: string;
   /** Reads one of `files` completely. @throws {AppError} `too_large`; `unprocessable` if it is damaged. */
@@ -52,7 +52,7 @@ export async function openSource(path: string, name = basename(path)): Promise<I
   if (await isZip(path)) return await openZip(path);
   return await openRisuBackup(path) ?? {
     files: [{ path: name, sizeBytes: info.size }],
-    passedOver: [],
+    skippedPaths: [],
     read: (_, maxBytes) => readFile(path, name, maxBytes),
     stream: (_, maxBytes) => streamFile(path, name, maxBytes),
     close: () => {},
@@ -84,14 +84,14 @@ function* splitJson(value: unknown, levels: number): Generator<string> {
 
 async function openFolder(root: string): Promise<ImportSource> {
   const files: SourceFile[] = [];
-  const passedOver: string[] = [];
+  const skippedPaths: string[] = [];
   const walk = async (below: string, depth: number): Promise<void> => {
-    if (depth > MAX_DEPTH) return void passedOver.push(below);
+    if (depth > MAX_DEPTH) return void skippedPaths.push(below);
     for await (const entry of Deno.readDir(join(root, below))) {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
       // A link may lead anywhere, even to its own folder.
       if (entry.isDirectory) await walk(path, depth + 1);
-      else if (!entry.isFile) passedOver.push(path);
+      else if (!entry.isFile) skippedPaths.push(path);
       else files.push({ path, sizeBytes: (await Deno.lstat(join(root, path))).size });
       if (files.length > MAX_FILES) {
         throw new AppError("too_large", `Can't import "${root}": it has more than ${MAX_FILES} files`);
@@ -102,7 +102,7 @@ async function openFolder(root: string): Promise<ImportSource> {
   files.sort((a, b) => a.path < b.path ? -1 : 1);
   return {
     files,
-    passedOver,
+    skippedPaths,
     read: ({ path }, maxBytes) => readFile(join(root, path), path, maxBytes),
     stream: ({ path }, maxBytes) => streamFile(join(root, path), path, maxBytes),
     close: () => {},

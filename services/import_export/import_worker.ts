@@ -44,7 +44,7 @@ export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch
 export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
 
 /** Messages from the Worker. */
-export interface ReadingAnswer {
+export interface ReadingResponse {
   /** Number of files, in the first message. */
   files?: number;
   /** More messages of a conversation that is sent in parts because it's long. */
@@ -63,13 +63,13 @@ const PART_BYTES = 512 * 1024;
 /** Memory of this thread above which garbage is collected after a long conversation. */
 const COLLECTED_BYTES = 32 * 1024 * 1024;
 
-async function* createAnswers(
+async function* createResponses(
   { kind, path, name, scratch }: Exclude<ReadingOrder, "more">,
-): AsyncGenerator<ReadingAnswer> {
+): AsyncGenerator<ReadingResponse> {
   const source = await openSource(path, name);
   try {
     yield { files: source.files.length };
-    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) =>
+    const notes: ImportStep[] = source.skippedPaths.slice(0, 1_000).map((path) =>
       createRefusedNote(path, "not_plain_file")
     );
     let batch = notes;
@@ -97,7 +97,7 @@ async function* createAnswers(
 }
 
 /** Splits a long conversation into parts: a single message would block the serving thread. */
-function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> {
+function* inParts(conversation: ImportedConversation): Generator<ReadingResponse> {
   const messages = conversation.messages.splice(0).reverse();
   while (messages.length > 0) {
     const part: ImportedMessage[] = [];
@@ -112,7 +112,7 @@ function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> 
 }
 
 /** Reports an unexpected error of a reader as a fault of the file, which is the likely cause. */
-function toFailure(error: unknown): ReadingAnswer {
+function toFailure(error: unknown): ReadingResponse {
   if (error instanceof AppError) return { failure: { code: error.code, message: error.message } };
   const found = error instanceof Error ? error.message : String(error);
   return { failure: { code: "unprocessable", message: `Can't read the import: ${found}` } };
@@ -121,10 +121,10 @@ function toFailure(error: unknown): ReadingAnswer {
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
-  let running: AsyncGenerator<ReadingAnswer> | undefined;
+  let running: AsyncGenerator<ReadingResponse> | undefined;
   self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {
     try {
-      if (data !== "more") running = createAnswers(data);
+      if (data !== "more") running = createResponses(data);
       const next = await running!.next();
       self.postMessage(next.done ? { isEnd: true } : next.value);
     } catch (error) {

@@ -62,7 +62,7 @@ export interface WriteResult {
   /** Why the item was changed, for the report. */
   reason?: ImportReasonCode;
   /** Number of other files stored with it, for the report. */
-  kept?: number;
+  assetCount?: number;
   /** Its final name. */
   name?: string;
 }
@@ -76,11 +76,11 @@ export interface WriteResult {
 export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDryRun: boolean): Promise<WriteResult> {
   if (item.what === "conversation") return await writeConversation(deps, item, isDryRun);
   if (item.what === "settings") return await importSettings(deps, item, isDryRun);
-  if (await isHere(deps, item)) return { state: "present" };
+  if (await exists(deps, item)) return { state: "present" };
   switch (item.what) {
     case "character":
       if (!isDryRun) return await writeCharacter(deps, item);
-      return { state: "added", name: (await getCardFile(item)).card.data.name, kept: item.files };
+      return { state: "added", name: (await getCardFile(item)).card.data.name, assetCount: item.files };
     case "persona":
       if (!isDryRun) return await writePersona(deps, item);
       break;
@@ -152,7 +152,7 @@ async function writeConversation(
   return state === "changed_here" ? { state: "present", reason: "changed_here" } : { state };
 }
 
-async function isHere(
+async function exists(
   deps: ImportWriterDeps,
   { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
 ): Promise<boolean> {
@@ -190,11 +190,11 @@ async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCh
   const { id, file, files, avatar } = item;
   try {
     const name = getName(await characters.importCard(file, { id, image: avatar }));
-    return { state: "added", name, kept: files };
+    return { state: "added", name, assetCount: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
     const name = getName(await characters.importCard(file, { id })); // Throws again if the card was the problem.
-    return { state: "added", reason: "avatar_unreadable", name, kept: files };
+    return { state: "added", reason: "avatar_unreadable", name, assetCount: files };
   }
 }
 

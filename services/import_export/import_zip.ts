@@ -21,11 +21,11 @@ export async function openZip(path: string): Promise<ImportSource> {
   try {
     const { size } = await file.stat();
     const entries = new Map<string, ZipEntry>();
-    const passedOver: string[] = [];
+    const skippedPaths: string[] = [];
     for (const entry of (await readZipDirectory(file, MAX_FILES)).entries) {
       if (entry.path.endsWith("/")) continue;
       if (isPlainPath(entry.path) && !entries.has(entry.path)) entries.set(entry.path, entry);
-      else passedOver.push(entry.path);
+      else skippedPaths.push(entry.path);
     }
     const maxInflated = size * MAX_RATIO + ALWAYS_INFLATED_BYTES;
     let inflated = 0;
@@ -44,7 +44,7 @@ export async function openZip(path: string): Promise<ImportSource> {
       path,
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes }))
         .sort((a, b) => a.path < b.path ? -1 : 1),
-      passedOver,
+      skippedPaths,
       read: async (wanted, maxBytes) => await readContent(file, releaseEntry(wanted, maxBytes)),
       stream: (wanted, maxBytes) => streamContent(file, releaseEntry(wanted, maxBytes)),
       close: () => file.close(),

@@ -10,7 +10,7 @@ import { writePieces } from "../storage/atomic_file.ts";
 import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
 import { createReport, type ImportReport } from "./import_report.ts";
-import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
+import type { ReadingOrder, ReadingResponse } from "./import_worker.ts";
 import { openWorker } from "../process/worker.ts";
 
 /** Dependencies of `Imports`. */
@@ -196,26 +196,26 @@ async function* readImport(
   { signal, begin, kind, path, name, scratch }: ReadingRequest,
 ): AsyncGenerator<ImportStep> {
   const worker = openWorker(new URL("./import_worker.ts", import.meta.url));
-  let take: (answer: ReadingAnswer) => void = () => {};
+  let take: (answer: ReadingResponse) => void = () => {};
   let refuse: (error: unknown) => void = () => {};
   const stop = () => refuse(signal.reason);
   const ask = (sent: ReadingOrder) =>
-    new Promise<ReadingAnswer>((resolve, reject) => {
+    new Promise<ReadingResponse>((resolve, reject) => {
       [take, refuse] = [resolve, reject];
       signal.throwIfAborted();
       worker.postMessage(sent);
     });
-  worker.onmessage = ({ data }: MessageEvent<ReadingAnswer>) => take(data);
+  worker.onmessage = ({ data }: MessageEvent<ReadingResponse>) => take(data);
   worker.onerror = (event) => {
     event.preventDefault(); // An unhandled error event would end the process.
     refuse(new AppError("unprocessable", `Can't read the import: ${event.message}`));
   };
   signal.addEventListener("abort", stop);
   try {
-    let next: Promise<ReadingAnswer> | undefined = ask({ kind, path, name, scratch });
+    let next: Promise<ReadingResponse> | undefined = ask({ kind, path, name, scratch });
     let messages: ImportedMessage[] = [];
     while (next !== undefined) {
-      const answer: ReadingAnswer = await next;
+      const answer: ReadingResponse = await next;
       if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
       if (answer.messages !== undefined) {
         for (const message of answer.messages) messages.push(message);

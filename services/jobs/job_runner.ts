@@ -194,7 +194,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   }
 
   /** Continues a job of an earlier process: queues it again or ends it. The table of legal steps doesn't apply. */
-  function takeUp(lane: Lane, job: LiveJob): void {
+  function resume(lane: Lane, job: LiveJob): void {
     const { record } = job;
     if (record.content !== undefined && (record.state === "queued" || lane.definition.resumable)) {
       job.isResumed = record.state !== "queued";
@@ -241,7 +241,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       const lane: Lane = { definition, queue: [], runningCount: 0 };
       lanes.set(kind, lane);
       for (const job of [...jobs.values()]) {
-        if (job.record.kind === kind && !isEnd(job.record.state)) takeUp(lane, job);
+        if (job.record.kind === kind && !isEnd(job.record.state)) resume(lane, job);
       }
       queueMicrotask(() => pump(lane));
     },

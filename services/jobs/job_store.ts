@@ -189,8 +189,8 @@ export interface JobDatabase {
 
 /** The part of a sealer that jobs need. */
 export interface JobSealer {
-  sealNow(place: { table: string; id: string; field: string; version: number }, plain: string): Uint8Array;
-  openNow(place: { table: string; id: string; field: string; version: number }, sealed: Uint8Array): Uint8Array;
+  sealNow(aad: { table: string; id: string; field: string; version: number }, plain: string): Uint8Array;
+  openNow(aad: { table: string; id: string; field: string; version: number }, sealed: Uint8Array): Uint8Array;
 }
 
 /** Reads and writes jobs. */

@@ -86,8 +86,8 @@ class Reader {
     for (let at = this.#at + 1; at < text.length; at++) {
       const letter = text[at]!;
       if (letter === "\\") {
-        const { said, length } = escapeAt(text, at);
-        read += said;
+        const { decoded, length } = escapeAt(text, at);
+        read += decoded;
         at += length - 1;
       } else if (letter === '"' && isTextEnd(text, at + 1)) {
         this.#at = at + 1;
@@ -106,18 +106,18 @@ class Reader {
 }
 
 /** Decodes an escape. An incomplete one yields nothing yet, an unknown one its letter. */
-function escapeAt(text: string, at: number): { said: string; length: number } {
+function escapeAt(text: string, at: number): { decoded: string; length: number } {
   const letter = text[at + 1];
-  if (letter === undefined) return { said: "", length: 1 };
-  if (letter !== "u") return { said: ESCAPES[letter] ?? letter, length: 2 };
+  if (letter === undefined) return { decoded: "", length: 1 };
+  if (letter !== "u") return { decoded: ESCAPES[letter] ?? letter, length: 2 };
   const digits = text.slice(at + 2, at + 6);
   if (/^[0-9a-f]{4}$/i.test(digits)) {
     const code = Number.parseInt(digits, 16);
     // Wait for the second half of the surrogate pair.
     const isFirstHalf = code >= 0xd800 && code < 0xdc00 && at + 6 >= text.length;
-    return { said: isFirstHalf ? "" : String.fromCharCode(code), length: 6 };
+    return { decoded: isFirstHalf ? "" : String.fromCharCode(code), length: 6 };
   }
-  return { said: "", length: at + 6 > text.length ? text.length - at : 2 };
+  return { decoded: "", length: at + 6 > text.length ? text.length - at : 2 };
 }
 
 /** Reports whether a quotation mark ends a string: only if valid JSON follows. */

@@ -24,7 +24,7 @@ export type TextParams = Record<string, string | number>;
 
 /** Replaces each `{name}` with its parameter. Unknown names stay as written. */
 export function fillTemplate(text: string, params: TextParams): string {
-  return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
+  return text.replace(/\{(\w+)\}/g, (placeholder, name: string) => String(params[name] ?? placeholder));
 }
 
 /** Letters that Unicode doesn't decompose, with the letters by which they're sorted. */

@@ -22,7 +22,7 @@ const REASONING_TAGS: readonly TagPair[] = [
 ];
 
 /** A reply in two parts. */
-export interface SplitAnswer {
+export interface SplitReply {
   reasoning: string;
   text: string;
 }
@@ -33,7 +33,7 @@ export interface SplitAnswer {
  *
  * @returns `undefined` for a reply without reasoning.
  */
-export function splitReasoning(text: string): SplitAnswer | undefined {
+export function splitReasoning(text: string): SplitReply | undefined {
   const start = text.trimStart();
   const pair = REASONING_TAGS.find(({ open }) => startsWith(start, open));
   if (pair === undefined) return splitAtClosingTag(text);
@@ -46,7 +46,7 @@ export function splitReasoning(text: string): SplitAnswer | undefined {
 }
 
 /** Splits a reply at a closing tag without an opening one. Tags in code are ignored: they're text about tags. */
-export function splitAtClosingTag(text: string): SplitAnswer | undefined {
+export function splitAtClosingTag(text: string): SplitReply | undefined {
   for (const { open, close } of REASONING_TAGS) {
     const at = indexOfTag(text, close);
     if (at < 0 || isCode(text, at)) continue;

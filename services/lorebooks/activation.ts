@@ -285,7 +285,7 @@ class Scan {
       this.#contents.add(content);
       const active = {
         entry,
-        activated: toActivatedEntry(entry, { content, tokens, reason, turn: this.#messageCount }),
+        activated: toActivatedEntry(entry, { content, tokens, reason, messageCount: this.#messageCount }),
       };
       this.#active.push(active);
       this.#undecided.delete(entry);

@@ -57,16 +57,21 @@ function chooseWinner(members: ActivationCandidate[], random: () => number): Act
 }
 
 /**
- * Converts an entry to its form in the prompt. @param turn Number of messages in the conversation, for depths counted
+ * Converts an entry to its form in the prompt. @param messageCount Number of messages in the conversation, for depths counted
  * from its start.
  */
 export function toActivatedEntry(
   entry: ScanEntry,
-  { content, tokens, reason, turn }: { content: string; tokens: number; reason: ActivationReason; turn: number },
+  { content, tokens, reason, messageCount }: {
+    content: string;
+    tokens: number;
+    reason: ActivationReason;
+    messageCount: number;
+  },
 ): ActivatedEntry {
   const { position, role, order, decorators } = entry;
   const isReversed = decorators.reverseDepth !== undefined && decorators.depth === undefined;
-  const depth = isReversed ? Math.max(0, turn - decorators.reverseDepth!) : entry.depth;
+  const depth = isReversed ? Math.max(0, messageCount - decorators.reverseDepth!) : entry.depth;
   return {
     ...toEntryName(entry),
     content,
@@ -122,32 +127,40 @@ function toStateKey({ owner, id }: ScanEntry): string {
  * Returns the timed effect on an entry. Activation at the same or a later message count is ignored: the reply is being
  * regenerated, or messages were deleted.
  */
-export function getTimedEffect(entry: ScanEntry, state: ActivationState, turn: number): TimedEffect | undefined {
-  const fired = findLastFired(entry, state, turn);
+export function getTimedEffect(
+  entry: ScanEntry,
+  state: ActivationState,
+  messageCount: number,
+): TimedEffect | undefined {
+  const fired = findLastFired(entry, state, messageCount);
   if (fired !== undefined) {
-    if (turn < fired + entry.sticky) return "sticky";
-    if (turn < fired + entry.sticky + entry.cooldown) return "cooldown";
+    if (messageCount < fired + entry.sticky) return "sticky";
+    if (messageCount < fired + entry.sticky + entry.cooldown) return "cooldown";
   }
-  return turn < entry.delay ? "delay" : undefined;
+  return messageCount < entry.delay ? "delay" : undefined;
 }
 
 /** Returns the state after entries became active. The original message count of a sticky entry stays. */
-export function updateState(before: ActivationState, fired: readonly ScanEntry[], turn: number): ActivationState {
+export function updateState(
+  before: ActivationState,
+  fired: readonly ScanEntry[],
+  messageCount: number,
+): ActivationState {
   const after: ActivationState = {};
-  for (const [key, at] of Object.entries(before)) if (at < turn) after[key] = at;
+  for (const [key, at] of Object.entries(before)) if (at < messageCount) after[key] = at;
   for (const entry of fired) {
     if (entry.sticky <= 0 && entry.cooldown <= 0) continue;
-    if (getTimedEffect(entry, before, turn) === "sticky") continue;
+    if (getTimedEffect(entry, before, messageCount) === "sticky") continue;
     delete after[toStateKey(entry)]; // The newest are last.
-    after[toStateKey(entry)] = turn;
+    after[toStateKey(entry)] = messageCount;
   }
   return Object.fromEntries(Object.entries(after).slice(-MAX_REMEMBERED));
 }
 
-function findLastFired(entry: ScanEntry, state: ActivationState, turn: number): number | undefined {
+function findLastFired(entry: ScanEntry, state: ActivationState, messageCount: number): number | undefined {
   const key = toStateKey(entry);
   const fired = Object.hasOwn(state, key) ? state[key] : undefined;
-  return typeof fired === "number" && fired < turn ? fired : undefined;
+  return typeof fired === "number" && fired < messageCount ? fired : undefined;
 }
 
 /**

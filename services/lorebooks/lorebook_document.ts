@@ -112,7 +112,7 @@ export function parseSillyTavernLorebook(file: JsonObject): Lorebook {
     isJsonObject(entry[1])
   );
   const own = pickFields(file, (field) => field !== "entries");
-  return { ...own, entries: entries.map(([place, entry]) => parseEntry(place, entry)) };
+  return { ...own, entries: entries.map(([key, entry]) => parseEntry(key, entry)) };
 }
 
 /** Converts a book to a World Info file. */
@@ -124,13 +124,13 @@ export function toSillyTavernLorebook(book: Lorebook): JsonObject {
     while (taken.has(next)) next++;
     return next++;
   };
-  const places = new Set<string>();
+  const keys = new Set<string>();
   for (const entry of book.entries) {
     const uid = asNumber(entry.id) ?? free();
     const originalKey = asObject(entry.extensions[SILLYTAVERN_FIELDS])[ENTRY_KEY];
     let key = typeof originalKey === "string" ? originalKey : String(uid);
-    if (places.has(key)) key = String(free());
-    places.add(key);
+    if (keys.has(key)) key = String(free());
+    keys.add(key);
     entries.push([key, toSillyTavernEntry(uid, entry)]);
   }
   return {
@@ -140,7 +140,7 @@ export function toSillyTavernLorebook(book: Lorebook): JsonObject {
   };
 }
 
-function parseEntry(place: string, entry: JsonObject): LorebookEntry {
+function parseEntry(key: string, entry: JsonObject): LorebookEntry {
   const more = pickFields(entry, (field) => Object.hasOwn(EXTENSION_FIELDS, field));
   const theirs = asObject(entry.extensions);
   const others = pickFields(
@@ -150,7 +150,7 @@ function parseEntry(place: string, entry: JsonObject): LorebookEntry {
   const { [V3_FIELDS]: v3, ...extensions } = theirs;
   if (Object.keys(extensions).length > 0) others.extensions = extensions;
   const uid = asNumber(entry.uid);
-  if (String(uid) !== place) others[ENTRY_KEY] = place;
+  if (String(uid) !== key) others[ENTRY_KEY] = key;
   return {
     use_regex: true,
     ...(uid !== undefined && { id: uid }),

@@ -35,7 +35,7 @@ export function toToolOutput(result: ResultContent, maxBytes: number, mask = (te
   const parts: ToolOutputPart[] = [];
   const addText = (original: string) => {
     const text = mask(original);
-    const cut = cutText(text, leftBytes);
+    const cut = truncateText(text, leftBytes);
     truncated ||= cut.length < text.length;
     leftBytes -= Buffer.byteLength(cut);
     if (cut !== "" || text === "") parts.push({ type: "text", text: cut });
@@ -68,7 +68,7 @@ export function toToolOutput(result: ResultContent, maxBytes: number, mask = (te
 }
 
 /** Truncates text to a number of UTF-8 bytes, between characters. */
-function cutText(text: string, maxBytes: number): string {
+function truncateText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   const bytes = new Uint8Array(Math.max(0, maxBytes));
   const { read } = new TextEncoder().encodeInto(text, bytes);

@@ -188,12 +188,12 @@ export class MemoryProposals {
   /**
    * Returns the time since which chats are read. If reading was off before, that is now.
    *
-   * @param isWanted Whether the owner has turned reading on.
+   * @param isEnabled Whether the owner has turned reading on.
    */
-  async settleReading(isWanted: boolean): Promise<number | undefined> {
+  async settleReading(isEnabled: boolean): Promise<number | undefined> {
     const { use, now } = this.#deps;
     const { sinceMs } = use.load().content;
-    if (!isWanted) {
+    if (!isEnabled) {
       if (sinceMs !== null) await use.change((before) => ({ ...before, sinceMs: null }));
       return undefined;
     }
@@ -246,7 +246,7 @@ export interface MemoryToolDeps {
   proposals: MemoryProposals;
   use: SealedSetting<MemoryUse>;
   /** Returns whether the owner wants proposals. */
-  isWanted(): boolean;
+  isEnabled(): boolean;
   /** Finds a chat; `undefined` if it no longer exists. */
   findChat(id: string): Promise<ToolChat | undefined>;
 }
@@ -270,7 +270,7 @@ const INPUT_SCHEMA: JsonObject = {
 };
 const FINGERPRINT = createHash("sha256").update(JSON.stringify([DESCRIPTION, INPUT_SCHEMA])).digest("hex");
 
-const ANSWERS: Record<ProposalOutcome, string> = {
+const RESULT_TEXTS: Record<ProposalOutcome, string> = {
   proposed: "Proposed. The user will decide.",
   known: "There is such a note or proposal already.",
   decided: "The user has decided about this before.",
@@ -290,27 +290,27 @@ export class MemoryTool implements ToolSource {
   }
 
   listTools(): Promise<{ tools: Tool[]; unavailable: [] }> {
-    return Promise.resolve({ tools: this.#deps.isWanted() ? [this.#create()] : [], unavailable: [] });
+    return Promise.resolve({ tools: this.#deps.isEnabled() ? [this.#create()] : [], unavailable: [] });
   }
 
   findTool(serverId: string, name: string): Promise<Tool | undefined> {
-    const isThis = serverId === MEMORY_SERVER_ID && name === NAME && this.#deps.isWanted();
+    const isThis = serverId === MEMORY_SERVER_ID && name === NAME && this.#deps.isEnabled();
     return Promise.resolve(isThis ? this.#create() : undefined);
   }
 
   async callTool(_tool: Tool, args: JsonObject, { conversationId, messageId }: ToolCallOptions): Promise<ToolOutput> {
-    const { proposals, findChat, isWanted } = this.#deps;
-    if (!isWanted()) throw new AppError("not_found", "Proposals of notes are off");
+    const { proposals, findChat, isEnabled } = this.#deps;
+    if (!isEnabled()) throw new AppError("not_found", "Proposals of notes are off");
     const { text, scope } = args;
     const chat = conversationId === undefined ? undefined : await findChat(conversationId);
     if (chat === undefined || !chat.learns) return toOutput("Nothing is remembered from this chat.", true);
-    if (typeof text !== "string") return toOutput(ANSWERS.invalid, true);
+    if (typeof text !== "string") return toOutput(RESULT_TEXTS.invalid, true);
     const outcome = await proposals.add({
       text,
       scope: scope === "character" ? toCharacterScope(chat) : { kind: "everything" },
       source: { conversationId: conversationId!, messageId },
     });
-    return toOutput(ANSWERS[outcome], outcome === "invalid");
+    return toOutput(RESULT_TEXTS[outcome], outcome === "invalid");
   }
 
   async setPermission(_tool: Tool, toolPermission: ToolPermission): Promise<void> {

@@ -54,8 +54,11 @@ export interface PersonaDeps {
   /** For the purpose "trash". */
   sealer: PurposeSealer;
   images: {
-    toPng(bytes: Uint8Array, options?: { mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
-    resizePng(bytes: Uint8Array, options: { widthPx: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+    toPng(bytes: Uint8Array, options?: { mustBeComplete?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+    resizePng(
+      bytes: Uint8Array,
+      options: { widthPx: number; mustBeComplete?: boolean },
+    ): Promise<Uint8Array<ArrayBuffer>>;
   };
   versions: Versions;
   events: EventHub;
@@ -129,14 +132,14 @@ export class Personas {
    */
   put(
     id: string,
-    given: { name: string; description?: string },
+    input: { name: string; description?: string },
     expected?: ExpectedVersion,
   ): Promise<ReadPersona & { isNew: boolean }> {
     return this.#lock(id, async () => {
       const before = await this.#findStored(id);
       assertExpected(`persona "${id}"`, expected, before?.version);
-      const description = given.description ?? before?.persona.description ?? "";
-      const card = toPersonaCard({ name: given.name, description }, before?.card);
+      const description = input.description ?? before?.persona.description ?? "";
+      const card = toPersonaCard({ name: input.name, description }, before?.card);
       const saved = before === undefined ? await this.#create(id, card) : await this.#replace(before, {
         content: isPng(before.bytes) ? embedPersonaCard(before.bytes, card) : toJson(card),
         cause: "put",
@@ -262,7 +265,7 @@ export class Personas {
   }
 
   /** Restores a persona from the trash. @throws {AppError} `conflict` if its id is taken */
-  restore(value: unknown, takeOut: Statement): Promise<void> {
+  restore(value: unknown, removal: Statement): Promise<void> {
     const record = value as TrashRecord;
     return this.#lock(record.id, async () => {
       const { db, versions, sealer, folder, events } = this.#deps;
@@ -273,7 +276,7 @@ export class Personas {
       const sealed = this.#getSealedFile(record);
       const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
       await writeFileAtomic(path, new Uint8Array(await new Blob(pieces).arrayBuffer()));
-      await db.write([takeOut]);
+      await db.write([removal]);
       await versions.restoreFromTrash(toResource(record.id), record.sealedName);
       await removeFile(sealed.path);
       events.publish({ kind: "persona", id: record.id });
@@ -281,8 +284,8 @@ export class Personas {
   }
 
   /** Deletes a persona in the trash. */
-  async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#deps.db.write([takeOut]);
+  async purge(value: unknown, removal: Statement): Promise<void> {
+    await this.#deps.db.write([removal]);
     await removeFile(this.#getSealedFile(value as TrashRecord).path);
     await this.#deps.versions.purge("personas", (value as TrashRecord).sealedName);
   }
@@ -325,9 +328,9 @@ export class Personas {
   /** @throws {AppError} `unprocessable` if it can't be decoded */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
     const { images } = this.#deps;
-    if (!isPng(image)) return await images.toPng(image, { mustBeWhole: true });
+    if (!isPng(image)) return await images.toPng(image, { mustBeComplete: true });
     // Only decoding shows whether a PNG is valid.
-    await images.resizePng(image, { widthPx: 16, mustBeWhole: true });
+    await images.resizePng(image, { widthPx: 16, mustBeComplete: true });
     return image;
   }
 

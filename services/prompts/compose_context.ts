@@ -54,9 +54,9 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const macros = new Macros(scope, budget);
   // Random choices depend on the user message, so that they're the same in previews and when a reply is regenerated.
   const userMessages = seen.messages.filter(({ message }) => message.role === "user");
-  const turn = [conversationId, userMessages.length, userMessages[0] && splitContent(userMessages[0].message).text]
+  const seed = [conversationId, userMessages.length, userMessages[0] && splitContent(userMessages[0].message).text]
     .join("\n");
-  const fresh = { random: createSeededRandom(turn), clock: { nowMs, timeZone, idleMs } };
+  const fresh = { random: createSeededRandom(seed), clock: { nowMs, timeZone, idleMs } };
   // The text itself is the key of its random choices, because entries have no ID that survives edits of the book.
   const expand = (text: string, { bookName, entryName }: EntryName) =>
     macros.expand(text, { location: `lore\n${text}`, field: "lorebook", source: formatLoreName(bookName, entryName) });
@@ -115,13 +115,13 @@ function toMacroScope(
   };
 }
 
-function findLastTexts(turns: readonly PromptMessage[]): Omit<MacroScope["chat"], "model"> {
+function findLastTexts(messages: readonly PromptMessage[]): Omit<MacroScope["chat"], "model"> {
   const last = (role?: string) => {
     // Tool calls and their results weren't said by anyone.
-    const turn = turns.find(({ message }) =>
+    const entry = messages.find(({ message }) =>
       message.tool_calls === undefined && (role === undefined ? message.role !== "tool" : message.role === role)
     );
-    return turn === undefined ? undefined : splitContent(turn.message).text;
+    return entry === undefined ? undefined : splitContent(entry.message).text;
   };
   return { lastMessage: last(), lastUserMessage: last("user"), lastCharMessage: last("assistant") };
 }
@@ -159,7 +159,7 @@ export interface LorebookScanInput {
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
   /** Number of messages in the conversation, including those that aren't read. */
-  turn: number;
+  messageCount: number;
   /** Index of the greeting that started the conversation. Only called if an entry depends on it. */
   getGreetingIndex?(): number | undefined;
   matcher: KeyMatcher;
@@ -187,7 +187,7 @@ const BUDGET_SHARE = 0.25;
 
 /** Scans the lorebooks. @param expand Expands macros. */
 async function scanLorebooks(
-  { context, speaker, books, generation, turn, getGreetingIndex, matcher }: LorebookScanInput,
+  { context, speaker, books, generation, messageCount, getGreetingIndex, matcher }: LorebookScanInput,
   seen: HistoryWindow,
   random: SeededRandom,
   expand: (text: string, entry: EntryName) => string,
@@ -196,7 +196,7 @@ async function scanLorebooks(
     books,
     matcher,
     generation,
-    messageCount: turn,
+    messageCount,
     expand,
     // Tool results are untrusted text, which must not decide what else is in the prompt.
     messages: seen.messages.filter(({ message }) => message.role !== "tool").map(({ message }) => {

@@ -45,7 +45,7 @@ export interface SentDocument {
 
 /** Input of `chooseDocuments`. */
 export interface DocumentChoiceInput {
-  wanted: readonly DocumentRequest[];
+  requested: readonly DocumentRequest[];
   /** Number of tokens for documents if the history gets its share. */
   budget: number;
   /** Number of tokens for whole documents, at the cost of the history. */
@@ -94,7 +94,7 @@ const PASSAGES_INTRODUCTION =
 
 /** A document whose text is being chosen. */
 interface Candidate {
-  wanted: DocumentRequest;
+  requested: DocumentRequest;
   document: StoredDocument;
   sent: SentDocument;
 }
@@ -110,11 +110,11 @@ export async function chooseDocuments(
   input: DocumentChoiceInput,
   { waits, signal }: { waits: boolean; signal: AbortSignal },
 ): Promise<ChosenDocuments> {
-  const { candidates, sent } = await findCandidates(reader, input.wanted, waits, signal);
+  const { candidates, sent } = await findCandidates(reader, input.requested, waits, signal);
   const isSeveral = candidates.length > 1;
   const fixed: DocumentText[] = [];
   const addFixed = async (
-    { wanted, document, sent }: Candidate,
+    { requested, document, sent }: Candidate,
     ranges: readonly PageRange[] | undefined,
     limit: number,
   ) => {
@@ -122,17 +122,17 @@ export async function chooseDocuments(
     if (text === "") return 0;
     sent.pages = pages;
     sent.tokens = input.estimate(text);
-    fixed.push({ text, messageId: wanted.messageId });
+    fixed.push({ text, messageId: requested.messageId });
     return sent.tokens;
   };
   let used = 0;
   // The user's choice is sent even if the history becomes shorter.
-  for (const candidate of candidates.filter(({ wanted }) => wanted.use.use !== "auto")) {
-    const { use, pages } = candidate.wanted.use;
+  for (const candidate of candidates.filter(({ requested }) => requested.use.use !== "auto")) {
+    const { use, pages } = candidate.requested.use;
     used += await addFixed(candidate, use === "pages" ? parsePages(pages ?? "") : undefined, input.maxBudget - used);
   }
   const left = Math.max(0, input.budget - used);
-  const automatic = candidates.filter(({ wanted }) => wanted.use.use === "auto");
+  const automatic = candidates.filter(({ requested }) => requested.use.use === "auto");
   const countWholeTokens = ({ document }: Candidate) =>
     document.tokens * input.tokenRatio + document.pages * MARK_TOKENS + FRAME_TOKENS;
   const isAllFitting = automatic.reduce((sum, candidate) => sum + countWholeTokens(candidate), 0) <= left;
@@ -152,13 +152,13 @@ export async function chooseDocuments(
 
 async function findCandidates(
   reader: DocumentReader,
-  wanted: readonly DocumentRequest[],
+  requested: readonly DocumentRequest[],
   waits: boolean,
   signal: AbortSignal,
 ): Promise<{ candidates: Candidate[]; sent: SentDocument[] }> {
   const candidates: Candidate[] = [];
   const sent: SentDocument[] = [];
-  for (const one of wanted) {
+  for (const one of requested) {
     const { id, use } = one.use;
     const document = waits ? await reader.waitUntilRead(id, signal) : reader.find(id);
     const entry: SentDocument = {
@@ -175,7 +175,7 @@ async function findCandidates(
     else if (document.state === "extracting") {
       entry.error = { code: "extracting", message: "Its text isn't extracted yet" };
     } else if (document.state === "failed") entry.error = document.error;
-    else candidates.push({ wanted: one, document, sent: entry });
+    else candidates.push({ requested: one, document, sent: entry });
   }
   return { candidates, sent };
 }

@@ -90,7 +90,7 @@ export interface ClientPromptSource {
 /** Token limits of a prompt. */
 export interface PromptLimits extends CountedModel {
   /** Maximum tokens of the reply; by default the value sent for requests without one. */
-  answerTokens?: number;
+  replyTokens?: number;
   /** Maximum tokens of prompt and reply, if lower than the model's context. */
   contextTokens?: number;
   /** Number of tokens of tool definitions, which are sent with the prompt. */
@@ -109,7 +109,7 @@ export interface Prompt {
   isExact: boolean;
   contextSize: ContextSize;
   /** Tokens reserved for the reply: its maximum, but at most half of the context. */
-  answerTokens: number;
+  replyTokens: number;
   /** Tokens available for messages. */
   budget: number;
   /** Tokens that prompt and reply need together, with a reserve for the error of an estimate. */

@@ -35,14 +35,14 @@ export class TrimPoints {
    *
    * @param remembers False for previews, which must not move the trim point.
    */
-  choose(conversationId: string, turns: readonly PromptEntry[], budget: number, remembers: boolean): number {
+  choose(conversationId: string, entries: readonly PromptEntry[], budget: number, remembers: boolean): number {
     const before = this.#oldest.get(conversationId);
-    let count = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
-    const asBefore = sumTokens(turns.slice(0, count));
+    let count = before === undefined ? 0 : entries.findIndex(({ messageId }) => messageId === before) + 1;
+    const asBefore = sumTokens(entries.slice(0, count));
     if (count === 0 || asBefore > budget || asBefore < budget * WORTH_KEEPING) {
-      count = countFittingMessages(turns, budget * TRIM_TO);
+      count = countFittingMessages(entries, budget * TRIM_TO);
     }
-    const oldest = turns[count - 1]?.messageId;
+    const oldest = entries[count - 1]?.messageId;
     if (remembers && oldest !== undefined) this.#oldest.set(conversationId, oldest);
     return count;
   }
@@ -61,11 +61,11 @@ export function sumTokens(counted: readonly { tokens: number }[]): number {
 /**
  * Returns the number of messages that fit, newest first: at least one, and if possible starting with a user message.
  */
-function countFittingMessages(turns: readonly PromptEntry[], budget: number): number {
+function countFittingMessages(entries: readonly PromptEntry[], budget: number): number {
   let count = 0;
-  for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= budget;) count++;
+  for (let used = 0; count < entries.length && (used += entries[count]!.tokens) <= budget;) count++;
   // Some templates reject a history that starts with a reply.
-  const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
+  const fromUser = entries.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
   return Math.max(1, fromUser || count);
 }
 
@@ -73,13 +73,13 @@ function countFittingMessages(turns: readonly PromptEntry[], budget: number): nu
  * Returns the number of messages to send, newest first, so that every tool result has its call. Results at the start of
  * the history are dropped, except the newest, which need their call.
  */
-export function keepResultsWithCalls(turns: readonly PromptEntry[], kept: number): number {
-  const isResult = (index: number) => turns[index]?.message.role === "tool";
+export function keepResultsWithCalls(entries: readonly PromptEntry[], kept: number): number {
+  const isResult = (index: number) => entries[index]?.message.role === "tool";
   let count = kept;
   while (count > 0 && isResult(count - 1)) count--;
   if (count > 0) return count;
   while (isResult(count)) count++;
-  return Math.min(turns.length, count + 1);
+  return Math.min(entries.length, count + 1);
 }
 
 /** Returns the context size within the limit of a preset. */
@@ -93,11 +93,11 @@ export function withContextLimit(
 /** Divides a context between messages and reply. */
 export function computeBudget(
   { tokens, isAssumed }: ContextSize,
-  { target, answerTokens, toolTokens = 0 }: PromptLimits,
+  { target, replyTokens, toolTokens = 0 }: PromptLimits,
 ) {
-  const requested = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
+  const requested = replyTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
   const answer = Math.min(Math.max(0, requested), Math.floor(tokens / 2));
-  return { answerTokens: answer, budget: Math.max(1, tokens - answer - toolTokens - MARGIN_TOKENS) };
+  return { replyTokens: answer, budget: Math.max(1, tokens - answer - toolTokens - MARGIN_TOKENS) };
 }
 
 /** Number of messages before the question that the search for passages uses. */
@@ -134,7 +134,7 @@ export class PromptDocuments {
    * @throws The reason of `signal` if aborted.
    */
   async choose(
-    wanted: readonly DocumentRequest[],
+    requested: readonly DocumentRequest[],
     { read, model, budget, maxBudget }: DocumentBudget,
     options: { waits: boolean; signal: AbortSignal },
   ): Promise<ChosenDocuments> {
@@ -143,7 +143,7 @@ export class PromptDocuments {
     const getText = (message: PromptMessage | undefined) =>
       message === undefined ? "" : splitContent(message.message).text;
     const input = {
-      wanted,
+      requested,
       budget,
       maxBudget,
       query: {
@@ -193,7 +193,7 @@ export function toMessageKey({ id }: PromptMessage): string {
  * Lists the documents of a prompt, oldest first, each once. The first mention determines its position, the last one how
  * much of it is sent.
  */
-export function findWantedDocuments(
+export function findRequestedDocuments(
   atHand: readonly DocumentUse[],
   read: readonly PromptMessage[],
   earlier: readonly DocumentRequest[],
@@ -201,9 +201,9 @@ export function findWantedDocuments(
   const inMessages = read.toReversed().flatMap((message) =>
     (message.documents ?? []).map((use) => ({ use, messageId: toMessageKey(message) }))
   );
-  const wanted = new Map<string, DocumentRequest>();
+  const requested = new Map<string, DocumentRequest>();
   for (const one of [...atHand.map((use) => ({ use })), ...earlier.toReversed(), ...inMessages]) {
-    wanted.set(one.use.id, { ...wanted.get(one.use.id) ?? one, use: one.use });
+    requested.set(one.use.id, { ...requested.get(one.use.id) ?? one, use: one.use });
   }
-  return [...wanted.values()];
+  return [...requested.values()];
 }

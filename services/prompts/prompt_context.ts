@@ -151,7 +151,7 @@ export class PromptContexts {
       books,
       member,
       generation: asked.generation,
-      turn: messageCount,
+      messageCount,
       getGreetingIndex: asked.getGreetingIndex,
       matcher: this.#deps.matcher,
     };

@@ -129,25 +129,25 @@ export function toAlternatingRoles(messages: readonly ChatMessage[], strictness:
   const begin = messages.findIndex(({ role }) => role !== "system");
   const leading = messages.slice(0, begin < 0 ? messages.length : begin);
   const system = leading.map(({ content }) => toPlainText(content)).join("\n\n");
-  const turns: Turn[] = [];
+  const merged: ContentMessage[] = [];
   // Arrays created here may grow in place. Copying them for each merge would take quadratic time.
   const joinedLists = new Set<ContentPart[]>();
   for (const { role, content } of messages.slice(leading.length)) {
-    const turn: Turn = { role: role === "assistant" ? "assistant" : "user", content: content ?? "" };
-    const last = turns.at(-1);
-    if (last?.role !== turn.role) turns.push(turn);
-    else if (typeof last.content === "string") last.content = joinContent(last.content, turn.content);
-    else if (joinedLists.has(last.content)) last.content.push(...toParts(turn.content));
-    else joinedLists.add(last.content = [...last.content, ...toParts(turn.content)]);
+    const next: ContentMessage = { role: role === "assistant" ? "assistant" : "user", content: content ?? "" };
+    const last = merged.at(-1);
+    if (last?.role !== next.role) merged.push(next);
+    else if (typeof last.content === "string") last.content = joinContent(last.content, next.content);
+    else if (joinedLists.has(last.content)) last.content.push(...toParts(next.content));
+    else joinedLists.add(last.content = [...last.content, ...toParts(next.content)]);
   }
-  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: FIRST_USER_MESSAGE });
-  if (system === "") return turns;
-  if (strictness === 1) return [{ role: "system", content: system }, ...turns];
-  return [{ role: "user", content: joinContent(system, turns[0]!.content) }, ...turns.slice(1)];
+  if (merged[0]?.role !== "user") merged.unshift({ role: "user", content: FIRST_USER_MESSAGE });
+  if (system === "") return merged;
+  if (strictness === 1) return [{ role: "system", content: system }, ...merged];
+  return [{ role: "user", content: joinContent(system, merged[0]!.content) }, ...merged.slice(1)];
 }
 
 /** A message with content. */
-interface Turn extends ChatMessage {
+interface ContentMessage extends ChatMessage {
   content: Content;
 }
 

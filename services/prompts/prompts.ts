@@ -21,7 +21,7 @@ import {
 import {
   computeBudget,
   DOCUMENT_ORDER,
-  findWantedDocuments,
+  findRequestedDocuments,
   keepResultsWithCalls,
   MARGIN_TOKENS,
   PromptDocuments,
@@ -45,7 +45,7 @@ interface ReadHistory {
   /** Newest first. */
   read: PromptMessage[];
   /** The same messages with their tokens. */
-  turns: PromptEntry[];
+  historyEntries: PromptEntry[];
   /** True if there is no older message. */
   isWhole: boolean;
   /** Documents of older messages. */
@@ -132,9 +132,9 @@ export class Prompts {
     const messages = history.map(({ message }) => message);
     const plain = await this.describe(messages, limits, signal);
     const read = history.toReversed();
-    const wanted = findWantedDocuments(documents, read, []);
-    if (wanted.length === 0) return plain;
-    const turns: PromptEntry[] = plain.parts.map((part, n) => ({ ...part, messageId: history[n]!.id }));
+    const requested = findRequestedDocuments(documents, read, []);
+    if (requested.length === 0) return plain;
+    const historyEntries: PromptEntry[] = plain.parts.map((part, n) => ({ ...part, messageId: history[n]!.id }));
     const first = messages.findIndex(({ role }) => role !== "system" && role !== "developer");
     const depth = first < 0 ? 0 : messages.length - first;
     const most = await this.#sizes.lookUp(limits.target, limits.model);
@@ -142,11 +142,11 @@ export class Prompts {
     const free = Math.max(0, budget - plain.tokens);
     for (let share = 1, tries = 0;; tries++) {
       const limit = { read, model: limits.model, budget: free * share, maxBudget: free * share };
-      const chosen = await this.#documents.choose(wanted, limit, { waits, signal });
+      const chosen = await this.#documents.choose(requested, limit, { waits, signal });
       const blocks: Pick<CountedBlocks, "leading" | "inserted"> = { leading: [], inserted: [] };
       this.#documents.insert(blocks, chosen, { read, model: limits.model });
       const atHand = blocks.leading.map((block) => ({ ...block, depth, order: DOCUMENT_ORDER - 1 }));
-      const entries = insertAtDepths(turns, [...atHand, ...blocks.inserted]);
+      const entries = insertAtDepths(historyEntries, [...atHand, ...blocks.inserted]);
       const { tokens, isExact } = await this.#counter.count(entries.map(({ message }) => message), limits, signal);
       const parts = entries.map((entry, n) => ({ ...entry, tokens: tokens[n]! }));
       const prompt = { ...toPrompt(parts), isExact };
@@ -211,23 +211,23 @@ export class Prompts {
     limits: PromptLimits,
     { waits, signal }: { waits: boolean; signal: AbortSignal },
   ): Promise<{ blocks: CountedBlocks; isExact: boolean; documents: SentDocument[] }> {
-    const { read, turns, isWhole, earlierDocuments } = history;
+    const { read, historyEntries, isWhole, earlierDocuments } = history;
     const { model } = limits;
-    const wanted = findWantedDocuments(source.documents ?? [], read, earlierDocuments);
+    const requested = findRequestedDocuments(source.documents ?? [], read, earlierDocuments);
     for (let share = 1, tries = 0;; tries++) {
       const chosenBlocks = { ...blocks, leading: [...blocks.leading], inserted: [...blocks.inserted] };
       let documents: SentDocument[] = [];
-      if (wanted.length > 0) {
-        const limit = { read, model, ...getDocumentTokens(turns, listBlocks(blocks), budget, share) };
-        const chosen = await this.#documents.choose(wanted, limit, { waits, signal });
+      if (requested.length > 0) {
+        const limit = { read, model, ...getDocumentTokens(historyEntries, listBlocks(blocks), budget, share) };
+        const chosen = await this.#documents.choose(requested, limit, { waits, signal });
         documents = chosen.sent;
         this.#documents.insert(chosenBlocks, chosen, { read, model, continuesLast: source.continuesLast });
       }
       const all = listBlocks(chosenBlocks);
-      const isSure = isWhole && (sumTokens(all) + sumTokens(turns)) * ESTIMATE_ERROR <= budget;
-      const isExact = (!isSure || limits.isExact === true) && await this.#count(all, turns, limits, signal);
-      const needed = sumRequired(all) + (turns[0]?.tokens ?? 0);
-      if (wanted.length === 0 || needed <= budget || tries === MAX_DOCUMENT_TRIES) {
+      const isSure = isWhole && (sumTokens(all) + sumTokens(historyEntries)) * ESTIMATE_ERROR <= budget;
+      const isExact = (!isSure || limits.isExact === true) && await this.#count(all, historyEntries, limits, signal);
+      const needed = sumRequired(all) + (historyEntries[0]?.tokens ?? 0);
+      if (requested.length === 0 || needed <= budget || tries === MAX_DOCUMENT_TRIES) {
         return { blocks: chosenBlocks, isExact, documents };
       }
       const documentTokens = sumTokens(all.filter(({ part }) => part === "documents"));
@@ -238,23 +238,23 @@ export class Prompts {
   /** Decides which blocks and messages are sent, and puts them in order. */
   #arrange(
     source: PromptSource,
-    { blocks, history: { turns: read, isWhole }, budget }: Draft,
+    { blocks, history: { historyEntries: read, isWhole }, budget }: Draft,
     remembers: boolean,
   ): { entries: PromptEntry[]; isTrimmed: boolean; leftOut: Counted[] } {
     const { leading, inserted, trailing, prefill } = blocks;
     const all = listBlocks(blocks);
     const continued = source.continuesLast ? read.slice(0, 1) : [];
-    const turns = read.slice(continued.length);
+    const historyEntries = read.slice(continued.length);
     const available = budget - sumRequired(all) - sumTokens(continued);
-    const isFitting = isWhole && sumTokens(turns) <= available;
-    const hasExtras = isFitting && sumTokens(turns) + sumTokens(all.filter(isOptional)) <= available;
+    const isFitting = isWhole && sumTokens(historyEntries) <= available;
+    const hasExtras = isFitting && sumTokens(historyEntries) + sumTokens(all.filter(isOptional)) <= available;
     const roomBesideStandIns = available - sumTokens(leading.filter(replacesHistory));
-    const sentCount = isFitting ? turns.length : keepResultsWithCalls(
-      turns,
-      this.#trimPoints.choose(source.conversationId, turns, roomBesideStandIns, remembers),
+    const sentCount = isFitting ? historyEntries.length : keepResultsWithCalls(
+      historyEntries,
+      this.#trimPoints.choose(source.conversationId, historyEntries, roomBesideStandIns, remembers),
     );
     if (isFitting && remembers) this.#trimPoints.forget(source.conversationId);
-    const history = turns.slice(0, sentCount).reverse();
+    const history = historyEntries.slice(0, sentCount).reverse();
     const sentIds = new Set(history.map(({ messageId }) => messageId));
     const isInHistory = ({ pinnedId }: PromptBlock) => pinnedId !== undefined && sentIds.has(pinnedId);
     const isSent = (block: Counted) =>
@@ -268,7 +268,7 @@ export class Prompts {
     ];
     return {
       entries,
-      isTrimmed: !isWhole || sentCount < turns.length,
+      isTrimmed: !isWhole || sentCount < historyEntries.length,
       leftOut: all.filter((block) => !isSent(block) && !isInHistory(block)),
     };
   }
@@ -298,23 +298,23 @@ export class Prompts {
     { tokens, isExact }: Pick<Prompt, "tokens" | "isExact">,
     most: ContextSize,
     limits: PromptLimits,
-  ): Promise<Pick<Prompt, "contextSize" | "answerTokens" | "budget" | "neededTokens">> {
-    const { answerTokens } = computeBudget(withContextLimit(most, limits), limits);
-    const neededTokens = Math.ceil(tokens * (isExact ? 1 : ESTIMATE_RESERVE)) + answerTokens +
+  ): Promise<Pick<Prompt, "contextSize" | "replyTokens" | "budget" | "neededTokens">> {
+    const { replyTokens } = computeBudget(withContextLimit(most, limits), limits);
+    const neededTokens = Math.ceil(tokens * (isExact ? 1 : ESTIMATE_RESERVE)) + replyTokens +
       (limits.toolTokens ?? 0) + MARGIN_TOKENS;
     const contextSize = await this.#sizes.choose(limits.target, limits.model, neededTokens, most);
-    const { budget } = computeBudget(withContextLimit(contextSize, limits), { ...limits, answerTokens });
-    return { contextSize, answerTokens, budget, neededTokens };
+    const { budget } = computeBudget(withContextLimit(contextSize, limits), { ...limits, replyTokens });
+    return { contextSize, replyTokens, budget, neededTokens };
   }
 
   #toWindow(
-    turns: PromptMessage[],
+    historyEntries: PromptMessage[],
     space: Pick<HistoryWindow, "budget" | "contextTokens">,
     { model }: PromptLimits,
     remembers: boolean,
   ): HistoryWindow {
     const countTokens = (text: string) => this.#counter.estimate({ role: "system", content: text }, model);
-    return { messages: turns, ...space, countTokens, model, updatesState: remembers };
+    return { messages: historyEntries, ...space, countTokens, model, updatesState: remembers };
   }
 
   #estimate({ leading, inserted, trailing, prefill }: PromptBlocks, model: string): CountedBlocks {
@@ -333,38 +333,38 @@ export class Prompts {
   /** Replaces estimates with counts. @returns Whether the server counted all of them. */
   async #count(
     blocks: Counted[],
-    turns: PromptEntry[],
+    historyEntries: PromptEntry[],
     limits: PromptLimits,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const messages = [...blocks.map(toMessage), ...turns.map(({ message }) => message)];
+    const messages = [...blocks.map(toMessage), ...historyEntries.map(({ message }) => message)];
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
-    [...blocks, ...turns].forEach((counted, n) => counted.tokens = tokens[n]!);
+    [...blocks, ...historyEntries].forEach((counted, n) => counted.tokens = tokens[n]!);
     return isExact;
   }
 
   /** Reads the history from its end until nothing more fits. */
   #read({ history, hasEarlierDocuments = false }: PromptSource, model: string, budget: number): ReadHistory {
-    const turns: PromptEntry[] = [];
+    const historyEntries: PromptEntry[] = [];
     const read: PromptMessage[] = [];
     let tokensRead = 0;
     const earlierDocuments: DocumentRequest[] = [];
     let lookedAt = 0;
-    for (const turn of history) {
-      if (turns.length > 0 && tokensRead > budget * READ_AHEAD) {
-        if (!hasEarlierDocuments) return { read, turns, isWhole: false, earlierDocuments };
+    for (const entry of history) {
+      if (historyEntries.length > 0 && tokensRead > budget * READ_AHEAD) {
+        if (!hasEarlierDocuments) return { read, historyEntries, isWhole: false, earlierDocuments };
         // Its message may be far back, but a document stays until it's removed.
-        for (const use of turn.documents ?? []) earlierDocuments.push({ use, messageId: toMessageKey(turn) });
+        for (const use of entry.documents ?? []) earlierDocuments.push({ use, messageId: toMessageKey(entry) });
         if (++lookedAt >= DOCUMENT_LOOKBACK) break;
         continue;
       }
-      const { id, message } = turn;
+      const { id, message } = entry;
       const tokens = this.#counter.estimate(message, model);
-      turns.push({ part: "history", messageId: id, message, tokens });
-      read.push(turn);
+      historyEntries.push({ part: "history", messageId: id, message, tokens });
+      read.push(entry);
       tokensRead += tokens;
     }
-    return { read, turns, isWhole: lookedAt === 0, earlierDocuments };
+    return { read, historyEntries, isWhole: lookedAt === 0, earlierDocuments };
   }
 }
 
@@ -379,14 +379,14 @@ function sumRequired(blocks: readonly Counted[]): number {
 
 /** Returns the tokens for documents. A part of the context is reserved for the history; documents can use the rest. */
 function getDocumentTokens(
-  turns: readonly PromptEntry[],
+  historyEntries: readonly PromptEntry[],
   others: readonly Counted[],
   budget: number,
   share: number,
 ): { budget: number; maxBudget: number } {
   const available = budget - sumRequired(others);
-  const newest = turns[0]?.tokens ?? 0;
-  const history = Math.max(newest, Math.min(sumTokens(turns), available * HISTORY_SHARE));
+  const newest = historyEntries[0]?.tokens ?? 0;
+  const history = Math.max(newest, Math.min(sumTokens(historyEntries), available * HISTORY_SHARE));
   return { budget: Math.max(0, available - history) * share, maxBudget: Math.max(0, available - newest) * share };
 }
 

@@ -148,9 +148,7 @@ export class ContextSizes {
     const tokens = isSetByCalls(target)
       ? getMinimum(target.contextSize, await this.#read(target, model))
       : target.contextSize ?? await this.#read(target, model);
-    return tokens === undefined
-      ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true }
-      : { tokens, isAssumed: false };
+    return tokens === undefined ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true } : { tokens, isAssumed: false };
   }
 
   /**

@@ -238,15 +238,15 @@ export class VoiceSamples {
   /** Returns the handler with which the trash restores and deletes samples. */
   createTrashHandler() {
     return {
-      restore: async (record: unknown, takeOut: Statement) => {
+      restore: async (record: unknown, removal: Statement) => {
         const { id, createdAtMs, content, versions } = record as TrashRecord;
-        await this.#options.db.write([this.#insert(id, createdAtMs, content), takeOut]);
+        await this.#options.db.write([this.#insert(id, createdAtMs, content), removal]);
         await this.#options.versions.restoreFromTrash(toResource(id), versions);
         this.#publish(id);
       },
-      purge: async (record: unknown, takeOut: Statement) => {
+      purge: async (record: unknown, removal: Statement) => {
         const { id, content, versions } = record as TrashRecord;
-        await this.#options.db.write([takeOut]);
+        await this.#options.db.write([removal]);
         await this.#options.versions.purge("voices", versions);
         await Deno.remove(this.#getPath(id, content.format)).catch((error) => {
           if (!(error instanceof Deno.errors.NotFound)) throw error;

@@ -58,7 +58,7 @@ export async function writeChunksAtomic(
   const mode = options.mode ?? 0o600;
   const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}${TEMPORARY_ENDING}`);
   try {
-    await writeWhole(temporary, chunks, mode);
+    await writeAll(temporary, chunks, mode);
     options.beforeReplace?.();
     await Deno.rename(temporary, path);
     await syncFolder(dirname(path));
@@ -105,17 +105,17 @@ const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /**
  * Removes the files in a folder that nothing refers to and that are older than an hour: leftovers of a crash.
  *
- * @param listWanted Returns the names of files with a row. Called after the folder was listed, so that a file that gets
+ * @param listUsedNames Returns the names of files with a row. Called after the folder was listed, so that a file that gets
  *   its row in between is either in this list or recent.
  * @throws The runtime's errors.
  */
 export async function removeLeftovers(
   folder: string,
-  listWanted: () => Iterable<string>,
+  listUsedNames: () => Iterable<string>,
   remove: (name: string) => Promise<void>,
 ): Promise<void> {
   const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-  const usedNames = new Set(listWanted());
+  const usedNames = new Set(listUsedNames());
   for (const { name } of found) {
     // Uses the clock of the disk, which tests don't control.
     const isLeftover = !usedNames.has(name) && await hasChanged(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
@@ -157,7 +157,7 @@ export function toFileError(tried: string, cause: unknown): AppError {
   return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${getErrorMessage(cause)}`, { cause });
 }
 
-async function writeWhole(
+async function writeAll(
   path: string,
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   mode: number,

@@ -73,7 +73,7 @@ export async function finishIncoming(dataDir: string, watch: StepWatch = () => {
   const root = join(dataDir, INCOMING_FOLDER);
   const marker = await readFileIfExists(join(root, READY));
   try {
-    if (marker !== undefined) await carryThrough(dataDir, root, JSON.parse(new TextDecoder().decode(marker)), watch);
+    if (marker !== undefined) await completeSwap(dataDir, root, JSON.parse(new TextDecoder().decode(marker)), watch);
     await removeTree(root);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
@@ -88,24 +88,24 @@ export async function finishIncoming(dataDir: string, watch: StepWatch = () => {
 /**
  * Completes a replacement. Any step may already have run: if the new file isn't in its folder, it's already in place.
  */
-async function carryThrough(dataDir: string, root: string, plan: Plan, watch: StepWatch): Promise<void> {
+async function completeSwap(dataDir: string, root: string, plan: Plan, watch: StepWatch): Promise<void> {
   const old = join(root, "old");
   await Deno.mkdir(old, { recursive: true, mode: FOLDER_MODE });
   for (const name of plan.removed) {
-    await moveIfThere(join(dataDir, name), join(old, name));
+    await moveIfExists(join(dataDir, name), join(old, name));
     watch(`removed ${name}`);
   }
   for (const name of plan.placed) {
     const fresh = join(root, "new", name);
     if (!await pathExists(fresh)) continue;
-    await moveIfThere(join(dataDir, name), join(old, name));
+    await moveIfExists(join(dataDir, name), join(old, name));
     watch(`cleared ${name}`);
     await Deno.rename(fresh, join(dataDir, name));
     watch(`placed ${name}`);
   }
   await syncFolder(dataDir);
   if (plan.keepOldIn !== undefined && !await pathExists(join(dataDir, plan.keepOldIn))) {
-    await moveIfThere(old, join(dataDir, plan.keepOldIn));
+    await moveIfExists(old, join(dataDir, plan.keepOldIn));
     await syncFolder(dataDir);
   }
   // Delete the marker first: the rest is only cleanup.
@@ -126,7 +126,7 @@ async function syncTree(folder: string): Promise<void> {
   await syncFolder(folder);
 }
 
-async function moveIfThere(from: string, to: string): Promise<void> {
+async function moveIfExists(from: string, to: string): Promise<void> {
   await Deno.rename(from, to).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });

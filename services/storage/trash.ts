@@ -18,13 +18,13 @@ export interface TrashItem {
 /** Handles the records of one kind of resource. */
 export interface TrashKind {
   /**
-   * Restores a resource, in one write with `takeOut`, which removes the trash item.
+   * Restores a resource, in one write with `removal`, which removes the trash item.
    *
    * @throws {AppError} `conflict` if its place no longer exists or is taken; the item stays in the trash.
    */
-  restore(record: unknown, takeOut: Statement): Promise<void>;
-  /** Deletes data outside the record, in one write with `takeOut`. Absent if there is none. */
-  purge?(record: unknown, takeOut: Statement): Promise<void>;
+  restore(record: unknown, removal: Statement): Promise<void>;
+  /** Deletes data outside the record, in one write with `removal`. Absent if there is none. */
+  purge?(record: unknown, removal: Statement): Promise<void>;
 }
 
 interface Row {
@@ -154,7 +154,7 @@ export class Trash {
     if (row === undefined || row.deleted_at < this.#now() - RETENTION_MS) {
       throw new AppError("not_found", `Trash item "${id}" not found`);
     }
-    await (await this.#getKind(row.kind)).restore(this.#record(row), takeOut(row.id));
+    await (await this.#getKind(row.kind)).restore(this.#record(row), createRemoval(row.id));
     this.publishChange();
   }
 
@@ -199,7 +199,7 @@ export class Trash {
   async #purgeItem(id: string, kind: TrashKind): Promise<void> {
     await yieldIfTickUsedUp();
     const row = this.#findRow(id);
-    if (row !== undefined) await kind.purge?.(this.#record(row), takeOut(id)); // Otherwise it was restored in the meantime.
+    if (row !== undefined) await kind.purge?.(this.#record(row), createRemoval(id)); // Otherwise it was restored in the meantime.
   }
 
   #findRow(id: string): Row | undefined {
@@ -226,7 +226,7 @@ function shortenTitle(sealed: Uint8Array): Uint8Array {
   return sealed.subarray(2, 2 + length);
 }
 
-function takeOut(id: string): Statement {
+function createRemoval(id: string): Statement {
   return { sql: "DELETE FROM trash WHERE id = ?", params: [id], expectChanges: 1 };
 }
 

@@ -182,7 +182,7 @@ export class Versions {
       await Deno.mkdir(unfinished, { mode: FOLDER_MODE });
       const { versions, last } = await this.#read(folder);
       const n = Math.max(last, ...versions.map((version) => version.n)) + 1;
-      for (const part of parts) await placePart(part, n, join(unfinished, part.name));
+      for (const part of parts) await writePart(part, n, join(unfinished, part.name));
       await syncFolder(unfinished);
       const version = join(folder, getFileName({ n, createdAtMs: this.#now(), cause }));
       await Deno.rename(unfinished, version);
@@ -271,7 +271,7 @@ function getFileName({ n, createdAtMs, cause }: Version): string {
   return `${n}.${createdAtMs}.${cause}`;
 }
 
-async function placePart(part: VersionPart, n: number, to: string): Promise<void> {
+async function writePart(part: VersionPart, n: number, to: string): Promise<void> {
   if ("bytes" in part) return await writeFileAtomic(to, part.bytes(n));
   await linkOrCopy(part.path, to);
 }

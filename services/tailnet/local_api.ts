@@ -34,11 +34,11 @@ export type NodePrefs = Record<string, unknown>;
 /** Client of one node. Methods throw `AppError` `upstream_error` for error responses, and the errors of `fetch`. */
 export class LocalApi {
   readonly #client: Deno.HttpClient;
-  readonly #answerMs: number;
+  readonly #responseTimeoutMs: number;
 
-  constructor(socketPath: string, answerMs: number) {
+  constructor(socketPath: string, responseTimeoutMs: number) {
     this.#client = Deno.createHttpClient({ proxy: { transport: "unix", path: socketPath } });
-    this.#answerMs = answerMs;
+    this.#responseTimeoutMs = responseTimeoutMs;
   }
 
   async getStatus(signal: AbortSignal): Promise<NodeFacts> {
@@ -93,7 +93,7 @@ export class LocalApi {
   async #ask(
     method: string,
     path: string,
-    { signal, body, timeoutMs = this.#answerMs }: { signal: AbortSignal; body?: string; timeoutMs?: number },
+    { signal, body, timeoutMs = this.#responseTimeoutMs }: { signal: AbortSignal; body?: string; timeoutMs?: number },
   ): Promise<string> {
     const limit = new AbortController();
     const timer = setTimeout(
@@ -258,7 +258,7 @@ export class Watch {
     listen().catch((error) => begun.reject(error)); // Ended by the signal
     const limit = setTimeout(() => {
       begun.reject(new AppError("upstream_timeout", "The node sends no messages"));
-    }, this.#times.answerMs);
+    }, this.#times.responseTimeoutMs);
     const onAbort = () => begun.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     await begun.promise.finally(() => {

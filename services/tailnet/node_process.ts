@@ -38,7 +38,7 @@ interface NodeRun {
  */
 async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeRun): Promise<string> {
   const socketPath = await prepareSocketPath(stateFolder);
-  const api = new LocalApi(socketPath, times.answerMs);
+  const api = new LocalApi(socketPath, times.responseTimeoutMs);
   const working = new AbortController();
   const onAbort = () => working.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
@@ -55,7 +55,7 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeRu
     const { ended, lines } = child;
     const exit = ended.then((status) => describeEnd(status, lines));
     const follow = async () => {
-      await waitForAnswer(socketPath, times, working.signal);
+      await waitForResponse(socketPath, times, working.signal);
       return await work(api, working.signal);
     };
     const following = follow().catch((error) => {
@@ -77,7 +77,7 @@ async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeRu
 /** Waits until no other process uses the state. Otherwise, two nodes would write it. */
 async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PREDECESSOR_MS;
-  while (await isAnswering(socketPath)) {
+  while (await isResponding(socketPath)) {
     if (performance.now() > until) {
       throw new AppError("not_available", "another process from an earlier start is still using its state");
     }
@@ -85,9 +85,9 @@ async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<v
   }
 }
 
-async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal: AbortSignal): Promise<void> {
+async function waitForResponse(socketPath: string, { socketMs }: NodeTimes, signal: AbortSignal): Promise<void> {
   const until = performance.now() + socketMs;
-  while (!await isAnswering(socketPath)) {
+  while (!await isResponding(socketPath)) {
     if (performance.now() > until) {
       throw new AppError("not_available", `it didn't respond within ${Math.round(socketMs / 1000)} s of its start`);
     }
@@ -95,7 +95,7 @@ async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal
   }
 }
 
-async function isAnswering(socketPath: string): Promise<boolean> {
+async function isResponding(socketPath: string): Promise<boolean> {
   try {
     (await Deno.connect({ transport: "unix", path: socketPath })).close();
     return true;

@@ -217,7 +217,7 @@ export interface NodeTimes {
   /** Between two polls of a running node, which reports changes itself. */
   watchMs: number;
   /** Time limit for a response of the node. */
-  answerMs: number;
+  responseTimeoutMs: number;
   /** After this time, a sign-in without a URL is requested again and its reason shown. */
   loginMs: number;
   /** Time limit for a certificate, which takes a minute the first time. */
@@ -237,7 +237,7 @@ export const NODE_TIMES: NodeTimes = {
   socketMs: 15_000,
   pollMs: 1_000,
   watchMs: 30_000,
-  answerMs: 10_000,
+  responseTimeoutMs: 10_000,
   loginMs: 15_000,
   certificateMs: 120_000,
   certificateAgainMs: 60 * 60_000,

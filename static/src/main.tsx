@@ -10,7 +10,7 @@ import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
 /** Caching all files takes slow machines seconds, and opening a chat goes first. In milliseconds. */
-const KEEP_AFTER_MS = 4000;
+const REGISTER_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
   const token = findDeviceToken(findStorage(window));
@@ -42,7 +42,7 @@ async function start(window: Window & typeof globalThis): Promise<void> {
 }
 
 /** Registers the service worker, where browsers allow it: over HTTPS and on localhost. */
-function keepShell({ navigator }: Window): void {
+function registerServiceWorker({ navigator }: Window): void {
   // Developer builds have none, and the page works without.
   navigator.serviceWorker?.register("/service_worker.js").catch(() => {});
 }
@@ -53,7 +53,10 @@ function Page() {
 }
 
 void start(window);
-globalThis.addEventListener("load", () => setTimeout(() => whenIdle(() => keepShell(window)), KEEP_AFTER_MS));
+globalThis.addEventListener(
+  "load",
+  () => setTimeout(() => whenIdle(() => registerServiceWorker(window)), REGISTER_AFTER_MS),
+);
 
 /** Less than any keyboard, more than rounding, in px. */
 const KEYBOARD_PX = 120;

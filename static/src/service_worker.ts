@@ -12,11 +12,11 @@ declare const SHELL_VERSION: string;
 const PREFIX = "parlor-shell-";
 const CACHE = PREFIX + SHELL_VERSION;
 /** Cache of shared content until the page opens; views/share/ShareScreen.tsx reads it. */
-const SHARED = "parlor-shared";
+const SHARED_CACHE = "parlor-shared";
 /** After this time, the page comes from the device. */
-const PAGE_PATIENCE_MS = 4000;
+const PAGE_TIMEOUT_MS = 4000;
 /** Statuses of a proxy whose server is down. */
-const AWAY = [502, 503, 504];
+const GATEWAY_ERRORS = [502, 503, 504];
 
 /** The part of the worker scope that is used. The compiler only knows that of a page. */
 interface WorkerScope {
@@ -64,16 +64,16 @@ interface RequestEvent extends LifeEvent {
 
 const worker = self as unknown as WorkerScope;
 
-worker.addEventListener("install", (event) => event.waitUntil(Promise.all([keepShell(), passApi(event)])));
-worker.addEventListener("activate", (event) => event.waitUntil(dropOlder().then(() => worker.clients.claim())));
+worker.addEventListener("install", (event) => event.waitUntil(Promise.all([cacheShell(), bypassApi(event)])));
+worker.addEventListener("activate", (event) => event.waitUntil(deleteOldCaches().then(() => worker.clients.claim())));
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (url.origin !== worker.location.origin || url.pathname.startsWith("/api/")) return;
-  if (request.method === "POST" && url.pathname === "/share") return event.respondWith(takeShared(request));
+  if (request.method === "POST" && url.pathname === "/share") return event.respondWith(receiveShared(request));
   if (request.method !== "GET") return;
-  if (url.pathname.startsWith("/assets/")) event.respondWith(asset(request));
-  else if (request.mode === "navigate") event.respondWith(page(request));
+  if (url.pathname.startsWith("/assets/")) event.respondWith(respondWithAsset(request));
+  else if (request.mode === "navigate") event.respondWith(respondWithPage(request));
 });
 
 worker.addEventListener("push", (event) => event.waitUntil(showReply(event)));
@@ -123,7 +123,7 @@ async function openReply(notification: Notification): Promise<void> {
 }
 
 /** One file at a time: the page is in use, and its own requests go first. */
-async function keepShell(): Promise<void> {
+async function cacheShell(): Promise<void> {
   const cache = await caches.open(CACHE);
   try {
     for (const path of SHELL_FILES) {
@@ -140,41 +140,41 @@ async function keepShell(): Promise<void> {
 }
 
 /** Passing API requests through the worker would cost each of them a message to it and back. */
-async function passApi(event: InstallEvent): Promise<void> {
+async function bypassApi(event: InstallEvent): Promise<void> {
   await event.addRoutes?.([{ condition: { urlPattern: "/api/*" }, source: "network" }]);
 }
 
-async function dropOlder(): Promise<void> {
+async function deleteOldCaches(): Promise<void> {
   const older = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
   await Promise.all(older.map((name) => caches.delete(name)));
 }
 
 /** A hashed name has one content, so a copy of any build is right. */
-async function asset(request: Request): Promise<Response> {
+async function respondWithAsset(request: Request): Promise<Response> {
   return await caches.match(request.url) ?? await fetch(request);
 }
 
 /** Returns the newest page if the server responds in time, else the stored one. */
-async function page(request: Request): Promise<Response> {
+async function respondWithPage(request: Request): Promise<Response> {
   const getCached = async () => await (await caches.open(CACHE)).match("/");
-  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_PATIENCE_MS));
+  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_TIMEOUT_MS));
   const response = fetch(request);
   const answer = await Promise.race([response, timeout]).catch(() => undefined);
-  if (answer !== undefined && !AWAY.includes(answer.status)) return answer;
+  if (answer !== undefined && !GATEWAY_ERRORS.includes(answer.status)) return answer;
   return await getCached() ?? answer ?? await response;
 }
 
 /** Stores what another program shared until the page reads it, and opens the page. Nothing is sent. */
-async function takeShared(request: Request): Promise<Response> {
+async function receiveShared(request: Request): Promise<Response> {
   const form = await request.formData();
-  await caches.delete(SHARED);
-  const cache = await caches.open(SHARED);
-  const words = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
+  await caches.delete(SHARED_CACHE);
+  const cache = await caches.open(SHARED_CACHE);
+  const parts = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
     typeof part === "string" && part.trim() !== ""
   );
   const title = form.get("title");
   const headers = { "X-Title": encodeURIComponent(typeof title === "string" ? title : "") };
-  await cache.put("/shared/text", new Response([...new Set(words)].join("\n\n"), { headers }));
+  await cache.put("/shared/text", new Response([...new Set(parts)].join("\n\n"), { headers }));
   const files = form.getAll("files").filter((part) => part instanceof File);
   for (const [index, file] of files.entries()) {
     const headers = { "Content-Type": file.type, "X-Name": encodeURIComponent(file.name) };

@@ -11,7 +11,7 @@ import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "../common.ts";
 import { MissedEntry } from "../lorebooks.ts";
 import { DocumentUsesSchema, SentDocumentSchema } from "../documents.ts";
-import { MessageAnswer } from "./messages.ts";
+import { MessageResponse } from "./messages.ts";
 import { ToolCallSchema } from "../tools.ts";
 
 const RequestMessage = z.looseObject({
@@ -121,7 +121,7 @@ function toContent({ role, content }: z.infer<typeof RequestMessage>) {
 
 /** Converts a preview to its JSON form. */
 export function toPreviewJson({ route, context, params, prompt, dropped, preset, speakers, tools }: ChatPreview) {
-  const { messages, parts, tokens, isExact, contextSize, answerTokens, budget, isTrimmed } = prompt;
+  const { messages, parts, tokens, isExact, contextSize, replyTokens, budget, isTrimmed } = prompt;
   return {
     context,
     model: route.model,
@@ -135,7 +135,7 @@ export function toPreviewJson({ route, context, params, prompt, dropped, preset,
     counted_by: isExact ? "server" as const : "estimate" as const,
     context_size: contextSize.tokens,
     context_size_assumed: contextSize.isAssumed,
-    answer_tokens: answerTokens,
+    answer_tokens: replyTokens,
     fits: contextSize.isAssumed ? null : tokens <= budget,
     trimmed: isTrimmed,
     dropped: {
@@ -345,7 +345,7 @@ export const stopRoute = createRoute({
   tags,
   summary: "Stop a reply and keep its text so far",
   request: { params: ReplyParams, query: ReplyQuery },
-  responses: { 202: json(MessageAnswer, "The message"), ...ERRORS },
+  responses: { 202: json(MessageResponse, "The message"), ...ERRORS },
 });
 
 /** The body of a chat request. */

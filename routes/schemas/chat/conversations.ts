@@ -14,7 +14,7 @@ import {
   WithVariants,
 } from "../common.ts";
 import { DocumentUsesSchema } from "../documents.ts";
-import { Damaged, MessageAnswer, MessageInDocument, type MessageJson } from "./messages.ts";
+import { Damaged, MessageInDocument, type MessageJson, MessageResponse } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -76,7 +76,7 @@ const ConversationFields = z.looseObject({
 const ConversationBody = ConversationFields.extend({ messages: z.array(MessageInDocument) });
 
 /** A conversation with all its messages. */
-const ConversationAnswer = ConversationFields.extend({
+const ConversationResponse = ConversationFields.extend({
   id: Id,
   title: z.string(),
   created_at: Time,
@@ -84,7 +84,7 @@ const ConversationAnswer = ConversationFields.extend({
   revision: z.number().int(),
   draft: z.string(),
   draft_version: z.number().int(),
-  messages: z.array(MessageAnswer),
+  messages: z.array(MessageResponse),
   damaged: Damaged,
 }).openapi("Conversation");
 
@@ -124,18 +124,23 @@ export const listRoute = createRoute({
   },
   responses: {
     200: json(
-      z.union([z.array(ConversationAnswer), z.object({ items: z.array(Summary), next_cursor: z.string().nullable() })]),
+      z.union([
+        z.array(ConversationResponse),
+        z.object({ items: z.array(Summary), next_cursor: z.string().nullable() }),
+      ]),
       "An array of conversations, or a page of summaries",
     ),
     ...ERRORS,
   },
 });
 
-const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).extend({ message_count: z.number().int() })
+const ConversationHeadResponse = ConversationResponse.omit({ messages: true }).extend({
+  message_count: z.number().int(),
+})
   .openapi("ConversationHead");
 
-const RecentConversationAnswer = ConversationHeadAnswer.extend({
-  messages: z.array(MessageAnswer),
+const RecentConversationResponse = ConversationHeadResponse.extend({
+  messages: z.array(MessageResponse),
   next_cursor: z.string().nullable().openapi({ description: "Cursor of the messages before these" }),
 }).openapi("RecentConversation");
 
@@ -157,7 +162,7 @@ export const getRoute = createRoute({
   },
   responses: {
     200: json(
-      z.union([ConversationAnswer, ConversationHeadAnswer, RecentConversationAnswer]),
+      z.union([ConversationResponse, ConversationHeadResponse, RecentConversationResponse]),
       "The conversation; its ETag is its revision",
     ),
     ...ERRORS,
@@ -171,7 +176,7 @@ export const putRoute = createRoute({
   tags,
   summary: "Save a conversation, overwriting",
   request: { params: IdParams, headers: IfMatch, body: longJsonBody(ConversationBody, "messages") },
-  responses: { 200: json(ConversationAnswer, "Saved"), 201: json(ConversationAnswer, "Created"), ...ERRORS },
+  responses: { 200: json(ConversationResponse, "Saved"), 201: json(ConversationResponse, "Created"), ...ERRORS },
 });
 
 /** Create. */
@@ -191,7 +196,7 @@ export const createConversationRoute = createRoute({
       }),
     })),
   },
-  responses: { 201: json(ConversationAnswer, "Created"), ...ERRORS },
+  responses: { 201: json(ConversationResponse, "Created"), ...ERRORS },
 });
 
 /** Change fields. */
@@ -208,7 +213,7 @@ export const patchRoute = createRoute({
         .optional(),
     })),
   },
-  responses: { 200: json(ConversationHeadAnswer, "The conversation without its messages"), ...ERRORS },
+  responses: { 200: json(ConversationHeadResponse, "The conversation without its messages"), ...ERRORS },
 });
 
 /** Remove. */
@@ -232,18 +237,18 @@ export const patchDraftRoute = createRoute({
 });
 
 /** A conversation with all its messages. */
-export type ConversationJson = Omit<NamedFields<z.output<typeof ConversationAnswer>>, "messages"> & {
+export type ConversationJson = Omit<NamedFields<z.output<typeof ConversationResponse>>, "messages"> & {
   messages: MessageJson[];
   forked_from?: ConversationHeadJson["forked_from"];
 };
 
 /** A conversation without its messages. */
-export type ConversationHeadJson = NamedFields<z.output<typeof ConversationHeadAnswer>> & {
+export type ConversationHeadJson = NamedFields<z.output<typeof ConversationHeadResponse>> & {
   forked_from?: { conversation_id: string; message_id: string };
 };
 
 /** A conversation with its last messages. */
-export type RecentConversationJson = Omit<NamedFields<z.output<typeof RecentConversationAnswer>>, "messages"> & {
+export type RecentConversationJson = Omit<NamedFields<z.output<typeof RecentConversationResponse>>, "messages"> & {
   messages: MessageJson[];
 };
 
@@ -302,7 +307,7 @@ export const restoreRevisionRoute = createRoute({
   tags,
   summary: "Restore what a change replaced: the conversation, or for changes of messages only those",
   request: { params: RevisionParams, headers: IfMatch },
-  responses: { 200: json(ConversationAnswer, "The conversation"), ...ERRORS },
+  responses: { 200: json(ConversationResponse, "The conversation"), ...ERRORS },
 });
 
 /** An earlier version of a conversation. */
@@ -327,7 +332,7 @@ export const forkRoute = createRoute({
   tags,
   summary: "Copy a conversation up to and including a message, with new IDs",
   request: { params: IdParams, body: jsonBody(z.object({ message_id: Id })) },
-  responses: { 201: json(ConversationAnswer, "The copy; forked_from refers to its original"), ...ERRORS },
+  responses: { 201: json(ConversationResponse, "The copy; forked_from refers to its original"), ...ERRORS },
 });
 
 /** Copies. */

@@ -106,7 +106,7 @@ const Variant = z.object({
 export type MessageVariantJson = z.output<typeof Variant>;
 
 /** A message, as the API returns it. */
-export const MessageAnswer = MessageFields.extend({
+export const MessageResponse = MessageFields.extend({
   id: Id,
   role: Role,
   content: Content,
@@ -193,7 +193,7 @@ export const pageRoute = createRoute({
   },
   responses: {
     200: json(
-      z.object({ items: z.array(MessageAnswer), next_cursor: z.string().nullable(), damaged: Damaged }).openapi(
+      z.object({ items: z.array(MessageResponse), next_cursor: z.string().nullable(), damaged: Damaged }).openapi(
         "MessagePage",
       ),
       "The page; next_cursor leads to the messages before it",
@@ -213,7 +213,7 @@ export const addRoute = createRoute({
     headers: IfMatch,
     body: jsonBody(z.object({ message: MessageBody, after: Id.nullish() })),
   },
-  responses: { 201: json(MessageAnswer, "The message"), ...ERRORS },
+  responses: { 201: json(MessageResponse, "The message"), ...ERRORS },
 });
 
 /** A request for a greeting. */
@@ -223,7 +223,7 @@ export const greetRoute = createRoute({
   tags,
   summary: "Add a greeting of a participating character at the end; in a group, one of its group greetings",
   request: { params: IdParams, body: jsonBody(z.object({ character_id: Id })) },
-  responses: { 201: json(MessageAnswer, "The message; the card's other greetings are its variants"), ...ERRORS },
+  responses: { 201: json(MessageResponse, "The message; the card's other greetings are its variants"), ...ERRORS },
 });
 
 /** One message. */
@@ -233,7 +233,7 @@ export const getMessageRoute = createRoute({
   tags,
   summary: "Get a message; if a reply is running, with its text so far",
   request: { params: MessageParams, query: z.object({ variants: WithVariants }) },
-  responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
+  responses: { 200: json(MessageResponse, "The message"), ...ERRORS },
 });
 
 /** Edit one message. */
@@ -243,7 +243,7 @@ export const patchMessageRoute = createRoute({
   tags,
   summary: "Edit a message in place, or switch to another of its texts",
   request: { params: MessageParams, headers: IfMatch, body: jsonBody(MessageFields) },
-  responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
+  responses: { 200: json(MessageResponse, "The message"), ...ERRORS },
 });
 
 /** Delete one message, or also all following ones. */
@@ -272,7 +272,7 @@ export const variantsRoute = createRoute({
 
 /** A message, as the API returns it. */
 export type MessageJson =
-  & NamedFields<z.output<typeof MessageAnswer>>
+  & NamedFields<z.output<typeof MessageResponse>>
   & Pick<Message, "usage">
   & {
     /** Measurements of the model server, such as llama.cpp's `predicted_per_second`. */ timings?: Record<

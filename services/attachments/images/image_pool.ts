@@ -34,17 +34,17 @@ export interface ImagePool {
    * Converts an image, or the first frame of an animation, to PNG without text chunks.
    *
    * @param options.maxPx Maximum length of the longer side. Larger images are scaled down.
-   * @param options.mustBeWhole Rejects truncated files, even if a decoder could show a part.
+   * @param options.mustBeComplete Rejects truncated files, even if a decoder could show a part.
    * @throws {AppError} `unprocessable` if it can't be read or is too large, `not_available` if too many images are
    *   queued
    */
-  toPng(bytes: Uint8Array, options?: { maxPx?: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+  toPng(bytes: Uint8Array, options?: { maxPx?: number; mustBeComplete?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** Converts an image to JPEG on a white background. @param options.quality 1 to 100; 85 by default. */
   toJpeg(bytes: Uint8Array, options: { maxPx: number; quality?: number }): Promise<Uint8Array<ArrayBuffer>>;
   /** Converts an image to a PNG of exactly this width. Images that aren't wider keep their size. */
   resizePng(
     bytes: Uint8Array,
-    options: { widthPx: number; mustBeWhole?: boolean },
+    options: { widthPx: number; mustBeComplete?: boolean },
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** Rejects queued work and terminates the Workers. */
   close(): void;
@@ -169,9 +169,9 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
   // deno-lint-ignore require-await -- what add throws becomes a rejection
   const make = async (bytes: Uint8Array, order: ImageOperation) => add(bytes, order);
   return {
-    toPng: (bytes, { maxPx, mustBeWhole } = {}) => make(bytes, { kind: "png", maxPx, mustBeWhole }),
+    toPng: (bytes, { maxPx, mustBeComplete } = {}) => make(bytes, { kind: "png", maxPx, mustBeComplete }),
     toJpeg: (bytes, { maxPx, quality = DEFAULT_JPEG_QUALITY }) => make(bytes, { kind: "jpeg", maxPx, quality }),
-    resizePng: (bytes, { widthPx, mustBeWhole }) => make(bytes, { kind: "png_of_width", widthPx, mustBeWhole }),
+    resizePng: (bytes, { widthPx, mustBeComplete }) => make(bytes, { kind: "png_of_width", widthPx, mustBeComplete }),
     close() {
       isClosed = true;
       const waiting = [...queue.splice(0), ...[...slots].flatMap(({ job }) => job ?? [])];

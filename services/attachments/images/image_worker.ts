@@ -9,8 +9,8 @@ import { reportDefects } from "../../process/worker.ts";
 
 /** What to produce. */
 export type ImageOperation =
-  | { kind: "png"; maxPx?: number; mustBeWhole?: boolean }
-  | { kind: "png_of_width"; widthPx: number; mustBeWhole?: boolean }
+  | { kind: "png"; maxPx?: number; mustBeComplete?: boolean }
+  | { kind: "png_of_width"; widthPx: number; mustBeComplete?: boolean }
   | { kind: "jpeg"; maxPx: number; quality: number };
 
 /** Sent by the main thread. */
@@ -26,7 +26,7 @@ export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
   if (facts === undefined) throw new Error("it isn't a PNG, JPEG, WebP or GIF");
-  if (operation.kind !== "jpeg" && operation.mustBeWhole) checkImage(bytes, facts.type);
+  if (operation.kind !== "jpeg" && operation.mustBeComplete) checkImage(bytes, facts.type);
   const raster = await decodeImage(bytes, facts, { maxPixels }, getMinSidePx(facts, operation));
   const { width, height } = getTargetSize(raster, operation);
   const reduced = downscale(raster, width, height);

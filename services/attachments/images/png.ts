@@ -166,7 +166,7 @@ function createDamagedError(found: string): AppError {
 }
 
 /** Chunks needed for decoding. All others (text, profiles, times) are removed, so that no decoder inflates them. */
-const PICTURE_CHUNKS = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND"];
+const IMAGE_DATA_CHUNKS = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND"];
 
 /**
  * Returns a PNG with only the chunks needed for decoding, after checking its structure.
@@ -185,7 +185,7 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
     const end = at + 12 + view.getUint32(at);
     const type = Buffer.from(bytes.buffer, bytes.byteOffset + at + 4, 4).toString("latin1");
     if (end > bytes.length) throw new ImageError(`the chunk at byte ${at} is longer than the file`);
-    if (PICTURE_CHUNKS.includes(type)) {
+    if (IMAGE_DATA_CHUNKS.includes(type)) {
       if (crc32(bytes.subarray(at + 4, end - 4)) !== view.getUint32(end - 4)) {
         throw new ImageError(`the checksum of the ${type} chunk at byte ${at} is wrong`);
       }

@@ -69,8 +69,8 @@ export class ImageCheck {
   }
 
   /** Skips of zero bytes are done at once: the file may end after them. */
-  #resume(given: Uint8Array): void {
-    let next = this.#parser.next(given);
+  #resume(bytes: Uint8Array): void {
+    let next = this.#parser.next(bytes);
     while (!next.done && "skip" in next.value && next.value.skip === 0) {
       next = this.#parser.next(toCrcBytes(next.value.crc ?? 0));
     }

@@ -137,7 +137,7 @@ async function collectFields(writing: CharacterStream, fields: CharacterFields, 
     const { done, value } = await steps.next();
     if (done) return value.isCut;
     for (const step of value) applyUpdate(fields, step);
-    const length = Object.values(fields).reduce((sum, said) => sum + said.length, 0);
+    const length = Object.values(fields).reduce((sum, text) => sum + text.length, 0);
     if (length > 0) context.progress({ done: length, total: null, unit: "letters" });
     if (fields.name !== undefined) context.detail({ name: fields.name } satisfies GenerationDetail);
   }

@@ -144,7 +144,7 @@ export interface CharacterStream {
 }
 
 /** Maximum reply length in characters. Longer replies are endless loops. */
-const MAX_ANSWER = 120_000;
+const MAX_REPLY_CHARS = 120_000;
 /** Maximum length of the quote in an error message. */
 const MAX_QUOTE = 400;
 
@@ -165,8 +165,8 @@ export async function openCharacterStream(
       "The demo model can't write characters. Choose another model in Settings > Connections",
     );
   }
-  const open = (isHeld: boolean) =>
-    models.client.openChatStream(target, createCharacterCall(target, model, idea, isHeld), signal);
+  const open = (hasSchema: boolean) =>
+    models.client.openChatStream(target, createCharacterCall(target, model, idea, hasSchema), signal);
   let stream: ChatStream;
   try {
     stream = await open(target.kind === "openai");
@@ -199,7 +199,7 @@ async function* readUpdates(stream: ChatStream, model: string): AsyncGenerator<F
       const now = parseCharacterFields(answer);
       yield diffFields(known, now);
       known = now;
-      if (answer.length > MAX_ANSWER) {
+      if (answer.length > MAX_REPLY_CHARS) {
         isCut = true;
         break;
       }

@@ -41,7 +41,7 @@ export class CardIndex {
   #scannedAtMs = 0;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
-  #settleTimer: ReturnType<typeof setTimeout> | undefined;
+  #changeTimer: ReturnType<typeof setTimeout> | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #worker: Worker | undefined;
   #isClosed = false;
@@ -112,7 +112,7 @@ export class CardIndex {
   /** Stops all work. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#settleTimer);
+    clearTimeout(this.#changeTimer);
     for (const watcher of this.#watchers ?? []) watcher.close();
     await this.#queued?.catch(() => {});
     await this.#running?.catch(() => {});
@@ -228,7 +228,7 @@ export class CardIndex {
 
   #scanSoon(): void {
     this.#isStale = true;
-    clearTimeout(this.#settleTimer);
-    this.#settleTimer = setTimeout(() => this.#isStale && this.#scanInBackground(), SETTLE_MS);
+    clearTimeout(this.#changeTimer);
+    this.#changeTimer = setTimeout(() => this.#isStale && this.#scanInBackground(), SETTLE_MS);
   }
 }

@@ -66,7 +66,7 @@ export function replaceImage(old: Uint8Array | undefined, png: Uint8Array): Uint
   const [header, ...chunks] = parsePng(png).chunks.filter((chunk) => !isOfCard(chunk));
   const own = new Set(chunks.map(getKeyword));
   const carried = (old === undefined ? [] : parsePng(old).chunks).filter((chunk) =>
-    isKeptWithNewImage(chunk) && !own.has(getKeyword(chunk) ?? "")
+    isCopiedToNewImage(chunk) && !own.has(getKeyword(chunk) ?? "")
   );
   return joinPng([header!, ...carried, ...chunks]);
 }
@@ -122,7 +122,7 @@ function getAssetName(chunk: PngChunk): string | undefined {
   return ASSET_KEYWORD.exec(getKeyword(chunk) ?? "")?.[1];
 }
 
-function isKeptWithNewImage(chunk: PngChunk): boolean {
+function isCopiedToNewImage(chunk: PngChunk): boolean {
   const { type } = chunk;
   const isSafeToCopy = type[0] !== type[0]!.toUpperCase() && type[3] !== type[3]!.toUpperCase();
   if (!isSafeToCopy || IMAGE_CHUNKS.includes(type)) return false;

@@ -73,7 +73,7 @@ export interface CardSiteDeps {
 
 /** Results per page; the site itself shows 24 to 48. */
 const PAGE_SIZE = 30;
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_IMAGE_BYTES = 8 * 1024 * 1024;
 /** Results are cached while someone pages through them. */
 const CACHED_MS = 5 * 60 * 1000;
@@ -211,7 +211,7 @@ export class CardSite {
   }
 
   async #fetchJson(url: string, signal: AbortSignal, init?: { method: "POST"; body: string }): Promise<unknown> {
-    const bytes = await readBody(await this.#fetch(url, signal, MAX_ANSWER_BYTES, init), url);
+    const bytes = await readBody(await this.#fetch(url, signal, MAX_RESPONSE_BYTES, init), url);
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch (cause) {

@@ -116,7 +116,7 @@ export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
 }
 
 /** The tool calls of an interrupted reply. */
-interface FoundTools {
+interface RecoveredTools {
   /** Number of rounds before the current text. */
   rounds: number;
   /** Calls without a result. */
@@ -126,7 +126,11 @@ interface FoundTools {
 }
 
 /** Finds the tool calls of an interrupted reply. Returns `undefined` if it had no rounds. */
-function findTools({ db, store, blocks }: RecoveryDeps, calls: ToolCallStore, row: ReplyRow): FoundTools | undefined {
+function findTools(
+  { db, store, blocks }: RecoveryDeps,
+  calls: ToolCallStore,
+  row: ReplyRow,
+): RecoveredTools | undefined {
   const { conversation_id: id, mid } = row;
   if (findResumeRow(db, id, mid) === undefined || store.find(id) === undefined) return undefined;
   if (blocks.findLiveRow(id, mid) === undefined) return undefined;
@@ -239,11 +243,11 @@ async function* readEntries(folder: string, sealer: PurposeSealer, number: numbe
 
 function openRecord(
   sealer: PurposeSealer,
-  place: ReturnType<typeof createRecordAad>,
+  aad: ReturnType<typeof createRecordAad>,
   sealed: Uint8Array,
 ): JournalEntry[] | undefined {
   try {
-    return JSON.parse(decoder.decode(sealer.openNow(place, sealed)));
+    return JSON.parse(decoder.decode(sealer.openNow(aad, sealed)));
   } catch {
     return undefined; // Truncated by a power failure, or not a journal record.
   }

@@ -137,7 +137,7 @@ export interface ToolResult {
 }
 
 /** Maximum size of a result's text for the model, and for storing. */
-export const MAX_SEEN_BYTES = 64 * 1024;
+export const MAX_SENT_BYTES = 64 * 1024;
 export const MAX_STORED_BYTES = 1024 * 1024;
 
 const CUT = "\n[The result was longer. The rest was omitted.]";
@@ -155,9 +155,9 @@ export function toNotice(text: string): ToolResult {
  */
 export function toToolResult({ parts, truncated }: ToolOutput, maxBytes: number): ToolResult {
   const whole = parts.map(toText).filter((text) => text !== "").join("\n");
-  const stored = cutToBytes(whole, MAX_STORED_BYTES);
-  const limit = Math.min(maxBytes, MAX_SEEN_BYTES) - CUT.length;
-  const seen = cutToBytes(stored, limit);
+  const stored = truncateToBytes(whole, MAX_STORED_BYTES);
+  const limit = Math.min(maxBytes, MAX_SENT_BYTES) - CUT.length;
+  const seen = truncateToBytes(stored, limit);
   const isCut = truncated || seen !== whole;
   const images = parts.flatMap(toImagePart);
   const text = (seen === "" && images.length === 0 ? "(The tool returned nothing.)" : seen) + (isCut ? CUT : "");
@@ -188,7 +188,7 @@ function toImagePart(part: ToolOutputPart): { type: string; [field: string]: unk
 }
 
 /** Truncates a text to a number of bytes in UTF-8, between characters. */
-function cutToBytes(text: string, maxBytes: number): string {
+function truncateToBytes(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }

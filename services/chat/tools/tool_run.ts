@@ -22,7 +22,7 @@ import { type ResumeState, ToolApproval, type ToolDecision, ToolRound } from "./
 import {
   closeCall,
   createRoundMessage,
-  MAX_SEEN_BYTES,
+  MAX_SENT_BYTES,
   MAX_STORED_BYTES,
   type OpenCall,
   parseArguments,
@@ -123,7 +123,7 @@ export class ToolRun {
     this.#round = new ToolRound(deps, reply);
     this.#approval = new ToolApproval(deps, reply, this.#round);
     this.#rounds = resumed?.rounds ?? 0;
-    this.#maxResultBytes = resumed?.maxResultBytes ?? MAX_SEEN_BYTES;
+    this.#maxResultBytes = resumed?.maxResultBytes ?? MAX_SENT_BYTES;
     this.isResumed = resumed !== undefined;
     if (this.isResumed) this.#round.reopen();
   }
@@ -324,7 +324,7 @@ function findCallIds(messages: UpstreamCall["call"]["messages"]): Set<string> {
  * Divides the free part of the context among the calls of a round, so that the next prompt has space for their results.
  */
 function chooseResultBytes({ prompt }: UpstreamCall, calls: number): number {
-  if (prompt === undefined) return MAX_SEEN_BYTES;
+  if (prompt === undefined) return MAX_SENT_BYTES;
   const free = (prompt.budget - prompt.tokens) * TOKEN_BYTES / 2 / Math.max(1, calls);
-  return Math.max(LEAST_RESULT_BYTES, Math.min(MAX_SEEN_BYTES, Math.floor(free)));
+  return Math.max(LEAST_RESULT_BYTES, Math.min(MAX_SENT_BYTES, Math.floor(free)));
 }

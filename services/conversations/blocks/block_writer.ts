@@ -174,14 +174,14 @@ export class BlockWriter extends BlockReader {
   /** Adds a block and records its references to attachments. All written texts pass through here or `insertPieces`. */
   #insert(
     conversationId: string,
-    place: Omit<BlockRow, "sealed" | "message_count">,
+    location: Omit<BlockRow, "sealed" | "message_count">,
     messageCount: number,
     text: string,
   ): Statement[] {
-    const sealed = this.#sealer.sealNow(createBlockAad(conversationId, place), text);
-    this.cache.set({ ...place, sealed }, text);
+    const sealed = this.#sealer.sealNow(createBlockAad(conversationId, location), text);
+    this.cache.set({ ...location, sealed }, text);
     return [
-      insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
+      insertBlock(conversationId, { ...location, message_count: messageCount, sealed }),
       ...addReferences("conversation", conversationId, text),
     ];
   }

@@ -3,7 +3,7 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import { type DocumentCursor, type DocumentHit, foldForSearch, parseQuery } from "./search_text.ts";
 import type { ScanCursor, SearchHit } from "./search_scan.ts";
-import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
+import type { FindRequest, FoundPage, SearchOrder, SearchWorkerResponse } from "./search_worker.ts";
 import { openWorker } from "../../process/worker.ts";
 
 /** A search. */
@@ -134,7 +134,7 @@ export class Search {
   #startWorker(): Worker {
     const started = this.#options.startWorker?.() ??
       openWorker(new URL("./search_worker.ts", import.meta.url));
-    started.onmessage = ({ data }: MessageEvent<SearchAnswer>) => {
+    started.onmessage = ({ data }: MessageEvent<SearchWorkerResponse>) => {
       if (data.kind === "page") this.#waiting.get(data.id)?.resolve(data.page);
       else if (data.kind === "failed") this.#replaceWorker(started, data.message);
     };
@@ -173,7 +173,7 @@ export class Search {
     if (last === undefined) return this.#stopping;
     this.#worker = undefined;
     const stopped = new Promise<void>((resolve) => {
-      last.onmessage = ({ data }: MessageEvent<SearchAnswer>) => data.kind === "closed" && resolve();
+      last.onmessage = ({ data }: MessageEvent<SearchWorkerResponse>) => data.kind === "closed" && resolve();
       last.onerror = (event) => {
         event.preventDefault();
         resolve();

@@ -9,11 +9,11 @@ import { type BlockRange, LINEAR_TREE, readTree, ROOT_SEGMENT } from "../convers
 import {
   containsAllTerms,
   createQuickTest,
-  cutSnippet,
   type FoldedBlock,
   type FoldedTexts,
   foldForSearch,
   listJsonParts,
+  truncateSnippet,
 } from "./search_text.ts";
 
 /** A message or a title that contains all terms. */
@@ -249,7 +249,7 @@ function matchBlock(
       message_id: message.id,
       title: visit.title,
       role: message.role,
-      snippet: cutSnippet(text, terms),
+      snippet: truncateSnippet(text, terms),
       created_at: message.created_at,
     });
     if (items.length >= PAGE_HITS) return index;
@@ -273,7 +273,7 @@ function createTitleHit({ row, title }: Visit, terms: string[]): SearchHit {
     message_id: null,
     title,
     role: null,
-    snippet: cutSnippet(title, terms),
+    snippet: truncateSnippet(title, terms),
     created_at: new Date(row.created_at).toISOString(),
   };
 }
@@ -513,8 +513,8 @@ async function openVisits(source: Scanned, request: ScanRequest, rows: Conversat
   const visits = await Promise.all(searched.map(async (row): Promise<Visit | undefined> => {
     try {
       const { title, characterIds } = await openHead(source, row);
-      const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
-      return isWanted ? { row, title, path: paths.get(row.id)!, isFolded: isFolded(row) } : undefined;
+      const isMatch = request.characterId === undefined || characterIds.includes(request.characterId);
+      return isMatch ? { row, title, path: paths.get(row.id)!, isFolded: isFolded(row) } : undefined;
     } catch {
       // Its character is unknown, but its blocks may be readable.
       source.unreadable.add(row.id);

@@ -98,7 +98,7 @@ function escapeText(text: string): string {
 }
 
 /** Returns the part of a text around its first hit as one line, with … at both cuts. Never splits a character. */
-export function cutSnippet(text: string, terms: readonly string[]): string {
+export function truncateSnippet(text: string, terms: readonly string[]): string {
   const folded = foldForSearch(text);
   const hit = Math.min(...terms.map((term) => folded.indexOf(term)).filter((at) => at >= 0));
   const at = Number.isFinite(hit) ? toOriginalIndex(text, folded, hit) : 0;
@@ -117,9 +117,9 @@ export function cutSnippet(text: string, terms: readonly string[]): string {
  *
  * Uses chunks that end before an ASCII character, which never composes with what precedes it (Unicode Annex 15).
  */
-function toOriginalIndex(text: string, folded: string, place: number): number {
-  if (folded.length === text.length && ASCII.test(text)) return place;
-  let [start, rest] = [0, place];
+function toOriginalIndex(text: string, folded: string, offset: number): number {
+  if (folded.length === text.length && ASCII.test(text)) return offset;
+  let [start, rest] = [0, offset];
   for (;;) {
     let end = Math.min(start + FOLD_CHUNK, text.length);
     while (end < text.length && text.charCodeAt(end) > 0x7f) end++;
@@ -129,11 +129,11 @@ function toOriginalIndex(text: string, folded: string, place: number): number {
   }
 }
 
-function toChunkIndex(chunk: string, place: number): number {
+function toChunkIndex(chunk: string, offset: number): number {
   let [low, high] = [0, chunk.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (foldForSearch(chunk.slice(0, middle)).length <= place) low = middle;
+    if (foldForSearch(chunk.slice(0, middle)).length <= offset) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -279,7 +279,7 @@ export async function scanDocuments(
       openedBytes += part.sealed.length;
       for (const { n, text } of await openText(opener, part).catch(() => [])) {
         if (n <= after || !containsAllTerms(foldForSearch(text), terms)) continue;
-        const snippet = cutSnippet(text, terms);
+        const snippet = truncateSnippet(text, terms);
         items.push({ document_id: id, page: n, title, snippet, created_at: new Date(createdAtMs).toISOString() });
         if (items.length >= limit) return { items, next: { createdAtMs, id, page: n } };
       }

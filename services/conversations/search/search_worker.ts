@@ -35,7 +35,7 @@ export type SearchOrder =
   | { kind: "close" };
 
 /** A message to the serving thread. A cancelled search gets no response. */
-export type SearchAnswer =
+export type SearchWorkerResponse =
   | { kind: "page"; id: number; page: FoundPage }
   | { kind: "failed"; id: number; message: string }
   | { kind: "closed" };
@@ -61,9 +61,9 @@ async function search(id: number, request: FindRequest): Promise<void> {
   const controller = new AbortController();
   searches.set(id, controller);
   try {
-    answer({ kind: "page", id, page: await find(await opening!, request, controller.signal) });
+    respond({ kind: "page", id, page: await find(await opening!, request, controller.signal) });
   } catch (error) {
-    if (!controller.signal.aborted) answer({ kind: "failed", id, message: getErrorMessage(error) });
+    if (!controller.signal.aborted) respond({ kind: "failed", id, message: getErrorMessage(error) });
   } finally {
     searches.delete(id);
   }
@@ -83,11 +83,11 @@ async function find(source: Open, request: FindRequest, signal: AbortSignal): Pr
 async function close(): Promise<void> {
   for (const controller of searches.values()) controller.abort();
   await opening?.then(({ reader }) => reader.close(), () => {});
-  answer({ kind: "closed" });
+  respond({ kind: "closed" });
   self.close();
 }
 
-function answer(message: SearchAnswer): void {
+function respond(message: SearchWorkerResponse): void {
   self.postMessage(message);
 }
 

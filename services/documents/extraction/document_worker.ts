@@ -7,10 +7,10 @@ import { getErrorMessage } from "../../errors.ts";
 import { reportDefects } from "../../process/worker.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
 import {
-  type ExtractionAnswer,
   ExtractionFault,
   type ExtractionInput,
   type ExtractionOrder,
+  type ExtractionResponse,
   extractText,
   type PageSink,
 } from "./extraction.ts";
@@ -48,15 +48,15 @@ class BatchSink implements PageSink {
   #unit: PageUnit = "section";
   #next: PromiseWithResolvers<void> | undefined;
 
-  constructor(readonly limits: ExtractionInput["limits"], readonly send: (answer: ExtractionAnswer) => void) {}
+  constructor(readonly limits: ExtractionInput["limits"], readonly send: (answer: ExtractionResponse) => void) {}
 
   begin(about: Parameters<PageSink["begin"]>[0]): void {
     this.#unit = about.unit;
     this.send({ kind: "begin", ...about });
   }
 
-  async add(given: string): Promise<void> {
-    const text = given.replaceAll("\0", "").toWellFormed();
+  async add(addition: string): Promise<void> {
+    const text = addition.replaceAll("\0", "").toWellFormed();
     this.#chars += text.length;
     this.#count++;
     if (this.#count > this.limits.pages) {
@@ -101,7 +101,7 @@ class BatchSink implements PageSink {
   }
 }
 
-async function extract(input: ExtractionInput, sink: BatchSink): Promise<ExtractionAnswer> {
+async function extract(input: ExtractionInput, sink: BatchSink): Promise<ExtractionResponse> {
   try {
     if (input.imagePage !== undefined) {
       const { drawPageImages } = await import("./pdf.ts");
@@ -129,7 +129,7 @@ if (parentPort !== null) {
   let input: ExtractionInput | undefined;
   let sink: BatchSink | undefined;
   let at = 0;
-  const send = (answer: ExtractionAnswer) => port.postMessage(answer);
+  const send = (answer: ExtractionResponse) => port.postMessage(answer);
   reportDefects({
     name: "document_worker",
     report: (found) => send({ kind: "fault", code: "damaged", message: `Can't read the file: ${found}`, pages: 0 }),

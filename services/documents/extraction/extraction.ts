@@ -58,7 +58,7 @@ export type ExtractionOrder =
   | { kind: "more" };
 
 /** Messages from the Worker. It waits for `resume` after each batch. */
-export type ExtractionAnswer =
+export type ExtractionResponse =
   | { kind: "begin"; unit: PageUnit; total: number; title?: string }
   | { kind: "pages"; pages: DocumentPage[] }
   | { kind: "end" }

@@ -4,10 +4,10 @@ import { AppError, getErrorMessage } from "../../errors.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
 import {
   EXTRACTION_LIMITS,
-  type ExtractionAnswer,
   ExtractionFault,
   type ExtractionLimits,
   type ExtractionOrder,
+  type ExtractionResponse,
 } from "./extraction.ts";
 
 /** The file of a document. */
@@ -94,7 +94,7 @@ async function runWorker(
   { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
   limits: WorkerLimits,
   imagePage: number | undefined,
-  take: (answer: ExtractionAnswer, more: () => void) => Promise<void> | void,
+  take: (answer: ExtractionResponse, more: () => void) => Promise<void> | void,
 ): Promise<void> {
   signal.throwIfAborted();
   const done = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ async function runWorker(
     const limit = Math.round(limits.memoryBytes / MIB);
     done.reject(new ExtractionFault("too_large", `Can't read the file: it needs more than ${limit} MiB of memory`));
   };
-  worker.on("message", (answer: ExtractionAnswer) => {
+  worker.on("message", (answer: ExtractionResponse) => {
     switch (answer.kind) {
       case "memory":
         return watch.report(answer.bytes);

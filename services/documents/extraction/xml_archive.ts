@@ -141,8 +141,8 @@ export async function extractDocx({ bytes, limits }: ExtractionInput, sink: Page
   if (main === undefined) throw new ExtractionFault("unsupported", "Can't read the file: it isn't a Word document");
   const headings = parseHeadings(await readPart(archive, "word/styles.xml"));
   const text = await readPart(archive, main);
-  const { blocks, isWhole } = parseBody(text, headings);
-  if (!isWhole) throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
+  const { blocks, isComplete } = parseBody(text, headings);
+  if (!isComplete) throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
   sink.begin({ unit: "section", total: 0 });
   const notes = parseNotes(await readPart(archive, "word/footnotes.xml"));
   for (const section of toSections([...blocks, ...notes])) await sink.add(section);
@@ -170,8 +170,8 @@ function parseHeadings(xml: string): Map<string, number> {
   return headings;
 }
 
-/** Returns paragraphs and table rows. @returns `isWhole` false if the document isn't closed. */
-function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks: TextBlock[]; isWhole: boolean } {
+/** Returns paragraphs and table rows. @returns `isComplete` false if the document isn't closed. */
+function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks: TextBlock[]; isComplete: boolean } {
   const blocks: TextBlock[] = [];
   let text = "";
   let heading: number | undefined;
@@ -221,7 +221,7 @@ function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks
     },
   });
   endParagraph();
-  return { blocks, isWhole: /<\/(?:[\w.-]{1,20}:)?document\s*>\s*$/.test(xml.slice(-200)) };
+  return { blocks, isComplete: /<\/(?:[\w.-]{1,20}:)?document\s*>\s*$/.test(xml.slice(-200)) };
 }
 
 /** Returns the footnotes, numbered as in the text. The first two are separators ([ECMA-376], 17.11.23). */

@@ -118,7 +118,7 @@ class Call {
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #onCallerAbort = () => this.stop(this.init.signal?.reason);
   #client: Deno.HttpClient | undefined;
-  #hasAnswer = false;
+  #hasResponse = false;
 
   constructor(
     readonly context: CallContext,
@@ -129,7 +129,7 @@ class Call {
     const timeoutMs = Math.min(init.timeoutMs ?? DEFAULT_TIMEOUT_MS, LONGEST_TIMER_MS);
     this.#timer = setTimeout(() => {
       this.stop(
-        this.#hasAnswer
+        this.#hasResponse
           ? this.#createError("upstream_timeout", `not finished after ${formatDuration(timeoutMs)}`)
           : this.#createRefusal(),
       );
@@ -206,7 +206,7 @@ class Call {
 
   /** Checks the head and wraps the body. */
   #deliver(url: URL, method: string, response: Response): Response {
-    this.#hasAnswer = true;
+    this.#hasResponse = true;
     const maxBytes = this.init.maxBytes ?? DEFAULT_MAX_BYTES;
     const { headBytes, idleMs } = this.context.limits;
     const headers = new Headers(response.headers);

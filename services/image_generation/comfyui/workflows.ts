@@ -164,7 +164,7 @@ export class Workflows {
   }
 
   /** Restores a workflow from the trash. @throws {AppError} `conflict` if its id is taken */
-  restore(value: unknown, takeOut: Statement): Promise<void> {
+  restore(value: unknown, removal: Statement): Promise<void> {
     const { id, fileName, text, versions: entry } = value as TrashRecord;
     return this.#lock(id, async () => {
       const { db, folder, versions, events } = this.#deps;
@@ -173,15 +173,15 @@ export class Workflows {
         throw new AppError("conflict", `Can't restore the workflow: "${id}" already exists`);
       }
       await writeFileAtomic(path, text);
-      await db.write([takeOut]);
+      await db.write([removal]);
       await versions.restoreFromTrash(toResource(id), entry);
       events.publish({ kind: "workflow", id });
     });
   }
 
   /** Permanently deletes a workflow in the trash. */
-  async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#deps.db.write([takeOut]);
+  async purge(value: unknown, removal: Statement): Promise<void> {
+    await this.#deps.db.write([removal]);
     await this.#deps.versions.purge("workflows", (value as TrashRecord).versions);
   }
 

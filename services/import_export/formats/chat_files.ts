@@ -47,7 +47,7 @@ export async function* readChatFiles(
 
 function* readOne(
   bytes: Uint8Array,
-  place: string,
+  location: string,
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
   isDeep: boolean,
 ): Generator<ImportStep> {
@@ -55,12 +55,12 @@ function* readOne(
   try {
     chat = parseJsonBytes(bytes);
   } catch {
-    return yield createRefusedNote(place, "not_json");
+    return yield createRefusedNote(location, "not_json");
   }
-  if (!isJsonObject(chat)) return yield createRefusedNote(place, "not_object");
+  if (!isJsonObject(chat)) return yield createRefusedNote(location, "not_object");
   const fault = isDeep ? undefined : findJsonFault(chat);
-  if (fault !== undefined) return yield createRefusedNote(place, new AppError("unprocessable", fault));
-  yield* read(chat, place);
+  if (fault !== undefined) return yield createRefusedNote(location, new AppError("unprocessable", fault));
+  yield* read(chat, location);
 }
 
 /** Returns the objects of a list; none if it isn't one. */

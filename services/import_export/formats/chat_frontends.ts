@@ -65,22 +65,22 @@ function toParentId(value: unknown): string | null | undefined {
 function convertLibreChatMessage(message: JsonObject): TreeNode["message"] {
   const parts = listObjects(message.content);
   // LibreChat shows the parts of a message that has both.
-  const { said, thought } = splitThinking(joinParts(parts, "text") || asText(message.text));
-  const reasoning = joinParts(parts, "think") || thought;
-  if (said.trim() === "" || message.error === true) return;
+  const { text, reasoning: inText } = splitThinking(joinParts(parts, "text") || asText(message.text));
+  const reasoning = joinParts(parts, "think") || inText;
+  if (text.trim() === "" || message.error === true) return;
   const role = message.isCreatedByUser === true ? "user" : "assistant";
-  return createTreeMessage({ role, content: said, reasoning, time: message.createdAt, model: asText(message.model) });
+  return createTreeMessage({ role, content: text, reasoning, time: message.createdAt, model: asText(message.model) });
 }
 
 const THINKING_START = ":::thinking\n";
 const THINKING_END = "\n:::";
 
 /** Before there were parts, the reasoning was at the start of the text. */
-function splitThinking(text: string): { said: string; thought: string } {
+function splitThinking(text: string): { text: string; reasoning: string } {
   const end = text.startsWith(THINKING_START) ? text.indexOf(THINKING_END, THINKING_START.length - 1) : -1;
-  if (end < 0) return { said: text, thought: "" };
-  const thought = text.slice(THINKING_START.length, end).trim();
-  return { said: text.slice(end + THINKING_END.length).trimStart(), thought };
+  if (end < 0) return { text, reasoning: "" };
+  const reasoning = text.slice(THINKING_START.length, end).trim();
+  return { text: text.slice(end + THINKING_END.length).trimStart(), reasoning };
 }
 
 /** Files are in the export by name only: those of the user in `files`, images of a reply as parts. */
@@ -174,11 +174,11 @@ function convertOpenWebUiMessage(node: JsonObject): TreeNode["message"] {
  * Splits reasoning from text. Looks for the end without a pattern: one pattern for everything takes quadratic time on
  * white space without an end.
  */
-function splitReasoning(said: string): { reasoning?: string; text: string } {
-  const start = REASONING_START.exec(said)?.[0].length;
-  const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
-  if (end < 0) return { text: said };
-  return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
+function splitReasoning(content: string): { reasoning?: string; text: string } {
+  const start = REASONING_START.exec(content)?.[0].length;
+  const end = start === undefined ? -1 : content.indexOf(REASONING_END, start);
+  if (end < 0) return { text: content };
+  return { reasoning: content.slice(start, end), text: content.slice(end + REASONING_END.length).trimStart() };
 }
 
 /** Removes the block quote of the reasoning. */

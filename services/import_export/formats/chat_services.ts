@@ -116,8 +116,8 @@ function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
   const texts = parts.length > 0
     ? parts.map((part) => part.type === "tool_use" ? artifactText(part) : part.type === "text" ? asText(part.text) : "")
     : [asText(message.text).replace(CLAUDE_PLACEHOLDER, "\n\n").trim()];
-  const thoughts = parts.flatMap((part) => part.type === "thinking" ? [asText(part.thinking)] : []);
-  const reasoning = thoughts.filter((text) => text !== "").join("\n\n");
+  const reasoningParts = parts.flatMap((part) => part.type === "thinking" ? [asText(part.thinking)] : []);
+  const reasoning = reasoningParts.filter((text) => text !== "").join("\n\n");
   // The export contains the text of attachments, which the reply refers to.
   const attached = listObjects(message.attachments).flatMap(({ file_name, extracted_content }) =>
     asText(extracted_content) === "" ? [] : [`${asText(file_name)}:\n\n${asText(extracted_content)}`]

@@ -39,12 +39,12 @@ function* convertExport(file: JsonObject, source: string): Generator<ImportStep>
     const topicId = asText(message.topicId);
     return JSON.stringify([ownerOf(topics.get(topicId)) || ownerOf(message), topicId]);
   });
-  for (const [key, said] of chats) {
+  for (const [key, messages] of chats) {
     const [owner, topicId] = JSON.parse(key) as [string, string];
     const [session, topic] = [sessions.get(owner), topics.get(topicId)];
     const agent = agents.get(agentOf.get(owner) ?? owner);
     const assistant = asText(asObject(session?.meta).title) || asText(agent?.title) || asText(session?.title);
-    yield* convertTopic(said, threads, key, source, {
+    yield* convertTopic(messages, threads, key, source, {
       title: asText(topic?.title) || assistant,
       system: asText(asObject(session?.config).systemRole) || asText(agent?.systemRole),
       createdAt: topic?.createdAt,

@@ -14,11 +14,11 @@ import { type AcceptedResponse, acceptResponse, type ReplyTranslator } from "../
 import { readReply } from "../streaming/reply_reader.ts";
 import { estimateCallTokens } from "../token_count.ts";
 import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from "./ollama_models.ts";
-import { createOllamaBody, getAnswerLimit, getOwnContextSize, toThink, withExtraBody } from "./ollama_request.ts";
+import { createOllamaBody, getOwnContextSize, getReplyLimit, toThink, withExtraBody } from "./ollama_request.ts";
 import { isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";
 
 /** Number of tokens reserved for a reply without a limit. */
-const ANSWER_TOKENS = 2_048;
+const REPLY_TOKENS = 2_048;
 /** Estimates are wrong by at most this factor. */
 const ESTIMATE_ERROR = 1.35;
 const SPILL_CHECK_MS = 5_000;
@@ -42,7 +42,7 @@ interface Situation {
 export function createOllamaProvider(http: HttpClient, models = new OllamaModels(http)): Provider {
   const unsaved = new UnsavedRefusals();
 
-  async function lookAt(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Situation> {
+  async function inspect(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Situation> {
     const [loaded, facts] = await Promise.all([
       ignoreUnreachable(models.findLoaded(target, model, signal), signal),
       ignoreUnreachable(models.describe(target, model, signal), signal),
@@ -58,7 +58,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
     onNotice: ListenToNotices = () => {},
   ): Promise<{ accepted: AcceptedResponse; sent: SentFacts }> {
     const { target, timer: { signal } } = call;
-    const { loaded, facts, most } = await lookAt(target, asked.model, signal);
+    const { loaded, facts, most } = await inspect(target, asked.model, signal);
     if (facts?.capabilities !== undefined) {
       target.connection?.memory?.reportThinking(asked.model, canThink(facts));
     }
@@ -90,7 +90,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
           (fields) => sendRequest(http, call, { ...request, body: fields }),
         );
         const accepted = await acceptResponse(call, response, stream, createOllamaTranslator(call));
-        return { accepted, sent: { ...sent, outputLimit: getAnswerLimit(chat) } };
+        return { accepted, sent: { ...sent, outputLimit: getReplyLimit(chat) } };
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
         const larger = chooseContextSize(contextSize + 1, undefined, most);
@@ -137,7 +137,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
 
     async chooseContextSize(target, model, needed, signal) {
       try {
-        const { loaded, most } = await lookAt(target, model, signal);
+        const { loaded, most } = await inspect(target, model, signal);
         return chooseContextSize(needed, loaded?.contextSize, most);
       } catch {
         signal.throwIfAborted();
@@ -172,7 +172,7 @@ function readMinimum(...sizes: (number | undefined)[]): number | undefined {
 
 /** Estimates the number of tokens of a call if the caller didn't count them. */
 function estimateNeeded(chat: ChatCall): number {
-  return Math.ceil(estimateCallTokens(chat) * ESTIMATE_ERROR) + (getAnswerLimit(chat) ?? ANSWER_TOKENS);
+  return Math.ceil(estimateCallTokens(chat) * ESTIMATE_ERROR) + (getReplyLimit(chat) ?? REPLY_TOKENS);
 }
 
 function createSpillNotice(model: string, { sizeBytes, vramBytes }: LoadedModel): ServerNotice | undefined {

@@ -102,7 +102,7 @@ export function withExtraBody(target: UpstreamTarget, call: ChatCall): ChatCall 
 }
 
 /** Returns the token limit of the reply in a call. */
-export function getAnswerLimit(call: ChatCall): number | undefined {
+export function getReplyLimit(call: ChatCall): number | undefined {
   return readSize(toOllamaOptions(call).num_predict);
 }
 

@@ -68,7 +68,7 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   }
   progress.end();
   await context.startVerifying();
-  for (const { file, index } of missing) await folder.place(getPart(index), getPath(params, file));
+  for (const { file, index } of missing) await folder.moveIntoPlace(getPart(index), getPath(params, file));
   await folder.removeWorkFolder(toDownloadKey(params));
 }
 

@@ -80,10 +80,10 @@ async function completePart(work: FileDownload): Promise<{ hash: string; isResum
   const { transfer, file, partPath, limits, signal } = work;
   let lastByteAtMs = performance.now();
   let isOpen = false;
-  let bytes = await transfer.open(toTransferTarget(file, partPath), (held) => {
+  let bytes = await transfer.open(toTransferTarget(file, partPath), (storedBytes) => {
     lastByteAtMs = performance.now();
-    if (isOpen) work.onReceived(held);
-    else work.onFound(held);
+    if (isOpen) work.onReceived(storedBytes);
+    else work.onFound(storedBytes);
   });
   isOpen = true;
   let isResumed = bytes > 0;

@@ -25,7 +25,7 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const MAX_KEYS = 10_000;
 const MAX_KEY_BYTES = 65_535;
-const MAX_KEPT_TEXT_BYTES = 1024;
+const MAX_USED_TEXT_BYTES = 1024;
 const MAX_TENSORS = 1_000_000;
 const MAX_DIMENSIONS = 8;
 const MAX_NESTING = 4;
@@ -131,7 +131,7 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
   const found = new Map<string, string | number>();
   for (let n = 0; n < keys; n++) {
     const key = await reader.readString(MAX_KEY_BYTES);
-    const value = await readValue(reader, await reader.readUint32(), isKept(key));
+    const value = await readValue(reader, await reader.readUint32(), isUsed(key));
     if (value !== undefined && !found.has(key)) found.set(key, value);
   }
   let parameters = 0;
@@ -157,7 +157,7 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
   };
 }
 
-function isKept(key: string): boolean {
+function isUsed(key: string): boolean {
   return /^general\.(architecture|name|size_label|file_type)$/.test(key) || /\.(context_length|block_count)$/.test(key);
 }
 
@@ -168,7 +168,7 @@ async function readValue(
   depth = 0,
 ): Promise<string | number | undefined> {
   if (type === Type.String) {
-    if (isKept) return await reader.readString(MAX_KEPT_TEXT_BYTES);
+    if (isKept) return await reader.readString(MAX_USED_TEXT_BYTES);
     await reader.skipString();
     return undefined;
   }

@@ -66,7 +66,7 @@ export class ModelsFolder {
   }
 
   /** Moves a complete file to its final path, durably. @throws {AppError} `storage_full`, `internal` */
-  async place(partPath: string, path: string): Promise<void> {
+  async moveIntoPlace(partPath: string, path: string): Promise<void> {
     const target = this.resolve(path);
     const folders = path.split("/").slice(0, -1);
     await this.#makeFolders(folders);

@@ -112,17 +112,17 @@ export class Macros {
   }
 
   /** Expands a text. A text over budget is reported and returned as written. */
-  expand(text: string, place: MacroContext): string {
-    return this.tryExpand(text, place) ?? text;
+  expand(text: string, context: MacroContext): string {
+    return this.tryExpand(text, context) ?? text;
   }
 
   /** Expands a text. @returns `undefined` for a text over budget, which is then reported. */
-  tryExpand(text: string, place: MacroContext): string | undefined {
+  tryExpand(text: string, context: MacroContext): string | undefined {
     if (!MAY_HAVE_MACROS.test(text)) return text;
-    const { field = place.location, source, self, hasOwnVariables = false } = place;
+    const { field = context.location, source, self, hasOwnVariables = false } = context;
     this.#variables.beginField();
     const expanded = this.#budget.countAttempt({ field, source }, () => {
-      const run: ExpansionRun = { ...place, choices: 0, fields: self === undefined ? [] : [self], depth: 0 };
+      const run: ExpansionRun = { ...context, choices: 0, fields: self === undefined ? [] : [self], depth: 0 };
       const parsed = this.#parse(text);
       const whole = { from: 0, to: text.length, macros: parsed.macros };
       return this.#expand(parsed, whole, run, { isCounted: false });

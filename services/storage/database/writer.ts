@@ -5,7 +5,7 @@
 import { LRUCache } from "lru-cache";
 import { AppError, getErrorMessage } from "../../errors.ts";
 import { getResultCode, writeError, type WriteFailure } from "./sqlite.ts";
-import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
+import type { WriterRequest, WriterResponse } from "./writer_worker.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** Options of a write. */
@@ -55,7 +55,7 @@ export function openWriter(options: WriterOptions): Writer {
 
   function startWorker(): Worker {
     const started = options.startWorker();
-    started.onmessage = ({ data }: MessageEvent<WriterAnswer>) => {
+    started.onmessage = ({ data }: MessageEvent<WriterResponse>) => {
       if (data.kind === "closed") onClosed?.();
       else settleGroup(data);
     };
@@ -68,7 +68,7 @@ export function openWriter(options: WriterOptions): Writer {
     return started;
   }
 
-  function settleGroup({ outcomes }: WriterAnswer & { kind: "group" }): void {
+  function settleGroup({ outcomes }: WriterResponse & { kind: "group" }): void {
     const settled = underWay;
     underWay = [];
     sendGroup(); // Send the next group while the responses of this one are handled.

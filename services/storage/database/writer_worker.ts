@@ -15,7 +15,7 @@ export type WriterRequest = { kind: "open"; path: string } | {
 } | { kind: "close" };
 
 /** Messages from the Worker: one outcome per unit, or the end. */
-export type WriterAnswer = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
+export type WriterResponse = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
 
 /** Maximum size of the write-ahead log between checkpoints. A larger one is truncated. */
 const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
@@ -56,7 +56,7 @@ function freeBlobs(units: Statement[][]): void {
   }
 }
 
-function answer(message: WriterAnswer): void {
+function respond(message: WriterResponse): void {
   self.postMessage(message);
 }
 
@@ -82,13 +82,13 @@ if ("DedicatedWorkerGlobalScope" in self) {
           const failure = { message: getErrorMessage(error), resultCode: getResultCode(error) };
           outcomes = data.units.map(() => ({ failure }));
         }
-        answer({ kind: "group", outcomes });
+        respond({ kind: "group", outcomes });
         if (data.isLarge) freeBlobs(data.units);
         break;
       }
       case "close":
         connection?.database.close(); // Closing the last connection empties the write-ahead log.
-        answer({ kind: "closed" });
+        respond({ kind: "closed" });
         self.close();
     }
   };

@@ -184,7 +184,7 @@ export class DocumentStore<Head, Body> {
   }
 
   /** Restores a document from the trash. @throws {AppError} `conflict` if its ID is taken. */
-  restore(value: unknown, takeOut: Statement): Promise<void> {
+  restore(value: unknown, removal: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun } = this.#options;
@@ -199,7 +199,7 @@ export class DocumentStore<Head, Body> {
           params: [kind, id, removed.kind, removed.id],
           expectChanges: 1,
         },
-        takeOut,
+        removal,
       ]);
       this.#known = undefined;
       this.#publish(id, this.#listHeads().get(id)?.version);
@@ -207,12 +207,12 @@ export class DocumentStore<Head, Body> {
   }
 
   /** Permanently deletes a document in the trash. */
-  async purge(value: unknown, takeOut: Statement): Promise<void> {
+  async purge(value: unknown, removal: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     const removed = createTrashRow({ kind: this.#options.kind, id }, entry);
     await this.#options.db.write([
       { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [removed.kind, removed.id] },
-      takeOut,
+      removal,
     ]);
   }
 

@@ -41,7 +41,7 @@ function activityApi(client: ApiClient): ActivityApi {
     const response = await client.send(method, path, options);
     return await response.json() as T;
   }
-  async function done(method: string, path: string, options?: RequestOptions): Promise<void> {
+  async function sendOnly(method: string, path: string, options?: RequestOptions): Promise<void> {
     const response = await client.send(method, path, options);
     await response.body?.cancel();
   }
@@ -52,7 +52,7 @@ function activityApi(client: ApiClient): ActivityApi {
       return json("GET", `/api/search?${params}`, { signal });
     },
     listTrash: () => json("GET", "/api/trash"),
-    emptyTrash: () => done("DELETE", "/api/trash"),
+    emptyTrash: () => sendOnly("DELETE", "/api/trash"),
     listJobs: () => json("GET", "/api/jobs"),
     readJob: (id) => json("GET", `/api/jobs/${encodeURIComponent(id)}`),
     cancelJob: (id) => json("POST", `/api/jobs/${encodeURIComponent(id)}/cancel`, { body: {} }),

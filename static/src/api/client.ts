@@ -60,19 +60,19 @@ export interface ApiClient {
 /**
  * Creates the client of the page.
  *
- * @param keptToken Sent with every request on a device that has a token instead of a passkey.
+ * @param storedToken Sent with every request on a device that has a token instead of a passkey.
  * @param pageOrigin `location.origin`. The server compares it with the origin it sees, to detect a proxy that hides
  * clients.
  */
 export function createClient(
   fetchFunction: typeof fetch,
   pageOrigin: string,
-  keptToken?: string,
+  storedToken?: string,
 ): ApiClient {
   return {
     async send(method, path, options = {}) {
       const headers: Record<string, string> = { "x-parlor-page": pageOrigin };
-      if (keptToken !== undefined) headers.authorization = `Bearer ${keptToken}`;
+      if (storedToken !== undefined) headers.authorization = `Bearer ${storedToken}`;
       Object.assign(headers, options.headers);
       const init: RequestInit = { method, headers, cache: "no-store" };
       if (options.body !== undefined) {

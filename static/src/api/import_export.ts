@@ -7,7 +7,7 @@ import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 /** The parameters of an import. */
 export interface ImportRequest {
   kind: string;
-  isTrial: boolean;
+  isDryRun: boolean;
   /** The file's name. */
   name?: string;
 }
@@ -77,9 +77,12 @@ export function backupPath(name: string): string {
   return `/api/data/backups/${encodeURIComponent(name)}`;
 }
 
-function buildQuery({ kind, isTrial, name }: ImportRequest, more: Record<string, string> = {}): URLSearchParams {
+function buildQuery(
+  { kind, isDryRun, name }: ImportRequest,
+  more: Record<string, string> = {},
+): URLSearchParams {
   const cut = name === undefined ? undefined : [...name].slice(-100).join("");
-  return new URLSearchParams({ kind, ...(isTrial && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
+  return new URLSearchParams({ kind, ...(isDryRun && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
 }
 
 /** Returns undefined if something between page and server responded. */

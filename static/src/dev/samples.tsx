@@ -17,7 +17,7 @@ import { Panel } from "../components/overlays/Panel.tsx";
 import { ToastView } from "../components/overlays/Toasts.tsx";
 import { useStore } from "../state/store.ts";
 
-const NeverThere = lazy<{ name: string }>(() => new Promise(() => {}));
+const Missing = lazy<{ name: string }>(() => new Promise(() => {}));
 const Failing = lazy<{ name: string }>(() => Promise.reject(new Error("no such file")));
 
 /** Each kind of button in each state. */
@@ -98,7 +98,7 @@ export function ContentSamples() {
         <Button kind="primary">The next step</Button>
       </EmptyState>
       <h2>Parts on demand</h2>
-      <NeverThere name="loading" />
+      <Missing name="loading" />
       <Failing name="failed" />
     </section>
   );

@@ -10,7 +10,7 @@ import {
   RenderLimitError,
 } from "./limits.ts";
 import { findFootnotes } from "./extensions.ts";
-import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
+import { type FormulaPlaceholder, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
 /** One block of sanitized nodes. They are a master copy that views clone. */
 export interface NodesBlock {
@@ -19,7 +19,7 @@ export interface NodesBlock {
   key: string;
   fragment: DocumentFragment;
   /** Formulas that are not rendered yet. */
-  places: readonly FormulaPlace[];
+  placeholders: readonly FormulaPlaceholder[];
 }
 
 /** One block to show. Code is not HTML, so it needs no sanitizing and can have buttons. */
@@ -154,7 +154,7 @@ export class GrowingMarkdown {
 
   /** Decides whether another attempt may succeed. */
   #noteTry(isInTime: boolean): void {
-    const waiting = [...this.#fresh].reduce((sum, block) => sum + block.places.length, 0);
+    const waiting = [...this.#fresh].reduce((sum, block) => sum + block.placeholders.length, 0);
     // Formulas are rendered after all blocks, so waiting formulas mean more progress than a text that is still plain.
     const progress = this.#shown.at(-1)?.kind === "plain" ? this.#known.size - MAX_TEXT_LENGTH : -waiting;
     this.#tries++;
@@ -196,18 +196,18 @@ export class GrowingMarkdown {
     const key = `${kind} ${raw.key}`;
     const known = this.#known.get(key);
     if (known) return [this.#again(known)];
-    const { fragment, places } = this.#renderer.render(raw);
-    if (places.length === 0 && !fragment.firstElementChild && fragment.textContent?.trim() === "") return [];
-    const block: NodesBlock = { kind, key, fragment, places };
+    const { fragment, placeholders } = this.#renderer.render(raw);
+    if (placeholders.length === 0 && !fragment.firstElementChild && fragment.textContent?.trim() === "") return [];
+    const block: NodesBlock = { kind, key, fragment, placeholders };
     this.#known.set(key, block);
-    if (places.length > 0) this.#fresh.add(block);
+    if (placeholders.length > 0) this.#fresh.add(block);
     return [block];
   }
 
   /** Reuses a known block. Late formulas get another attempt if there is time or the text is complete. */
   #again(known: NodesBlock): NodesBlock {
     const isWanted = this.#isFinal || this.#isRetry;
-    if (known.places.length === 0 || !isWanted || this.#fresh.has(known)) return known;
+    if (known.placeholders.length === 0 || !isWanted || this.#fresh.has(known)) return known;
     // A new fragment, so that the view sees the change. The elements move into it, so their placeholders stay valid.
     const fragment = known.fragment.ownerDocument.createDocumentFragment();
     while (known.fragment.firstChild) fragment.append(known.fragment.firstChild);
@@ -224,9 +224,9 @@ export class GrowingMarkdown {
    */
   #placeFormulas(): boolean {
     for (const block of this.#fresh) {
-      block.places = block.places.flatMap((place) => this.#renderer.placeFormula(place) ?? []);
+      block.placeholders = block.placeholders.flatMap((place) => this.#renderer.placeFormula(place) ?? []);
     }
-    return [...this.#fresh].every((block) => block.places.length === 0);
+    return [...this.#fresh].every((block) => block.placeholders.length === 0);
   }
 }
 

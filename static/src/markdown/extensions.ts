@@ -129,11 +129,11 @@ export function findFootnotes(text: string): string[] {
  * Lets marked find footnotes.
  *
  * @param isDefined Whether the text defines a label; marks of others are text.
- * @param placeOf Returns the title of the placeholder element.
+ * @param createPlaceholder Returns the title of the placeholder element.
  */
 export function footnoteExtension(
   isDefined: (label: string) => boolean,
-  placeOf: (label: string) => string,
+  createPlaceholder: (label: string) => string,
 ): MarkedExtension {
   return {
     extensions: [
@@ -154,7 +154,7 @@ export function footnoteExtension(
         },
         renderer(token) {
           const { label, tokens } = token as unknown as FootnoteToken;
-          return `<div title="${placeOf(label)}">${this.parser.parse(tokens ?? [])}</div>\n`;
+          return `<div title="${createPlaceholder(label)}">${this.parser.parse(tokens ?? [])}</div>\n`;
         },
       },
       {
@@ -169,7 +169,7 @@ export function footnoteExtension(
           if (!match || !isDefined(match[1]!)) return undefined;
           return { type: "footnoteMark", raw: match[0], label: match[1]! } satisfies FootnoteToken;
         },
-        renderer: (token) => `<sup title="${placeOf((token as unknown as FootnoteToken).label)}"></sup>`,
+        renderer: (token) => `<sup title="${createPlaceholder((token as unknown as FootnoteToken).label)}"></sup>`,
       },
     ],
   };

@@ -42,11 +42,11 @@ const DEFINITION = /\\(?:[egx]?def|(?:re|provide)?newcommand|providecommand|let|
 const MAX_SIZE_EM = 20;
 
 /** Cache. While a reply streams, the same formulas recur in every frame. */
-const MAX_KEPT = 300;
+const MAX_CACHED = 300;
 
-const kept = new Map<string, DocumentFragment | "source">();
+const cache = new Map<string, DocumentFragment | "source">();
 /** Formulas that took too long once. */
-const late = new Set<string>();
+const slowFormulas = new Set<string>();
 let purifier: ReturnType<typeof DOMPurify> | undefined;
 /** The budget of the current sanitizing. */
 let running: RenderBudget | undefined;
@@ -62,18 +62,18 @@ let running: RenderBudget | undefined;
 export function mathToNode(tex: string, isDisplay: boolean, budget: RenderBudget): Node | "source" | "late" {
   const key = `${isDisplay ? "d" : "i"}${tex}`;
   const ms = Math.min(FORMULA_MS, budget.leftMs);
-  let found = kept.get(key) ?? convert(tex, isDisplay, ms);
+  let found = cache.get(key) ?? convert(tex, isDisplay, ms);
   if (found === "late") {
-    if (ms < FAIR_MS || !late.has(key)) {
-      if (ms >= FAIR_MS && late.size < MAX_KEPT) late.add(key);
+    if (ms < FAIR_MS || !slowFormulas.has(key)) {
+      if (ms >= FAIR_MS && slowFormulas.size < MAX_CACHED) slowFormulas.add(key);
       return "late";
     }
-    late.delete(key);
+    slowFormulas.delete(key);
     found = "source";
   }
-  if (!kept.has(key)) {
-    if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
-    kept.set(key, found);
+  if (!cache.has(key)) {
+    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!);
+    cache.set(key, found);
   }
   return typeof found === "string" ? "source" : found.cloneNode(true);
 }

@@ -47,7 +47,7 @@ export interface RawBlock {
 }
 
 /** A formula and its placeholder element. */
-export interface FormulaPlace {
+export interface FormulaPlaceholder {
   readonly element: Element;
   readonly token: MathToken;
 }
@@ -55,7 +55,7 @@ export interface FormulaPlace {
 /** A block as nodes. */
 export interface RenderedBlock {
   readonly fragment: DocumentFragment;
-  readonly places: readonly FormulaPlace[];
+  readonly placeholders: readonly FormulaPlaceholder[];
 }
 
 /** Renders the blocks of one text, with heading levels below those of the page. */
@@ -84,7 +84,7 @@ export class MarkdownRenderer {
     this.#marked = new Marked({ gfm: true, breaks: false, async: false });
     this.#marked.use({ renderer: createRenderer((depth) => this.#levelOf(depth)) });
     this.#marked.use({ renderer: { html: (token) => this.#foreign(token) } });
-    this.#marked.use(mathExtension((token) => this.#placeOf(token)));
+    this.#marked.use(mathExtension((token) => this.#createPlaceholder(token)));
     this.#marked.use(footnoteExtension((label) => this.#notes.has(label), (label) => this.#numberOf(label)));
     this.#marked.use(clockExtension(() => this.#budget.check()));
   }
@@ -139,14 +139,14 @@ export class MarkdownRenderer {
     const fragment = sanitize(html, this.#budget);
     checkLayout(fragment);
     this.#markElements(fragment);
-    if (formulas.length === 0) return { fragment, places: [] };
+    if (formulas.length === 0) return { fragment, placeholders: [] };
     const spans = new Map<string, Element>();
     for (const span of fragment.querySelectorAll<HTMLElement>("span[title]")) spans.set(span.title, span);
-    const places = formulas.flatMap((token, index) => {
+    const placeholders = formulas.flatMap((token, index) => {
       const element = spans.get(this.#mark + index);
       return element ? [{ element, token }] : [];
     });
-    return { fragment, places };
+    return { fragment, placeholders };
   }
 
   /** Gives task list items and footnotes their classes, which no text of a message can have. */
@@ -178,7 +178,7 @@ export class MarkdownRenderer {
   }
 
   /** Inserts a formula or its source. @returns Where to insert it in another attempt, if there was no time. */
-  placeFormula({ element, token }: FormulaPlace): FormulaPlace | undefined {
+  placeFormula({ element, token }: FormulaPlaceholder): FormulaPlaceholder | undefined {
     const node = this.#maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
     if (typeof node === "string") {
       const source = createElement("code", token.raw.trim());
@@ -207,7 +207,7 @@ export class MarkdownRenderer {
   }
 
   /** An element that sanitizing keeps. Other text can't imitate it, since the mark is random. */
-  #placeOf(token: MathToken): string {
+  #createPlaceholder(token: MathToken): string {
     return `<span title="${this.#mark}${this.#formulas.push(token) - 1}"></span>`;
   }
 

@@ -129,12 +129,12 @@ export class Dictation {
     };
     const isNative = native !== undefined && !needsWave;
     try {
-      return toSaidText((await this.#api.transcribe(isNative ? native : wave, options)).text);
+      return cleanTranscript((await this.#api.transcribe(isNative ? native : wave, options)).text);
     } catch (thrown) {
       if (!isNative || !isRefused(asApiError(thrown))) throw thrown;
       const { text } = await this.#api.transcribe(wave, options);
       needsWave = true;
-      return toSaidText(text);
+      return cleanTranscript(text);
     }
   }
 
@@ -187,7 +187,7 @@ export function toWave(samples: Int16Array<ArrayBuffer>): Blob {
 }
 
 /** Returns a transcript, or nothing if all of it is a note in brackets: "[BLANK_AUDIO]", "(wind blowing)". */
-export function toSaidText(text: string): string {
+export function cleanTranscript(text: string): string {
   return text.replace(/\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪/g, "").trim() === "" ? "" : text.trim();
 }
 

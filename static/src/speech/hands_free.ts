@@ -5,7 +5,7 @@ import { speechApi, type TranscriptionApi, transcriptionApi } from "../api/speec
 import { getContentText, splitReasoning } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
-import { keepRecording, toMeter, toSaidText, toWave } from "./dictation.ts";
+import { cleanTranscript, keepRecording, toMeter, toWave } from "./dictation.ts";
 import { keepAwake, takeMediaKeys } from "./device_session.ts";
 import {
   type Microphone,
@@ -34,7 +34,7 @@ export interface TalkTimes {
 }
 
 /** Speech that isn't lost. */
-interface KeptSpeech {
+interface PendingSpeech {
   audio: Blob;
   endedAtMs: number;
   /** It's being transcribed. */
@@ -71,9 +71,9 @@ export class HandsFree {
   readonly #cleanUps: (() => void)[] = [];
   #microphone: Microphone | undefined;
   /** Frames while the button is held. */
-  #held: SoundFrame[] | undefined;
+  #heldFrames: SoundFrame[] | undefined;
   /** Speech whose transcription failed, or during which the microphone was lost. */
-  #kept: KeptSpeech | undefined;
+  #pendingSpeech: PendingSpeech | undefined;
   #turn: { endedAtMs: number; transcribeMs: number } | undefined;
   /** What was being read when the user began to speak. */
   #interrupted: { reading: PlaybackQueue; text: string } | undefined;
@@ -112,7 +112,7 @@ export class HandsFree {
       if (this.#abort.signal.aborted) return microphone.close();
       this.#microphone = microphone;
       this.#settle();
-      if (this.#kept) this.#retryKept(this.#kept);
+      if (this.#pendingSpeech) this.#retryPending(this.#pendingSpeech);
     } catch (thrown) {
       if (thrown instanceof MicrophoneError) this.#fail({ kind: "microphone", problem: thrown.problem });
       else this.#fail({ kind: "transcription", error: asApiError(thrown) });
@@ -141,16 +141,16 @@ export class HandsFree {
   press(): void {
     if (!this.#microphone) return;
     this.#store.speaking.stop();
-    this.#held = [];
+    this.#heldFrames = [];
     this.note.value = undefined;
     this.phase.value = "hearing";
   }
 
   /** Ends what `press` started. */
   release(): void {
-    const frames = this.#held;
+    const frames = this.#heldFrames;
     if (!frames) return;
-    this.#held = undefined;
+    this.#heldFrames = undefined;
     if (frames.length === 0) return this.#settle();
     void this.#take(toWave(joinFrames(frames)), performance.now());
   }
@@ -164,21 +164,21 @@ export class HandsFree {
 
   /** Transcribes the kept speech again, or opens the microphone and transcribes what is kept. */
   retry(): void {
-    const kept = this.#kept;
-    if (kept && this.#microphone) this.#retryKept(kept);
+    const kept = this.#pendingSpeech;
+    if (kept && this.#microphone) this.#retryPending(kept);
     else void this.openMicrophone();
   }
 
   /** Speech is never sent twice. */
-  #retryKept({ audio, endedAtMs, isBusy }: KeptSpeech): void {
+  #retryPending({ audio, endedAtMs, isBusy }: PendingSpeech): void {
     if (!isBusy) void this.#take(audio, endedAtMs);
   }
 
   /** An unplugged microphone: what was said until then is kept. */
   #onLost(): void {
-    const samples = this.#held ? joinFrames(this.#held) : this.#activity.takeUnfinished();
+    const samples = this.#heldFrames ? joinFrames(this.#heldFrames) : this.#activity.takeUnfinished();
     if (samples && samples.length > 0) {
-      this.#kept = { audio: toWave(samples), endedAtMs: performance.now(), isBusy: false };
+      this.#pendingSpeech = { audio: toWave(samples), endedAtMs: performance.now(), isBusy: false };
     }
     this.#fail({ kind: "microphone", problem: "unplugged" });
   }
@@ -187,7 +187,7 @@ export class HandsFree {
     const phase = this.phase.peek();
     if (phase === "muted" || phase === "starting") return;
     this.level.value = toMeter(frame.level);
-    if (this.#held) return void this.#held.push(frame);
+    if (this.#heldFrames) return void this.#heldFrames.push(frame);
     const isClosed = phase === "transcribing" || this.isPushToTalk.peek() || this.problem.peek() !== undefined ||
       (phase === "speaking" && !this.isInterruptible.peek());
     if (isClosed) return this.#activity.reset();
@@ -220,20 +220,20 @@ export class HandsFree {
     this.phase.value = "transcribing";
     this.problem.value = undefined;
     this.heard.value = "";
-    const kept: KeptSpeech = { audio, endedAtMs, isBusy: true };
-    this.#kept = kept;
+    const kept: PendingSpeech = { audio, endedAtMs, isBusy: true };
+    this.#pendingSpeech = kept;
     const startedAtMs = performance.now();
     let text: string;
     try {
       const { signal } = this.#abort;
       const onText = (text: string) => this.heard.value = text;
-      text = toSaidText((await this.#api.transcribe(audio, { prompt: this.#names(), signal, onText })).text);
+      text = cleanTranscript((await this.#api.transcribe(audio, { prompt: this.#names(), signal, onText })).text);
     } catch (thrown) {
       kept.isBusy = false;
       if (this.#abort.signal.aborted) return;
       return this.#fail({ kind: "transcription", error: asApiError(thrown) });
     }
-    this.#kept = undefined;
+    this.#pendingSpeech = undefined;
     const interrupted = this.#interrupted;
     if (text === "" || (interrupted && isEcho(text, interrupted.text))) {
       this.heard.value = "";
@@ -297,7 +297,7 @@ export class HandsFree {
   #fail(problem: TalkProblem): void {
     if (this.#abort.signal.aborted) return;
     if (problem.kind === "microphone") this.#microphone = undefined;
-    this.#held = undefined;
+    this.#heldFrames = undefined;
     this.problem.value = problem;
     this.level.value = 0;
     this.phase.value = "muted";
@@ -325,9 +325,9 @@ export class HandsFree {
 
   #getContentText(messageId: string): string {
     const run = this.#chat.replies.run.peek();
-    if (run?.messageId === messageId) return splitReasoning(run.text.peek()).said;
+    if (run?.messageId === messageId) return splitReasoning(run.text.peek()).text;
     const message = this.#chat.pages.find(messageId);
-    return message ? splitReasoning(getContentText(message.content)).said : "";
+    return message ? splitReasoning(getContentText(message.content)).text : "";
   }
 
   async #checkVoice(): Promise<void> {

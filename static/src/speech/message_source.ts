@@ -38,16 +38,16 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     const run = chat.replies.run.value?.messageId === messageId ? chat.replies.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? getContentText(message.content) : "";
-    const { said } = splitReasoning(text);
-    if (pieces === undefined && said !== "") {
+    const { text: spoken } = splitReasoning(text);
+    if (pieces === undefined && spoken !== "") {
       const message = chat.pages.find(messageId);
       voices = chooseVoices(store, chat, message);
-      pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).said });
+      pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).text });
       const name = store.speaking.isHandsFree && chat.isGroup.peek() &&
         store.people.character(message?.character_id)?.name;
       if (name) waiting.push({ text: `${name}.`, isQuoted: false });
     }
-    waiting.push(...pieces?.next(said, run === undefined) ?? []);
+    waiting.push(...pieces?.next(spoken, run === undefined) ?? []);
     isWhole = run === undefined;
     news.resolve();
     news = Promise.withResolvers();

@@ -38,7 +38,7 @@ export class Playback {
   async play(audio: StreamedAudio, signal: AbortSignal): Promise<void> {
     const type = await audio.contentType;
     const isStreamed = canStream(type);
-    const source = isStreamed ? new MediaSource() : await audio.whole();
+    const source = isStreamed ? new MediaSource() : await audio.toBlob();
     signal.throwIfAborted();
     const url = URL.createObjectURL(source);
     try {

@@ -48,7 +48,7 @@ export class StreamedAudio {
   }
 
   /** Resolves with the whole audio as a playable file. @throws The request's failure. */
-  async whole(): Promise<Blob> {
+  async toBlob(): Promise<Blob> {
     const type = await this.contentType;
     const parts: Blob[] = [];
     for await (const chunk of this.chunks()) parts.push(chunk);

@@ -255,9 +255,9 @@ export class Store {
     else if (event.kind === "reply_started") void this.#readReplies();
     else if (event.kind === "reply_ended") {
       void this.#readReplies();
-      this.#tellOfReply(event.id);
+      this.#notifyOfReply(event.id);
     } else if (event.kind === "approval") {
-      void this.#readReplies().then(() => this.#tellOfApproval(event.id));
+      void this.#readReplies().then(() => this.#notifyOfApproval(event.id));
     } else if (event.kind === "connection") void this.connections.onChanged();
     else if (event.kind === "job") this.activity.onChanged();
     else if (event.kind === "trash") this.trash.refreshIfOpen();
@@ -271,12 +271,12 @@ export class Store {
     this.chat.peek()?.onReplies(replies);
   }
 
-  #tellOfReply(conversationId: string): void {
+  #notifyOfReply(conversationId: string): void {
     this.#notify(conversationId, texts.nav.replyEnded);
   }
 
   /** Notifies once of each call that waits. */
-  #tellOfApproval(conversationId: string): void {
+  #notifyOfApproval(conversationId: string): void {
     const pending = this.chats.replies.peek().filter((reply) => reply.conversation_id === conversationId)
       .flatMap((reply) => reply.pending_calls ?? []).filter(({ id }) => !this.#notifiedCalls.has(id));
     for (const { id } of pending) this.#notifiedCalls.add(id);

@@ -23,7 +23,7 @@ const QUICK: Partial<NodeTimes> = {
   socketMs: 20_000,
   pollMs: 25,
   watchMs: 200,
-  answerMs: 10_000,
+  responseTimeoutMs: 10_000,
   loginMs: 150,
   certificateMs: 5_000,
   certificateAgainMs: 300,

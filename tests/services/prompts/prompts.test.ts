@@ -31,7 +31,7 @@ function openPrompts() {
 const limits = (room: number): PromptLimits => ({
   target: { ...target("http://127.0.0.1:9"), contextSize: room + 16 + 100 },
   model: "m",
-  answerTokens: 100,
+  replyTokens: 100,
 });
 /** Texts of 96 characters: 100 tokens each with the template. */
 const turn = (n: number): PromptMessage => ({
@@ -91,7 +91,7 @@ test("sends everything that fits in order, the system prompt first and the note 
   expect(prompt.parts.map(({ part, messageId }) => messageId ?? part)).toEqual([
     ...["system_prompt", "m0", "m1", "m2", "note", "m3"],
   ]);
-  expect(prompt).toMatchObject({ isTrimmed: false, isExact: false, budget: 4000, answerTokens: 100 });
+  expect(prompt).toMatchObject({ isTrimmed: false, isExact: false, budget: 4000, replyTokens: 100 });
   expect(given, "an estimate shows that there is room enough").toEqual([]);
 });
 
@@ -215,12 +215,12 @@ test("puts a continued reply last, after notes at any depth", async () => {
 
 test("reserves at most half of the context for the reply, and assumes 8192 tokens by default", async () => {
   const { prompts } = openPrompts();
-  const greedy = { ...limits(900), answerTokens: 100_000 };
-  expect(await prompts.assemble(chat(1).source, greedy, never())).toMatchObject({ answerTokens: 508 });
+  const greedy = { ...limits(900), replyTokens: 100_000 };
+  expect(await prompts.assemble(chat(1).source, greedy, never())).toMatchObject({ replyTokens: 508 });
   const unknown: PromptLimits = { target: target("http://127.0.0.1:9"), model: "m" };
   expect(await prompts.assemble(chat(1).source, unknown, never())).toMatchObject({
     contextSize: { tokens: 8192, isAssumed: true },
-    answerTokens: 2048,
+    replyTokens: 2048,
     budget: 8192 - 2048 - 16,
   });
 });

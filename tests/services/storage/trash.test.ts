@@ -59,10 +59,10 @@ test("reads the record of an item with other data when its turn comes, several a
   const openedBefore: number[] = [];
   trash.register("file", {
     restore,
-    async purge(_record: unknown, takeOut: Statement) {
+    async purge(_record: unknown, removal: Statement) {
       openedBefore.push(opened.length);
       most = Math.max(most, ++running);
-      await db.write([takeOut]);
+      await db.write([removal]);
       running--;
     },
   });
@@ -78,11 +78,11 @@ test("an item that is restored while the trash is emptied isn't purged", async (
   const purged: unknown[] = [];
   let restoring: Promise<void> | undefined;
   trash.register("file", {
-    restore: async (_record, takeOut) => void await db.write([takeOut]),
-    async purge(record, takeOut) {
+    restore: async (_record, removal) => void await db.write([removal]),
+    async purge(record, removal) {
       await (restoring ??= trash.restore("f99"));
       purged.push((record as { id: string }).id);
-      await db.write([takeOut]);
+      await db.write([removal]);
     },
   });
   await add("file", range("f", 100));
@@ -95,9 +95,9 @@ test("an item that can't be deleted doesn't stop the deletion of others", async 
   trash.register("note", { restore });
   trash.register("file", {
     restore,
-    async purge(record, takeOut) {
+    async purge(record, removal) {
       if ((record as { id: string }).id === "f1") throw new Error("the disk is full");
-      await db.write([takeOut]);
+      await db.write([removal]);
     },
   });
   await add("file", range("f", 3));

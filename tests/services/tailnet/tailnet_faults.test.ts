@@ -51,7 +51,7 @@ test(
   "a hanging node is killed, also if it ignores SIGTERM, and restarted",
   { tags: ["T03"] },
   async () => {
-    await using bench = await openTailnetBench({ isStubborn: true }, { tailnetTimes: { answerMs: 300 } });
+    await using bench = await openTailnetBench({ isStubborn: true }, { tailnetTimes: { responseTimeoutMs: 300 } });
     await bench.run();
     await bench.double.set({ hangs: true });
     const { error } = await bench.untilStatus(({ state }) => state === "error");

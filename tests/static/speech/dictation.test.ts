@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { toMeter, toSaidText, toWave } from "../../../static/src/speech/dictation.ts";
+import { cleanTranscript, toMeter, toWave } from "../../../static/src/speech/dictation.ts";
 import { isEcho } from "../../../static/src/speech/hands_free.ts";
 
 test.each(["[BLANK_AUDIO]", " (wind blowing) ", "*sighs*", "♪ ♪", "[Music] (applause)", ""])(
   "treats %j as silence",
-  (text) => expect(toSaidText(text)).toBe(""),
+  (text) => expect(cleanTranscript(text)).toBe(""),
 );
 
 test("keeps what was said", () => {
-  expect(toSaidText(" Hello (again). ")).toBe("Hello (again).");
+  expect(cleanTranscript(" Hello (again). ")).toBe("Hello (again).");
 });
 
 test("recognizes its own words, and not an answer to them", () => {

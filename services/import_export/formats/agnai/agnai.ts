@@ -78,7 +78,7 @@ const NAMELESS = "You";
 /** Yields all items. @throws {AppError} `unprocessable` if nothing is from Agnai. */
 export async function* readAgnai(source: ImportSource): AsyncGenerator<ImportStep> {
   const folder = new Folder(source);
-  yield* folder.isThere ? folder.readSteps() : readSingleFiles(source);
+  yield* folder.hasData ? folder.readSteps() : readSingleFiles(source);
 }
 
 async function* readSingleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -169,13 +169,13 @@ class Folder {
       getBaseName(path) === "chats.json" || getBaseName(path) === "characters.json"
     );
     this.#root = sign === undefined ? "" : sign.path.slice(0, -getBaseName(sign.path).length);
-    this.isThere = sign !== undefined;
+    this.hasData = sign !== undefined;
     for (const file of source.files) {
       if (file.path.startsWith(this.#root)) this.#byPath.set(file.path.slice(this.#root.length), file);
     }
   }
 
-  readonly isThere: boolean;
+  readonly hasData: boolean;
 
   async *readSteps(): AsyncGenerator<ImportStep> {
     yield* this.#listLeftOut();

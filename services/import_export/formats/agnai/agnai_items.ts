@@ -149,21 +149,25 @@ export function isAgnaiExport({ messages }: JsonObject): boolean {
 }
 
 /** Reads an exported chat. It has the role of each message, not the character. */
-export function* readAgnaiExport(chat: JsonObject, place: AgnaiChatContext): Generator<ImportStep> {
+export function* readAgnaiExport(chat: JsonObject, context: AgnaiChatContext): Generator<ImportStep> {
   const exported = listMessages(chat.messages);
   // The file doesn't contain the chat's ID: its first message and the file name identify it.
-  const id = deriveStableId("agnai", "exported chat", place.title, asText(exported[0]?.msg));
+  const id = deriveStableId("agnai", "exported chat", context.title, asText(exported[0]?.msg));
   const messages = exported.map((message, index): ImportedMessage => ({
     id: `${id}-${index}`,
     role: getRole(message),
     content: asText(message.msg),
     ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
   }));
-  yield* convertConversation({ id, messages }, chat, place);
+  yield* convertConversation({ id, messages }, chat, context);
 }
 
 /** Reads a chat from a server's data folder. */
-export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiChatContext): Generator<ImportStep> {
+export function* readAgnaiChat(
+  chat: JsonObject,
+  messages: unknown,
+  chatContext: AgnaiChatContext,
+): Generator<ImportStep> {
   const key = asText(chat._id);
   const deriveId = (node?: string) =>
     node === undefined ? deriveStableId("agnai", "chat", key) : deriveStableId("agnai", "chat", key, node);
@@ -175,12 +179,14 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
       // Old messages have no parent: each follows the previous one.
       parent: asText(message.parent) || asText(list[index - 1]?._id) || undefined,
       children: [],
-      message: convertMessage(message, place),
+      message: convertMessage(message, chatContext),
     };
     nodes.set(node.id, node);
   }
   for (const { id, parent } of nodes.values()) nodes.get(parent ?? "")?.children.push(id);
-  for (const one of splitTree(nodes, asText(chat.treeLeafId), deriveId)) yield* convertConversation(one, chat, place);
+  for (const one of splitTree(nodes, asText(chat.treeLeafId), deriveId)) {
+    yield* convertConversation(one, chat, chatContext);
+  }
 }
 
 function* convertConversation(

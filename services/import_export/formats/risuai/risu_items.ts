@@ -258,13 +258,16 @@ interface ParsedMessage {
   personaId: string | undefined;
 }
 
-function convertMessages(said: JsonObject[], { id, chat, context, personaId }: ParsedMessage): ImportedMessage[] {
+function convertMessages(
+  chatMessages: JsonObject[],
+  { id, chat, context, personaId }: ParsedMessage,
+): ImportedMessage[] {
   // Messages up to this one aren't sent.
-  const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
-  const messages = said.map((message, index): ImportedMessage => {
+  const lastCut = chatMessages.findLastIndex(({ disabled }) => disabled === "allBefore");
+  const messages = chatMessages.map((message, index): ImportedMessage => {
     const isUser = message.role === "user";
     const text = asText(message.data);
-    const thoughts = isUser ? null : REASONING.exec(text);
+    const reasoning = isUser ? null : REASONING.exec(text);
     const time = toIsoTime(message.time);
     const model = asText(asObject(message.generationInfo).model);
     const name = asText(message.name);
@@ -276,8 +279,8 @@ function convertMessages(said: JsonObject[], { id, chat, context, personaId }: P
     return {
       id: `${id}-${index}`,
       role: isUser ? "user" : "assistant",
-      content: thoughts === null ? text : text.slice(thoughts[0].length),
-      ...(thoughts !== null && { reasoning: thoughts[1]!.trim() }),
+      content: reasoning === null ? text : text.slice(reasoning[0].length),
+      ...(reasoning !== null && { reasoning: reasoning[1]!.trim() }),
       ...(time !== undefined && { created_at: time, updated_at: time }),
       ...(model !== "" && { model }),
       ...(character !== undefined && { character_id: character }),
@@ -315,8 +318,8 @@ function findGreeting(
   };
 }
 
-function* listLosses(chat: JsonObject, said: JsonObject[]): Generator<ImportReason> {
-  const images = said.reduce((sum, { data }) => sum + (asText(data).match(IMAGE_MARK)?.length ?? 0), 0);
+function* listLosses(chat: JsonObject, chatMessages: JsonObject[]): Generator<ImportReason> {
+  const images = chatMessages.reduce((sum, { data }) => sum + (asText(data).match(IMAGE_MARK)?.length ?? 0), 0);
   if (images > 0) yield importReason("risu_chat_images", { count: images });
   const memory = [chat.supaMemoryData, chat.hypaV2Data, chat.hypaV3Data].some(hasMemory);
   if (memory) yield importReason("risu_memory");

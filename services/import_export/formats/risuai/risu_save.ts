@@ -178,7 +178,7 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
     };
     return {
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
-      passedOver: [],
+      skippedPaths: [],
       read,
       async *stream(wanted, maxBytes) {
         yield await read(wanted, maxBytes);

@@ -23,7 +23,7 @@ const MAX_JSON_BYTES = 32 * 1024 * 1024;
 const IMAGE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
 /** Objects that chats refer to, by SillyTavern's names. */
-interface Known {
+interface References {
   /** Ids by card file. */
   characters: Map<string, string>;
   /** Card files by character name; absent if several characters have the same name. */
@@ -38,7 +38,7 @@ interface Known {
 export async function* readSillyTavern(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const folder = openTavernFolder(source);
   yield* folder.leftOut;
-  const known: Known = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
+  const known: References = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
   const reading = new Reading(source, folder, known, scratch);
   const settings = await reading.readSettings();
   yield* reading.notes.splice(0);
@@ -56,7 +56,7 @@ class Reading {
   constructor(
     readonly source: ImportSource,
     readonly folder: TavernFolder,
-    readonly known: Known,
+    readonly known: References,
     readonly scratch: Scratch,
   ) {}
 
@@ -130,11 +130,11 @@ class Reading {
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
         const card = parsePngCard(bytes);
-        const { name: said } = card.data;
+        const { name: cardName } = card.data;
         const id = deriveStableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
-        this.known.byName.set(said, this.known.byName.has(said) ? undefined : name);
-        const origin = { id, source: file.path, name: said };
+        this.known.byName.set(cardName, this.known.byName.has(cardName) ? undefined : name);
+        const origin = { id, source: file.path, name: cardName };
         if (images.length === 0) {
           yield { what: "character", ...origin, file: bytes };
           continue;
@@ -263,9 +263,9 @@ class Reading {
     const user = asObject(settings.power_user);
     const found = new Map<string, string[]>();
     if (!isJsonObject(user.persona_descriptions)) return found;
-    for (const [file, said] of Object.entries(user.persona_descriptions)) {
+    for (const [file, persona] of Object.entries(user.persona_descriptions)) {
       const id = this.known.personas.get(file);
-      const book = isJsonObject(said) ? asText(said.lorebook) : "";
+      const book = isJsonObject(persona) ? asText(persona.lorebook) : "";
       if (book !== "" && id !== undefined) found.set(book, [...found.get(book) ?? [], id]);
     }
     return found;

@@ -19,7 +19,7 @@ export function DiagramBlock({ text }: { text: string }) {
   useEffect(() => {
     let diagram: Diagram | undefined;
     let isGone = false;
-    drawDiagram(text, isDark).then(
+    renderDiagram(text, isDark).then(
       (made) => {
         diagram = made;
         if (isGone) URL.revokeObjectURL(made.url);
@@ -85,7 +85,7 @@ interface Diagram {
 const MAX_LENGTH = 20_000;
 const MAX_LINES = 400;
 /** Time for one diagram. */
-const DRAW_MS = 5000;
+const RENDER_TIMEOUT_MS = 5000;
 /** Time to load Mermaid, which is about 1 MB. */
 const LOAD_MS = 30_000;
 const FRAME_PATH = "/diagram.html";
@@ -113,19 +113,19 @@ function removeDirectives(source: string): string {
 let last: Promise<unknown> = Promise.resolve();
 
 /** Draws a diagram. @throws {Error} if it's too large, isn't valid, or takes too long. */
-function drawDiagram(source: string, isDark: boolean): Promise<Diagram> {
-  const drawn = last.then(() => drawNow(source, isDark));
+function renderDiagram(source: string, isDark: boolean): Promise<Diagram> {
+  const drawn = last.then(() => renderNow(source, isDark));
   last = drawn.catch(() => {});
   return drawn;
 }
 
-async function drawNow(source: string, isDark: boolean): Promise<Diagram> {
+async function renderNow(source: string, isDark: boolean): Promise<Diagram> {
   const prepared = prepareDiagram(source);
   if (prepared === undefined) throw new Error("The diagram is too large");
   const frame = await openFrame();
   try {
     const id = ++count;
-    const answer = waitFor(frame, (data) => data.id === id, DRAW_MS);
+    const answer = waitFor(frame, (data) => data.id === id, RENDER_TIMEOUT_MS);
     frame.contentWindow!.postMessage({ id, source: prepared, isDark }, "*");
     const drawn = await answer;
     if (drawn.error !== undefined) throw new Error(String(drawn.error));

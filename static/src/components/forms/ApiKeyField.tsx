@@ -8,9 +8,9 @@ import { type ApiKeyState, isKeyExposed, isKeyLeftBehind } from "./api_key_state
 
 /** The field with notes: a stored key, a key that won't be sent, a key that others could read. */
 export function ApiKeyField(
-  { id = "key", standing, hint, onInput, onClear }: {
+  { id = "key", keyState, hint, onInput, onClear }: {
     id?: string;
-    standing: ApiKeyState;
+    keyState: ApiKeyState;
     /** Hint while no key is stored. */
     hint: string;
     onInput: (key: string) => void;
@@ -20,8 +20,8 @@ export function ApiKeyField(
 ) {
   const t = texts.form;
   const [isShown, setShown] = useState(false);
-  const { stored, typed } = standing;
-  const isLeftBehind = isKeyLeftBehind(standing);
+  const { stored, typed } = keyState;
+  const isLeftBehind = isKeyLeftBehind(keyState);
   const hasStored = stored?.has_key === true && !isLeftBehind;
   return (
     <>
@@ -50,7 +50,7 @@ export function ApiKeyField(
         )}
       </Field>
       {isLeftBehind && <Notice tone="warning">{t.keyMoved}</Notice>}
-      {isKeyExposed(standing) && <Notice tone="warning">{t.keyExposed}</Notice>}
+      {isKeyExposed(keyState) && <Notice tone="warning">{t.keyExposed}</Notice>}
       {stored?.has_key && onClear && (
         <div>
           <Button onClick={onClear}>{t.keyClear}</Button>

@@ -18,9 +18,9 @@ export function isKeyLeftBehind({ stored, address, typed }: ApiKeyState): boolea
 }
 
 /** Returns whether others could read the key: plain HTTP to a host other than this machine. */
-export function isKeyExposed(standing: ApiKeyState): boolean {
-  const hasKey = standing.typed !== "" || (standing.stored?.has_key === true && !isKeyLeftBehind(standing));
-  const origin = parseOrigin(standing.address);
+export function isKeyExposed(keyState: ApiKeyState): boolean {
+  const hasKey = keyState.typed !== "" || (keyState.stored?.has_key === true && !isKeyLeftBehind(keyState));
+  const origin = parseOrigin(keyState.address);
   if (!hasKey || origin === undefined) return false;
   const { protocol, hostname } = new URL(origin);
   return protocol === "http:" && !isLoopback(hostname);

@@ -37,10 +37,10 @@ export function SortableList<T>(
 ) {
   const rows = useRef<HTMLUListElement>(null);
   const [drag, setDrag] = useState<Drag>();
-  const [said, setSaid] = useState("");
+  const [announcement, setAnnouncement] = useState("");
   const move = (from: number, to: number) => {
     if (to < 0 || to >= items.length || to === from) return;
-    setSaid(words.place(nameOf(items[from]!), to + 1, items.length));
+    setAnnouncement(words.place(nameOf(items[from]!), to + 1, items.length));
     onMove(from, to);
   };
   const grip = (from: number) => ({
@@ -91,7 +91,7 @@ export function SortableList<T>(
           );
         })}
       </ul>
-      <p class="visually-hidden" role="status">{said}</p>
+      <p class="visually-hidden" role="status">{announcement}</p>
     </>
   );
 }

@@ -55,7 +55,7 @@ export class CharacterPage {
   }
 
   /** Replaces the character's image. @throws {ApiError} */
-  async replacePicture(picture: Blob): Promise<void> {
+  async replaceImage(picture: Blob): Promise<void> {
     this.load.value = { kind: "ready", ...await this.#store.api.setCharacterAvatar(this.id, picture) };
   }
 

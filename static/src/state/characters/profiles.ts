@@ -11,7 +11,7 @@ export interface KnownCharacter extends CharacterItem {
 }
 
 /** Ids in one request. */
-const FACES_AT_ONCE = 100;
+const ITEMS_PER_REQUEST = 100;
 
 /** Names, portraits and voices of authors. */
 export class Profiles {
@@ -23,12 +23,12 @@ export class Profiles {
   readonly shownPersonas = computed(() => this.personas.value.filter(({ id }) => !this.hiddenIds.value.has(id)));
   /** By id; null for a deleted one. */
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
-  readonly #asked = new Set<string>();
+  readonly #requested = new Set<string>();
   /** Names and portraits of characters for lists, by id; null for a deleted one. */
-  readonly faces = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
-  readonly #askedFaces = new Set<string>();
+  readonly listItems = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
+  readonly #requestedListItems = new Set<string>();
   /** The next request. */
-  #wantedFaces = new Set<string>();
+  #queuedListItems = new Set<string>();
   readonly #api: Api;
 
   constructor(api: Api) {
@@ -47,23 +47,23 @@ export class Profiles {
 
   /** Loads a character once. */
   loadCharacter(id: string): void {
-    if (this.#asked.has(id)) return;
-    this.#asked.add(id);
+    if (this.#requested.has(id)) return;
+    this.#requested.add(id);
     void this.#readCharacter(id);
   }
 
   /** Returns the name and portrait of a character for a list; `loadFaces` loads it. Null if it was deleted. */
-  face(id: string): CharacterItem | null | undefined {
-    return this.faces.value.get(id);
+  getListItem(id: string): CharacterItem | null | undefined {
+    return this.listItems.value.get(id);
   }
 
   /** Loads names and portraits once. Simultaneous calls of rows become one request. */
-  loadFaces(ids: readonly string[]): void {
+  loadListItems(ids: readonly string[]): void {
     for (const id of ids) {
-      if (this.#askedFaces.has(id)) continue;
-      this.#askedFaces.add(id);
-      if (this.#wantedFaces.size === 0) queueMicrotask(() => void this.#readFaces());
-      this.#wantedFaces.add(id);
+      if (this.#requestedListItems.has(id)) continue;
+      this.#requestedListItems.add(id);
+      if (this.#queuedListItems.size === 0) queueMicrotask(() => void this.#fetchListItems());
+      this.#queuedListItems.add(id);
     }
   }
 
@@ -106,10 +106,10 @@ export class Profiles {
   /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     const isAny = event === undefined || event.kind === "characters";
-    if (isAny) this.#readFacesAgain(this.#askedFaces);
-    else if (event.kind === "character") this.#readFacesAgain([event.id]);
-    if (isAny) { for (const id of this.#asked) void this.#readCharacter(id); }
-    else if (event.kind === "character" && this.#asked.has(event.id)) void this.#readCharacter(event.id);
+    if (isAny) this.#reloadListItems(this.#requestedListItems);
+    else if (event.kind === "character") this.#reloadListItems([event.id]);
+    if (isAny) { for (const id of this.#requested) void this.#readCharacter(id); }
+    else if (event.kind === "character" && this.#requested.has(event.id)) void this.#readCharacter(event.id);
     const isKnown = this.personasState.peek() !== "idle";
     if (isKnown && (event === undefined || event.kind === "persona")) void this.refreshPersonas();
   }
@@ -121,29 +121,29 @@ export class Profiles {
     } catch (thrown) {
       if (asApiError(thrown).status === 404) this.#know(id, null);
       // Otherwise unknown: the chat works without, and the next visit asks again.
-      else if (!this.#characters.peek().has(id)) this.#asked.delete(id);
+      else if (!this.#characters.peek().has(id)) this.#requested.delete(id);
     }
   }
 
-  #readFacesAgain(ids: Iterable<string>): void {
-    const again = [...ids].filter((id) => this.#askedFaces.has(id));
-    for (const id of again) this.#askedFaces.delete(id);
-    this.loadFaces(again);
+  #reloadListItems(ids: Iterable<string>): void {
+    const again = [...ids].filter((id) => this.#requestedListItems.has(id));
+    for (const id of again) this.#requestedListItems.delete(id);
+    this.loadListItems(again);
   }
 
-  async #readFaces(): Promise<void> {
-    const ids = [...this.#wantedFaces];
-    this.#wantedFaces = new Set();
-    for (let at = 0; at < ids.length; at += FACES_AT_ONCE) {
-      const batch = ids.slice(at, at + FACES_AT_ONCE);
+  async #fetchListItems(): Promise<void> {
+    const ids = [...this.#queuedListItems];
+    this.#queuedListItems = new Set();
+    for (let at = 0; at < ids.length; at += ITEMS_PER_REQUEST) {
+      const batch = ids.slice(at, at + ITEMS_PER_REQUEST);
       try {
         const found = new Map((await this.#api.listCharactersById(batch)).map((item) => [item.id, item]));
-        const faces = new Map(this.faces.peek());
-        for (const id of batch) faces.set(id, found.get(id) ?? null);
-        this.faces.value = faces;
+        const items = new Map(this.listItems.peek());
+        for (const id of batch) items.set(id, found.get(id) ?? null);
+        this.listItems.value = items;
       } catch {
         // Rows show the title alone, and the next one asks again.
-        for (const id of batch) this.#askedFaces.delete(id);
+        for (const id of batch) this.#requestedListItems.delete(id);
       }
     }
   }

@@ -15,7 +15,7 @@ import { splitAtCalls, writeRounds } from "./tool_messages.ts";
 interface SentDraft {
   turnId: string;
   typed: string;
-  pictures: AttachedImage[];
+  images: AttachedImage[];
   documents: AttachedDocument[];
   recordings: AttachedRecording[];
 }
@@ -58,7 +58,7 @@ export class ChatReplies {
     const taken: SentDraft = {
       turnId: newId(),
       typed: this.#chat.draft.take(),
-      pictures: pictures.take(),
+      images: pictures.take(),
       documents: documents.take(),
       recordings: recordings.take(),
     };
@@ -68,7 +68,7 @@ export class ChatReplies {
       persona_id: this.#chat.personaId.peek(),
       documents: toDocumentUses(taken.documents),
       attachments: taken.recordings.length > 0 ? taken.recordings.map(({ name }) => name) : undefined,
-      content: buildContent(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
+      content: buildContent(text, taken.images.map(({ url, shownUrl }) => url ?? shownUrl)),
       created_at: new Date().toISOString(),
       status: "complete",
     };
@@ -305,7 +305,7 @@ export class ChatReplies {
   #putBack(taken: SentDraft | undefined): void {
     if (taken === undefined) return;
     this.#chat.draft.putBack(taken.typed);
-    this.#chat.pictures.putBack(taken.pictures);
+    this.#chat.pictures.putBack(taken.images);
     this.#chat.documents.putBack(taken.documents);
     this.#chat.recordings.putBack(taken.recordings);
   }

@@ -33,7 +33,7 @@ export class Chats {
   readonly state = signal<"loading" | "ready" | "failed">("loading");
   readonly error = signal<ApiError | undefined>(undefined);
   readonly replies = signal<RunningReply[]>([]);
-  readonly answering = computed(() => new Set(this.replies.value.map((reply) => reply.conversation_id)));
+  readonly replyingIds = computed(() => new Set(this.replies.value.map((reply) => reply.conversation_id)));
   /** Conversations that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));

@@ -20,8 +20,8 @@ const INSTRUCTION =
   "scene as it is at its end: what can be seen, as short phrases separated by commas, in English, at most 60 words. No " +
   "names, no story, no explanation, no quotation marks. Answer with the prompt alone.";
 /** Messages for the prompt, and characters of each: small models have small contexts. */
-const TURNS = 6;
-const TURN_CHARS = 1500;
+const MAX_MESSAGES = 6;
+const MAX_MESSAGE_CHARS = 1500;
 /** Characters of the last message, if no model writes a prompt from it. */
 const PLAIN_CHARS = 400;
 
@@ -96,7 +96,7 @@ export class ImageGeneration {
 
   /** Writes a new prompt. */
   async derive(messages: readonly Message[], isAsked: boolean): Promise<void> {
-    const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-TURNS);
+    const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-MAX_MESSAGES);
     const last = turns.map(({ content }) => getContentText(content).trim()).findLast((text) => text !== "") ?? "";
     this.error.value = undefined;
     if (!isAsked || last === "") {
@@ -107,7 +107,7 @@ export class ImageGeneration {
     this.state.value = "deriving";
     this.#deriving = new AbortController();
     try {
-      const lines = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-TURN_CHARS)}`);
+      const lines = turns.map(({ role, content }) => `${role}: ${getContentText(content).slice(-MAX_MESSAGE_CHARS)}`);
       const transcript = lines.join("\n\n");
       const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: transcript }];
       const answer = await this.#api.ask(question, this.#deriving.signal);

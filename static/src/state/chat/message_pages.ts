@@ -293,7 +293,7 @@ function countScreenful(items: readonly Message[], end: number): number {
   const { innerHeight: heightPx = Infinity } = globalThis as { innerHeight?: number };
   let count = 0;
   for (let px = 0; count < Math.min(STEP, end) && (px < heightPx || count < FEWEST); count++) {
-    const { length } = splitReasoning(getContentText(items[end - 1 - count]!.content)).said;
+    const { length } = splitReasoning(getContentText(items[end - 1 - count]!.content)).text;
     px += MESSAGE_PX + LINE_PX * Math.ceil(length / LINE_LETTERS);
   }
   return count;

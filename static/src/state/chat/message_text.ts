@@ -8,20 +8,20 @@ export function getContentText(content: string | ContentPart[]): string {
 }
 
 /** Text that begins with tagged reasoning, whose end tag may not have arrived. */
-const OPEN_THOUGHTS = /^\s*<(think|thinking|thought|reasoning)>([\s\S]*?)(?:<\/\1>\s*|$)/i;
+const OPEN_REASONING = /^\s*<(think|thinking|thought|reasoning)>([\s\S]*?)(?:<\/\1>\s*|$)/i;
 /** Many chat templates add the opening tag themselves, so that the text only has the end tag. */
-const END_OF_THOUGHTS = /<\/(?:think|thinking|thought|reasoning)>[ \t]*(?:\n\s*|$)/i;
+const REASONING_END = /<\/(?:think|thinking|thought|reasoning)>[ \t]*(?:\n\s*|$)/i;
 
 /**
  * Splits the reasoning that a model wrote into its text from the reply. Servers that know a model's tags do this
  * themselves; many local ones do not.
  */
-export function splitReasoning(text: string): { thoughts: string; said: string } {
-  const opened = OPEN_THOUGHTS.exec(text);
-  if (opened) return { thoughts: opened[2]!.trim(), said: text.slice(opened[0].length) };
-  const end = END_OF_THOUGHTS.exec(text);
-  if (!end) return { thoughts: "", said: text };
-  return { thoughts: text.slice(0, end.index).trim(), said: text.slice(end.index + end[0].length) };
+export function splitReasoning(text: string): { reasoning: string; text: string } {
+  const opened = OPEN_REASONING.exec(text);
+  if (opened) return { reasoning: opened[2]!.trim(), text: text.slice(opened[0].length) };
+  const end = REASONING_END.exec(text);
+  if (!end) return { reasoning: "", text };
+  return { reasoning: text.slice(0, end.index).trim(), text: text.slice(end.index + end[0].length) };
 }
 
 /** Replaces the text of the content; images stay. */

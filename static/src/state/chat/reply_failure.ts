@@ -27,10 +27,10 @@ const MAY_PASS = new Set(["refused", "unreachable", "unresolved", "starting"]);
 const BAD_ADDRESS = new Set(["unresolved", "certificate", "protocol", "blocked", "redirect", "web_page"]);
 
 /** The kind of help. */
-export type Cure = "key" | "overflow" | "model" | "wait" | "none";
+export type Remedy = "key" | "overflow" | "model" | "wait" | "none";
 
 /** Returns what helps against a failure. */
-export function chooseCure(kind: string): Cure {
+export function chooseRemedy(kind: string): Remedy {
   if (kind === "auth") return "key";
   if (kind === "overflow") return "overflow";
   if (kind === "not_found") return "model";

@@ -9,7 +9,7 @@ import { getRetryDelayMs, pause } from "../app/backoff.ts";
 import { getContentText } from "./message_text.ts";
 
 /** Reasoning times below this are not shown, in milliseconds. */
-const SHORTEST_THOUGHT_MS = 500;
+const MIN_REASONING_MS = 500;
 
 /** The state of a running reply. */
 export type ReplyPhase = "sending" | "waiting" | "writing" | "reconnecting";
@@ -23,7 +23,7 @@ export type ReplyOutcome =
 
 /** Durations that this page measured; undefined if it did not see all of it. */
 export interface ReplyTimes {
-  thoughtMs: number | undefined;
+  reasoningMs: number | undefined;
   /** From the first piece of text or reasoning to the last. */
   writingMs: number | undefined;
   /** When the reply ended, by this page's clock. */
@@ -61,7 +61,7 @@ export class ReplyStream {
   readonly reasoning = signal("");
   readonly phase = signal<ReplyPhase>("waiting");
   /** How long the model reasoned before its first text; undefined while unknown. */
-  readonly thoughtMs = signal<number | undefined>(undefined);
+  readonly reasoningMs = signal<number | undefined>(undefined);
   readonly isStopping = signal(false);
   /** Tool calls so far. The text of a reply continues after the last one. */
   readonly calls = signal<readonly PlacedCall[]>([]);
@@ -107,7 +107,7 @@ export class ReplyStream {
   get times(): ReplyTimes {
     const sawAll = this.#options.start !== undefined && this.#options.text === "";
     const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
-    return { thoughtMs: this.thoughtMs.peek(), writingMs, endedAtMs: Date.now() };
+    return { reasoningMs: this.reasoningMs.peek(), writingMs, endedAtMs: Date.now() };
   }
 
   /** Adds or updates a tool call after the text so far. Ignores an older state, which may arrive later. */
@@ -188,10 +188,10 @@ export class ReplyStream {
     const reasoning = placeDelta(this.#reasoning, frame.reasoning, frame.position?.reasoningLength);
     if (text === undefined || reasoning === undefined) return false;
     if (frame.reasoning !== "") this.#reasoningSinceMs ??= Date.now();
-    if (frame.text !== "" && this.#reasoningSinceMs !== undefined && this.thoughtMs.value === undefined) {
-      const thoughtMs = Date.now() - this.#reasoningSinceMs;
+    if (frame.text !== "" && this.#reasoningSinceMs !== undefined && this.reasoningMs.value === undefined) {
+      const reasoningMs = Date.now() - this.#reasoningSinceMs;
       // Reasoning that arrives together with text was replayed, so its duration is unknown.
-      if (thoughtMs >= SHORTEST_THOUGHT_MS) this.thoughtMs.value = thoughtMs;
+      if (reasoningMs >= MIN_REASONING_MS) this.reasoningMs.value = reasoningMs;
     }
     if (frame.text !== "" || frame.reasoning !== "") {
       this.#lastAtMs = Date.now();

@@ -5,7 +5,7 @@ import type { Api } from "../../api/api.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** Most characters that answer one message automatically, the first included. */
-const MOST_ANSWERS = 5;
+const MAX_REPLIES = 5;
 
 /** The turn order of one chat. */
 export class TurnOrder {
@@ -74,7 +74,7 @@ export class TurnOrder {
         AbortSignal.timeout(10_000),
         turn?.id,
       );
-      if (turn) this.waiting.value = speakers.slice(1, MOST_ANSWERS);
+      if (turn) this.waiting.value = speakers.slice(1, MAX_REPLIES);
       return speakers[0];
     } catch {
       // The request itself reports the problem; without an order the server chooses.

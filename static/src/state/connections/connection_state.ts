@@ -67,7 +67,7 @@ export function getStateTone({ kind }: ConnectionState): "good" | "bad" | "unkno
 }
 
 /** Returns the model that answers in a chat; undefined if the server chooses and hasn't been asked yet. */
-export function findAnsweringModel(
+export function findReplyModel(
   connection: Connection | undefined,
   chatModel: ChatOptions["model"],
 ): string | undefined {
@@ -150,7 +150,7 @@ export function getEffortLabel(thinking: Thinking, effort: Effort): string {
 const MODEL_PULL = "model_pull";
 
 /** Returns whether a job has not ended. */
-export function isUnderWay(state: Job["state"]): boolean {
+export function isUnfinished(state: Job["state"]): boolean {
   return state === "queued" || state === "running" || state === "verifying";
 }
 
@@ -161,7 +161,7 @@ export function findModelPull(
   model: string,
 ): Job | undefined {
   return jobs.find((job) =>
-    job.kind === MODEL_PULL && isUnderWay(job.state) && getPullConnection(job) === id &&
+    job.kind === MODEL_PULL && isUnfinished(job.state) && getPullConnection(job) === id &&
     isSameModelName(job.title, model, kind)
   );
 }

@@ -13,7 +13,7 @@ export class CardImports<T> {
   /** Progress of the queue; undefined when idle. */
   readonly progress = signal<{ done: number; total: number } | undefined>(undefined);
   readonly failures = signal<FailedImport[]>([]);
-  readonly #take: (file: File) => Promise<T>;
+  readonly #import: (file: File) => Promise<T>;
   readonly #onDone: (imported: T[]) => void;
   #waiting: File[] = [];
 
@@ -22,7 +22,7 @@ export class CardImports<T> {
    * @param onDone Called when all queued files are done, with the imported items.
    */
   constructor(take: (file: File) => Promise<T>, onDone: (imported: T[]) => void) {
-    this.#take = take;
+    this.#import = take;
     this.#onDone = onDone;
   }
 
@@ -42,7 +42,7 @@ export class CardImports<T> {
     const imported: T[] = [];
     for (let file = this.#waiting.shift(); file; file = this.#waiting.shift()) {
       try {
-        imported.push(await this.#take(file));
+        imported.push(await this.#import(file));
       } catch (thrown) {
         this.failures.value = [...this.failures.peek(), { name: file.name, reason: asApiError(thrown).message }];
       }

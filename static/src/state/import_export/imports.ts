@@ -19,7 +19,7 @@ export interface Upload {
 /** Kind of the jobs. */
 const IMPORT = "import";
 /** How long the server keeps an upload after a dry run, minus a margin. In milliseconds. */
-const KEPT_MS = 59 * 60 * 1000;
+const UPLOAD_LIFETIME_MS = 59 * 60 * 1000;
 /** Window of a rate, in milliseconds. */
 const RATE_MS = 3_000;
 
@@ -67,7 +67,7 @@ export class Imports {
 
   /** Loads what the server can import, and resumes what an earlier page started. */
   async open(): Promise<void> {
-    this.#takeUp();
+    this.#resume();
     if (!this.importable.peek()) await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
   }
 
@@ -124,7 +124,7 @@ export class Imports {
       this.file.value = undefined;
       return await this.cards.add(files, this.#refused);
     }
-    await this.#send(file, { kind, isTrial: true, name: file.name });
+    await this.#send(file, { kind, isDryRun: true, name: file.name });
   }
 
   /** Imports the file of the dry run. @param isHere False uploads the file again: the server no longer has it. */
@@ -132,7 +132,7 @@ export class Imports {
     const trial = getImportOutcome(this.job.peek());
     if (trial?.upload_id === undefined) return;
     const file = this.file.peek();
-    const wish = { kind: trial.kind, isTrial: false, name: file?.name };
+    const wish = { kind: trial.kind, isDryRun: false, name: file?.name };
     this.error.value = undefined;
     try {
       this.#follow(await importUpload(this.#store.api.client, wish, trial.upload_id));
@@ -220,12 +220,12 @@ export class Imports {
   }
 
   /** Resumes the newest import while it runs, or waits for confirmation after its dry run. */
-  #takeUp(): void {
+  #resume(): void {
     if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
     const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
     if (newest === undefined) return;
     const isWaiting = getImportOutcome(newest)?.upload_id !== undefined &&
-      Date.parse(newest.updated_at) + KEPT_MS > Date.now();
+      Date.parse(newest.updated_at) + UPLOAD_LIFETIME_MS > Date.now();
     if (isRunning(newest) || isWaiting) this.#jobId.value = newest.id;
   }
 }
@@ -277,7 +277,7 @@ const ENTRY_MARK = 0x02014b50;
 const ENTRY_BYTES = 46;
 const MAX_COMMENT_BYTES = 65_535;
 /** How much of the directory is read: thousands of names are enough. In bytes. */
-const LOOKED_AT_BYTES = 512 * 1024;
+const MAX_DIRECTORY_BYTES = 512 * 1024;
 
 /** File names that identify a zip's content, most reliable first. */
 const BY_NAMES: [kind: string, sign: RegExp][] = [
@@ -334,7 +334,7 @@ async function listZipNames(file: File): Promise<string[]> {
   const startOffset = tail.getUint32(end + 16, true);
   // Beyond 4 GiB its position is stored elsewhere, but it precedes the zip64 end record.
   const at = startOffset === 0xffffffff ? file.size - (tail.byteLength - end) - END64_BYTES - length : startOffset;
-  const view = await readView(file, at, at + Math.min(length, LOOKED_AT_BYTES));
+  const view = await readView(file, at, at + Math.min(length, MAX_DIRECTORY_BYTES));
   const names: string[] = [];
   for (let here = 0; here + ENTRY_BYTES <= view.byteLength && view.getUint32(here, true) === ENTRY_MARK;) {
     const [name, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(here + offset, true));

@@ -14,7 +14,7 @@ export type SpeechTest =
   | { kind: "failed"; error: ApiError };
 
 /** Key of a voice preview. */
-export function toTrialKey(voice: string): string {
+export function toPreviewKey(voice: string): string {
   return `voice:${voice}`;
 }
 
@@ -25,7 +25,7 @@ export class SpeechSettings {
   /** Empty if the server does not list them. */
   readonly models = signal<string[]>([]);
   readonly error = signal<ApiError | undefined>(undefined);
-  readonly trial = signal<SpeechTest | undefined>(undefined);
+  readonly test = signal<SpeechTest | undefined>(undefined);
   readonly #store: Store;
   readonly #api: SpeechApi;
   /** Server and model that the lists belong to. */
@@ -57,24 +57,24 @@ export class SpeechSettings {
 
   /** Speaks a test sentence and measures when it becomes audible. */
   async try(sentence: string): Promise<void> {
-    this.trial.value = { kind: "running" };
+    this.test.value = { kind: "running" };
     try {
       const startedAtMs = performance.now();
       const audio = this.#speak(sentence, undefined);
       // The type is known with the first bytes: the server inspects them before it responds.
       await audio.contentType;
       const firstSoundMs = performance.now() - startedAtMs;
-      playSource(this.#store, toTrialKey(""), createSingleSource(() => audio));
+      playSource(this.#store, toPreviewKey(""), createSingleSource(() => audio));
       const [models, choice] = await Promise.all([this.#listModels(), this.#api.listVoices()]);
-      this.trial.value = { kind: "done", firstSoundMs, models: models?.length, choice };
+      this.test.value = { kind: "done", firstSoundMs, models: models?.length, choice };
     } catch (thrown) {
-      this.trial.value = { kind: "failed", error: asApiError(thrown) };
+      this.test.value = { kind: "failed", error: asApiError(thrown) };
     }
   }
 
   /** Plays or stops a voice preview; the configured voice for an empty one. */
   hear(voice: string, sentence: string): void {
-    toggleListening(this.#store, toTrialKey(voice), () => this.#speak(sentence, voice || undefined));
+    toggleListening(this.#store, toPreviewKey(voice), () => this.#speak(sentence, voice || undefined));
   }
 
   #speak(text: string, voice: string | undefined): StreamedAudio {

@@ -189,7 +189,7 @@ export const models: typeof English = {
     },
   },
 
-  cures: {
+  remedies: {
     keyHint: (connection: string) => `Wird für „${connection}“ verschlüsselt gespeichert und nie wieder angezeigt.`,
     saveKey: "Schlüssel speichern und erneut versuchen",
     model: "Modell für diesen Chat",

@@ -180,7 +180,7 @@ export const models = {
     },
   },
 
-  cures: {
+  remedies: {
     keyHint: (connection: string) => `Saved for “${connection}”, stored encrypted and never shown again.`,
     saveKey: "Save key and retry",
     model: "Model for this chat",

@@ -182,7 +182,7 @@ export const models: typeof English = {
     },
   },
 
-  cures: {
+  remedies: {
     keyHint: (connection: string) => `「${connection}」用に暗号化して保存され、再び表示されることはありません。`,
     saveKey: "キーを保存して再試行",
     model: "このチャットのモデル",

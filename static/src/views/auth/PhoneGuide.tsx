@@ -19,7 +19,7 @@ const TYPING_MS = 600;
 /** Interval between checks of an address that doesn't work yet, in milliseconds. */
 const CHECK_AGAIN_MS = 5_000;
 
-type Way = "tailnet" | "proxy";
+type AccessMethod = "tailnet" | "proxy";
 
 /** Expands in place on click. @param props.onTailnet Called when the guide shows or hides the tailnet. */
 export function PhoneGuide({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
@@ -43,7 +43,7 @@ function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
   const { location } = globalThis;
   const isLocal = isLoopback(location.hostname);
   const isReachable = !isLocal && location.protocol === "https:";
-  const [way, setWay] = useState<Way>("tailnet");
+  const [way, setWay] = useState<AccessMethod>("tailnet");
   const [typed, setTyped] = useState("");
   const tailnetUrl = useTailnetUrl();
   const own = readAddress(typed);

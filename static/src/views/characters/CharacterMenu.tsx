@@ -13,7 +13,7 @@ import { FolderDialog } from "../shell/ChatDialogs.tsx";
 import { Icon } from "../../components/Icon.tsx";
 
 /** Image types that the server accepts. */
-const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
+const IMAGE_TYPES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** The menu and its file input. */
 export function CharacterMenu({ page, character }: { page: CharacterPage; character: Character }) {
@@ -25,7 +25,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
   const replace = async (file: File | undefined) => {
     if (!file) return;
     try {
-      await page.replacePicture(file);
+      await page.replaceImage(file);
       store.toasts.show(t.replaced);
     } catch (thrown) {
       store.report(thrown);
@@ -37,7 +37,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
         ref={chooser}
         type="file"
         hidden
-        accept={PICTURES}
+        accept={IMAGE_TYPES}
         onChange={(event) => {
           void replace(event.currentTarget.files?.[0]);
           event.currentTarget.value = "";

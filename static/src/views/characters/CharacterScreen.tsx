@@ -14,7 +14,7 @@ import { getGallery } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { CharacterMenu, FavoriteButton } from "./CharacterMenu.tsx";
-import { toPortraitProps } from "./Faces.tsx";
+import { toPortraitProps } from "./Avatars.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
 import { ChatCard } from "../shell/ChatRow.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -49,12 +49,12 @@ export function CharacterScreen({ id }: { id: string }) {
           <ErrorNote title={t.oneFailed} error={load.error} onRetry={() => void page.reload()} />
         </div>
       )}
-      {load.kind === "ready" && <Shown page={page} character={load.character} />}
+      {load.kind === "ready" && <CharacterDetails page={page} character={load.character} />}
     </main>
   );
 }
 
-function Shown({ page, character }: { page: CharacterPage; character: Character }) {
+function CharacterDetails({ page, character }: { page: CharacterPage; character: Character }) {
   const { data } = character.card;
   const t = texts.characters;
   const notes = getCreatorNotes(character.card, texts.locale);

@@ -10,7 +10,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { getCreatorNotes, insertNames } from "../../state/characters/card_fields.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { toPortraitProps } from "./Faces.tsx";
+import { toPortraitProps } from "./Avatars.tsx";
 
 /** Layout width of the picture, in px. */
 const WIDTH_PX = 420;
@@ -18,15 +18,15 @@ const WIDTH_PX = 420;
 /** Shows one character, or those of a group one after another. */
 export function CharacterStory({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
   const { people } = useStore();
-  const names = ids.map((id) => people.face(id)?.name ?? people.character(id)?.name).filter(Boolean).join(", ");
+  const names = ids.map((id) => people.getListItem(id)?.name ?? people.character(id)?.name).filter(Boolean).join(", ");
   return (
     <Dialog title={names || texts.characters.title} onClose={onClose}>
-      {ids.map((id) => <OneStory key={id} id={id} hasName={ids.length > 1} />)}
+      {ids.map((id) => <StoryOf key={id} id={id} hasName={ids.length > 1} />)}
     </Dialog>
   );
 }
 
-function OneStory({ id, hasName }: { id: string; hasName: boolean }) {
+function StoryOf({ id, hasName }: { id: string; hasName: boolean }) {
   const { api } = useStore();
   const t = texts.characters;
   const [character, setCharacter] = useState<Character>();

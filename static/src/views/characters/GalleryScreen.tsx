@@ -19,7 +19,7 @@ import { DropArea } from "./DropArea.tsx";
 import { FavoriteButton } from "./CharacterMenu.tsx";
 import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
-import { toPortraitProps } from "./Faces.tsx";
+import { toPortraitProps } from "./Avatars.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Dialog } from "../../components/overlays/Dialog.tsx";

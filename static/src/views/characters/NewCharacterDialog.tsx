@@ -70,7 +70,7 @@ function NameForm({ onClose }: { onClose: () => void }) {
   );
 }
 
-const PICTURE_FILES = "image/png,image/jpeg,image/webp,image/gif";
+const IMAGE_FILES = "image/png,image/jpeg,image/webp,image/gif";
 const MAX_IDEA = 20_000;
 
 /**
@@ -148,7 +148,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
       onClose();
     });
 
-  if (creation !== undefined) return <Waiting onStop={() => creation.stop()} />;
+  if (creation !== undefined) return <WritingProgress onStop={() => creation.stop()} />;
   const isBlocked = isEmpty || pictures.isBusy.value;
   return (
     <form
@@ -180,7 +180,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Waiting({ onStop }: { onStop: () => void }) {
+function WritingProgress({ onStop }: { onStop: () => void }) {
   const now = useNow(true);
   const [begunAtMs] = useState(() => Date.now());
   return (
@@ -220,7 +220,7 @@ function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onErro
         ref={chooser}
         type="file"
         hidden
-        accept={PICTURE_FILES}
+        accept={IMAGE_FILES}
         onChange={(event) => {
           void add(event.currentTarget.files?.[0]);
           event.currentTarget.value = "";

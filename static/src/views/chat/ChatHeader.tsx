@@ -1,13 +1,13 @@
 /** The header of a chat: title, model, and panels. */
 import { IconButton } from "../../components/Button.tsx";
 import { useState } from "preact/hooks";
-import { Faces } from "../characters/Faces.tsx";
+import { Avatars } from "../characters/Avatars.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { Menu, PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
-import { findAnsweringModel, getStateTone } from "../../state/connections/connection_state.ts";
+import { findReplyModel, getStateTone } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { getStateText } from "../connections/ConnectionStateText.tsx";
@@ -34,7 +34,7 @@ export function ChatHeader(
   const isUntouched = chat.isEmpty.value && chat.isNew;
   const panel = store.panel.value?.id;
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
-  const position = useExpressionPlace(chat);
+  const position = useExpressionPosition(chat);
   const [isStory, setStory] = useState(false);
   const openSearch = () => chat.search.isOpen.value = true;
   return (
@@ -49,7 +49,7 @@ export function ChatHeader(
             aria-label={texts.chat.showCharacter(who || texts.nav.characters)}
             onClick={() => setStory(true)}
           >
-            <Faces ids={ids} widthPx={34} />
+            <Avatars ids={ids} widthPx={34} />
             {position === "header" && <ExpressionFace chat={chat} />}
           </button>
         )}
@@ -109,7 +109,7 @@ export function ChatHeader(
 }
 
 /** Returns where the mood images of the chat's characters are shown; undefined if they aren't. */
-export function useExpressionPlace(chat: OpenChat): "aside" | "header" | undefined {
+export function useExpressionPosition(chat: OpenChat): "aside" | "header" | undefined {
   const { preferences, panel } = useStore();
   const isWide = useMedia("(min-width: 1100px)");
   const hasCharacter = (chat.options.value.participants?.length ?? 0) > 0;
@@ -123,7 +123,7 @@ export function ModelButton({ chat }: { chat: OpenChat }) {
   const { connection_id, model } = chat.options.value;
   const connection = connections.find(connection_id);
   if (!connection) return null;
-  const name = findAnsweringModel(connection, model) ?? connection.name;
+  const name = findReplyModel(connection, model) ?? connection.name;
   const state = connections.getState(connection);
   const label = [
     texts.chat.model.button(name),

@@ -8,7 +8,7 @@ import { useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ChatHeader, ModelButton, useExpressionPlace } from "./ChatHeader.tsx";
+import { ChatHeader, ModelButton, useExpressionPosition } from "./ChatHeader.tsx";
 import { Composer } from "./composer/Composer.tsx";
 import { Home } from "../home/Home.tsx";
 import { nameChat } from "../shell/chat_name.ts";
@@ -93,7 +93,7 @@ function Chat({ chat }: { chat: OpenChat }) {
   const { people } = store;
   const listed = store.chats.items.value.find((item) => item.id === chat.id);
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
-  useEffect(() => people.loadFaces(ids), [ids.join()]);
+  useEffect(() => people.loadListItems(ids), [ids.join()]);
   const unnamed = chat.isTemporary
     ? texts.chat.temporary
     : chat.isEmpty.value
@@ -124,7 +124,7 @@ function Chat({ chat }: { chat: OpenChat }) {
 function ChatBody({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const load = chat.load.value;
-  const position = useExpressionPlace(chat);
+  const position = useExpressionPosition(chat);
   useEffect(() => {
     if (load.kind === "ready") void chat.actions.readBranches();
   }, [load.kind]);

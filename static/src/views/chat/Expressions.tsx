@@ -80,7 +80,7 @@ function useExpression(chat: OpenChat): Shown | undefined {
     };
   }, [character?.id, version]);
   if (!character || listed?.id !== character.id) return undefined;
-  const text = last ? splitReasoning(getContentText(last.content)).said : "";
+  const text = last ? splitReasoning(getContentText(last.content)).text : "";
   const expression = chooseExpression(text, listed.expressions);
   return expression && {
     name: character.name,

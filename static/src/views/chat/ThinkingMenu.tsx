@@ -4,7 +4,7 @@ import { Menu } from "../../components/overlays/Menu.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import {
   type Effort,
-  findAnsweringModel,
+  findReplyModel,
   findThinking,
   getEffortLabel,
   getEffortName,
@@ -19,7 +19,7 @@ export function useThinking(chat: OpenChat): Thinking | undefined {
   const { connections } = useStore();
   const { connection_id, model } = chat.options.value;
   const connection = connections.find(connection_id);
-  return findThinking(connection, findAnsweringModel(connection, model));
+  return findThinking(connection, findReplyModel(connection, model));
 }
 
 /** Returns the chosen effort; undefined for the model's default. */

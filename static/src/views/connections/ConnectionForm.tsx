@@ -91,7 +91,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       />
       <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
       <ApiKeyField
-        standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
+        keyState={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
         hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
         onInput={(apiKey) => set({ apiKey })}
         onClear={connection && (() => void clearKey(connection))}

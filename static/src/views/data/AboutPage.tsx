@@ -42,7 +42,9 @@ function Findings() {
       <p class="muted" role="status">{value === undefined ? isBusy && t.checking : t.wrong(wrong)}</p>
       {value && (
         <List label={t.findings}>
-          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={serverTexts} />)}
+          {ordered(value).map((finding, index) => (
+            <FindingRow key={index} finding={finding} serverTexts={serverTexts} />
+          ))}
         </List>
       )}
       <div class="actions-row">
@@ -54,9 +56,9 @@ function Findings() {
 
 const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
 
-function FindingRow({ finding, said }: { finding: Finding; said: ServerTexts | undefined }) {
+function FindingRow({ finding, serverTexts }: { finding: Finding; serverTexts: ServerTexts | undefined }) {
   const { level } = finding;
-  const { about, remedy } = translateFinding(said, finding);
+  const { about, remedy } = translateFinding(serverTexts, finding);
   return (
     <ListRow
       start={

@@ -199,7 +199,7 @@ export function ChatSelect(
 ) {
   const { chats, people } = useStore();
   const shown = chats.shown.value;
-  useEffect(() => people.loadFaces(shown.flatMap((chat) => chat.character_ids)), [shown]);
+  useEffect(() => people.loadListItems(shown.flatMap((chat) => chat.character_ids)), [shown]);
   const options = [
     { value: "", name: none },
     ...shown.map((chat) => ({ value: chat.id, name: nameChat(people, chat).full })),

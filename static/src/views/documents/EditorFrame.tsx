@@ -52,7 +52,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
       <ConflictNotice
         editor={editor}
         title={words.clash}
-        differences={(mine, theirs) => listDifferingFields(mine, theirs, words.fields)}
+        differences={(ownVersion, theirs) => listDifferingFields(ownVersion, theirs, words.fields)}
       />
       {error && <ErrorNote title={words.saveFailed} error={error} onRetry={() => void editor.save()} />}
       {children}

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { Faces } from "../characters/Faces.tsx";
+import { Avatars } from "../characters/Avatars.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
@@ -53,8 +53,8 @@ function Characters() {
     0,
     SHOWN.characters * 2,
   );
-  useEffect(() => people.loadFaces(ids), [ids.join()]);
-  const shown = ids.flatMap((id) => people.face(id) ?? []).slice(0, SHOWN.characters);
+  useEffect(() => people.loadListItems(ids), [ids.join()]);
+  const shown = ids.flatMap((id) => people.getListItem(id) ?? []).slice(0, SHOWN.characters);
   if (shown.length === 0) {
     if (others === undefined) return null;
     return (
@@ -73,7 +73,7 @@ function Characters() {
         {shown.map(({ id, name }) => (
           <li key={id}>
             <a href={`/characters/${encodeURIComponent(id)}`}>
-              <Faces ids={[id]} widthPx={64} />
+              <Avatars ids={[id]} widthPx={64} />
               <span>{name}</span>
             </a>
           </li>

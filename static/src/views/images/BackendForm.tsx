@@ -131,7 +131,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
       <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
       <ApiKeyField
         id="image-key"
-        standing={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
+        keyState={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
         hint={t.keyHints[fields.kind]}
         onInput={(apiKey) => set({ apiKey })}
         onClear={backend && (() => void clearKey(backend))}

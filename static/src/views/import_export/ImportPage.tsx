@@ -77,7 +77,7 @@ function Step({ imports }: { imports: Imports }) {
         <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.import.previewTitle : texts.import.reportTitle}</h3>
         <WithReport imports={imports} job={job}>
           {(report) =>
-            outcome.dry_run ? <Trial imports={imports} report={report} /> : <ImportReportView report={report} />}
+            outcome.dry_run ? <DryRunReport imports={imports} report={report} /> : <ImportReportView report={report} />}
         </WithReport>
         {!outcome.dry_run && (
           <div class="actions-row">
@@ -107,7 +107,7 @@ function Ended({ job }: { job: Job }) {
   );
 }
 
-function Trial({ imports, report }: { imports: Imports; report: ImportReport }) {
+function DryRunReport({ imports, report }: { imports: Imports; report: ImportReport }) {
   const t = texts.import;
   const error = imports.error.value;
   const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);

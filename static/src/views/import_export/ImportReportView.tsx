@@ -29,7 +29,7 @@ const LINES_AT_ONCE = 100;
 /** A dry run lists names; an import lists links. */
 export function ImportReportView({ report }: { report: ImportReport }) {
   const t = texts.import;
-  const things = (Object.keys(report.counts) as ImportedKind[]).filter((thing) => sum(report, thing) > 0);
+  const things = (Object.keys(report.counts) as ImportedKind[]).filter((kind) => sum(report, kind) > 0);
   const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
   const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
   return (
@@ -37,7 +37,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
       {isNothing && <p>{isHere ? t.previewAllPresent : report.dry_run ? t.previewNothing : t.reportNothing}</p>}
       {things.length > 0 && (
         <ul class="import-kinds">
-          {things.map((thing) => <Thing key={thing} thing={thing} report={report} />)}
+          {things.map((thing) => <ImportedItems key={thing} thing={thing} report={report} />)}
         </ul>
       )}
       {LEVELS.map((level) => (
@@ -52,7 +52,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
   );
 }
 
-function Thing({ thing, report }: { thing: ImportedKind; report: ImportReport }) {
+function ImportedItems({ thing, report }: { thing: ImportedKind; report: ImportReport }) {
   const t = texts.import;
   const { added, updated, present, refused } = report.counts[thing];
   const came = added + updated;

@@ -162,12 +162,12 @@ function ActivationTest({ editor, api }: LorebookSectionProps) {
         </div>
       </form>
       {error && <ErrorNote title={t.failed} error={error} />}
-      {found && <Found found={found} />}
+      {found && <TestResults found={found} />}
     </>
   );
 }
 
-function Found({ found: { entries, dropped, tokens } }: { found: LorebookTest }) {
+function TestResults({ found: { entries, dropped, tokens } }: { found: LorebookTest }) {
   const t = texts.lorebooks.trial;
   const summary = entries.length === 0 ? t.nothing : [t.fired(entries.length), t.tokens(tokens)].join(" · ");
   return (

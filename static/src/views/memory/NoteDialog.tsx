@@ -115,7 +115,7 @@ export function RememberDialog(
   const store = useStore();
   const scopes = listChatScopes(store, chat);
   const selected = globalThis.getSelection?.()?.toString().trim() ?? "";
-  const whole = splitReasoning(getContentText(message.content)).said.trim();
+  const whole = splitReasoning(getContentText(message.content)).text.trim();
   return (
     <NoteDialog
       title={texts.memory.remember}

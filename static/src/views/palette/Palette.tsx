@@ -1,7 +1,7 @@
 /** The command palette. */
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
-import { Faces } from "../characters/Faces.tsx";
+import { Avatars } from "../characters/Avatars.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
@@ -18,9 +18,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const characters = useFoundCharacters(query);
   const chats = store.chats.shown.value;
   // Names of characters are part of the chats' names.
-  useEffect(() => store.people.loadFaces(chats.flatMap((chat) => chat.character_ids)), [chats]);
-  const faces = store.people.faces.value;
-  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, faces]);
+  useEffect(() => store.people.loadListItems(chats.flatMap((chat) => chat.character_ids)), [chats]);
+  const listItems = store.people.listItems.value;
+  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, listItems]);
   const entries = groups.flatMap((group) => group.entries);
   const current = Math.min(at, entries.length - 1);
   const optionId = (index: number) => `${id}-${index}`;
@@ -85,7 +85,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
                     onPointerMove={() => own !== current && setAt(own)}
                     onClick={() => choose(entry)}
                   >
-                    {entry.faces?.length ? <Faces ids={entry.faces} widthPx={24} /> : <Icon name={entry.icon} />}
+                    {entry.avatarIds?.length
+                      ? <Avatars ids={entry.avatarIds} widthPx={24} />
+                      : <Icon name={entry.icon} />}
                     <span class="palette-title">{entry.title}</span>
                     {entry.hint && <span class="palette-hint">{entry.hint}</span>}
                   </div>

@@ -17,7 +17,7 @@ export interface PaletteEntry {
   keywords?: string;
   icon: IconName;
   /** Characters whose portraits are shown instead of the icon. */
-  faces?: readonly string[];
+  avatarIds?: readonly string[];
   run: () => void;
 }
 
@@ -38,7 +38,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     key: item.id,
     title: nameChat(store.people, item).full,
     hint: item.is_branch ? texts.nav.branch : item.folder,
-    faces: item.character_ids,
+    avatarIds: item.character_ids,
     icon: item.pinned ? "pin" : "chat",
     run: go(`/c/${encodeURIComponent(item.id)}`),
   }));
@@ -64,7 +64,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     title: name,
     hint: creator || undefined,
     icon: "people",
-    faces: [id],
+    avatarIds: [id],
     run: go(`/characters/${encodeURIComponent(id)}`),
   }));
   const everywhere: PaletteEntry = {

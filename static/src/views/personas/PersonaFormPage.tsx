@@ -11,7 +11,7 @@ import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
-import { toPersonaPortraitProps } from "../characters/Faces.tsx";
+import { toPersonaPortraitProps } from "../characters/Avatars.tsx";
 import { AlwaysAttached } from "../documents/AlwaysAttached.tsx";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
@@ -95,7 +95,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   };
   return (
     <form class="form" onSubmit={save}>
-      <ImageField persona={read?.persona} name={name} picture={picture} onPicture={setPicture} />
+      <ImageField persona={read?.persona} name={name} picture={picture} onImage={setPicture} />
       <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
       <TextField
         label={t.description}
@@ -138,11 +138,11 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
 
 /** The current or the new image. */
 function ImageField(
-  { persona, name, picture, onPicture }: {
+  { persona, name, picture, onImage }: {
     persona: Persona | undefined;
     name: string;
     picture: File | undefined;
-    onPicture: (picture: File) => void;
+    onImage: (picture: File) => void;
   },
 ) {
   const chooser = useRef<HTMLInputElement>(null);
@@ -170,7 +170,7 @@ function ImageField(
         accept="image/png,image/jpeg,image/webp,image/gif"
         onChange={(event) => {
           const [file] = event.currentTarget.files ?? [];
-          if (file) onPicture(file);
+          if (file) onImage(file);
         }}
       />
       <Button icon="image" onClick={() => chooser.current?.click()}>{texts.personas.picture}</Button>

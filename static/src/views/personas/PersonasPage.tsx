@@ -11,7 +11,7 @@ import { CardImports } from "../../state/import_export/card_imports.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ImportNotices } from "../characters/ImportNotices.tsx";
-import { toPersonaPortraitProps } from "../characters/Faces.tsx";
+import { toPersonaPortraitProps } from "../characters/Avatars.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 
 /** The card of a persona or a character. */
@@ -35,13 +35,13 @@ export function PersonasPage() {
     <section>
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
-      {!isEmpty && <Ways imports={imports} />}
+      {!isEmpty && <AddPersona imports={imports} />}
       <ImportNotices imports={imports} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void people.refreshPersonas()} />}
       {(state === "idle" || state === "loading") && <p class="muted" role="status">{texts.loading}</p>}
       {isEmpty && (
         <EmptyState level={3} title={t.empty} text={t.emptyText}>
-          <Ways imports={imports} />
+          <AddPersona imports={imports} />
         </EmptyState>
       )}
       {personas.length > 0 && (
@@ -63,7 +63,7 @@ function onImported(store: Store, personas: Persona[]): void {
 }
 
 /** Ways to add a persona: a form, or card files of personas or characters. */
-function Ways({ imports }: { imports: CardImports<Persona> }) {
+function AddPersona({ imports }: { imports: CardImports<Persona> }) {
   const chooser = useRef<HTMLInputElement>(null);
   const t = texts.personas;
   return (

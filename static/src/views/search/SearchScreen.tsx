@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DocumentHit, SearchHit } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { Faces } from "../characters/Faces.tsx";
+import { Avatars } from "../characters/Avatars.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
@@ -148,7 +148,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
         onKeyDown={step}
       >
         <span class="hit-head">
-          {item && item.character_ids.length > 0 && <Faces ids={item.character_ids} widthPx={24} />}
+          {item && item.character_ids.length > 0 && <Avatars ids={item.character_ids} widthPx={24} />}
           <span class="hit-title">
             <Marked text={title || texts.nav.untitled} words={hit.message_id === null ? words : ""} />
           </span>

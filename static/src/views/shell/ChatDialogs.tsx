@@ -29,9 +29,9 @@ function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: (
     onClose();
   };
   return (
-    <AskDialog title={texts.nav.renameTitle} onClose={onClose} onSave={save}>
+    <FormDialog title={texts.nav.renameTitle} onClose={onClose} onSave={save}>
       <TextField label={texts.nav.titleLabel} value={title} maxLength={MAX_LENGTH} hasFocus onInput={setTitle} />
-    </AskDialog>
+    </FormDialog>
   );
 }
 
@@ -69,7 +69,7 @@ export function FolderDialog(
     onSave(name || null);
   };
   return (
-    <AskDialog
+    <FormDialog
       title={title}
       onClose={onClose}
       onSave={() => save(folder.trim())}
@@ -84,11 +84,11 @@ export function FolderDialog(
         hasFocus
         onInput={setFolder}
       />
-    </AskDialog>
+    </FormDialog>
   );
 }
 
-function AskDialog(
+function FormDialog(
   { title, onClose, onSave, more, children }: {
     title: string;
     onClose: () => void;

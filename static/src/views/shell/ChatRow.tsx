@@ -1,7 +1,7 @@
 /** One chat in the sidebar and its menu. */
 import type { ConversationSummary } from "../../api/types.ts";
 import { useRef } from "preact/hooks";
-import { Faces } from "../characters/Faces.tsx";
+import { Avatars } from "../characters/Avatars.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -72,11 +72,11 @@ export function ChatRow(
           onClick={(event) => event.shiftKey ? selection.extend(item.id, order) : selection.toggle(item.id)}
         />
       )}
-      <Faces ids={item.character_ids} widthPx={hasSnippet ? 34 : 28} />
+      <Avatars ids={item.character_ids} widthPx={hasSnippet ? 34 : 28} />
       <div class="chat-row-text">
         <div class="chat-row-head">
           {selectedIds ? <ChatTitle item={item} /> : <ChatLink item={item} isCurrent={isCurrent} />}
-          {store.chats.answering.value.has(item.id) && (
+          {store.chats.replyingIds.value.has(item.id) && (
             <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
           )}
           <time class="chat-time" dateTime={item.updated_at}>{formatShortTime(item.updated_at, new Date())}</time>
@@ -146,7 +146,7 @@ function ChatTitle({ item }: { item: ConversationSummary }) {
 export function ChatCard({ item }: { item: ConversationSummary }) {
   return (
     <li class="home-chat">
-      <Faces ids={item.character_ids} widthPx={40} />
+      <Avatars ids={item.character_ids} widthPx={40} />
       <div class="chat-row-text">
         <div class="chat-row-head">
           <ChatLink item={item} />

@@ -7,7 +7,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { getStateTone } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { toPersonaPortraitProps } from "../characters/Faces.tsx";
+import { toPersonaPortraitProps } from "../characters/Avatars.tsx";
 import { listPersonaItems } from "../chat/PersonaMenu.tsx";
 import { getStateText } from "../connections/ConnectionStateText.tsx";
 import { ChatList } from "./ChatList.tsx";

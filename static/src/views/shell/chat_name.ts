@@ -15,9 +15,9 @@ export interface ChatName {
 
 type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting_title" | "snippet" | "message_count">;
 
-/** Names a chat. The characters' names come with `people.loadFaces`. */
-export function nameChat(people: Pick<Profiles, "face">, item: Named): ChatName {
-  const who = item.character_ids.map((id) => people.face(id)?.name).filter(Boolean).join(", ");
+/** Names a chat. The characters' names come with `people.loadListItems`. */
+export function nameChat(people: Pick<Profiles, "getListItem">, item: Named): ChatName {
+  const who = item.character_ids.map((id) => people.getListItem(id)?.name).filter(Boolean).join(", ");
   // A greeting's first words are not a title.
   const title = item.has_greeting_title ? "" : item.title;
   const isGreeted = item.character_ids.length > 0 && item.message_count < 2;

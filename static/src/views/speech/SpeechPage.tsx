@@ -132,7 +132,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const fields = { ...config, ...typed };
   const set = (changes: Changes) => {
     setTyped({ ...typed, ...changes });
-    speech.trial.value = undefined;
+    speech.test.value = undefined;
   };
   const submit = (name: "save" | "try", next: () => Promise<void> | void) =>
     run(name, async () => {
@@ -144,7 +144,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const clearKey = () =>
     run("save", async () => {
       await speech.change({ api_key: null });
-      speech.trial.value = undefined;
+      speech.test.value = undefined;
       store.toasts.show(texts.form.keyCleared);
     });
   return (
@@ -162,11 +162,11 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
         />
         <ApiKeyField
           id="speech-key"
-          standing={{ stored: config, address: fields.base_url, typed: key }}
+          keyState={{ stored: config, address: fields.base_url, typed: key }}
           hint={t.keyHint}
           onInput={(typedKey) => {
             setKey(typedKey);
-            speech.trial.value = undefined;
+            speech.test.value = undefined;
           }}
           onClear={clearKey}
         />
@@ -187,7 +187,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
           options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
           onChange={(format) => set({ format })}
         />
-        {speech.trial.value && <SpeechTestResult trial={speech.trial.value} />}
+        {speech.test.value && <SpeechTestResult trial={speech.test.value} />}
         {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>

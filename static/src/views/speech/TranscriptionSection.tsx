@@ -127,7 +127,7 @@ function TranscriptionServerForm(
       )}
       <ApiKeyField
         id="transcription-key"
-        standing={{ stored: config, address, typed: key }}
+        keyState={{ stored: config, address, typed: key }}
         hint={texts.voice.keyHint}
         onInput={(typedKey) => {
           setKey(typedKey);

@@ -7,7 +7,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { Field, type FieldProps } from "../../components/forms/Field.tsx";
-import { SpeechSettings, toTrialKey } from "../../state/speech/speech_settings.ts";
+import { SpeechSettings, toPreviewKey } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { texts } from "../../texts/texts.ts";
@@ -34,7 +34,7 @@ export function VoicePicker(
   // If samples are all there is, the server's list repeats them.
   const listed = choice?.source === "files" ? [] : choice?.voices ?? [];
   const isKnown = value === "" || [...listed, ...samples].some(({ id }) => id === value);
-  const isHeard = speaking.now.value?.key === toTrialKey(value);
+  const isHeard = speaking.now.value?.key === toPreviewKey(value);
   const choose = (voice: string) => {
     // Applied on blur, not with every key.
     setTyped(voice === OTHER ? "" : undefined);

@@ -125,8 +125,8 @@ function ReplyText({ chat }: { chat: OpenChat }) {
   // Between two replies, the last message is the previous one.
   const isRead = message?.role === "assistant" && speaking.now.value?.key === message.id;
   const text = run && run.messageId === message?.id ? run.text.value : isRead ? getContentText(message.content) : "";
-  const { said } = splitReasoning(text);
-  return said === "" ? null : <p class="talk-reply">{said}</p>;
+  const { text: spoken } = splitReasoning(text);
+  return spoken === "" ? null : <p class="talk-reply">{spoken}</p>;
 }
 
 function TalkProblemNote({ problem, onRetry }: { problem: TalkProblem; onRetry: () => void }) {

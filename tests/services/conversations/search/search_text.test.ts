@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import {
   containsAllTerms,
   createQuickTest,
-  cutSnippet,
   FoldedTexts,
   foldForSearch,
   parseQuery,
+  truncateSnippet,
 } from "../../../../services/conversations/search/search_text.ts";
 
 const isFound = (text: string, query: string) => containsAllTerms(foldForSearch(text), parseQuery(query));
@@ -100,17 +100,17 @@ test("skips JSON without the words in the quick test", () => {
 
 test("cuts a snippet of about 160 characters around the hit", () => {
   const text = `${"before words ".repeat(40)}\nthe   Needle${" after words".repeat(40)}`;
-  const snippet = cutSnippet(text, ["needle"]);
+  const snippet = truncateSnippet(text, ["needle"]);
   expect(snippet).toMatch(/^…before .*the Needle after.*…$/);
   expect(snippet.length).toBeGreaterThan(130);
   expect(snippet.length).toBeLessThanOrEqual(162);
-  expect(cutSnippet("short Needle", ["needle"])).toBe("short Needle");
-  expect(cutSnippet(`${"x ".repeat(200)}needle`, ["needle"])).toMatch(/^….*x needle$/);
+  expect(truncateSnippet("short Needle", ["needle"])).toBe("short Needle");
+  expect(truncateSnippet(`${"x ".repeat(200)}needle`, ["needle"])).toMatch(/^….*x needle$/);
 });
 
 test("never cuts a snippet inside a character", () => {
   for (let lead = 0; lead < 8; lead++) {
-    const snippet = cutSnippet(`${"a".repeat(lead)}${"🦆".repeat(100)}needle${"🐸".repeat(100)}`, ["needle"]);
+    const snippet = truncateSnippet(`${"a".repeat(lead)}${"🦆".repeat(100)}needle${"🐸".repeat(100)}`, ["needle"]);
     expect(snippet).toContain("needle");
     expect(snippet.isWellFormed()).toBe(true);
   }
@@ -118,7 +118,7 @@ test("never cuts a snippet inside a character", () => {
 
 test("finds the hit after text that folding makes shorter or longer", () => {
   for (const filler of ["ﬃ", "e\u0301", "㌀", "ｶﾞ", "İ", "株式会社 "]) {
-    expect(cutSnippet(`${filler.repeat(3000)} Nadel ${filler.repeat(500)}`, ["nadel"])).toContain("Nadel");
+    expect(truncateSnippet(`${filler.repeat(3000)} Nadel ${filler.repeat(500)}`, ["nadel"])).toContain("Nadel");
   }
 });
 

@@ -3,7 +3,7 @@ import { nameChat, toPlainText } from "../../../../static/src/views/shell/chat_n
 
 const names: Record<string, string> = { mira: "Mira", tom: "Tom" };
 const people = {
-  face: (id: string) =>
+  getListItem: (id: string) =>
     names[id] === undefined ? null : {
       id,
       name: names[id],

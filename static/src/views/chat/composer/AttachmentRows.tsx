@@ -51,7 +51,7 @@ function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }
         <Button kind="quiet" icon="image" onClick={() => setChoosing(true)}>{texts.documents.sendAsPictures}</Button>
       )}
       {isChoosing && document && (
-        <PagePicturesDialog
+        <PageImagesDialog
           chat={chat}
           document={document}
           onClose={() => setChoosing(false)}
@@ -112,7 +112,7 @@ function isScan({ state, error, pages }: StoredDocument): boolean {
 }
 
 /** The dialog. Pages are attached one after the other; the first that can't be read ends it. */
-function PagePicturesDialog(
+function PageImagesDialog(
   { chat, document, onClose }: { chat: OpenChat; document: StoredDocument; onClose: () => void },
 ) {
   const { api, toasts } = useStore();

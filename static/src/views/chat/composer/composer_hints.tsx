@@ -9,7 +9,7 @@ import { getFailureTitle } from "../../../state/chat/reply_failure.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
-const FailureCure = lazy(() => import("../messages/FailureCure.tsx").then((file) => file.FailureCure), {
+const FailureRemedy = lazy(() => import("../messages/FailureRemedy.tsx").then((file) => file.FailureRemedy), {
   as: "overlay",
 });
 
@@ -31,7 +31,7 @@ export function ComposerHeader({ chat }: { chat: OpenChat }) {
           }
         />
       )}
-      {problem?.upstream && <RefusalCure key={problem.message} chat={chat} upstream={problem.upstream} />}
+      {problem?.upstream && <RefusalRemedy key={problem.message} chat={chat} upstream={problem.upstream} />}
       {chat.draft.hasClash.value && (
         <Notice
           tone="warning"
@@ -60,11 +60,11 @@ function RefusalActions({ chat }: { chat: OpenChat }) {
   );
 }
 
-function RefusalCure({ chat, upstream }: { chat: OpenChat; upstream: UpstreamFailure }) {
+function RefusalRemedy({ chat, upstream }: { chat: OpenChat; upstream: UpstreamFailure }) {
   const [failed] = useState(() => ({ atMs: Date.now(), text: chat.draft.text.peek() }));
   const isUnchanged = chat.draft.text.value === failed.text && failed.text !== "";
   return (
-    <FailureCure
+    <FailureRemedy
       chat={chat}
       upstream={upstream}
       failedAtMs={failed.atMs}

@@ -88,5 +88,5 @@ function MarkedText({ changes, side }: { changes: readonly Change[]; side: numbe
 
 function getVariantText({ content }: MessageVariant, isReply: boolean): string {
   const text = getContentText(content as Message["content"]);
-  return isReply ? splitReasoning(text).said : text;
+  return isReply ? splitReasoning(text).text : text;
 }

@@ -176,7 +176,7 @@ function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElemen
 
 /** Copies the visible text. */
 function getSpokenText({ role, content }: Message): string {
-  return role === "assistant" ? splitReasoning(getContentText(content)).said : getContentText(content);
+  return role === "assistant" ? splitReasoning(getContentText(content)).text : getContentText(content);
 }
 
 /** Copies the chat up to a message and opens the copy. */

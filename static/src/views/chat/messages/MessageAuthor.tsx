@@ -7,7 +7,7 @@ import { PORTRAIT_PX } from "../../../state/app/device.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { toPersonaPortraitProps, toPortraitProps } from "../../characters/Faces.tsx";
+import { toPersonaPortraitProps, toPortraitProps } from "../../characters/Avatars.tsx";
 
 const CharacterStory = lazy(
   () => import("../../characters/CharacterStory.tsx").then((file) => file.CharacterStory),

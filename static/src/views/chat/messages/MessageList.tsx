@@ -43,14 +43,14 @@ export function MessageList({ chat }: { chat: OpenChat }) {
         aria-label={texts.chat.log}
       >
         <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
-          {hasAbove.value && <More key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
+          {hasAbove.value && <LoadMore key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
           {shown.value.map((message) =>
             hidden.has(message.id)
               ? null
               : <MessageView key={message.id} chat={chat} message={message} isLast={message.id === lastId} />
           )}
           {hasBelow.value && (
-            <More
+            <LoadMore
               key="below"
               box={box}
               label={texts.chat.later}
@@ -59,7 +59,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
           )}
         </div>
       </div>
-      {follow.isAway && (
+      {follow.isScrolledUp && (
         <button type="button" class="jump" onClick={follow.jump}>
           <Icon name="down" />
           {texts.chat.latest}
@@ -88,7 +88,7 @@ function isSavingData(): boolean {
 }
 
 /** An end of the list with more beyond it: loaded when near, or on click. */
-function More(
+function LoadMore(
   { box, label, onNear }: { box: { current: HTMLElement | null }; label: string; onNear: () => Promise<void> | void },
 ) {
   const mark = useRef<HTMLDivElement>(null);
@@ -152,7 +152,7 @@ function useLoadOlder(
 }
 
 /** Number of sentences to keep in the live region. Older ones have been announced. */
-const KEPT = 6;
+const MAX_LINES = 6;
 
 /** A hidden live region. The message list itself is silent, since it changes with every token. */
 function Announcer({ chat }: { chat: OpenChat }) {
@@ -162,11 +162,11 @@ function Announcer({ chat }: { chat: OpenChat }) {
     if (!run) return;
     let nextId = Date.now();
     const say = (text: string) => {
-      if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
+      if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-MAX_LINES));
     };
     // Reasoning is collapsed for everyone.
     let start = run.calls.peek().at(-1)?.textLength;
-    const getText = () => splitReasoning(run.text.peek().slice(start)).said;
+    const getText = () => splitReasoning(run.text.peek().slice(start)).text;
     let sentences = new Sentences(getText());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);

@@ -124,10 +124,10 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const lastCall = run?.calls.value.at(-1);
   const rounds = run ? undefined : chat.tools.value.rounds.get(message.id);
   const whole = run ? run.text.value.slice(lastCall?.textLength) : getContentText(message.content);
-  const { thoughts, said: text } = splitReasoning(whole);
-  const apart = run ? run.reasoning.value.slice(lastCall?.reasoningLength) : message.reasoning ?? "";
-  const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
-  const thoughtMs = run ? run.thoughtMs.value : chat.replies.measured.value.get(message.id)?.thoughtMs;
+  const { reasoning: inText, text } = splitReasoning(whole);
+  const separate = run ? run.reasoning.value.slice(lastCall?.reasoningLength) : message.reasoning ?? "";
+  const reasoning = [separate, inText].filter((part) => part !== "").join("\n\n");
+  const reasoningMs = run ? run.reasoningMs.value : chat.replies.measured.value.get(message.id)?.reasoningMs;
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const [cited, setCited] = useState<CitedDocument>();
   const citations = useMemo(() => resolveCitations(message, setCited), [message.documents]);
@@ -148,7 +148,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
         <Reasoning
           text={reasoning}
           isThinking={run !== undefined && text === ""}
-          durationMs={thoughtMs}
+          durationMs={reasoningMs}
           tokens={run ? undefined : findThinkingTokens(message.usage)}
         />
       )}

@@ -16,7 +16,7 @@ import { texts } from "../../../texts/texts.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 
-const FailureCure = lazy(() => import("./FailureCure.tsx").then((file) => file.FailureCure), { as: "overlay" });
+const FailureRemedy = lazy(() => import("./FailureRemedy.tsx").then((file) => file.FailureRemedy), { as: "overlay" });
 
 /** Props of all endings. */
 interface EndingProps {
@@ -50,7 +50,7 @@ export function ReplyEnding(props: EndingProps) {
       </div>
     );
   }
-  if (status === "complete" && message.finish_reason === "length") return <CutOff {...props} hasText={hasText} />;
+  if (status === "complete" && message.finish_reason === "length") return <LengthNotice {...props} hasText={hasText} />;
   if (!hasText && status !== "streaming" && !message.tool_calls?.length) {
     return (
       <div class="ending">
@@ -89,7 +89,7 @@ function Failure(
       {error && <p>{error.message}</p>}
       {error?.request_id && <ErrorDetails code={error.code} requestId={error.request_id} />}
       {isLast && error?.upstream && (
-        <FailureCure
+        <FailureRemedy
           key={failedAtMs}
           chat={chat}
           upstream={error.upstream}
@@ -140,7 +140,7 @@ function ChooseModelButton({ chat, message }: { chat: OpenChat; message: Message
 const MAX_LIMIT = 1_000_000;
 
 /** The reply reached its token limit, possibly before its first word. */
-function CutOff({ hasText, ...props }: EndingProps & { hasText: boolean }) {
+function LengthNotice({ hasText, ...props }: EndingProps & { hasText: boolean }) {
   const store = useStore();
   const { chat, message, isLast } = props;
   const { output_limit: limit } = message;

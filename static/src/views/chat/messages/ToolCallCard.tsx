@@ -255,14 +255,14 @@ export function ToolRounds(
   return (
     <>
       {rounds.map(({ text, reasoning, calls }, n) => {
-        const { thoughts, said } = splitReasoning(text);
-        const thought = [reasoning, thoughts].filter((part) => part !== "").join("\n\n");
+        const { reasoning: inText, text: shownText } = splitReasoning(text);
+        const allReasoning = [reasoning, inText].filter((part) => part !== "").join("\n\n");
         return (
           <div key={n} class="tool-round">
-            {thought !== "" && (
-              <Reasoning text={thought} isThinking={false} durationMs={undefined} tokens={undefined} />
+            {allReasoning !== "" && (
+              <Reasoning text={allReasoning} isThinking={false} durationMs={undefined} tokens={undefined} />
             )}
-            {said !== "" && <Markdown text={said} isFinal />}
+            {shownText !== "" && <Markdown text={shownText} isFinal />}
             {calls.map((call) => (
               <ToolCallCard key={call.id} chat={chat} replyId={message.id} call={call} isLive={run !== undefined} />
             ))}

@@ -9,7 +9,7 @@ const NEAR_END_PX = 64;
 /** The interface between following and the view. */
 interface Following {
   /** The reader is not at the end. */
-  isAway: boolean;
+  isScrolledUp: boolean;
   /** Paragraphs that arrived since. */
   newCount: number;
   onScroll(): void;
@@ -31,7 +31,7 @@ export function useFollowEnd(
   const isFollowing = useRef(true);
   /** The last message and its length when the reader left the end. */
   const seen = useRef<{ messageId: string | undefined; blocks: number }>({ messageId: undefined, blocks: 0 });
-  const [isAway, setAway] = useState(false);
+  const [isScrolledUp, setAway] = useState(false);
   const [newCount, setNewCount] = useState(0);
 
   /** The last known scroll position. */
@@ -87,7 +87,7 @@ export function useFollowEnd(
   }, [lastOwn]);
 
   return {
-    isAway,
+    isScrolledUp,
     newCount,
     onScroll() {
       const position = getScrollPosition(box.current);
@@ -115,7 +115,7 @@ function getScrollPosition(box: HTMLElement | null): { top: number; fromEnd: num
 }
 
 /** Name of the highlight in prose.css. */
-const FOUND = "found";
+const HIGHLIGHT_NAME = "found";
 
 /** How long the message is highlighted before the highlight fades, in milliseconds. */
 const HIGHLIGHT_MS = 2000;
@@ -161,7 +161,7 @@ export function useJumpTarget(
   }, [target]);
   // Highlights belong to the search they came from.
   const isSearching = chat.search.isOpen.value;
-  useEffect(() => () => void findHighlights()?.delete(FOUND), [isSearching]);
+  useEffect(() => () => void findHighlights()?.delete(HIGHLIGHT_NAME), [isSearching]);
 }
 
 /** Highlights words without changing elements. Browsers without support only show the message. */
@@ -183,7 +183,7 @@ function highlightWords(element: Element, words: readonly string[]): void {
       }
     }
   }
-  registry.set(FOUND, new Highlight(...ranges));
+  registry.set(HIGHLIGHT_NAME, new Highlight(...ranges));
 }
 
 function findHighlights(): HighlightRegistry | undefined {

@@ -17,7 +17,7 @@ import { Select, Switch } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { toPortraitProps } from "../../characters/Faces.tsx";
+import { toPortraitProps } from "../../characters/Avatars.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 import { lorebookApi, presetApi } from "../../../api/documents.ts";
 import { ErrorNote } from "../../../components/Notice.tsx";

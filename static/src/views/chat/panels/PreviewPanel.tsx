@@ -51,7 +51,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
         })}
       </ol>
       <OfferedTools tools={found.tools ?? []} />
-      <LeftOut preview={found} />
+      <OmittedParts preview={found} />
     </div>
   );
 }
@@ -126,7 +126,7 @@ function OfferedTools({ tools }: Pick<ChatPreview, "tools">) {
   );
 }
 
-function LeftOut({ preview }: { preview: ChatPreview }) {
+function OmittedParts({ preview }: { preview: ChatPreview }) {
   const { dropped: { pieces = [], lorebook_entries = [] }, memories_left_out: notes = [], tools_left_out: tools = [] } =
     preview;
   if (pieces.length + lorebook_entries.length + notes.length + tools.length === 0) return null;

@@ -82,13 +82,13 @@ export function RecallPanel({ chat }: { chat: OpenChat }) {
 
 /** Puts a passage as a Markdown quote before a draft. */
 function withQuote(draft: string, hit: SearchHit, text: string): string {
-  const passage = text.length <= MAX_QUOTE ? text : cutAround(text, hit.snippet);
+  const passage = text.length <= MAX_QUOTE ? text : excerptAround(text, hit.snippet);
   const head = texts.memory.recall.from(hit.title || texts.chat.untitled, formatTime(hit.created_at, new Date()));
   const quote = [head, ...passage.trim().split("\n")].map((line) => `> ${line}`).join("\n");
   return draft.trim() === "" ? `${quote}\n\n` : `${quote}\n\n${draft}`;
 }
 
-function cutAround(text: string, snippet: string): string {
+function excerptAround(text: string, snippet: string): string {
   const quote = snippet.replaceAll("…", "").trim().slice(0, 40);
   const at = Math.max(0, text.replace(/\s+/g, " ").indexOf(quote));
   const start = Math.max(0, Math.min(at - MAX_QUOTE / 3, text.length - MAX_QUOTE));

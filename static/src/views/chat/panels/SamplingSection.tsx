@@ -4,7 +4,7 @@ import { TextField } from "../../../components/forms/Field.tsx";
 import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { withParam } from "../../../state/chat/reply_request.ts";
-import { findAnsweringModel, getEffortLabel, listEfforts } from "../../../state/connections/connection_state.ts";
+import { findReplyModel, getEffortLabel, listEfforts } from "../../../state/connections/connection_state.ts";
 import {
   formatStops,
   getParameterName,
@@ -24,7 +24,7 @@ export function SamplingSection({ chat, onChange }: { chat: OpenChat; onChange: 
   const { connections } = useStore();
   const options = chat.options.value;
   const connection = connections.find(options.connection_id);
-  const model = findAnsweringModel(connection, options.model);
+  const model = findReplyModel(connection, options.model);
   const [stops, setStops] = useState(formatStops(options.params?.stop));
   const t = texts.chatOptions.options;
   const set = (name: string, value: unknown) =>
@@ -128,7 +128,7 @@ function NumberInput(
   },
 ) {
   const [text, setText] = useState(typeof initial === "number" ? String(initial) : "");
-  // A change from elsewhere: a cure, another device, Undo.
+  // A change from elsewhere: a remedy, another device, Undo.
   const [last, setLast] = useState(initial);
   const isFromElsewhere = initial !== last && parseNumber(field, text) !== initial;
   const shown = isFromElsewhere ? (typeof initial === "number" ? String(initial) : "") : text;

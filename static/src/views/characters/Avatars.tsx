@@ -14,20 +14,20 @@ import { characterPath, personaPath } from "../../api/characters.ts";
 const STACKED = 3;
 
 /** An icon where there is no character. Hidden from screen readers: the names are next to it. */
-export function Faces({ ids, widthPx }: { ids: readonly string[]; widthPx: 24 | 28 | 34 | 40 | 64 }) {
+export function Avatars({ ids, widthPx }: { ids: readonly string[]; widthPx: 24 | 28 | 34 | 40 | 64 }) {
   const { people } = useStore();
   const key = ids.join();
-  useEffect(() => people.loadFaces(ids), [key]);
-  const shown = ids.slice(0, STACKED).flatMap((id) => people.face(id) ?? []);
+  useEffect(() => people.loadListItems(ids), [key]);
+  const shown = ids.slice(0, STACKED).flatMap((id) => people.getListItem(id) ?? []);
   if (shown.length === 0) {
     return (
-      <span class="faces" data-width={widthPx} aria-hidden="true">
+      <span class="avatars" data-width={widthPx} aria-hidden="true">
         {ids.length === 0 && <Icon name="chat" />}
       </span>
     );
   }
   return (
-    <span class="faces" data-width={widthPx} data-count={shown.length} aria-hidden="true">
+    <span class="avatars" data-width={widthPx} data-count={shown.length} aria-hidden="true">
       {shown.map((item) => <Portrait key={item.id} {...toPortraitProps(item)} widthPx={widthPx} />)}
     </span>
   );

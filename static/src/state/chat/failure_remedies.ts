@@ -94,7 +94,7 @@ export async function summarizeLeftOut(
     };
     const response = await api.client.send("POST", "/api/chat", { body, signal });
     const completion: { choices?: { message?: { content?: string | null } }[] } = await response.json();
-    record = splitReasoning(completion.choices?.[0]?.message?.content ?? "").said.trim();
+    record = splitReasoning(completion.choices?.[0]?.message?.content ?? "").text.trim();
     if (record === "") return false;
   }
   if (parts.length > 0) await chat.change({ summary: { text: record, up_to_message_id: last } });

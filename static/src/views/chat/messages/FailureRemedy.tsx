@@ -6,9 +6,9 @@ import { Button, LinkButton } from "../../../components/Button.tsx";
 import { ApiKeyField } from "../../../components/forms/ApiKeyField.tsx";
 import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { chooseCure, isAddressSuspect } from "../../../state/chat/reply_failure.ts";
-import { findModelPull, isSameModelName, isUnderWay } from "../../../state/connections/connection_state.ts";
-import { limitContext, summarizeLeftOut, waitForServer } from "../../../state/chat/failure_cures.ts";
+import { chooseRemedy, isAddressSuspect } from "../../../state/chat/reply_failure.ts";
+import { findModelPull, isSameModelName, isUnfinished } from "../../../state/connections/connection_state.ts";
+import { limitContext, summarizeLeftOut, waitForServer } from "../../../state/chat/failure_remedies.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { formatNumber } from "../../../texts/format.ts";
@@ -16,8 +16,8 @@ import { startModelPull } from "../../../api/models.ts";
 import { Progress } from "../../../components/Progress.tsx";
 import { formatProgress } from "../../../texts/quantities.ts";
 
-/** Props of every cure. */
-interface CureProps {
+/** Props of every remedy. */
+interface RemedyProps {
   chat: OpenChat;
   upstream: UpstreamFailure;
   /** The failed reply; undefined if the request was refused and nothing is stored. */
@@ -33,31 +33,35 @@ interface CureProps {
 const FRESH_MS = 15 * 60_000;
 
 /** The remedy for the kind of failure; nothing if Retry is the only one. */
-export function FailureCure(props: CureProps) {
+export function FailureRemedy(props: RemedyProps) {
   const { upstream, onRetry } = props;
   const { kind, connection_id } = upstream;
   const { connections } = useStore();
   const connection = connections.items.value.find(({ id }) => id === connection_id);
-  const cure = chooseCure(kind);
+  const remedy = chooseRemedy(kind);
   return (
     <>
-      {cure === "key" && <KeyCure {...props} />}
-      {cure === "model" && (
+      {remedy === "key" && <KeyRemedy {...props} />}
+      {remedy === "model" && (
         <>
           {connection?.kind === "ollama" && upstream.model !== "" && (
-            <PullCure connection={connection} model={upstream.model} onRetry={onRetry} />
+            <PullRemedy connection={connection} model={upstream.model} onRetry={onRetry} />
           )}
-          <ModelCure {...props} />
+          <ModelRemedy {...props} />
         </>
       )}
-      {cure === "overflow" && props.messageId !== undefined && (
-        <OverflowCure chat={props.chat} messageId={props.messageId} onRetry={props.onRetry} />
+      {remedy === "overflow" && props.messageId !== undefined && (
+        <OverflowRemedy chat={props.chat} messageId={props.messageId} onRetry={props.onRetry} />
       )}
-      {cure === "wait" && props.canRetryAlone && Date.now() - props.failedAtMs < FRESH_MS && <WaitCure {...props} />}
+      {remedy === "wait" && props.canRetryAlone && Date.now() - props.failedAtMs < FRESH_MS && (
+        <WaitRemedy
+          {...props}
+        />
+      )}
       {isAddressSuspect(kind) && (
         <div class="actions-row">
           <LinkButton href={`/settings/connections/${encodeURIComponent(connection_id)}`}>
-            {texts.cures.edit}
+            {texts.remedies.edit}
           </LinkButton>
         </div>
       )}
@@ -66,7 +70,7 @@ export function FailureCure(props: CureProps) {
 }
 
 /** A field for the missing key. */
-function KeyCure({ upstream, onRetry }: CureProps) {
+function KeyRemedy({ upstream, onRetry }: RemedyProps) {
   const { connections } = useStore();
   const [key, setKey] = useState("");
   const [isBusy, setBusy] = useState(false);
@@ -86,7 +90,7 @@ function KeyCure({ upstream, onRetry }: CureProps) {
   };
   return (
     <form
-      class="cure"
+      class="remedy"
       autocomplete="off"
       onSubmit={(event) => {
         event.preventDefault();
@@ -94,15 +98,15 @@ function KeyCure({ upstream, onRetry }: CureProps) {
       }}
     >
       <ApiKeyField
-        id="cure-key"
-        standing={{ stored: undefined, address: connection.base_url, typed: key }}
-        hint={texts.cures.keyHint(connection.name)}
+        id="remedy-key"
+        keyState={{ stored: undefined, address: connection.base_url, typed: key }}
+        hint={texts.remedies.keyHint(connection.name)}
         onInput={setKey}
       />
       {problem && <p class="field-error" role="alert">{problem}</p>}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={key.trim() === ""}>
-          {texts.cures.saveKey}
+          {texts.remedies.saveKey}
         </Button>
       </div>
     </form>
@@ -110,7 +114,7 @@ function KeyCure({ upstream, onRetry }: CureProps) {
 }
 
 /** The models that the connection has. */
-function ModelCure({ chat, upstream, onRetry }: CureProps) {
+function ModelRemedy({ chat, upstream, onRetry }: RemedyProps) {
   const store = useStore();
   const { connections } = store;
   const connection = connections.items.value.find(({ id }) => id === upstream.connection_id);
@@ -122,29 +126,29 @@ function ModelCure({ chat, upstream, onRetry }: CureProps) {
   if (!connection || check?.kind === "failed") return null;
   if (check?.kind !== "done") return <p role="status">{texts.loading}</p>;
   const models = check.result.models.filter((model) => !isSameModelName(model, upstream.model, connection.kind));
-  if (models.length === 0) return <p>{texts.cures.noModels(connection.name)}</p>;
+  if (models.length === 0) return <p>{texts.remedies.noModels(connection.name)}</p>;
   const model = chosen ?? models[0]!;
   const use = () => {
     store.device.rememberModel({ connectionId: connection.id, model });
     chat.change({ model }).then(onRetry, (thrown) => store.report(thrown));
   };
   return (
-    <div class="cure">
+    <div class="remedy">
       <Select
-        label={texts.cures.model}
+        label={texts.remedies.model}
         value={model}
         options={models.map((name) => ({ value: name, name }))}
         onChange={setChosen}
       />
       <div class="actions-row">
-        <Button kind="primary" onClick={use}>{texts.cures.useModel}</Button>
+        <Button kind="primary" onClick={use}>{texts.remedies.useModel}</Button>
       </div>
     </div>
   );
 }
 
 /** Retries when the server works again. */
-function WaitCure({ chat, upstream, messageId, onRetry }: CureProps) {
+function WaitRemedy({ chat, upstream, messageId, onRetry }: RemedyProps) {
   const { connections } = useStore();
   const [isWaiting, setWaiting] = useState(true);
   const retry = chat.replies.findAutoRetry(messageId);
@@ -161,10 +165,10 @@ function WaitCure({ chat, upstream, messageId, onRetry }: CureProps) {
   }, [isWaiting]);
   if (!isWaiting || !retry) return null;
   return (
-    <div class="cure">
-      <p role="status">{texts.cures.waiting(upstream.connection_name)}</p>
+    <div class="remedy">
+      <p role="status">{texts.remedies.waiting(upstream.connection_name)}</p>
       <div class="actions-row">
-        <Button kind="quiet" onClick={() => setWaiting(false)}>{texts.cures.stopWaiting}</Button>
+        <Button kind="quiet" onClick={() => setWaiting(false)}>{texts.remedies.stopWaiting}</Button>
       </div>
     </div>
   );
@@ -174,7 +178,7 @@ function WaitCure({ chat, upstream, messageId, onRetry }: CureProps) {
 const SHORTEST_REPLY = 128;
 
 /** Each option ends with a retry. */
-function OverflowCure(
+function OverflowRemedy(
   { chat, messageId, onRetry }: { chat: OpenChat; messageId: string; onRetry: () => void },
 ) {
   const store = useStore();
@@ -182,7 +186,7 @@ function OverflowCure(
   const [problem, setProblem] = useState<string>();
   const abort = useRef<AbortController>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
-  const t = texts.cures;
+  const t = texts.remedies;
   const before = chat.options.value.params ?? null;
 
   const shorten = async (kind: "summary" | "drop") => {
@@ -214,7 +218,7 @@ function OverflowCure(
     chat.changeParam("max_tokens", shorter).then(onRetry, (thrown) => store.report(thrown));
   };
   return (
-    <div class="cure">
+    <div class="remedy">
       {busy === "summary" && <p role="status">{t.summarizing}</p>}
       {problem && <p class="field-error" role="alert">{problem}</p>}
       <div class="actions-row">
@@ -238,7 +242,7 @@ function OverflowCure(
 }
 
 /** Also shows a download that was started elsewhere. Only one that was started here is followed by a retry. */
-function PullCure(
+function PullRemedy(
   { connection, model, onRetry }: { connection: Connection; model: string; onRetry: () => void },
 ) {
   const store = useStore();
@@ -253,10 +257,10 @@ function PullCure(
   const job = listed.find(({ id }) => id === wanted?.id) ?? wanted ?? findModelPull(listed, connection, model);
   const state = job?.state;
   useEffect(() => {
-    if (wanted === undefined || state === undefined || isUnderWay(state)) return;
+    if (wanted === undefined || state === undefined || isUnfinished(state)) return;
     setWanted(undefined);
     if (state === "done") onRetry();
-    if (state === "failed") setProblem(job?.error?.message ?? texts.cures.downloadFailed(model));
+    if (state === "failed") setProblem(job?.error?.message ?? texts.remedies.downloadFailed(model));
   }, [state, wanted]);
 
   const start = async () => {
@@ -274,18 +278,18 @@ function PullCure(
     setBusy(true);
     activity.cancel(id).catch((thrown) => store.report(thrown)).finally(() => setBusy(false));
   };
-  const running = job !== undefined && isUnderWay(job.state) ? job : undefined;
+  const running = job !== undefined && isUnfinished(job.state) ? job : undefined;
   const { progress } = running ?? {};
   return (
-    <div class="cure">
+    <div class="remedy">
       {problem && <p class="field-error" role="alert">{problem}</p>}
       {running && (
         <>
           <p role="status">
-            {wanted ? texts.cures.downloadingThenRetry(model) : texts.cures.downloading(model)}
+            {wanted ? texts.remedies.downloadingThenRetry(model) : texts.remedies.downloading(model)}
           </p>
           <Progress
-            label={texts.cures.downloading(model)}
+            label={texts.remedies.downloading(model)}
             value={progress?.total ? progress.done / progress.total : null}
             text={formatProgress(progress ?? null)}
           />
@@ -294,7 +298,7 @@ function PullCure(
       <div class="actions-row">
         {!wanted && (
           <Button kind="primary" isBusy={isBusy} onClick={() => void start()}>
-            {running ? texts.cures.retryWhenDownloaded : texts.cures.download(model)}
+            {running ? texts.remedies.retryWhenDownloaded : texts.remedies.download(model)}
           </Button>
         )}
         {running && (
