@@ -47,8 +47,8 @@ export function createRouteTable(routes: readonly RouteFacts[]): RouteTable {
 
   return {
     find(method, path) {
-      const wanted = method === "HEAD" ? "GET" : method;
-      return findMatches(path).find((route) => route.method === wanted);
+      const routeMethod = method === "HEAD" ? "GET" : method;
+      return findMatches(path).find((route) => route.method === routeMethod);
     },
     listMethods(path) {
       const methods = new Set(findMatches(path).map((route) => route.method));

@@ -120,9 +120,9 @@ function messageRoutes(services: Services) {
     })
     .openapi(messageSchema.addRoute, async (c) => {
       const { messages } = await services.conversations();
-      const { message: given, after } = c.req.valid("json");
+      const { message: input, after } = c.req.valid("json");
       const options = { after: after ?? undefined, expected: parsePrecondition(c.req.valid("header")) };
-      const { message, revision } = await messages.add(c.req.valid("param").id, given, options);
+      const { message, revision } = await messages.add(c.req.valid("param").id, input, options);
       setEtag(c, revision);
       return passRawResponse(c.json(message, 201));
     })

@@ -98,9 +98,9 @@ function limitStream(length: number): TransformStream<Uint8Array<ArrayBuffer>, U
   let left = length;
   return new TransformStream({
     transform(chunk, controller) {
-      const taken = chunk.subarray(0, left);
-      left -= taken.length;
-      if (taken.length > 0) controller.enqueue(taken);
+      const sent = chunk.subarray(0, left);
+      left -= sent.length;
+      if (sent.length > 0) controller.enqueue(sent);
       if (left === 0) controller.terminate();
     },
   });

@@ -104,7 +104,7 @@ export function createEnrolmentCodes(options: {
       const { text, endsAtMs } = add("invite", rpId, now() + INVITE_MS);
       return { code: formatCode(text), expiresAtMs: endsAtMs };
     },
-    check(given, { rpId, isInGrace }, address) {
+    check(typed, { rpId, isInGrace }, address) {
       const client = getClientKey(address);
       const tries = clients.get(client);
       if (tries !== undefined && tries.wrongTries >= MAX_WRONG_TRIES && tries.endsAtMs > now()) {
@@ -112,7 +112,7 @@ export function createEnrolmentCodes(options: {
           retryAfterSeconds: (tries.endsAtMs - now()) / 1000,
         });
       }
-      const text = normalizeCode(given);
+      const text = normalizeCode(typed);
       const code = [...codes].find((each) =>
         isSameText(each.text, text) && each.endsAtMs > now() && (each.rpId ?? rpId) === rpId &&
         (each.kind === "invite" || isInGrace)

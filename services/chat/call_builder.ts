@@ -300,10 +300,10 @@ export function mergeParams(
     !Object.hasOwn(preset?.extraBody ?? {}, name)
   );
   const merged = { ...Object.fromEntries(sampler), ...(typeof own === "object" && own), ...request.params };
-  const { context_size: wanted, ...params } = merged as Record<string, unknown>;
-  const isLimit = typeof wanted === "number" && Number.isInteger(wanted) && wanted > 0;
+  const { context_size: contextSize, ...params } = merged as Record<string, unknown>;
+  const isLimit = typeof contextSize === "number" && Number.isInteger(contextSize) && contextSize > 0;
   if (!isLimit) return { params, contextTokens: preset?.contextSize };
-  return { params, contextTokens: Math.min(wanted, preset?.contextSize ?? Infinity) };
+  return { params, contextTokens: Math.min(contextSize, preset?.contextSize ?? Infinity) };
 }
 
 /** Returns whether the server continues a partial reply sent as the last message. */

@@ -204,7 +204,7 @@ export class MemoryReading {
   ): Promise<ProposalQuestion> {
     const { cards, personas, getOwnerName, proposals } = this.#deps;
     const personaId = this.#getPersonaId(state);
-    const [cast, persona] = await Promise.all([
+    const [participants, persona] = await Promise.all([
       loadParticipants(cards, state.head.participants).catch((error) => {
         if (error instanceof AppError) return [];
         throw error;
@@ -212,7 +212,7 @@ export class MemoryReading {
       personaId === undefined ? undefined : personas.findName(personaId),
     ]);
     const user = persona ?? getOwnerName();
-    const characterId = cast[0]?.id;
+    const characterId = participants[0]?.id;
     let left = notesBudget;
     const notes = proposals.listUsable().filter(({ fields: { scope } }) =>
       scope.kind === "everything" || (scope.kind === "persona" && scope.id === personaId) ||
@@ -220,14 +220,14 @@ export class MemoryReading {
     ).sort((a, b) => b.usedAtMs - a.usedAtMs).filter(({ fields }) => (left -= estimateTokens(fields.text) + 10) > 0);
     return {
       user,
-      character: cast[0]?.name,
+      character: participants[0]?.name,
       hasPersona: personaId !== undefined,
       notes: notes.map(({ id, fields }) => ({ id, text: fields.text })),
       messages: messages.filter(isReadable).map((message) => ({
         id: message.id,
         name: message.role === "user"
           ? user
-          : cast.find(({ id }) => id === message.character_id)?.name ?? cast[0]?.name ?? "Assistant",
+          : participants.find(({ id }) => id === message.character_id)?.name ?? participants[0]?.name ?? "Assistant",
         text: readText(message),
       })),
     };

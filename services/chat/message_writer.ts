@@ -135,8 +135,8 @@ export class MessageWriter {
     // Only for a new conversation: the database doesn't allow two IDs that differ only in case.
     if (existing === undefined) conversationWriter.refuseCaseClash(id);
     const mids = [reply.messageId, ...(userMessage === undefined ? [] : [userMessage.id])];
-    const taken = existing === undefined ? new Set<string>() : blocks.listUsedMids(id, mids);
-    if (!addsMessage(request) || taken.has(reply.messageId)) {
+    const usedIds = existing === undefined ? new Set<string>() : blocks.listUsedMids(id, mids);
+    if (!addsMessage(request) || usedIds.has(reply.messageId)) {
       return { userMessage, ...await this.#rewriteReply(request, reply, existing) };
     }
     const base = { text: "", reasoning: "" };
@@ -144,7 +144,7 @@ export class MessageWriter {
       if (existing === undefined) throw new AppError("not_found", `Conversation "${id}" not found`);
       return { userMessage: await this.#addVersion(request, reply, existing), base };
     }
-    const isStored = userMessage !== undefined && taken.has(userMessage.id);
+    const isStored = userMessage !== undefined && usedIds.has(userMessage.id);
     if (isStored) blocks.requireOnPath(id, userMessage.id);
     const results = this.#findNewResults(request, reply, existing);
     const added = [

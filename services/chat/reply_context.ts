@@ -113,7 +113,7 @@ export async function listNextSpeakers(
 /**
  * Chooses the character that speaks in a new reply.
  *
- * @param wanted The character that the request selects.
+ * @param selectedId The character that the request selects.
  * @param before The message that the user message replaces.
  * @throws {AppError} `invalid_request` if no character can speak.
  */
@@ -121,18 +121,18 @@ export async function chooseNextSpeaker(
   deps: ReplyContextDeps,
   conversation: ConversationState,
   userMessage: ChatMessage | undefined,
-  wanted: string | undefined,
+  selectedId: string | undefined,
   before?: string,
 ): Promise<string | undefined> {
   const { participants } = conversation.head;
   // There is nothing to choose with a single character, so its card isn't read.
-  if (participants.length === 0 && wanted === undefined) return undefined;
-  if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
+  if (participants.length === 0 && selectedId === undefined) return undefined;
+  if (participants.length === 1 && (selectedId ?? participants[0]!.character_id) === participants[0]!.character_id) {
     return participants[0]!.character_id;
   }
-  const cast = await deps.scenes.loadParticipants(conversation.head);
-  const question = createSpeakerQuestion(deps, conversation, cast, userMessage, before);
-  return chooseSpeaker(question, wanted) ?? participants[0]?.character_id;
+  const loaded = await deps.scenes.loadParticipants(conversation.head);
+  const question = createSpeakerQuestion(deps, conversation, loaded, userMessage, before);
+  return chooseSpeaker(question, selectedId) ?? participants[0]?.character_id;
 }
 
 /** Counts the messages up to the reply. The result is the same before and after the user message is stored. */
@@ -259,14 +259,14 @@ export function chooseNextSpeakers(question: SpeakerChoiceInput): string[] {
 /**
  * Chooses the character that speaks.
  *
- * @param wanted ID of a character selected by the user; it may be muted.
+ * @param selectedId ID of a character selected by the user; it may be muted.
  * @throws {AppError} `invalid_request` if no character can speak
  */
-export function chooseSpeaker(question: SpeakerChoiceInput, wanted: string | undefined): string | undefined {
+export function chooseSpeaker(question: SpeakerChoiceInput, selectedId: string | undefined): string | undefined {
   const { participants } = question;
-  if (wanted !== undefined) {
-    if (participants.some(({ id }) => id === wanted)) return wanted;
-    throw createRefusal(`Character "${wanted}" isn't part of this conversation`);
+  if (selectedId !== undefined) {
+    if (participants.some(({ id }) => id === selectedId)) return selectedId;
+    throw createRefusal(`Character "${selectedId}" isn't part of this conversation`);
   }
   if (participants.length === 0) return undefined;
   const [first] = chooseNextSpeakers(question);
@@ -304,7 +304,7 @@ function findMention({ names }: LoadedParticipant, text: string): number {
     name,
     ...name.split(/\s+/, MAX_PARTS).filter((part) => part.length >= SHORTEST_PART),
   ]).filter((part) => part.length <= LONGEST_PART);
-  const indexes = parts.map((part) => indexOfName(part, text)).filter((place) => place >= 0);
+  const indexes = parts.map((part) => indexOfName(part, text)).filter((index) => index >= 0);
   return indexes.length === 0 ? -1 : Math.min(...indexes);
 }
 

@@ -58,13 +58,13 @@ export class ReplyRunner {
    *
    * @returns A promise that resolves when the model starts to answer, and rejects if it refuses before that.
    */
-  start(reply: Reply, request: StatefulChatRequest, wanted: RequestedModel): Promise<void> {
+  start(reply: Reply, request: StatefulChatRequest, requestedModel: RequestedModel): Promise<void> {
     const { live, events, log } = this.#deps;
     live.add(reply);
     events.publish({ kind: "reply_started", id: reply.conversationId });
     const started = Promise.withResolvers<void>();
     started.promise.catch(() => {}); // A disconnected client doesn't see the error. The message has it.
-    const running = this.#run(reply, request, wanted, started).catch((error) =>
+    const running = this.#run(reply, request, requestedModel, started).catch((error) =>
       log("error", "Couldn't finish a reply", { error: getErrorTrace(error) })
     );
     this.#running.add(running);
@@ -86,14 +86,14 @@ export class ReplyRunner {
   async #run(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: RequestedModel,
+    requestedModel: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<void> {
     const { saver, live, events } = this.#deps;
     let refusal: unknown;
     let sent: UpstreamCall | undefined;
     try {
-      sent = await this.#write(reply, request, wanted, started);
+      sent = await this.#write(reply, request, requestedModel, started);
     } catch (error) {
       refusal = error;
       reply.fail(error);
@@ -119,7 +119,7 @@ export class ReplyRunner {
   async #write(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: RequestedModel,
+    requestedModel: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<UpstreamCall | undefined> {
     const { tools } = reply;
@@ -132,7 +132,7 @@ export class ReplyRunner {
         reply.fail(reply.signal.reason);
         return undefined;
       }
-      const ask = () => this.#ask(reply, request, wanted, started);
+      const ask = () => this.#ask(reply, request, requestedModel, started);
       const { sent, offer, hasCalls } = await (tools === undefined ? ask() : tools.measure(ask));
       if (!hasCalls || tools === undefined || offer === undefined) return sent;
       if (tools.isOver) throw new AppError("upstream_error", tools.overReason);
@@ -145,12 +145,12 @@ export class ReplyRunner {
   async #ask(
     reply: Reply,
     request: StatefulChatRequest,
-    wanted: RequestedModel,
+    requestedModel: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<{ sent: UpstreamCall; offer: ToolOffer | undefined; hasCalls: boolean }> {
     const { modelRouter, calls, sender, fallback } = this.#deps;
     const { tools, signal } = reply;
-    const route = await modelRouter.route(wanted, signal);
+    const route = await modelRouter.route(requestedModel, signal);
     reply.model = route.model;
     reply.connectionId = route.connection.id;
     const listed = await tools?.listOffer();

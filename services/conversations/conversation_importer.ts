@@ -159,9 +159,9 @@ export class ConversationImporter {
   #chooseId(id: string): string {
     const { store } = this.#deps;
     const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => deriveId(id, n + 1))];
-    const places = store.findStates(ids);
-    return ids.find((candidate) => places.get(candidate) === "present") ??
-      ids.find((candidate) => !places.has(candidate)) ?? createUuidV7();
+    const states = store.findStates(ids);
+    return ids.find((candidate) => states.get(candidate) === "present") ??
+      ids.find((candidate) => !states.has(candidate)) ?? createUuidV7();
   }
 
   async #storeImages(messages: MessageImport[]): Promise<MessageImport[]> {

@@ -343,9 +343,9 @@ async function* inPieces(windows: Windows): AsyncGenerator<Uint8Array | number> 
   let piece: Uint8Array[] = [];
   let pieceBytes = 0;
   const take = () => {
-    const taken = joinParts(piece);
+    const bytes = joinParts(piece);
     [piece, pieceBytes] = [[], 0];
-    return taken;
+    return bytes;
   };
   for await (const parts of windows) {
     if (typeof parts === "number") {

@@ -55,9 +55,9 @@ export function restoreMessages(
 ): RestoreChange {
   const { messages, segments = [], continuations = [], variants: texts, place } = removed;
   const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
-  const [taken] = blocks.listUsedMids(conversationId, mids);
-  if (taken !== undefined) {
-    throw new AppError("conflict", `Can't restore the messages: message "${taken}" already exists`);
+  const [usedId] = blocks.listUsedMids(conversationId, mids);
+  if (usedId !== undefined) {
+    throw new AppError("conflict", `Can't restore the messages: message "${usedId}" already exists`);
   }
   const change = continuations.length > 0
     ? blocks.restoreSubtree(
@@ -87,9 +87,9 @@ function findVersionBefore({ segments, active }: BranchPoint, segment: number | 
   return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
 }
 
-function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbors): RestoreChange {
+function insertion(blocks: BlockStore, id: string, messages: Message[], neighbors: Neighbors): RestoreChange {
   const tree = blocks.getTree(id);
-  const { after, before, segment } = place;
+  const { after, before, segment } = neighbors;
   const countIf = (isOnPath: boolean) => ({ countOnPath: isOnPath ? messages.length : 0 });
   const behind = after === undefined ? undefined : blocks.findLiveRow(id, after);
   if (after !== undefined && behind !== undefined) {

@@ -187,11 +187,11 @@ function readRowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row
      WHERE c.conversation_id = ? ORDER BY c.mid, c.n`,
     conversationId,
   );
-  const places = db.all<Location & { rowid: number }>(
+  const locations = db.all<Location & { rowid: number }>(
     `SELECT rowid, segment, position FROM block INDEXED BY block_by_position WHERE conversation_id = ? AND live = 1`,
     conversationId,
   );
-  const byRow = new Map(places.map((place) => [place.rowid, place]));
+  const byRow = new Map(locations.map((location) => [location.rowid, location]));
   const versions = db.all<{ rowid: number; id: number }>(
     `SELECT rowid, id FROM block INDEXED BY sqlite_autoindex_block_1 WHERE id IN (SELECT value FROM json_each(?))`,
     JSON.stringify(rows.map((row) => row.block_id)),

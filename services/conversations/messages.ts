@@ -76,11 +76,11 @@ export class Messages {
    */
   async add(
     id: string,
-    given: MessageInput,
+    rawInput: MessageInput,
     options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
     const { store, blocks, locks, images, now } = this.#deps;
-    const input = { ...given, content: await storeInlineImages(images, given.content) };
+    const input = { ...rawInput, content: await storeInlineImages(images, rawInput.content) };
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       assertExpected(`conversation "${id}"`, options.expected, state.revision);
@@ -132,20 +132,22 @@ export class Messages {
    * @throws {AppError} `not_found`, `revision_mismatch`; `conflict` while a reply writes this message or one that would
    *   leave the active path, and for a message that isn't on the path.
    */
-  async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
+  async patch(id: string, mid: string, rawPatch: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
     const { blocks, variants, revisions, images, now } = this.#deps;
-    const patch = "content" in given ? { ...given, content: await storeInlineImages(images, given.content) } : given;
+    const patch = "content" in rawPatch
+      ? { ...rawPatch, content: await storeInlineImages(images, rawPatch.content) }
+      : rawPatch;
     const extraStatements: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
     const message = await this.#deps.writer.editMessage(id, mid, (before) => {
       blocks.requireOnPath(id, mid);
-      const { active_variant: wanted, variant_count: _, ...fields } = patch;
+      const { active_variant: activeVariant, variant_count: _, ...fields } = patch;
       // Cursors of the streamed reply don't fit the new text.
       extraStatements.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
-      if (typeof wanted === "number" && wanted !== before.active_variant) {
-        base = variants.switchTo(id, before, wanted);
+      if (typeof activeVariant === "number" && activeVariant !== before.active_variant) {
+        base = variants.switchTo(id, before, activeVariant);
         extraStatements.push(...variants.keep(id, before));
         // No revision is needed: the previous text becomes a version.
         if (Object.keys(fields).length === 0) return base;

@@ -254,7 +254,7 @@ interface GreetingMessage {
 /**
  * Creates a message with a greeting.
  *
- * @param wanted Number of the greeting. If it's empty, the first one that isn't. Defaults to the first one for groups
+ * @param requestedIndex Number of the greeting. If it's empty, the first one that isn't. Defaults to the first one for groups
  *   in a group, otherwise to the first one.
  * @param now ISO 8601, UTC.
  * @returns `undefined` if the character has no greeting.
@@ -262,11 +262,11 @@ interface GreetingMessage {
  */
 export function createGreeting(
   { characterId, texts, groupOnlyFrom }: Greetings,
-  wanted: number | undefined,
+  requestedIndex: number | undefined,
   now: string,
   variants: VariantStore,
 ): GreetingMessage | undefined {
-  const greeting = wanted ?? Math.max(0, texts.findIndex((text, n) => n >= groupOnlyFrom && text !== ""));
+  const greeting = requestedIndex ?? Math.max(0, texts.findIndex((text, n) => n >= groupOnlyFrom && text !== ""));
   const requestedText = texts[greeting];
   if (requestedText === undefined && greeting > 0) {
     throw new AppError("invalid_request", `Character "${characterId}" has no greeting ${greeting}`);

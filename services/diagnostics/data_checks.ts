@@ -71,8 +71,12 @@ async function checkModes(dataDir: string): Promise<Finding[]> {
   return found.length > 0 ? found : [createOk("modes_ok", { path: dataDir })];
 }
 
-function createTooOpenFinding(path: string, mode: number, wanted: string): Finding {
-  return createProblem("open_to_others", { path, mode: (mode & 0o777).toString(8).padStart(4, "0"), wanted });
+function createTooOpenFinding(path: string, mode: number, expectedMode: string): Finding {
+  return createProblem("open_to_others", {
+    path,
+    mode: (mode & 0o777).toString(8).padStart(4, "0"),
+    wanted: expectedMode,
+  });
 }
 
 async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {

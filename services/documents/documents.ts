@@ -496,9 +496,9 @@ async function readHead(
   let at = 0;
   for (const piece of read) {
     if (at >= head.length) break;
-    const taken = piece.subarray(0, head.length - at);
-    head.set(taken, at);
-    at += taken.length;
+    const part = piece.subarray(0, head.length - at);
+    head.set(part, at);
+    at += part.length;
   }
   async function* content() {
     yield* read.splice(0);

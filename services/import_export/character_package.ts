@@ -65,7 +65,7 @@ export async function packCharacter(
   const notes: ImportNote[] = [];
   const assets: Record<string, string>[] = [];
   async function* listEntries(): AsyncGenerator<PackedEntry> {
-    const taken = new Set([IMAGE_PATH]);
+    const usedPaths = new Set([IMAGE_PATH]);
     let total = 0;
     for (const { type, name, ext, source, sizeBytes, read } of files) {
       if (assets.length === MAX_FILES || total + sizeBytes > MAX_BYTES) {
@@ -81,7 +81,7 @@ export async function packCharacter(
       }
       total += bytes.length;
       const ending = /^\.?([a-z0-9]{1,8})$/i.exec(ext)?.[1]?.toLowerCase() ?? "bin";
-      const path = freePath(type, name, ending, taken);
+      const path = freePath(type, name, ending, usedPaths);
       assets.push({ type, uri: EMBEDDED_PREFIX + path, name, ext: ending });
       yield createEntry(path, bytes);
     }

@@ -101,8 +101,8 @@ export class Exports {
   }
 
   /** Streams conversations or characters as a ZIP file. `unreadable.json` lists those that can't be read. */
-  async *exportSelection(wanted: ExportSelection): AsyncGenerator<Uint8Array> {
-    yield* this.#pack(this.#listSelected(wanted), new Set());
+  async *exportSelection(selection: ExportSelection): AsyncGenerator<Uint8Array> {
+    yield* this.#pack(this.#listSelected(selection), new Set());
   }
 
   async *#listSelected({ kind, ids, format }: ExportSelection): AsyncGenerator<ZipFile> {

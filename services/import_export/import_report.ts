@@ -59,7 +59,7 @@ const MAX_NAME = 100;
 /** Creates an empty report. */
 export function createReport(kind: ImportKind, isDryRun: boolean): ImportReport {
   const counts = Object.fromEntries(
-    IMPORTED_ITEM_KINDS.map((thing) => [thing, { added: 0, updated: 0, present: 0, refused: 0 }]),
+    IMPORTED_ITEM_KINDS.map((itemKind) => [itemKind, { added: 0, updated: 0, present: 0, refused: 0 }]),
   ) as ImportReport["counts"];
   return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], lines_dropped: 0 };
 }

@@ -45,8 +45,8 @@ export async function openZip(path: string): Promise<ImportSource> {
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes }))
         .sort((a, b) => a.path < b.path ? -1 : 1),
       skippedPaths,
-      read: async (wanted, maxBytes) => await readContent(file, releaseEntry(wanted, maxBytes)),
-      stream: (wanted, maxBytes) => streamContent(file, releaseEntry(wanted, maxBytes)),
+      read: async (entry, maxBytes) => await readContent(file, releaseEntry(entry, maxBytes)),
+      stream: (entry, maxBytes) => streamContent(file, releaseEntry(entry, maxBytes)),
       close: () => file.close(),
     };
   } catch (error) {

@@ -62,16 +62,16 @@ export class ModelRouter {
    * @throws {AppError} `not_available` without a connection, `not_found` if the request's connection doesn't exist,
    *   `upstream_error` if the server doesn't list a model.
    */
-  async route(wanted: RequestedModel, signal: AbortSignal): Promise<ModelRoute> {
+  async route(requested: RequestedModel, signal: AbortSignal): Promise<ModelRoute> {
     const { connections, prepareUse, inspector } = this.#deps;
-    const { model, requestConnectionId, connectionId } = wanted;
+    const { model, requestConnectionId, connectionId } = requested;
     if (requestConnectionId !== undefined && connections.find(requestConnectionId) === undefined) {
       throw new AppError("not_found", `Connection "${requestConnectionId}" not found`);
     }
     const own = connectionId === undefined ? undefined : connections.find(connectionId);
     const usual = own ?? connections.findActive();
     const connection = requestConnectionId === undefined ? usual : connections.find(requestConnectionId);
-    const conversationModel = connection?.id === usual?.id ? wanted.conversationModel : undefined;
+    const conversationModel = connection?.id === usual?.id ? requested.conversationModel : undefined;
     if (connection === undefined) {
       throw new AppError("not_available", "No model connection is active. Add one in Settings > Connections");
     }

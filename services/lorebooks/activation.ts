@@ -269,7 +269,7 @@ class Scan {
     const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#passesProbability(candidate));
     const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
     for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
-    const taken: ActiveEntry[] = [];
+    const activated: ActiveEntry[] = [];
     for (const { entry, reason } of chosen) {
       if (isTickUsedUp()) await yieldToEventLoop();
       const content = this.#input.expand?.(entry.text, toEntryName(entry)) ?? entry.text;
@@ -289,9 +289,9 @@ class Scan {
       };
       this.#active.push(active);
       this.#undecided.delete(entry);
-      taken.push(active);
+      activated.push(active);
     }
-    return taken;
+    return activated;
   }
 
   #passesProbability({ entry, reason, isSticky }: ActivationCandidate): boolean {

@@ -23,7 +23,7 @@ export function chooseInGroups(
   random: (name: string) => number,
 ): { chosen: ActivationCandidate[]; dropped: ActivationCandidate[] } {
   const dropped = new Set<ActivationCandidate>();
-  const taken = new Set(active.flatMap(({ groups }) => groups));
+  const usedGroups = new Set(active.flatMap(({ groups }) => groups));
   const groups = new Map<string, ActivationCandidate[]>();
   for (const candidate of candidates) {
     for (const name of new Set(candidate.entry.groups)) {
@@ -34,7 +34,9 @@ export function chooseInGroups(
   }
   for (const [name, all] of groups) {
     const members = all.filter((member) => !dropped.has(member));
-    const winner = taken.has(name) ? undefined : chooseWinner(keepBestScores(members), () => random(`group/${name}`));
+    const winner = usedGroups.has(name)
+      ? undefined
+      : chooseWinner(keepBestScores(members), () => random(`group/${name}`));
     for (const member of members) if (member !== winner) dropped.add(member);
   }
   return { chosen: candidates.filter((member) => !dropped.has(member)), dropped: [...dropped] };

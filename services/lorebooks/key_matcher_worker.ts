@@ -15,8 +15,8 @@ function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyJobM
   yield { kind: "begun" };
   const scanned = texts.map((text) => new ScanText(text));
   let findings: KeyFinding[] = [];
-  for (const [place, text] of keys.entries()) {
-    const way = codes[place]!;
+  for (const [index, text] of keys.entries()) {
+    const way = codes[index]!;
     const isPattern = (way & PATTERN) > 0;
     if (isPattern && findings.length > 0) {
       yield { kind: "found", findings };

@@ -196,9 +196,9 @@ export class KeyScan {
     }
     const text = parts.join(MESSAGE_SEPARATOR).slice(0, MAX_TEXT_CHARS);
     this.#historyChars += text.length;
-    const place = this.#texts.push(text) - 1;
-    this.#joinedTexts.push({ depth: count, place });
-    return place;
+    const index = this.#texts.push(text) - 1;
+    this.#joinedTexts.push({ depth: count, place: index });
+    return index;
   }
 
   #findDeepestBelow(count: number): number | undefined {

@@ -118,10 +118,10 @@ export function parseSillyTavernLorebook(file: JsonObject): Lorebook {
 /** Converts a book to a World Info file. */
 export function toSillyTavernLorebook(book: Lorebook): JsonObject {
   const entries: [string, JsonObject][] = [];
-  const taken = new Set(book.entries.flatMap(({ id }) => asNumber(id) ?? []));
+  const usedIds = new Set(book.entries.flatMap(({ id }) => asNumber(id) ?? []));
   let next = 0;
   const free = () => {
-    while (taken.has(next)) next++;
+    while (usedIds.has(next)) next++;
     return next++;
   };
   const keys = new Set<string>();
@@ -171,8 +171,8 @@ function parseEntry(key: string, entry: JsonObject): LorebookEntry {
 }
 
 function toSillyTavernEntry(uid: number, entry: LorebookEntry): JsonObject {
-  const { [SILLYTAVERN_FIELDS]: kept, ...extensions } = entry.extensions;
-  const { [ENTRY_KEY]: _, extensions: theirs, ...others } = asObject(kept);
+  const { [SILLYTAVERN_FIELDS]: original, ...extensions } = entry.extensions;
+  const { [ENTRY_KEY]: _, extensions: theirs, ...others } = asObject(original);
   const known = pickFields(extensions, (field) => Object.hasOwn(SILLYTAVERN_NAMES, field));
   const foreign = pickFields(extensions, (field) => !Object.hasOwn(SILLYTAVERN_NAMES, field));
   const v3 = pickFields(entry, (field) => !MAPPED_V3_FIELDS.includes(field));

@@ -136,13 +136,13 @@ export const MAX_BOOK_KEYS = 100_000;
 export function* readScanEntries(owner: ActivationBook, defaults: ScanDefaults): Generator<ScanEntry, void, undefined> {
   const entries: unknown = owner.book.entries;
   if (!Array.isArray(entries)) return;
-  const taken = new Set<string>();
+  const usedIds = new Set<string>();
   let keys = 0;
   for (const [index, entry] of entries.entries()) {
     if (typeof entry !== "object" || entry === null) continue;
     let id = typeof entry.id === "string" || typeof entry.id === "number" ? String(entry.id) : `#${index}`;
-    if (taken.has(id)) id = `${id}#${index}`;
-    taken.add(id);
+    if (usedIds.has(id)) id = `${id}#${index}`;
+    usedIds.add(id);
     if (entry.enabled === false || typeof entry.content !== "string") continue;
     const read = toScanEntry(owner, entry, { id, index }, defaults);
     keys += read.keys.length + read.secondaryKeys.length;

@@ -178,14 +178,14 @@ export class Hub {
   }
 
   /** Returns the next page. A mirror may return the original hub's URL, so only the query is used. */
-  #findNextPage(link: string | null, asked: URL, what: string): URL | undefined {
+  #findNextPage(link: string | null, pageUrl: URL, what: string): URL | undefined {
     const [, address] = /<([^>]*)>\s*;[^,]*\brel="?next"?/i.exec(link ?? "") ?? [];
     if (address === undefined) return undefined;
-    if (!URL.canParse(address, asked)) throw createError(what, "its next page isn't a URL");
-    const next = new URL(address, asked);
+    if (!URL.canParse(address, pageUrl)) throw createError(what, "its next page isn't a URL");
+    const next = new URL(address, pageUrl);
     const known = [this.#origin, "https://huggingface.co"];
     if (!known.includes(next.origin)) throw createError(what, "its next page is on another server");
-    const page = new URL(asked);
+    const page = new URL(pageUrl);
     page.search = next.search;
     return page;
   }

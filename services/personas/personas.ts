@@ -161,8 +161,8 @@ export class Personas {
         "Can't read the persona: it's a CHARX or another ZIP file. Import it as a character, or export it as PNG first";
       throw new AppError("unprocessable", message);
     }
-    const { card: given, avatarPng, avatarImage } = parseCardBytes(file);
-    const card = convertToPersonaCard(given, options);
+    const { card: parsedCard, avatarPng, avatarImage } = parseCardBytes(file);
+    const card = convertToPersonaCard(parsedCard, options);
     const image = avatarPng ?? avatarImage;
     const png = image && await this.#asPng(image);
     const id = createUuidV7();

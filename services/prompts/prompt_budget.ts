@@ -73,9 +73,9 @@ function countFittingMessages(entries: readonly PromptEntry[], budget: number): 
  * Returns the number of messages to send, newest first, so that every tool result has its call. Results at the start of
  * the history are dropped, except the newest, which need their call.
  */
-export function keepResultsWithCalls(entries: readonly PromptEntry[], kept: number): number {
+export function keepResultsWithCalls(entries: readonly PromptEntry[], wantedCount: number): number {
   const isResult = (index: number) => entries[index]?.message.role === "tool";
-  let count = kept;
+  let count = wantedCount;
   while (count > 0 && isResult(count - 1)) count--;
   if (count > 0) return count;
   while (isResult(count)) count++;

@@ -118,12 +118,12 @@ export class PromptContexts {
    * Loads a context. @throws {AppError} `unprocessable` for an unreadable persona; `internal` for an unreadable
    * lorebook
    */
-  async open(asked: PromptContextRequest): Promise<OpenPromptContext> {
-    const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = asked;
+  async open(request: PromptContextRequest): Promise<OpenPromptContext> {
+    const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = request;
     const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
     const personaId = toText(fields.persona_id) ?? this.#deps.getOwner().personaId;
     const chosenPreset = await this.#deps.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
-    const preset = toPromptPreset(chosenPreset, asked.generation, asked);
+    const preset = toPromptPreset(chosenPreset, request.generation, request);
     const { names } = preset.layout;
     const isGroup = fields.participants.length > 1 && participants.length > 1;
     const scene: PromptContext = {
@@ -136,8 +136,8 @@ export class PromptContexts {
       scenario: toText(fields.scenario),
       note: parseNote(fields.note),
       summary: parseStoredSummary(fields.summary),
-      action: asked.action,
-      clientSystem: asked.clientSystem,
+      action: request.action,
+      clientSystem: request.clientSystem,
     };
     const { books, unreadable } = await this.#deps.lorebooks.findBooks({
       characters: member && [toBookOwner(member)],
@@ -150,9 +150,9 @@ export class PromptContexts {
     const lore = books.length === 0 ? undefined : {
       books,
       member,
-      generation: asked.generation,
+      generation: request.generation,
       messageCount,
-      getGreetingIndex: asked.getGreetingIndex,
+      getGreetingIndex: request.getGreetingIndex,
       matcher: this.#deps.matcher,
     };
     const { now, memories } = this.#deps;

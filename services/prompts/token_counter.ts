@@ -60,20 +60,20 @@ export class TokenCounter {
   }
 
   /** Counts messages. Takes at most about two seconds. @throws The reason of `signal` if aborted. */
-  async count(messages: readonly ChatMessage[], asked: CountedModel, signal: AbortSignal): Promise<TokenCount> {
+  async count(messages: readonly ChatMessage[], target: CountedModel, signal: AbortSignal): Promise<TokenCount> {
     const parts = messages.map(toCountedText);
     const keys: string[] = [];
     for (const { text } of parts) {
-      keys.push(toCacheKey(asked, text));
+      keys.push(toCacheKey(target, text));
       await yieldIfTickUsedUp();
     }
     signal.throwIfAborted();
-    await this.#learn(parts.map(({ text }) => text), keys, asked, signal);
+    await this.#learn(parts.map(({ text }) => text), keys, target, signal);
     let isExact = true;
     const tokens = parts.map(({ images }, index) => {
       const known = this.#known.get(keys[index]!);
       if (images > 0 || known === undefined) isExact = false;
-      if (known === undefined) return this.estimate(messages[index]!, asked.model);
+      if (known === undefined) return this.estimate(messages[index]!, target.model);
       return known + MESSAGE_TOKENS + images * IMAGE_TOKENS;
     });
     return { tokens, isExact };

@@ -35,9 +35,9 @@ export function isId(text: string): boolean {
 const MAX_FILE_NAME_LENGTH = 100;
 
 /** Converts a name chosen by a user to a valid file name on every file system. Its extension stays. */
-export function toFileName(wanted: string): string {
-  const dot = wanted.lastIndexOf(".");
-  const [stem, ending] = dot < 0 ? [wanted, ""] : [wanted.slice(0, dot), wanted.slice(dot)];
+export function toFileName(name: string): string {
+  const dot = name.lastIndexOf(".");
+  const [stem, ending] = dot < 0 ? [name, ""] : [name.slice(0, dot), name.slice(dot)];
   // Some systems interpret these characters as a folder or drive, or reject them.
   const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
   return `${[...clean].slice(0, MAX_FILE_NAME_LENGTH).join("") || "character"}${ending}`;

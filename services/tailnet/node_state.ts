@@ -58,10 +58,10 @@ export class NodeMemory {
     this.#read(options.log);
     this.#own = this.#stored.own;
     const { enabled, hostname, isEnabledFixed, isHostnameFixed } = options.configured;
-    const { wanted = {} } = this.#stored;
+    const { wanted: unsaved = {} } = this.#stored;
     this.#wanted = {
-      enabled: isEnabledFixed ? enabled : wanted.enabled ?? enabled,
-      hostname: isHostnameFixed ? hostname : wanted.hostname ?? hostname,
+      enabled: isEnabledFixed ? enabled : unsaved.enabled ?? enabled,
+      hostname: isHostnameFixed ? hostname : unsaved.hostname ?? hostname,
     };
   }
 

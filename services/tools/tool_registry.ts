@@ -194,13 +194,13 @@ function nameTools(tools: readonly Tool[]): OfferedTool[] {
   const counts = new Map<string, number>();
   for (const { name } of tools) counts.set(name, (counts.get(name) ?? 0) + 1);
   const isOwn = ({ name }: Tool) => counts.get(name) === 1 && VALID_NAME.test(name);
-  const taken = new Set(tools.filter(isOwn).map(({ name }) => name));
+  const usedNames = new Set(tools.filter(isOwn).map(({ name }) => name));
   return tools.map((tool) => {
     if (isOwn(tool)) return { name: tool.name, tool };
     const cleaned = `${tool.serverName}_${tool.name}`.replace(/[^a-zA-Z0-9_-]+/g, "_").slice(0, MAX_NAME_LENGTH);
     let name = cleaned;
-    for (let n = 2; taken.has(name); n++) name = `${cleaned.slice(0, MAX_NAME_LENGTH - `_${n}`.length)}_${n}`;
-    taken.add(name);
+    for (let n = 2; usedNames.has(name); n++) name = `${cleaned.slice(0, MAX_NAME_LENGTH - `_${n}`.length)}_${n}`;
+    usedNames.add(name);
     return { name, tool };
   });
 }

@@ -21,9 +21,9 @@ export async function* parseTranscriptEvents(response: Response): AsyncGenerator
     if (event !== undefined) events.push(event);
   });
   const takeEvents = () => {
-    const taken = events;
+    const pending = events;
     events = [];
-    return taken;
+    return pending;
   };
   for await (const chunk of response.body ?? []) {
     parser.push(chunk);

@@ -98,11 +98,11 @@ async function decodeJpeg(
   limits: DecodeLimits,
   wantedPx = Infinity,
 ): Promise<Raster> {
-  const wanted = fitWithin(widthPx, heightPx, wantedPx);
-  const halvings = Math.min(3, Math.floor(Math.log2(widthPx / wanted.width)));
+  const target = fitWithin(widthPx, heightPx, wantedPx);
+  const halvings = Math.min(3, Math.floor(Math.log2(widthPx / target.width)));
   checkSize(Math.ceil(widthPx / 2 ** halvings), Math.ceil(heightPx / 2 ** halvings), limits);
   const jpeg = instantiate<JpegCodec>(await loadCodec("jpeg"));
-  const handle = jpeg.decode(copyIn(jpeg, bytes), bytes.length, wanted.width, wanted.height);
+  const handle = jpeg.decode(copyIn(jpeg, bytes), bytes.length, target.width, target.height);
   if (handle === 0 || handle === 1) throw new ImageError("its pixels can't be decoded");
   const [width, height] = [jpeg.decode_width(handle), jpeg.decode_height(handle)];
   const samples = copyOut(jpeg, jpeg.decode_buffer(handle), jpeg.wlen());

@@ -124,8 +124,8 @@ const ORIENTATION_TAG = 0x0112;
 const EXIF_MARK = [0x45, 0x78, 0x69, 0x66, 0, 0];
 
 /** Finds the Exif block of a JPEG or WebP file. */
-export function findExif(picture: Uint8Array): Exif | undefined {
-  const block = picture[0] === 0xff ? findJpegBlock(picture) : findWebpBlock(picture);
+export function findExif(image: Uint8Array): Exif | undefined {
+  const block = image[0] === 0xff ? findJpegBlock(image) : findWebpBlock(image);
   if (block === undefined) return undefined;
   const bare = EXIF_MARK.every((byte, index) => block[index] === byte) ? block.subarray(EXIF_MARK.length) : block;
   if (bare.length < 8) return undefined;

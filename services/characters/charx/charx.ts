@@ -82,8 +82,8 @@ interface CharxFile {
 export async function createCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<CharxFile> {
   const paths = new Set([CARD_PATH, IMAGE_PATH, ...others?.entries.map(({ path }) => path) ?? []]);
   const inside = png === undefined ? { card, entries: [] } : await extractPngFiles(png, card, paths);
-  const taken = new Set([...others?.entries ?? [], ...inside.entries].map(({ path }) => path));
-  const placed = png === undefined ? { card } : chooseImagePath(inside.card, taken);
+  const usedPaths = new Set([...others?.entries ?? [], ...inside.entries].map(({ path }) => path));
+  const placed = png === undefined ? { card } : chooseImagePath(inside.card, usedPaths);
   const text = serializeCard(placed.card);
   const own = [await deflateEntry(CARD_PATH, text)];
   let imageBytes = 0;
@@ -187,11 +187,11 @@ export class CardFiles implements Disposable {
     }
   }
 
-  /** Yields entries for another ZIP. @param wanted By default all. */
-  *toPackedEntries(wanted: (path: string) => boolean = () => true): Generator<PackedEntry> {
+  /** Yields entries for another ZIP. @param includes By default all. */
+  *toPackedEntries(includes: (path: string) => boolean = () => true): Generator<PackedEntry> {
     for (const entry of this.entries) {
       const { path, method, crc, packedBytes, sizeBytes } = entry;
-      if (!wanted(path)) continue;
+      if (!includes(path)) continue;
       yield {
         path,
         isDeflated: method !== 0,

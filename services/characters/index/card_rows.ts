@@ -309,15 +309,15 @@ function listCardFiles(folder: ScannedFolder): CardFileStat[] | undefined {
     throw error;
   }
   const files: CardFileStat[] = [];
-  const taken = new Set<string>();
+  const usedNames = new Set<string>();
   // PNG before JSON, so that of "a.png" and "a.json" the PNG gets the id; then in a stable order.
   for (const name of names.sort((a, b) => Number(isJsonName(a)) - Number(isJsonName(b)) || (a < b ? -1 : 1))) {
     const path = `${folder.path}/${name}`;
     const info = statFile(path);
     if (info === undefined) continue;
     const stem = name.slice(0, name.lastIndexOf("."));
-    const isOwnId = !folder.isExternal && isId(stem) && !taken.has(stem.toLowerCase());
-    if (isOwnId) taken.add(stem.toLowerCase());
+    const isOwnId = !folder.isExternal && isId(stem) && !usedNames.has(stem.toLowerCase());
+    if (isOwnId) usedNames.add(stem.toLowerCase());
     const id = isOwnId ? stem : deriveCardId(folder.isExternal ? folder.path : "characters", name);
     files.push({ id, path, isExternal: folder.isExternal, ...info });
   }

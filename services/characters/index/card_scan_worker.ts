@@ -28,8 +28,8 @@ function scan({ databasePath, folders }: CardScanRequest): CardScanResponse {
     reader.close();
   }
   const { rows, removed } = scanFolders(folders, known);
-  const gone = new Set(removed);
-  const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => gone.has(path)).map(({ id }) => id)];
+  const removedIds = new Set(removed);
+  const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => removedIds.has(path)).map(({ id }) => id)];
   return { changes: toCardChanges(rows, removed), ids: [...new Set(ids)] };
 }
 

@@ -81,15 +81,15 @@ export interface ExtractedPngFiles {
 /**
  * Converts the files in a PNG card to CHARX entries.
  *
- * @param taken Paths already used in the CHARX.
+ * @param usedPaths Paths already used in the CHARX.
  * @throws {AppError} `unprocessable`
  */
 export async function extractPngFiles(
   png: Uint8Array,
   card: Card,
-  taken: ReadonlySet<string>,
+  usedPaths: ReadonlySet<string>,
 ): Promise<ExtractedPngFiles> {
-  const used = new Set(taken);
+  const used = new Set(usedPaths);
   const addresses = new Map<string, string>();
   const entries: PackedEntry[] = [];
   for (const chunk of parsePng(png).chunks) {
@@ -147,9 +147,9 @@ function decodeAsset(chunk: PngChunk): Uint8Array<ArrayBuffer> {
 
 function chooseFreePath(name: string, card: Card, bytes: Uint8Array, used: ReadonlySet<string>): string {
   const isNumber = /^\d+$/.test(name);
-  const wanted = !isNumber && isSafeCharxPath(name) ? name : toRisuPath(name, card, bytes);
-  let path = wanted;
-  for (let n = 2; used.has(path); n++) path = wanted.replace(/(\.[^./]*)?$/, `-${n}$1`);
+  const preferred = !isNumber && isSafeCharxPath(name) ? name : toRisuPath(name, card, bytes);
+  let path = preferred;
+  for (let n = 2; used.has(path); n++) path = preferred.replace(/(\.[^./]*)?$/, `-${n}$1`);
   return path;
 }
 

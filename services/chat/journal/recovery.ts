@@ -201,13 +201,13 @@ const decoder = new TextDecoder();
 export async function readJournal(
   folder: string,
   sealer: PurposeSealer,
-  wanted: JournalKey[],
+  keys: JournalKey[],
 ): Promise<Map<string, JournalBatch>> {
   const found = new Map<string, JournalBatch>(
-    wanted.map(({ generation }) => [generation, { after: 0, seq: 0, text: "", reasoning: "" }]),
+    keys.map(({ generation }) => [generation, { after: 0, seq: 0, text: "", reasoning: "" }]),
   );
-  const messageIds = new Map(wanted.map(({ messageId, generation }) => [generation, messageId]));
-  if (wanted.length === 0) return found;
+  const messageIds = new Map(keys.map(({ messageId, generation }) => [generation, messageId]));
+  if (keys.length === 0) return found;
   for (const number of await listJournalNumbers(folder)) {
     for await (const [mid, generation, after, seq, text, reasoning] of readEntries(folder, sealer, number)) {
       const whole = found.get(generation);

@@ -249,9 +249,11 @@ export class ToolRun {
     this.#deps.events.publish({ kind: "approval", id: this.#reply.conversationId });
   }
 
-  #chooseId(wanted: string | undefined, used: Set<string>): string {
+  #chooseId(preferred: string | undefined, used: Set<string>): string {
     const isFree = (id: string) => !used.has(id) && !this.#deps.callStore.has(this.#reply.conversationId, id);
-    const id = wanted !== undefined && VALID_ID.test(wanted) && isFree(wanted) ? wanted : `call_${randomToken(12)}`;
+    const id = preferred !== undefined && VALID_ID.test(preferred) && isFree(preferred)
+      ? preferred
+      : `call_${randomToken(12)}`;
     used.add(id);
     return id;
   }

@@ -252,9 +252,9 @@ export class BlockStore extends BlockWriter {
     const locations = this.#findRounds(conversationId, mid, found);
     const rounds = locations.flatMap((location) => location.rounds);
     const before = { ...messages[index]!, ...(rounds.length > 0 && { tool_rounds: rounds }) };
-    const { tool_rounds: wanted = [], ...changed } = change(before) ?? {};
+    const { tool_rounds: newRounds = [], ...changed } = change(before) ?? {};
     const after = "id" in changed ? toStoredOrder(changed as Message) : undefined;
-    const next = after === undefined ? [] : wanted.map(toStoredOrder);
+    const next = after === undefined ? [] : newRounds.map(toStoredOrder);
     const same = next.findIndex((message, n) => JSON.stringify(message) !== JSON.stringify(rounds[n]));
     const unchangedCount = same < 0 ? next.length : same;
     const [leaving, added] = [rounds.slice(unchangedCount), next.slice(unchangedCount)];
@@ -548,8 +548,8 @@ export class BlockStore extends BlockWriter {
 }
 
 /** Returns a function that returns the remaining messages of a block if only the first `kept` rounds stay. */
-function toRemaining(kept: number): (location: RoundsLocation) => Message[] {
-  let left = kept;
+function toRemaining(unchangedCount: number): (location: RoundsLocation) => Message[] {
+  let left = unchangedCount;
   return ({ messages, from, rounds }) => {
     const staying = Math.min(left, rounds.length);
     left -= staying;

@@ -223,8 +223,8 @@ async function compareRevision(
     const home = place.segment ?? ROOT_SEGMENT;
     const lists = new Map([...segments.map((one) => [one.segment, one.messages] as const), [home, messages] as const]);
     const removed = getPath({ segments: lists, continuations }, home);
-    const taken = blocks.listUsedMids(id, removed.map((message) => message.id));
-    return limitDifferences(removed.filter((message) => !taken.has(message.id)).map(toRemoved));
+    const usedIds = blocks.listUsedMids(id, removed.map((message) => message.id));
+    return limitDifferences(removed.filter((message) => !usedIds.has(message.id)).map(toRemoved));
   }
   if (record.edited !== undefined) {
     const row = blocks.findLiveRow(id, record.edited.id);
@@ -251,7 +251,7 @@ async function compareRevision(
 function listChanged(before: Message[], after: Message[]): MessageDifference[] {
   const now = new Map(after.map((message) => [message.id, message]));
   const then = new Set(before.map(({ id }) => id));
-  const gone = before.flatMap((message) => {
+  const missing = before.flatMap((message) => {
     const present = now.get(message.id);
     if (present === undefined) return [toRemoved(message)];
     if (isDeepStrictEqual(getVisibleFields(message), getVisibleFields(present))) return [];
@@ -261,7 +261,7 @@ function listChanged(before: Message[], after: Message[]): MessageDifference[] {
   const added = after.filter(({ id }) => !then.has(id)).map((message) => (
     { id: message.id, role: message.role, change: "added" as const, after: getText(message) }
   ));
-  return [...gone, ...added];
+  return [...missing, ...added];
 }
 
 function toRemoved(message: Message): MessageDifference {

@@ -340,8 +340,8 @@ function* listSteps({ reader, unreadable, folded }: Scanned, visits: Visit[]): G
     const known = visit.isFolded ? folded?.find(visit.row) : undefined;
     if (known !== undefined) {
       yield { visit };
-      for (const { text, sizeBytes: _, ...place } of known) {
-        yield { visit, block: { ...place, conversation_id: visit.row.id, sealed: NOT_READ }, folded: text };
+      for (const { text, sizeBytes: _, ...location } of known) {
+        yield { visit, block: { ...location, conversation_id: visit.row.id, sealed: NOT_READ }, folded: text };
       }
       at++;
       continue;
@@ -408,13 +408,13 @@ function* listStepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable:
     const end = from === undefined || at < last ? undefined : from.index > 0 ? nextUp(from.position) : from.position;
     let before = end ?? END;
     for (;;) {
-      const places = readBlocksBefore(reader, row.id, path[at]!, before);
-      for (const { block } of places) {
+      const earlierBlocks = readBlocksBefore(reader, row.id, path[at]!, before);
+      for (const { block } of earlierBlocks) {
         if (block === undefined) unreadable.add(row.id);
         else yield { visit, block };
       }
-      if (places.length < QUERY_BLOCKS) break;
-      before = places.at(-1)!.position;
+      if (earlierBlocks.length < QUERY_BLOCKS) break;
+      before = earlierBlocks.at(-1)!.position;
     }
   }
 }

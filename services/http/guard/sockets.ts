@@ -53,7 +53,7 @@ export async function connectToFirst(
     const dialing = Deno.connect({ hostname, port });
     const conn = await within(attemptMs, signal, dialing);
     if (conn !== undefined) return conn;
-    dialing.then((late) => late.close(), () => {});
+    dialing.then((connection) => connection.close(), () => {});
   }
   return undefined;
 }

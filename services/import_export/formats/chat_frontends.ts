@@ -221,8 +221,8 @@ function* convertSession(
   const system = all[0]?.role === "system" ? readMessage(all[0]).content : "";
   const messages = system === "" ? all : all.slice(1);
   const listed = listWithForks(all, forks);
-  const nodes = buildTree(listed.map(({ message, ...place }, index) => ({
-    ...place,
+  const nodes = buildTree(listed.map(({ message, ...position }, index) => ({
+    ...position,
     message: index === 0 && system !== "" ? undefined : convertChatboxMessage(message),
   })));
   const count = (list: (message: JsonObject) => JsonObject[]) =>

@@ -53,16 +53,16 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
   /** Sends a chat request, with a larger context if the prompt turns out to be longer than estimated. */
   async function sendChat(
     call: ModelCall,
-    asked: ChatCall,
+    requested: ChatCall,
     stream: boolean,
     onNotice: ListenToNotices = () => {},
   ): Promise<{ accepted: AcceptedResponse; sent: SentFacts }> {
     const { target, timer: { signal } } = call;
-    const { loaded, facts, most } = await inspect(target, asked.model, signal);
+    const { loaded, facts, most } = await inspect(target, requested.model, signal);
     if (facts?.capabilities !== undefined) {
-      target.connection?.memory?.reportThinking(asked.model, canThink(facts));
+      target.connection?.memory?.reportThinking(requested.model, canThink(facts));
     }
-    const chat = withExtraBody(target, asked);
+    const chat = withExtraBody(target, requested);
     const own = getOwnContextSize(chat);
     const needed = chat.neededTokens ?? estimateNeeded(chat);
     const request = {
@@ -155,9 +155,9 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
  *
  * @throws Other failures.
  */
-async function ignoreUnreachable<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+async function ignoreUnreachable<T>(response: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
-    return await asked;
+    return await response;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UpstreamError && error.status !== undefined) return undefined;

@@ -205,26 +205,26 @@ const MIN_FREE_SHARE = 0.03;
  *
  * @throws {Error} if it doesn't start or ends too often; the abort reason
  */
-export async function keepRunning(kept: SupervisedModel): Promise<void> {
+export async function keepRunning(model: SupervisedModel): Promise<void> {
   let inARow = 0;
   for (let restarts = 1;; restarts++) {
     const beganAt = performance.now();
-    const end = await runOnce(kept);
+    const end = await runOnce(model);
     if (end.kind === "stopped") return;
     if (end.kind === "failed" || !end.wasReady) throw new Error(end.message);
     inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
     if (inARow > MAX_RESTARTS) throw new Error(`${end.message}; stopped after ${MAX_RESTARTS} restarts`);
-    kept.log("warn", "The local model ended and is being restarted", { cause: end.message });
-    const gone = { memoryBytes: undefined, startedAtMs: undefined };
-    kept.onChange({ state: "starting", error: end.message, restarts, ...gone });
-    await delay(kept.times.restartMs * 2 ** (inARow - 1), kept.signal);
+    model.log("warn", "The local model ended and is being restarted", { cause: end.message });
+    const ended = { memoryBytes: undefined, startedAtMs: undefined };
+    model.onChange({ state: "starting", error: end.message, restarts, ...ended });
+    await delay(model.times.restartMs * 2 ** (inARow - 1), model.signal);
   }
 }
 
-async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
-  const { signal, times } = kept;
-  const server = new LlamaServer(kept.program, kept.options, times.healthMs);
-  kept.onStart(server);
+async function runOnce(model: SupervisedModel): Promise<RunEnd> {
+  const { signal, times } = model;
+  const server = new LlamaServer(model.program, model.options, times.healthMs);
+  model.onStart(server);
   let wasReady = false;
   const exit = server.process.ended.then(
     (status): RunEnd => ({ kind: "ended", wasReady, message: describeExit(status) }),
@@ -236,9 +236,9 @@ async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
     if (!await server.waitUntilHealthy(times.startMs, times.startPollMs, watching.signal)) {
       return { kind: "failed", message: `it wasn't ready after ${Math.round(times.startMs / 1000)} s` };
     }
-    await kept.onReady(server);
+    await model.onReady(server);
     wasReady = true;
-    return await watch(kept, server, watching.signal);
+    return await watch(model, server, watching.signal);
   };
   try {
     return await Promise.race([exit, follow()]);
@@ -253,8 +253,8 @@ async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
 }
 
 /** Checks a running server at intervals. Returns why it must be stopped. */
-async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
-  const { idleMinutes, usage, times } = kept;
+async function watch(model: SupervisedModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
+  const { idleMinutes, usage, times } = model;
   let knownMemory: number | undefined;
   for (let silent = 0;;) {
     await delay(times.watchMs, signal);
@@ -266,7 +266,7 @@ async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSi
     }
     const memoryBytes = await measureResidentBytes(server.process.pid);
     signal.throwIfAborted();
-    if (memoryBytes !== knownMemory) kept.onChange({ memoryBytes });
+    if (memoryBytes !== knownMemory) model.onChange({ memoryBytes });
     knownMemory = memoryBytes;
     const isIdle = idleMinutes > 0 && performance.now() - usage.atMs > idleMinutes * 60_000;
     if (!isIdle) continue;

@@ -250,13 +250,13 @@ export class Runner {
       },
       onChange: (change) => this.#set(change),
     });
-    const gone = { memoryBytes: undefined, startedAtMs: undefined };
+    const ended = { memoryBytes: undefined, startedAtMs: undefined };
     run.over = keeping.then(
-      () => this.#set({ state: "stopped", ...gone }),
+      () => this.#set({ state: "stopped", ...ended }),
       (error) => {
-        if (abort.signal.aborted) return this.#set({ state: "stopped", ...gone });
+        if (abort.signal.aborted) return this.#set({ state: "stopped", ...ended });
         this.#options.log("warn", "The local model failed", { error: getErrorMessage(error) });
-        this.#set({ state: "failed", error: getErrorMessage(error), ...gone });
+        this.#set({ state: "failed", error: getErrorMessage(error), ...ended });
       },
     ).finally(() => {
       const why = this.#status.error ?? "it was stopped";

@@ -77,7 +77,7 @@ export interface CharacterApi {
     version?: string,
   ): Promise<VersionedCharacter>;
   deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
-  setCharacterAvatar(id: string, picture: Blob): Promise<VersionedCharacter>;
+  setCharacterAvatar(id: string, image: Blob): Promise<VersionedCharacter>;
   importCharacter(file: File): Promise<Character>;
   importCharacterFrom(url: string): Promise<Character>;
   /** Restores the built-in character to its original card. */
@@ -98,7 +98,7 @@ export interface CharacterApi {
   /** Creates a persona from the card file of a persona or a character. */
   importPersona(file: File): Promise<Persona>;
   deletePersona(id: string, options?: RequestOptions): Promise<void>;
-  setPersonaAvatar(id: string, picture: Blob): Promise<Persona>;
+  setPersonaAvatar(id: string, image: Blob): Promise<Persona>;
 }
 
 /** Returns the API path of a character. */
@@ -156,7 +156,7 @@ export function characterApi(client: ApiClient): CharacterApi {
     saveCharacterDocuments: (id, card, documents, version) =>
       character("PUT", characterPath(id), { body: { card, documents }, headers: ifMatch(version) }),
     deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
-    setCharacterAvatar: (id, picture) => character("PUT", `${characterPath(id)}/avatar`, { blob: picture }),
+    setCharacterAvatar: (id, image) => character("PUT", `${characterPath(id)}/avatar`, { blob: image }),
     importCharacter: (file) => json("POST", "/api/characters/import", { form: createForm(file) }),
     importCharacterFrom: (url) => json("POST", "/api/characters/import-url", { body: { url } }),
     restoreBuiltin: () => json("POST", "/api/characters/restore-app", { body: {} }),
@@ -173,7 +173,7 @@ export function characterApi(client: ApiClient): CharacterApi {
     getPersona: (id) => persona("GET", personaPath(id)),
     savePersona: (id, fields, version) => persona("PUT", personaPath(id), { body: fields, headers: ifMatch(version) }),
     deletePersona: (id, options) => done("DELETE", personaPath(id), options),
-    setPersonaAvatar: (id, picture) => json("PUT", `${personaPath(id)}/avatar`, { blob: picture }),
+    setPersonaAvatar: (id, image) => json("PUT", `${personaPath(id)}/avatar`, { blob: image }),
   };
 }
 

@@ -48,7 +48,7 @@ export interface ConversationApi {
   /** Returns the trash id of what was deleted. @param isFollowing Also deletes all messages after it. */
   deleteMessage(id: string, messageId: string, isFollowing: boolean): Promise<string | undefined>;
   /** Stores an image and returns its URL. */
-  putAttachment(name: string, picture: Blob): Promise<string>;
+  putAttachment(name: string, image: Blob): Promise<string>;
   restoreFromTrash(trashId: string): Promise<void>;
   /** Copies the conversation up to a message and returns the copy. */
   forkConversation(id: string, messageId: string): Promise<Conversation>;
@@ -114,9 +114,9 @@ export function conversationApi(client: ApiClient): ConversationApi {
       const response = await done("DELETE", message(id, messageId) + (isFollowing ? "?following=true" : ""));
       return response.headers.get("x-parlor-trash-id") ?? undefined;
     },
-    async putAttachment(name, picture) {
+    async putAttachment(name, image) {
       const path = `/api/attachments/${encodeURIComponent(name)}`;
-      return (await json<{ url: string }>("PUT", path, { blob: picture })).url;
+      return (await json<{ url: string }>("PUT", path, { blob: image })).url;
     },
     async restoreFromTrash(trashId) {
       await done("POST", `/api/trash/${encodeURIComponent(trashId)}/restore`, { body: {} });

@@ -224,7 +224,7 @@ export class GrowingMarkdown {
    */
   #placeFormulas(): boolean {
     for (const block of this.#fresh) {
-      block.placeholders = block.placeholders.flatMap((place) => this.#renderer.placeFormula(place) ?? []);
+      block.placeholders = block.placeholders.flatMap((placeholder) => this.#renderer.placeFormula(placeholder) ?? []);
     }
     return [...this.#fresh].every((block) => block.placeholders.length === 0);
   }

@@ -164,8 +164,8 @@ export class HandsFree {
 
   /** Transcribes the kept speech again, or opens the microphone and transcribes what is kept. */
   retry(): void {
-    const kept = this.#pendingSpeech;
-    if (kept && this.#microphone) this.#retryPending(kept);
+    const pending = this.#pendingSpeech;
+    if (pending && this.#microphone) this.#retryPending(pending);
     else void this.openMicrophone();
   }
 
@@ -220,8 +220,8 @@ export class HandsFree {
     this.phase.value = "transcribing";
     this.problem.value = undefined;
     this.heard.value = "";
-    const kept: PendingSpeech = { audio, endedAtMs, isBusy: true };
-    this.#pendingSpeech = kept;
+    const pending: PendingSpeech = { audio, endedAtMs, isBusy: true };
+    this.#pendingSpeech = pending;
     const startedAtMs = performance.now();
     let text: string;
     try {
@@ -229,7 +229,7 @@ export class HandsFree {
       const onText = (text: string) => this.heard.value = text;
       text = cleanTranscript((await this.#api.transcribe(audio, { prompt: this.#names(), signal, onText })).text);
     } catch (thrown) {
-      kept.isBusy = false;
+      pending.isBusy = false;
       if (this.#abort.signal.aborted) return;
       return this.#fail({ kind: "transcription", error: asApiError(thrown) });
     }

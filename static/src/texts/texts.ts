@@ -24,8 +24,8 @@ export const language = signal<Language>("en");
 let latestRequest = 0;
 
 /** Returns the first wanted language that is available, by its primary subtag (`de-AT` is `de`); English if there is none. */
-export function findLanguage(wanted: readonly (string | null | undefined)[]): Language {
-  for (const tag of wanted) {
+export function findLanguage(requested: readonly (string | null | undefined)[]): Language {
+  for (const tag of requested) {
     const name = tag?.toLowerCase().split("-")[0] ?? "";
     if (Object.hasOwn(LANGUAGES, name)) return name as Language;
   }

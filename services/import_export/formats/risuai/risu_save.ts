@@ -180,8 +180,8 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
       skippedPaths: [],
       read,
-      async *stream(wanted, maxBytes) {
-        yield await read(wanted, maxBytes);
+      async *stream(entry, maxBytes) {
+        yield await read(entry, maxBytes);
       },
       close: () => file.close(),
     };

@@ -238,9 +238,9 @@ class Reading {
     };
   }
 
-  async *#readChat(file: SourceFile, place: TavernChatContext): AsyncGenerator<ImportStep> {
+  async *#readChat(file: SourceFile, context: TavernChatContext): AsyncGenerator<ImportStep> {
     try {
-      const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), place);
+      const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), context);
       yield* notes;
       if (conversation !== undefined) yield conversation;
     } catch (error) {

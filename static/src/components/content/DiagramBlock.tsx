@@ -20,10 +20,10 @@ export function DiagramBlock({ text }: { text: string }) {
     let diagram: Diagram | undefined;
     let isGone = false;
     renderDiagram(text, isDark).then(
-      (made) => {
-        diagram = made;
-        if (isGone) URL.revokeObjectURL(made.url);
-        else setDrawn(made);
+      (rendered) => {
+        diagram = rendered;
+        if (isGone) URL.revokeObjectURL(rendered.url);
+        else setDrawn(rendered);
       },
       () => isGone || setDrawn("failed"),
     );

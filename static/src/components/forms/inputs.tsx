@@ -114,7 +114,7 @@ export function Slider(
     class?: string;
   },
 ) {
-  const words = props.format?.(props.value);
+  const formatted = props.format?.(props.value);
   return (
     <Field id={props.id} label={props.label} hint={props.hint} error={props.error}>
       {(describedBy, id) => (
@@ -128,12 +128,12 @@ export function Slider(
             step={props.step ?? 1}
             value={props.value}
             disabled={props.isDisabled}
-            aria-valuetext={words}
+            aria-valuetext={formatted}
             aria-describedby={describedBy}
             onInput={(event) => props.onInput?.(Number(event.currentTarget.value))}
             onChange={(event) => props.onChange(Number(event.currentTarget.value))}
           />
-          {words && <output for={id}>{words}</output>}
+          {formatted && <output for={id}>{formatted}</output>}
         </div>
       )}
     </Field>

@@ -1,7 +1,7 @@
 /**
  * A sortable list: rows are dragged by a handle, or moved with buttons.
  *
- * Props: `items`, `keyOf(item)`, `nameOf(item)`, `onMove(from, to)`, `label`, `words` (`up(name)`, `down(name)`,
+ * Props: `items`, `keyOf(item)`, `nameOf(item)`, `onMove(from, to)`, `label`, `labels` (`up(name)`, `down(name)`,
  * `place(name, n, of)`), `children(item)`; `isDisabled?`. The moved row keeps the focus, and its new position is
  * announced.
  */
@@ -24,13 +24,13 @@ interface Drag {
 
 /** The list. */
 export function SortableList<T>(
-  { items, keyOf, nameOf, onMove, label, words, isDisabled = false, children }: {
+  { items, keyOf, nameOf, onMove, label, labels, isDisabled = false, children }: {
     items: readonly T[];
     keyOf: (item: T) => string;
     nameOf: (item: T) => string;
     onMove: (from: number, to: number) => void;
     label: string;
-    words: SortLabels;
+    labels: SortLabels;
     isDisabled?: boolean;
     children: (item: T) => ComponentChildren;
   },
@@ -40,7 +40,7 @@ export function SortableList<T>(
   const [announcement, setAnnouncement] = useState("");
   const move = (from: number, to: number) => {
     if (to < 0 || to >= items.length || to === from) return;
-    setAnnouncement(words.place(nameOf(items[from]!), to + 1, items.length));
+    setAnnouncement(labels.place(nameOf(items[from]!), to + 1, items.length));
     onMove(from, to);
   };
   const grip = (from: number) => ({
@@ -75,13 +75,13 @@ export function SortableList<T>(
                 <span class="sortable-steps">
                   <IconButton
                     icon="up"
-                    label={words.up(name)}
+                    label={labels.up(name)}
                     isDisabled={index === 0}
                     onClick={() => move(index, index - 1)}
                   />
                   <IconButton
                     icon="below"
-                    label={words.down(name)}
+                    label={labels.down(name)}
                     isDisabled={index === items.length - 1}
                     onClick={() => move(index, index + 1)}
                   />

@@ -170,6 +170,6 @@ function computeLayout(
 }
 
 function getCellPosition(target: EventTarget | null): number | undefined {
-  const place = target instanceof Element ? target.closest<HTMLElement>("[data-place]")?.dataset.place : undefined;
-  return place === undefined ? undefined : Number(place);
+  const index = target instanceof Element ? target.closest<HTMLElement>("[data-place]")?.dataset.place : undefined;
+  return index === undefined ? undefined : Number(index);
 }

@@ -55,8 +55,8 @@ export class CharacterPage {
   }
 
   /** Replaces the character's image. @throws {ApiError} */
-  async replaceImage(picture: Blob): Promise<void> {
-    this.load.value = { kind: "ready", ...await this.#store.api.setCharacterAvatar(this.id, picture) };
+  async replaceImage(image: Blob): Promise<void> {
+    this.load.value = { kind: "ready", ...await this.#store.api.setCharacterAvatar(this.id, image) };
   }
 
   /** Starts the generation of a portrait. @throws {ApiError} */

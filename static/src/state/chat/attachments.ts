@@ -121,7 +121,7 @@ export interface AttachedImage {
 }
 
 /** Stores an image under a name and returns its URL. */
-type StoreImage = (name: string, picture: Blob) => Promise<string>;
+type StoreImage = (name: string, image: Blob) => Promise<string>;
 
 /** Formats that models and the page support. */
 const ENDINGS: Record<string, string> = {
@@ -171,19 +171,19 @@ export class ImageAttachments {
 
   /** Removes an image. */
   remove(id: number): void {
-    this.items.value = this.items.peek().filter((picture) => picture.id !== id);
+    this.items.value = this.items.peek().filter((image) => image.id !== id);
   }
 
   /** Empties the list after sending. */
   take(): AttachedImage[] {
-    const pictures = this.items.peek();
+    const images = this.items.peek();
     this.items.value = [];
-    return pictures;
+    return images;
   }
 
   /** Restores images that could not be sent. */
-  putBack(pictures: readonly AttachedImage[]): void {
-    this.items.value = [...pictures, ...this.items.peek()];
+  putBack(images: readonly AttachedImage[]): void {
+    this.items.value = [...images, ...this.items.peek()];
   }
 }
 

@@ -46,29 +46,29 @@ export class ChatReplies {
   /** Sends the composer's text and images. */
   send(): void {
     const text = this.#chat.draft.text.value.trim();
-    const { pictures, documents, recordings } = this.#chat;
-    const isEmpty = text === "" && pictures.items.peek().length === 0 && documents.items.peek().length === 0;
+    const { images, documents, recordings } = this.#chat;
+    const isEmpty = text === "" && images.items.peek().length === 0 && documents.items.peek().length === 0;
     if (
-      isEmpty || pictures.isBusy.peek() || documents.isBusy.peek() || recordings.isBusy.peek() || this.run.value ||
+      isEmpty || images.isBusy.peek() || documents.isBusy.peek() || recordings.isBusy.peek() || this.run.value ||
       this.#chat.load.value.kind !== "ready"
     ) {
       return;
     }
     if (this.impersonation.peek()) return;
-    const taken: SentDraft = {
+    const sentDraft: SentDraft = {
       turnId: newId(),
       typed: this.#chat.draft.take(),
-      images: pictures.take(),
+      images: images.take(),
       documents: documents.take(),
       recordings: recordings.take(),
     };
     const turn: Message = {
-      id: taken.turnId,
+      id: sentDraft.turnId,
       role: "user",
       persona_id: this.#chat.personaId.peek(),
-      documents: toDocumentUses(taken.documents),
-      attachments: taken.recordings.length > 0 ? taken.recordings.map(({ name }) => name) : undefined,
-      content: buildContent(text, taken.images.map(({ url, shownUrl }) => url ?? shownUrl)),
+      documents: toDocumentUses(sentDraft.documents),
+      attachments: sentDraft.recordings.length > 0 ? sentDraft.recordings.map(({ name }) => name) : undefined,
+      content: buildContent(text, sentDraft.images.map(({ url, shownUrl }) => url ?? shownUrl)),
       created_at: new Date().toISOString(),
       status: "complete",
     };
@@ -77,7 +77,7 @@ export class ChatReplies {
       this.#chat.window.toEnd();
     });
     if (this.#chat.isNew && !this.#chat.isTemporary) this.#around.onFirstSend(this.#chat.id);
-    void this.#ask(turn.id, taken);
+    void this.#ask(turn.id, sentDraft);
   }
 
   /** Asks for the missing reply to the user's last message. */
@@ -196,7 +196,7 @@ export class ChatReplies {
 
   #ask(
     userMessageId: string | undefined,
-    taken?: SentDraft,
+    sentDraft?: SentDraft,
     characterId?: string,
     action?: ReplyParams["action"],
   ): Promise<boolean> {
@@ -210,14 +210,14 @@ export class ChatReplies {
       created_at: new Date().toISOString(),
     });
     const params = { user_message_id: userMessageId, character_id: characterId, action };
-    return this.#start(messageId, { text: "", reasoning: "" }, params, taken);
+    return this.#start(messageId, { text: "", reasoning: "" }, params, sentDraft);
   }
 
   async #start(
     messageId: string,
     base: { text: string; reasoning: string },
-    asked: ReplyParams,
-    taken?: SentDraft,
+    params: ReplyParams,
+    sentDraft?: SentDraft,
   ): Promise<boolean> {
     const { api } = this.#around;
     this.#chat.problem.value = undefined;
@@ -225,39 +225,39 @@ export class ChatReplies {
       messageId,
       startedAtMs: Date.now(),
       ...base,
-      start: async (signal) => await api.startChat(await this.#requestFor(messageId, asked), signal),
+      start: async (signal) => await api.startChat(await this.#requestFor(messageId, params), signal),
       attach: (lastEventId, signal) => api.attachReply(messageId, lastEventId, signal),
       onAccepted: () => this.#chat.markStored(),
       isLostWithConnection: this.#chat.isTemporary,
     });
-    this.#following = this.#follow(run, taken);
+    this.#following = this.#follow(run, sentDraft);
     await this.#following;
     return run.isAccepted;
   }
 
-  async #requestFor(messageId: string, asked: ReplyParams): Promise<ChatRequest> {
+  async #requestFor(messageId: string, params: ReplyParams): Promise<ChatRequest> {
     const options = this.#chat.options.peek();
     if (this.#chat.isTemporary) {
       const items = this.#chat.pages.items.peek();
       const at = this.#chat.pages.places.peek().get(messageId) ?? items.length;
       // The message itself has content only if it is to be continued.
-      return buildTemporaryRequest(items.slice(0, at + 1), options, asked);
+      return buildTemporaryRequest(items.slice(0, at + 1), options, params);
     }
     if (this.#chat.isNew) await this.#chat.create();
-    const turn = this.#chat.pages.find(asked.user_message_id ?? "");
-    return buildStoredRequest(this.#chat.id, messageId, await this.#withSpeaker(messageId, asked, turn), turn);
+    const turn = this.#chat.pages.find(params.user_message_id ?? "");
+    return buildStoredRequest(this.#chat.id, messageId, await this.#withSpeaker(messageId, params, turn), turn);
   }
 
   /** The page chooses who speaks, so that the reply shows the right name from its first word. */
-  async #withSpeaker(messageId: string, asked: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
-    const isNewReply = asked.action === undefined || asked.action === "edit";
-    if (!isNewReply || asked.character_id !== undefined) return asked;
+  async #withSpeaker(messageId: string, params: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
+    const isNewReply = params.action === undefined || params.action === "edit";
+    if (!isNewReply || params.character_id !== undefined) return params;
     const character_id = await (await this.#chat.loadTurnOrder())?.speakerFor(messageId, turn);
     this.#chat.pages.edit(messageId, { character_id });
-    return { ...asked, character_id };
+    return { ...params, character_id };
   }
 
-  async #follow(run: ReplyStream, taken?: SentDraft): Promise<void> {
+  async #follow(run: ReplyStream, sentDraft?: SentDraft): Promise<void> {
     this.run.value = run;
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#chat.isClosed) return;
@@ -266,11 +266,11 @@ export class ChatReplies {
     this.#chat.pages.edit(run.messageId, toEndedMessage(run, outcome));
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
-    if (this.#chat.isTemporary) return this.#endTemporary(run, outcome, taken);
+    if (this.#chat.isTemporary) return this.#endTemporary(run, outcome, sentDraft);
     await this.#chat.reloadOnce({ isRefused: !run.isAccepted });
     if (!this.#chat.isClosed) this.#chat.group.peek()?.goOn(this.#chat.pages.find(run.messageId));
     if (run.isAccepted) return;
-    this.#onRefused(taken);
+    this.#onRefused(sentDraft);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
   }
 
@@ -282,11 +282,11 @@ export class ChatReplies {
   }
 
   /** There is no server version, so the page's version is final. */
-  #endTemporary(run: ReplyStream, outcome: ReplyOutcome, taken: SentDraft | undefined): void {
+  #endTemporary(run: ReplyStream, outcome: ReplyOutcome, sentDraft: SentDraft | undefined): void {
     if (outcome.kind === "refused") {
       const turn = this.#chat.pages.items.peek().at(-2);
-      this.#chat.pages.keep(({ id }) => id !== run.messageId && (taken === undefined || id !== turn?.id));
-      this.#putBack(taken);
+      this.#chat.pages.keep(({ id }) => id !== run.messageId && (sentDraft === undefined || id !== turn?.id));
+      this.#putBack(sentDraft);
       this.#chat.problem.value = outcome.error;
       return;
     }
@@ -296,18 +296,18 @@ export class ChatReplies {
   }
 
   /** After a refused request, what the server did not store returns to the composer. */
-  #onRefused(taken: SentDraft | undefined): void {
+  #onRefused(sentDraft: SentDraft | undefined): void {
     this.#chat.pages.keep((message) => this.#isStored(message.id));
-    if (taken && !this.#isStored(taken.turnId)) this.#putBack(taken);
+    if (sentDraft && !this.#isStored(sentDraft.turnId)) this.#putBack(sentDraft);
     if (this.#chat.isNew) this.#around.onFirstRefused();
   }
 
-  #putBack(taken: SentDraft | undefined): void {
-    if (taken === undefined) return;
-    this.#chat.draft.putBack(taken.typed);
-    this.#chat.pictures.putBack(taken.images);
-    this.#chat.documents.putBack(taken.documents);
-    this.#chat.recordings.putBack(taken.recordings);
+  #putBack(sentDraft: SentDraft | undefined): void {
+    if (sentDraft === undefined) return;
+    this.#chat.draft.putBack(sentDraft.typed);
+    this.#chat.images.putBack(sentDraft.images);
+    this.#chat.documents.putBack(sentDraft.documents);
+    this.#chat.recordings.putBack(sentDraft.recordings);
   }
 
   /** The server sets `updated_at`; messages that only the page has lack it. */

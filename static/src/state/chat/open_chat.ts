@@ -55,7 +55,7 @@ export class OpenChat {
   readonly actions: MessageActions;
   readonly search: ChatSearch;
   readonly replies: ChatReplies;
-  readonly pictures: ImageAttachments;
+  readonly images: ImageAttachments;
   readonly documents: DocumentAttachments;
   readonly recordings = new Recordings();
   /** Tool servers offer prompts or resources. */
@@ -106,7 +106,7 @@ export class OpenChat {
     this.window = new MessageWindow(this.pages);
     const store = this.isTemporary ? new LocalMessages(this.pages) : new ServerMessages(around.api, id, this.pages);
     this.actions = new MessageActions(this, store, around.api);
-    this.pictures = new ImageAttachments(this.isTemporary ? undefined : around.api.putAttachment);
+    this.images = new ImageAttachments(this.isTemporary ? undefined : around.api.putAttachment);
     this.documents = new DocumentAttachments(around.api.client);
     this.search = new ChatSearch(this, around.api);
     this.replies = new ChatReplies(this, around);

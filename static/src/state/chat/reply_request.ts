@@ -13,7 +13,7 @@ export type ReplyParams = Pick<
 export function buildStoredRequest(
   conversationId: string,
   messageId: string,
-  asked: ReplyParams,
+  params: ReplyParams,
   turn: Message | undefined,
 ): ChatRequest {
   return {
@@ -23,7 +23,7 @@ export function buildStoredRequest(
     context: "server",
     messages: turn ? [toRequestMessage(turn)] : [],
     time_zone: getTimeZone(),
-    ...asked,
+    ...params,
   };
 }
 

@@ -38,13 +38,13 @@ export function findPosition({ position, extensions }: LorebookEntry): EntryPosi
 }
 
 /** Returns the changes that set an entry's position. A number is written only if V3 has no word for it. */
-export function setPosition(entry: LorebookEntry, place: EntryPosition | undefined): Partial<LorebookEntry> {
+export function setPosition(entry: LorebookEntry, position: EntryPosition | undefined): Partial<LorebookEntry> {
   const { position: before, ...extensions } = entry.extensions;
-  if (place === undefined) return { position: undefined, extensions };
-  const number = ENTRY_POSITIONS.indexOf(place);
+  if (position === undefined) return { position: undefined, extensions };
+  const number = ENTRY_POSITIONS.indexOf(position);
   const isPlain = number < 2;
   return {
-    position: place === "before_char" ? "before_char" : "after_char",
+    position: position === "before_char" ? "before_char" : "after_char",
     extensions: isPlain && before === undefined ? extensions : { ...extensions, position: number },
   };
 }

@@ -73,11 +73,11 @@ export function isFixed(identifier: string): boolean {
 export function listOrder(preset: PresetDraft): OrderedPrompt[] {
   const known = new Map(preset.prompts.map((prompt) => [prompt.identifier, prompt]));
   const seen = new Set<string>();
-  return (preset.prompt_order[orderAt(preset.prompt_order)]?.order ?? []).flatMap((place) => {
-    const { identifier } = place;
+  return (preset.prompt_order[orderAt(preset.prompt_order)]?.order ?? []).flatMap((item) => {
+    const { identifier } = item;
     if (seen.has(identifier) || (!known.has(identifier) && !isFixed(identifier))) return [];
     seen.add(identifier);
-    return [{ ...place, prompt: known.get(identifier) ?? { identifier, marker: isMarker(identifier) } }];
+    return [{ ...item, prompt: known.get(identifier) ?? { identifier, marker: isMarker(identifier) } }];
   });
 }
 
@@ -90,11 +90,9 @@ export function listUnordered(preset: PresetDraft): PresetPrompt[] {
 /** Returns the change that sets the order that applies; other orders of a file stay. */
 export function setOrder(
   preset: PresetDraft,
-  places: readonly PromptOrderItem[],
+  items: readonly PromptOrderItem[],
 ): Pick<PresetDraft, "prompt_order"> {
-  const order = places.map(({ prompt: _, ...place }: PromptOrderItem & { prompt?: unknown }) =>
-    place as PromptOrderItem
-  );
+  const order = items.map(({ prompt: _, ...item }: PromptOrderItem & { prompt?: unknown }) => item as PromptOrderItem);
   const at = orderAt(preset.prompt_order);
   if (at < 0) return { prompt_order: [...preset.prompt_order, { character_id: COMMON_ORDER, order }] };
   return { prompt_order: preset.prompt_order.map((each, index) => index === at ? { ...each, order } : each) };

@@ -92,19 +92,19 @@ export class Imports {
     await this.#reading;
     const kinds = await Promise.all(files.map((each) => detectImportKind(each).catch(() => undefined)));
     const isAlone = files.length === 1;
-    const taken = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
-    const left = files.filter((each) => !taken.includes(each)).map(({ name }) => ({
+    const cards = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
+    const left = files.filter((each) => !cards.includes(each)).map(({ name }) => ({
       name,
       reason: texts.import.several,
     }));
     this.#refused = [...left, ...folders.map((name) => ({ name, reason: texts.import.folder }))];
     void this.cards.add([], this.#refused);
-    const [file] = taken;
+    const [file] = cards;
     if (file === undefined) return;
     const max = this.importable.peek()?.max_bytes ?? Infinity;
     if (file.size > max) return void (this.complaint.value = "too_large");
     this.file.value = file;
-    this.#cardFiles = taken;
+    this.#cardFiles = cards;
     const kind = isAlone ? kinds[0] ?? "" : CARD;
     this.kind.value = kind === CARD || this.importable.peek()?.kinds.some((known) => known === kind) ? kind : "";
   }

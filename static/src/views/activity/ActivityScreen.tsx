@@ -118,10 +118,10 @@ function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
 
 /** Returns the page with details of a job. */
 function getJobPath(job: Job): string | undefined {
-  const places: Record<string, string> = { import: IMPORT_PATH, backup: "/settings/data#backups" };
+  const paths: Record<string, string> = { import: IMPORT_PATH, backup: "/settings/data#backups" };
   const connectionId = getPullConnection(job);
   const connectionPath = connectionId && `/settings/connections/${encodeURIComponent(connectionId)}`;
-  return connectionPath ?? getGenerationPath(job) ?? places[job.kind];
+  return connectionPath ?? getGenerationPath(job) ?? paths[job.kind];
 }
 
 function JobRow({ job }: { job: Job }) {

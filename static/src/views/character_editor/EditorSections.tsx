@@ -30,7 +30,7 @@ export function IdentitySection({ editor }: { editor: CardEditor }) {
         label={t.fields.tags}
         hint={t.hints.tags}
         between="commas"
-        words={editor.data.value!.tags}
+        values={editor.data.value!.tags}
         onChange={(tags) => editor.set({ tags })}
       />
     </>

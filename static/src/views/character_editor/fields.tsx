@@ -107,18 +107,18 @@ export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFi
 
 /** Short texts in one field, separated by lines or commas. */
 export function CardWordLists(
-  { label, hint, words, between, onChange }: {
+  { label, hint, values: values, between, onChange }: {
     label: string;
     hint: string;
-    words: readonly string[];
+    values: readonly string[];
     between: "lines" | "commas";
     onChange: (words: string[]) => void;
   },
 ) {
-  const joined = words.join(between === "lines" ? "\n" : ", ");
+  const joined = values.join(between === "lines" ? "\n" : ", ");
   const [typed, setTyped] = useState(joined);
   // Typed text stays as it is, unfinished separators included; a value from elsewhere replaces it.
-  const isSame = splitWords(typed, between).join("\0") === words.join("\0");
+  const isSame = splitWords(typed, between).join("\0") === values.join("\0");
   return (
     <TextField
       label={label}

@@ -80,7 +80,7 @@ const MAX_IDEA = 20_000;
 function GenerateForm({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const api = useMemo(() => generationApi(store.api.client), []);
-  const pictures = useMemo(() => new ImageAttachments((name, blob) => store.api.putAttachment(name, blob)), []);
+  const images = useMemo(() => new ImageAttachments((name, blob) => store.api.putAttachment(name, blob)), []);
   const [idea, setIdea] = useState("");
   const [isPortrait, setPortrait] = useState(true);
   const [error, setError] = useState<ApiError>();
@@ -89,12 +89,12 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
   const waiting = useRef<CharacterGeneration | undefined>(undefined);
   useEffect(() => () => waiting.current?.stop(), []);
   const t = texts.creator;
-  const [picture] = pictures.items.value;
-  const isEmpty = idea.trim() === "" && picture === undefined;
+  const [image] = images.items.value;
+  const isEmpty = idea.trim() === "" && image === undefined;
 
   const request = () => ({
     idea,
-    picture: picture?.url === undefined ? undefined : decodeURIComponent(picture.url.split("/").at(-1)!),
+    picture: image?.url === undefined ? undefined : decodeURIComponent(image.url.split("/").at(-1)!),
     // Without an idea there is no language to infer.
     language: idea.trim() === "" ? LANGUAGES[language.peek()] : undefined,
   });
@@ -125,7 +125,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
         await store.api.saveCharacter(id, card);
         waiting.current = undefined;
         storeGeneration(store, id, begun);
-        if (picture?.url !== undefined && isPortrait) await setPortraitOf(id, picture.url);
+        if (image?.url !== undefined && isPortrait) await setPortraitOf(id, image.url);
         onClose();
         store.router.go(`/characters/${id}/edit`);
       } finally {
@@ -149,7 +149,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
     });
 
   if (creation !== undefined) return <WritingProgress onStop={() => creation.stop()} />;
-  const isBlocked = isEmpty || pictures.isBusy.value;
+  const isBlocked = isEmpty || images.isBusy.value;
   return (
     <form
       class="form"
@@ -167,8 +167,8 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
         hasFocus
         maxLength={MAX_IDEA}
       />
-      <ImagePicker pictures={pictures} onError={(thrown) => setError(asApiError(thrown))} />
-      {picture && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
+      <ImagePicker images={images} onError={(thrown) => setError(asApiError(thrown))} />
+      {image && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
       {error && <ErrorNote title={t.failed} error={error} />}
       <div class="actions-row generation-actions">
         <Button isBusy={isBusy} isDisabled={isBlocked} onClick={() => void writeInBackground()}>
@@ -201,15 +201,17 @@ function WritingProgress({ onStop }: { onStop: () => void }) {
 }
 
 /** At most one image; another one replaces it. */
-function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onError: (thrown: unknown) => void }) {
+function ImagePicker(
+  { images: images, onError }: { images: ImageAttachments; onError: (thrown: unknown) => void },
+) {
   const chooser = useRef<HTMLInputElement>(null);
-  const [picture] = pictures.items.value;
+  const [image] = images.items.value;
   const t = texts.creator;
   const add = async (file: File | undefined) => {
     if (!file) return;
     try {
-      pictures.take();
-      await pictures.add(file);
+      images.take();
+      await images.add(file);
     } catch (thrown) {
       onError(thrown);
     }
@@ -226,15 +228,15 @@ function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onErro
           event.currentTarget.value = "";
         }}
       />
-      {picture && <img src={picture.shownUrl} alt={picture.name} />}
+      {image && <img src={image.shownUrl} alt={image.name} />}
       <div>
         <div class="actions-row">
           <Button icon="image" onClick={() => chooser.current?.click()}>
-            {picture ? t.otherPicture : t.addPicture}
+            {image ? t.otherPicture : t.addPicture}
           </Button>
-          {picture && <IconButton icon="trash" label={t.removePicture} onClick={() => pictures.take()} />}
+          {image && <IconButton icon="trash" label={t.removePicture} onClick={() => images.take()} />}
         </div>
-        <p class="hint">{pictures.isBusy.value ? texts.loading : t.pictureHint}</p>
+        <p class="hint">{images.isBusy.value ? texts.loading : t.pictureHint}</p>
       </div>
     </div>
   );

@@ -39,7 +39,7 @@ export function BackgroundField(
     if (!isImageFile(file)) return store.toasts.show(t.noImage, { isError: true });
     setBusy(true);
     try {
-      await onChange(await storeImage((name, picture) => store.api.putAttachment(name, picture), file));
+      await onChange(await storeImage((name, image) => store.api.putAttachment(name, image), file));
     } catch (thrown) {
       store.report(thrown);
     }

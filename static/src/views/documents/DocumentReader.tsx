@@ -135,14 +135,14 @@ export function DocumentReader(
   );
 }
 
-function mark(text: string, wanted: string) {
-  if (wanted === "") return text;
+function mark(text: string, query: string) {
+  if (query === "") return text;
   const parts = [];
   const lower = text.toLowerCase();
   let at = 0;
-  for (let hit = lower.indexOf(wanted); hit >= 0; hit = lower.indexOf(wanted, at)) {
-    parts.push(text.slice(at, hit), <mark key={hit}>{text.slice(hit, hit + wanted.length)}</mark>);
-    at = hit + wanted.length;
+  for (let hit = lower.indexOf(query); hit >= 0; hit = lower.indexOf(query, at)) {
+    parts.push(text.slice(at, hit), <mark key={hit}>{text.slice(hit, hit + query.length)}</mark>);
+    at = hit + query.length;
   }
   return [...parts, text.slice(at)];
 }

@@ -34,10 +34,10 @@ interface ListedDocument {
 
 /** The page. `address` is its path, with documents below it. */
 export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
-  { list, address, words, empty, textOf, badgesOf, menuOf, create }: {
+  { list, address, labels, empty, textOf, badgesOf, menuOf, create }: {
     list: DocumentList<Item, Whole>;
     address: string;
-    words: DocumentLabels;
+    labels: DocumentLabels;
     /** Presets are never empty: one is built in. */
     empty?: { title: string; text: string };
     textOf: (item: Item) => string;
@@ -59,40 +59,40 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
   const importError = list.importError.value;
   const ways = (
     <div class="actions-row">
-      <Button icon="plus" kind="primary" onClick={() => void add()}>{words.add}</Button>
+      <Button icon="plus" kind="primary" onClick={() => void add()}>{labels.add}</Button>
       <FileButton
-        label={words.import}
+        label={labels.import}
         isBusy={list.isImporting.value}
         onFile={async (file) => {
-          const taken = await list.import(file);
-          if (taken) open(taken.id);
+          const imported = await list.import(file);
+          if (imported) open(imported.id);
         }}
       />
     </div>
   );
   return (
     <section>
-      <h2>{words.title}</h2>
-      <p class="muted">{words.intro}</p>
+      <h2>{labels.title}</h2>
+      <p class="muted">{labels.intro}</p>
       {items?.length !== 0 && ways}
-      {importError && <ErrorNote title={words.importFailed} error={importError} />}
-      {error && <ErrorNote title={words.loadFailed} error={error} onRetry={() => void list.refresh()} />}
+      {importError && <ErrorNote title={labels.importFailed} error={importError} />}
+      {error && <ErrorNote title={labels.loadFailed} error={error} onRetry={() => void list.refresh()} />}
       {items === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {items?.length === 0 && (
-        <EmptyState level={3} title={empty?.title ?? words.title} text={empty?.text}>{ways}</EmptyState>
+        <EmptyState level={3} title={empty?.title ?? labels.title} text={empty?.text}>{ways}</EmptyState>
       )}
       {items !== undefined && items.length > 0 && (
-        <List label={words.title}>
+        <List label={labels.title}>
           {items.map((item) => (
             <ListRow
               key={item.id}
               href={item.error ? undefined : `${address}/${encodeURIComponent(item.id)}`}
               title={<span class="clamped">{item.name || item.id}</span>}
-              text={item.error ? <span class="list-error">{words.unreadable}</span> : textOf(item)}
+              text={item.error ? <span class="list-error">{labels.unreadable}</span> : textOf(item)}
               end={
                 <>
                   {badgesOf(item).map((badge) => <span key={badge} class="badge">{badge}</span>)}
-                  <Menu label={words.more(item.name || item.id)} items={menuOf(item)} />
+                  <Menu label={labels.more(item.name || item.id)} items={menuOf(item)} />
                 </>
               }
             />

@@ -19,11 +19,11 @@ export interface EditorLabels {
 
 /** The frame; the form is shown once the document is loaded. */
 export function EditorFrame<Whole, Data extends { name: string }>(
-  { editor, address, words, isReadOnly = false, children }: {
+  { editor, address, labels, isReadOnly = false, children }: {
     editor: VersionedEditor<Whole, Data>;
     /** Path of the list. */
     address: string;
-    words: EditorLabels;
+    labels: EditorLabels;
     isReadOnly?: boolean;
     children: ComponentChildren;
   },
@@ -34,27 +34,27 @@ export function EditorFrame<Whole, Data extends { name: string }>(
   if (load.kind === "loading") return <p class="muted" role="status">{texts.loading}</p>;
   if (load.kind === "missing") {
     return (
-      <EmptyState title={words.missing}>
-        <LinkButton href={address}>{words.back}</LinkButton>
+      <EmptyState title={labels.missing}>
+        <LinkButton href={address}>{labels.back}</LinkButton>
       </EmptyState>
     );
   }
   if (load.kind === "failed") {
-    return <ErrorNote title={words.oneFailed} error={load.error} onRetry={() => void editor.open()} />;
+    return <ErrorNote title={labels.oneFailed} error={load.error} onRetry={() => void editor.open()} />;
   }
   return (
     <section class="document-editor">
-      <a class="back-link" href={address}>{words.back}</a>
+      <a class="back-link" href={address}>{labels.back}</a>
       <div class="document-head">
         <h2>{editor.data.value!.name}</h2>
         {!isReadOnly && <SaveStatus editor={editor} />}
       </div>
       <ConflictNotice
         editor={editor}
-        title={words.clash}
-        differences={(ownVersion, theirs) => listDifferingFields(ownVersion, theirs, words.fields)}
+        title={labels.clash}
+        differences={(ownVersion, theirs) => listDifferingFields(ownVersion, theirs, labels.fields)}
       />
-      {error && <ErrorNote title={words.saveFailed} error={error} onRetry={() => void editor.save()} />}
+      {error && <ErrorNote title={labels.saveFailed} error={error} onRetry={() => void editor.save()} />}
       {children}
     </section>
   );

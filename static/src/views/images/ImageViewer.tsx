@@ -87,7 +87,7 @@ export function ImageViewer(
           ? (
             <Overview
               chat={chat}
-              pictures={images}
+              images={images}
               onChoose={(chosen) => {
                 setShown(chosen);
                 setOverview(false);
@@ -129,10 +129,10 @@ export function LargeImage({ url, alt }: { url: string; alt: string }) {
 
 /** All of them, and a button for older messages. */
 function Overview(
-  { chat, pictures, onChoose }: {
+  { chat, images, onChoose }: {
     chat: OpenChat;
-    pictures: readonly ChatImage[];
-    onChoose: (picture: ChatImage) => void;
+    images: readonly ChatImage[];
+    onChoose: (image: ChatImage) => void;
   },
 ) {
   const store = useStore();
@@ -147,10 +147,10 @@ function Overview(
         </Button>
       )}
       <ul class="zoom-grid">
-        {pictures.map((picture, index) => (
-          <li key={`${picture.messageId} ${picture.url}`}>
-            <button type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => onChoose(picture)}>
-              <ApiImage src={picture.url} alt="" loading="lazy" decoding="async" />
+        {images.map((image, index) => (
+          <li key={`${image.messageId} ${image.url}`}>
+            <button type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => onChoose(image)}>
+              <ApiImage src={image.url} alt="" loading="lazy" decoding="async" />
             </button>
           </li>
         ))}
@@ -182,7 +182,7 @@ async function detachImage(
   store: Store,
   chat: OpenChat,
   { messageId, attached }: ChatImage,
-  words: { done: string; undo: string },
+  texts: { done: string; undo: string },
 ): Promise<void> {
   const before = chat.pages.find(messageId)?.attachments ?? [];
   const put = async (names: readonly (string | undefined)[]) => {
@@ -193,5 +193,5 @@ async function detachImage(
   };
   await put(before.filter((name) => name !== attached));
   const undo = () => void put(before).catch((thrown) => store.report(thrown));
-  store.toasts.offerUndo(words.done, words.undo, undo, () => {});
+  store.toasts.offerUndo(texts.done, texts.undo, undo, () => {});
 }

@@ -29,15 +29,15 @@ const LINES_AT_ONCE = 100;
 /** A dry run lists names; an import lists links. */
 export function ImportReportView({ report }: { report: ImportReport }) {
   const t = texts.import;
-  const things = (Object.keys(report.counts) as ImportedKind[]).filter((kind) => sum(report, kind) > 0);
-  const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
-  const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
+  const kinds = (Object.keys(report.counts) as ImportedKind[]).filter((kind) => sum(report, kind) > 0);
+  const isNothing = kinds.every((kind) => report.counts[kind].added + report.counts[kind].updated === 0);
+  const isHere = isNothing && kinds.some((kind) => report.counts[kind].present > 0);
   return (
     <div class="import-report">
       {isNothing && <p>{isHere ? t.previewAllPresent : report.dry_run ? t.previewNothing : t.reportNothing}</p>}
-      {things.length > 0 && (
+      {kinds.length > 0 && (
         <ul class="import-kinds">
-          {things.map((thing) => <ImportedItems key={thing} thing={thing} report={report} />)}
+          {kinds.map((kind) => <ImportedItems key={kind} kind={kind} report={report} />)}
         </ul>
       )}
       {LEVELS.map((level) => (
@@ -52,37 +52,37 @@ export function ImportReportView({ report }: { report: ImportReport }) {
   );
 }
 
-function ImportedItems({ thing, report }: { thing: ImportedKind; report: ImportReport }) {
+function ImportedItems({ kind, report }: { kind: ImportedKind; report: ImportReport }) {
   const t = texts.import;
-  const { added, updated, present, refused } = report.counts[thing];
-  const came = added + updated;
+  const { added, updated, present, refused } = report.counts[kind];
+  const importedCount = added + updated;
   const more = [
-    thing === "conversation" && came > 0 && t.messages(report.messages),
+    kind === "conversation" && importedCount > 0 && t.messages(report.messages),
     updated > 0 && t.updated(updated),
     present > 0 && t.present(present),
     refused > 0 && t.refused(refused),
-  ].filter((words) => words !== false);
-  const items = report.items?.filter(({ what }) => what === thing) ?? [];
+  ].filter((detail) => detail !== false);
+  const items = report.items?.filter(({ what }) => what === kind) ?? [];
   const head = (
     <>
-      <strong>{t.things[thing](came)}</strong>
+      <strong>{t.things[kind](importedCount)}</strong>
       {more.length > 0 && <span class="muted">{` · ${more.join(" · ")}`}</span>}
     </>
   );
   if (items.length === 0) return <li class="import-kind">{head}</li>;
-  const place = PLACES[thing];
+  const path = PLACES[kind];
   return (
     <li class="import-kind">
       <details>
         <summary>{head}</summary>
-        <List label={t.things[thing](came)}>
+        <List label={t.things[kind](importedCount)}>
           {items.map((item) => <Item key={item.id} item={item} isHere={!report.dry_run} />)}
         </List>
-        {came > items.length && (
+        {importedCount > items.length && (
           <p>
-            {place && !report.dry_run
-              ? <a href={place.all}>{t.more(came - items.length)}</a>
-              : <span class="muted">{t.more(came - items.length)}</span>}
+            {path && !report.dry_run
+              ? <a href={path.all}>{t.more(importedCount - items.length)}</a>
+              : <span class="muted">{t.more(importedCount - items.length)}</span>}
           </p>
         )}
       </details>
@@ -131,7 +131,7 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
   );
 }
 
-function sum({ counts }: ImportReport, thing: ImportedKind): number {
-  const { added, updated, present, refused } = counts[thing];
+function sum({ counts }: ImportReport, kind: ImportedKind): number {
+  const { added, updated, present, refused } = counts[kind];
   return added + updated + present + refused;
 }

@@ -43,7 +43,7 @@ export function EntryForm({ entry, onChange, onRemove }: EntryProps & { onRemove
         label={t.entry.keys}
         hint={t.entry.keysHint}
         between="lines"
-        words={entry.keys}
+        values={entry.keys}
         onChange={(keys) => onChange({ keys })}
       />
       <TextField
@@ -104,7 +104,7 @@ function SecondaryFields({ entry, onChange }: EntryProps) {
             label={t.secondaryKeys}
             hint={t.keysHint}
             between="lines"
-            words={entry.secondary_keys ?? []}
+            values={entry.secondary_keys ?? []}
             onChange={(secondary_keys) => onChange({ secondary_keys })}
           />
         </>

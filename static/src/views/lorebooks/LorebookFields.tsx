@@ -150,12 +150,12 @@ function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: str
           </div>
         );
       })}
-      <CharacterSearch taken={ids} onChoose={(id) => onChange([...ids, id])} />
+      <CharacterSearch usedIds={ids} onChoose={(id) => onChange([...ids, id])} />
     </fieldset>
   );
 }
 
-function CharacterSearch({ taken, onChoose }: { taken: string[]; onChoose: (id: string) => void }) {
+function CharacterSearch({ usedIds, onChoose }: { usedIds: string[]; onChoose: (id: string) => void }) {
   const { api } = useStore();
   const [query, setQuery] = useState("");
   const [found, setFound] = useState<CharacterItem[]>([]);
@@ -164,18 +164,18 @@ function CharacterSearch({ taken, onChoose }: { taken: string[]; onChoose: (id: 
   useEffect(() => {
     const abort = new AbortController();
     setError(undefined);
-    api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + taken.length, undefined, abort.signal).then(
+    api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + usedIds.length, undefined, abort.signal).then(
       ({ items }) => setFound(items),
       (thrown) => abort.signal.aborted || setError(asApiError(thrown)),
     );
     return () => abort.abort();
-  }, [query, taken.length]);
+  }, [query, usedIds.length]);
   return (
     <>
       <TextField label={t.findCharacter} type="search" value={query} onInput={setQuery} />
       {error && <ErrorNote title={texts.characters.loadFailed} error={error} />}
       <div class="chips">
-        {found.filter(({ id }) => !taken.includes(id)).slice(0, OFFERED).map(({ id, name }) => (
+        {found.filter(({ id }) => !usedIds.includes(id)).slice(0, OFFERED).map(({ id, name }) => (
           <Button
             key={id}
             icon="plus"

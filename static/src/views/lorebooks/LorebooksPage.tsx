@@ -62,7 +62,7 @@ function Overview() {
     <DocumentsPage
       list={list}
       address={LOREBOOKS}
-      words={t}
+      labels={t}
       empty={{ title: t.empty, text: t.emptyText }}
       textOf={(item) => [t.entryCount(item.entry_count), t.scopes[item.scope]].join(" · ")}
       badgesOf={({ enabled, error }) => enabled || error ? [] : [t.off]}
@@ -112,7 +112,7 @@ function LorebookPage({ id }: { id: string }) {
   const tabs = (Object.keys(PARTS) as Section[]).map((name) => ({ id: name, title: t.parts[name] }));
   const Shown = PARTS[part];
   return (
-    <EditorFrame editor={editor} address={LOREBOOKS} words={t}>
+    <EditorFrame editor={editor} address={LOREBOOKS} labels={t}>
       <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
         <Shown key={part} editor={editor} api={api} />
       </Tabs>
@@ -194,8 +194,8 @@ function TestResults({ found: { entries, dropped, tokens } }: { found: LorebookT
 
 function formatReason({ reason, position, depth, tokens, probability }: ActivatedEntry): string {
   const t = texts.lorebooks.trial;
-  const places = { ...texts.editor.entry.positions, ...texts.lorebooks.entry.places };
-  const positionName = places[position as keyof typeof places] ?? position;
+  const positions = { ...texts.editor.entry.positions, ...texts.lorebooks.entry.places };
+  const positionName = positions[position as keyof typeof positions] ?? position;
   return [
     reason.kind === "key" && reason.key !== undefined
       ? t.byKey(reason.key)

@@ -176,14 +176,14 @@ function Inbox({ proposals, notes, onEdit, onDecided }: {
   onDecided: () => void;
 }) {
   const store = useStore();
-  const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
+  const [hiddenIds, setHiddenIds] = useState<ReadonlySet<string>>(new Set());
   const t = texts.memory;
-  const waiting = proposals.filter(({ id }) => !gone.has(id));
+  const waiting = proposals.filter(({ id }) => !hiddenIds.has(id));
   if (waiting.length === 0) return null;
   const decide = (id: string, decision: "accept" | "dismiss") => {
-    setGone((before) => new Set([...before, id]));
+    setHiddenIds((before) => new Set([...before, id]));
     memoryApi(store.api.client).decide(id, { decision }).then(onDecided, (thrown) => {
-      setGone((before) => new Set([...before].filter((one) => one !== id)));
+      setHiddenIds((before) => new Set([...before].filter((one) => one !== id)));
       store.report(thrown);
     });
   };

@@ -101,15 +101,15 @@ type RunRequest =
 function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
   const store = useStore();
   const t = texts.models;
-  const [asked, setAsked] = useState<RunRequest>(undefined);
+  const [pending, setPending] = useState<RunRequest>(undefined);
   const runner = models.runner.value;
   const isHere = runner?.path === model.path && (runner.state === "running" || runner.state === "starting");
   const canRun = model.format === "gguf" && model.role === "model";
-  const close = () => setAsked(undefined);
+  const close = () => setPending(undefined);
   const act = (work: Promise<void>) => void work.catch((thrown) => store.report(thrown));
   const run = async () => {
-    if (runner?.program) return setAsked({ kind: "run" });
-    setAsked({ kind: "command", command: await models.commandFor(model.path), advice: runner?.advice ?? "" });
+    if (runner?.program) return setPending({ kind: "run" });
+    setPending({ kind: "command", command: await models.commandFor(model.path), advice: runner?.advice ?? "" });
   };
   return (
     <li class="card">
@@ -123,13 +123,13 @@ function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
           {canRun && (
             <Button kind="primary" label={`${t.run}: ${model.path}`} onClick={() => act(run())}>{t.run}</Button>
           )}
-          <Button kind="quiet" label={`${t.remove}: ${model.path}`} onClick={() => setAsked({ kind: "delete" })}>
+          <Button kind="quiet" label={`${t.remove}: ${model.path}`} onClick={() => setPending({ kind: "delete" })}>
             {t.remove}
           </Button>
         </div>
       )}
-      {asked?.kind === "run" && <RunDialog models={models} model={model} onClose={close} />}
-      {asked?.kind === "delete" && (
+      {pending?.kind === "run" && <RunDialog models={models} model={model} onClose={close} />}
+      {pending?.kind === "delete" && (
         <Dialog
           title={t.deleteTitle}
           onClose={close}
@@ -151,11 +151,11 @@ function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
           <p>{t.deleteText(model.path, formatSize(model.size_bytes))}</p>
         </Dialog>
       )}
-      {asked?.kind === "command" && (
+      {pending?.kind === "command" && (
         <Dialog title={t.noProgram} onClose={close}>
-          <Notice tone="info">{asked.advice}</Notice>
+          <Notice tone="info">{pending.advice}</Notice>
           <p>{t.byHand}</p>
-          <CodeBlock text={asked.command} language="sh" isOpen={false} />
+          <CodeBlock text={pending.command} language="sh" isOpen={false} />
         </Dialog>
       )}
     </li>

@@ -111,7 +111,7 @@ function OfferRow({ models, offer }: { models: Models; offer: Offer }) {
     if (here) await models.run({ path: here.path, activate: true });
   };
   useRunWhenDone(download, here, runner?.program !== null, () => void act(run));
-  const words = Math.max(1, Math.round(tokens_per_second / TOKENS_PER_WORD));
+  const wordsPerSecond = Math.max(1, Math.round(tokens_per_second / TOKENS_PER_WORD));
   return (
     <li class="found-row">
       <div class="found-text">
@@ -122,7 +122,9 @@ function OfferRow({ models, offer }: { models: Models; offer: Offer }) {
           ? <Progress label={name} value={getShare(download)} text={listFigures(download)} />
           : (
             <p class="muted facts">
-              {[formatSize(size_bytes), t.memory(formatSize(memory_bytes)), t.speed(formatNumber(words))].join(" · ")}
+              {[formatSize(size_bytes), t.memory(formatSize(memory_bytes)), t.speed(formatNumber(wordsPerSecond))].join(
+                " · ",
+              )}
             </p>
           )}
         {download?.state === "failed" && <Notice tone="danger">{download.error?.message}</Notice>}

@@ -55,8 +55,8 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   const stored = read?.persona.documents ?? NO_DOCUMENTS;
   const [documents, setDocuments] = useState(stored);
   const [version, setVersion] = useState(read?.version);
-  const [picture, setPicture] = useState<File>();
-  const [theirs, setTheirs] = useState<Persona>();
+  const [image, setImage] = useState<File>();
+  const [serverVersion, setServerVersion] = useState<Persona>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
@@ -73,7 +73,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         ...(documents !== stored && { documents }),
       }, version);
       setVersion(saved.version);
-      if (picture) await store.api.setPersonaAvatar(id, picture);
+      if (image) await store.api.setPersonaAvatar(id, image);
       await store.people.refreshPersonas();
       store.toasts.show(t.saved(name.trim()));
       store.router.go("/settings/personas");
@@ -87,7 +87,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
     if (refused.status !== 412) return setError(refused);
     try {
       const now = await store.api.getPersona(id);
-      setTheirs(now.persona);
+      setServerVersion(now.persona);
       setVersion(now.version);
     } catch (thrown) {
       setError(asApiError(thrown));
@@ -95,7 +95,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   };
   return (
     <form class="form" onSubmit={save}>
-      <ImageField persona={read?.persona} name={name} picture={picture} onImage={setPicture} />
+      <ImageField persona={read?.persona} name={name} image={image} onImage={setImage} />
       <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
       <TextField
         label={t.description}
@@ -108,9 +108,9 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         <p class="label">{texts.documents.alwaysAttached}</p>
         <AlwaysAttached uses={documents} hint={texts.documents.attachedToPersona} onChange={setDocuments} />
       </div>
-      {theirs && (
+      {serverVersion && (
         <Notice tone="warning" title={t.clash}>
-          {t.clashText(theirs.name, theirs.description)}
+          {t.clashText(serverVersion.name, serverVersion.description)}
         </Notice>
       )}
       {error && <ErrorNote title={t.saveFailed} error={error} />}
@@ -138,21 +138,21 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
 
 /** The current or the new image. */
 function ImageField(
-  { persona, name, picture, onImage }: {
+  { persona, name, image, onImage }: {
     persona: Persona | undefined;
     name: string;
-    picture: File | undefined;
-    onImage: (picture: File) => void;
+    image: File | undefined;
+    onImage: (image: File) => void;
   },
 ) {
   const chooser = useRef<HTMLInputElement>(null);
   const [shownUrl, setShownUrl] = useState<string>();
   useEffect(() => {
-    if (!picture) return;
-    const url = URL.createObjectURL(picture);
+    if (!image) return;
+    const url = URL.createObjectURL(image);
     setShownUrl(url);
     return () => URL.revokeObjectURL(url);
-  }, [picture]);
+  }, [image]);
   const shown = persona ? toPersonaPortraitProps(persona) : { path: undefined };
   return (
     <div class="persona-picture">

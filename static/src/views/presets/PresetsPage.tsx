@@ -35,7 +35,7 @@ function Overview() {
     preferences.change({ preset_id: builtin ? null : id }).catch((thrown) => store.report(thrown));
   const copy = ({ id, name }: PresetItem) =>
     copyPreset(list.api, id, t.copyName(name)).then(
-      (made) => store.router.go(`${PRESETS}/${encodeURIComponent(made)}`),
+      (id) => store.router.go(`${PRESETS}/${encodeURIComponent(id)}`),
       (thrown) => store.report(thrown),
     );
   const menuOf = (item: PresetItem): (MenuItem | "line")[] => [
@@ -56,7 +56,7 @@ function Overview() {
     <DocumentsPage
       list={list}
       address={PRESETS}
-      words={t}
+      labels={t}
       textOf={({ prompt_count, models }) => [t.promptCount(prompt_count), ...models].join(" · ")}
       badgesOf={(item) => [...(item.builtin ? [t.builtin] : []), ...(isDefault(item) ? [t.isDefault] : [])]}
       menuOf={menuOf}
@@ -92,11 +92,11 @@ function PresetPage({ id }: { id: string }) {
   const Shown = PARTS[part];
   const copy = () =>
     copyPreset(api, id, t.copyName(editor.data.peek()!.name)).then(
-      (made) => store.router.go(`${PRESETS}/${encodeURIComponent(made)}`),
+      (id) => store.router.go(`${PRESETS}/${encodeURIComponent(id)}`),
       (thrown) => store.report(thrown),
     );
   return (
-    <EditorFrame editor={editor} address={PRESETS} words={t} isReadOnly={isReadOnly}>
+    <EditorFrame editor={editor} address={PRESETS} labels={t} isReadOnly={isReadOnly}>
       {isReadOnly && (
         <Notice tone="info" actions={<Button icon="copy" onClick={() => void copy()}>{t.copy}</Button>}>
           {t.readOnly}
@@ -144,7 +144,7 @@ function PresetUsage({ editor, isReadOnly }: PresetSectionProps) {
           label={t.use.models}
           hint={t.use.modelsHint}
           between="lines"
-          words={models}
+          values={models}
           onChange={(changed) => editor.set({ models: changed })}
         />
       )}

@@ -69,7 +69,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
         nameOf={({ prompt }) => getPromptName(prompt)}
         onMove={(from, to) => set(moved(entries, from, to), `move ${Date.now()}`)}
         label={t.list}
-        words={t}
+        labels={t}
         isDisabled={isReadOnly}
       >
         {(entry) => (

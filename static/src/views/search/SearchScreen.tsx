@@ -101,7 +101,7 @@ function Hits({ search, onClear }: { search: Search; onClear: () => void }) {
       </EmptyState>
     );
   }
-  const words = search.shownQuery.value;
+  const query = search.shownQuery.value;
   return (
     <VirtualList
       class="hits"
@@ -113,12 +113,12 @@ function Hits({ search, onClear }: { search: Search; onClear: () => void }) {
       isMeasured
       onEnd={() => void search.more()}
     >
-      {(hit) => "document_id" in hit ? <InDocument hit={hit} words={words} /> : <Hit hit={hit} words={words} />}
+      {(hit) => "document_id" in hit ? <InDocument hit={hit} query={query} /> : <Hit hit={hit} query={query} />}
     </VirtualList>
   );
 }
 
-function Hit({ hit, words }: { hit: SearchHit; words: string }) {
+function Hit({ hit, query }: { hit: SearchHit; query: string }) {
   const { role, snippet } = hit;
   const { chats, people } = useStore();
   const item = chats.items.value.find(({ id }) => id === hit.conversation_id);
@@ -150,13 +150,13 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
         <span class="hit-head">
           {item && item.character_ids.length > 0 && <Avatars ids={item.character_ids} widthPx={24} />}
           <span class="hit-title">
-            <Marked text={title || texts.nav.untitled} words={hit.message_id === null ? words : ""} />
+            <Marked text={title || texts.nav.untitled} query={hit.message_id === null ? query : ""} />
           </span>
           <span class="muted">{[speaker, formatTime(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
         </span>
         {hit.message_id !== null && (
           <span class="hit-text">
-            <Marked text={stripMarkdown(snippet)} words={words} />
+            <Marked text={stripMarkdown(snippet)} query={query} />
           </span>
         )}
       </a>
@@ -164,7 +164,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
   );
 }
 
-function InDocument({ hit, words }: { hit: DocumentHit; words: string }) {
+function InDocument({ hit, query }: { hit: DocumentHit; query: string }) {
   const [isOpen, setOpen] = useState(false);
   const { document_id: id, title, page, snippet, created_at } = hit;
   return (
@@ -175,7 +175,7 @@ function InDocument({ hit, words }: { hit: DocumentHit; words: string }) {
           <span class="muted">{`${texts.search.page(page)} · ${formatTime(created_at, new Date())}`}</span>
         </span>
         <span class="hit-text">
-          <Marked text={snippet} words={words} />
+          <Marked text={snippet} query={query} />
         </span>
       </button>
       {isOpen && <DocumentReader id={id} name={title} page={page} onClose={() => setOpen(false)} />}
@@ -183,10 +183,10 @@ function InDocument({ hit, words }: { hit: DocumentHit; words: string }) {
   );
 }
 
-function Marked({ text, words }: { text: string; words: string }) {
+function Marked({ text, query }: { text: string; query: string }) {
   return (
     <>
-      {splitByWords(text, words).map((piece, index) =>
+      {splitByWords(text, query).map((piece, index) =>
         piece.isHit ? <mark key={index}>{piece.text}</mark> : piece.text
       )}
     </>

@@ -153,10 +153,10 @@ function parseValues(text: string, separator: "=" | ":"): Record<string, string 
 }
 
 /** Makes an id of a name, with a number if it is taken. `web` is the id of the built-in tools. */
-function toServerId(name: string, taken: readonly string[]): string {
+function toServerId(name: string, usedIds: readonly string[]): string {
   const base = name.toLowerCase().replace(/^https?:\/\//, "").replace(/[^a-z0-9_]+/g, "-").replace(/^-+|-+$/g, "")
     .slice(0, 40) || "server";
-  const used = new Set([...taken, "web", "import"]);
+  const used = new Set([...usedIds, "web", "import"]);
   for (let n = 1;; n++) {
     const id = n === 1 ? base : `${base}-${n}`;
     if (!used.has(id)) return id;

@@ -129,7 +129,7 @@ function PageImagesDialog(
       for (const n of chosen) {
         const response = await api.client.send("GET", `/api/documents/${encodeURIComponent(id)}/pages/${n}/image`);
         const file = new File([await response.blob()], t.pageOf(name, n), { type: "image/jpeg" });
-        await chat.pictures.add(file);
+        await chat.images.add(file);
       }
     } catch (thrown) {
       toasts.show(asApiError(thrown).message, { isError: true });

@@ -70,8 +70,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isGhostwritten = chat.replies.impersonation.value !== undefined;
   const isRunning = chat.replies.isRunning.value || isGhostwritten;
   const hasDocuments = chat.documents.items.value.length > 0;
-  const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0 && !hasDocuments;
-  const isWaiting = chat.pictures.isBusy.value || chat.documents.isBusy.value || chat.recordings.isBusy.value;
+  const isEmpty = text.trim() === "" && chat.images.items.value.length === 0 && !hasDocuments;
+  const isWaiting = chat.images.isBusy.value || chat.documents.isBusy.value || chat.recordings.isBusy.value;
   const actions = useCommandActions(chat, setDrawn);
 
   // The command list follows the text until it is dismissed.

@@ -19,7 +19,7 @@ export async function addFiles(
   // Copied at once: a drop's list is empty after its event.
   for (const file of [...files]) {
     if (isImageFile(file)) {
-      await chat.pictures.add(file).catch((thrown) =>
+      await chat.images.add(file).catch((thrown) =>
         onProblem(thrown instanceof ApiError ? thrown.message : texts.composer.badImage(file.name))
       );
       continue;

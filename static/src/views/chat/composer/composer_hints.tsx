@@ -77,17 +77,17 @@ function RefusalRemedy({ chat, upstream }: { chat: OpenChat; upstream: UpstreamF
 
 /** The images of the message. */
 export function ImageRow({ chat }: { chat: OpenChat }) {
-  const pictures = chat.pictures.items.value;
-  if (pictures.length === 0) return null;
+  const images = chat.images.items.value;
+  if (images.length === 0) return null;
   return (
     <ul class="image-row" aria-label={texts.composer.images}>
-      {pictures.map((picture) => (
-        <li key={picture.id} aria-busy={picture.url === undefined}>
-          <img src={picture.shownUrl} alt={picture.name} />
+      {images.map((image) => (
+        <li key={image.id} aria-busy={image.url === undefined}>
+          <img src={image.shownUrl} alt={image.name} />
           <IconButton
             icon="close"
-            label={texts.composer.removeImage(picture.name)}
-            onClick={() => chat.pictures.remove(picture.id)}
+            label={texts.composer.removeImage(image.name)}
+            onClick={() => chat.images.remove(image.id)}
           />
         </li>
       ))}

@@ -247,27 +247,27 @@ function PullRemedy(
 ) {
   const store = useStore();
   const { activity } = store;
-  const [wanted, setWanted] = useState<Job>();
+  const [pull, setPull] = useState<Job>();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
     void activity.refresh();
   }, []);
   const listed = activity.jobs.value;
-  const job = listed.find(({ id }) => id === wanted?.id) ?? wanted ?? findModelPull(listed, connection, model);
+  const job = listed.find(({ id }) => id === pull?.id) ?? pull ?? findModelPull(listed, connection, model);
   const state = job?.state;
   useEffect(() => {
-    if (wanted === undefined || state === undefined || isUnfinished(state)) return;
-    setWanted(undefined);
+    if (pull === undefined || state === undefined || isUnfinished(state)) return;
+    setPull(undefined);
     if (state === "done") onRetry();
     if (state === "failed") setProblem(job?.error?.message ?? texts.remedies.downloadFailed(model));
-  }, [state, wanted]);
+  }, [state, pull]);
 
   const start = async () => {
     setBusy(true);
     setProblem(undefined);
     try {
-      setWanted(await startModelPull(store.api.client, connection.id, model));
+      setPull(await startModelPull(store.api.client, connection.id, model));
       await activity.refresh();
     } catch (thrown) {
       setProblem(asApiError(thrown).message);
@@ -286,7 +286,7 @@ function PullRemedy(
       {running && (
         <>
           <p role="status">
-            {wanted ? texts.remedies.downloadingThenRetry(model) : texts.remedies.downloading(model)}
+            {pull ? texts.remedies.downloadingThenRetry(model) : texts.remedies.downloading(model)}
           </p>
           <Progress
             label={texts.remedies.downloading(model)}
@@ -296,7 +296,7 @@ function PullRemedy(
         </>
       )}
       <div class="actions-row">
-        {!wanted && (
+        {!pull && (
           <Button kind="primary" isBusy={isBusy} onClick={() => void start()}>
             {running ? texts.remedies.retryWhenDownloaded : texts.remedies.download(model)}
           </Button>
@@ -304,7 +304,7 @@ function PullRemedy(
         {running && (
           <Button
             kind="quiet"
-            isBusy={isBusy && wanted !== undefined}
+            isBusy={isBusy && pull !== undefined}
             label={texts.activity.cancelJob(model)}
             onClick={() => cancel(running.id)}
           >

@@ -31,7 +31,7 @@ export function useFollowEnd(
   const isFollowing = useRef(true);
   /** The last message and its length when the reader left the end. */
   const seen = useRef<{ messageId: string | undefined; blocks: number }>({ messageId: undefined, blocks: 0 });
-  const [isScrolledUp, setAway] = useState(false);
+  const [isScrolledUp, setScrolledUp] = useState(false);
   const [newCount, setNewCount] = useState(0);
 
   /** The last known scroll position. */
@@ -59,7 +59,7 @@ export function useFollowEnd(
     const blocks = last?.querySelectorAll(".prose > *, .user-text").length ?? 0;
     seen.current = { messageId: chat.window.hasBelow.peek() ? undefined : last?.dataset.messageId, blocks };
     setNewCount(0);
-    setAway(!follows);
+    setScrolledUp(!follows);
   };
 
   useLayoutEffect(() => {

@@ -33,33 +33,33 @@ const SEARCH_AFTER_MS = 250;
 export function GroupSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { participants, reply_order } = chat.options.value;
-  const cast = participants ?? [];
+  const members = participants ?? [];
   const t = texts.chatOptions;
   const change = (changed: Participant[]) =>
     chat.change({ participants: changed }).catch((thrown) => store.report(thrown));
   return (
     <section aria-labelledby="options-cast">
       <h3 id="options-cast">{t.cast}</h3>
-      {cast.length === 0 ? <p class="hint">{t.nobody}</p> : (
+      {members.length === 0 ? <p class="hint">{t.nobody}</p> : (
         <ul class="cast-list">
-          {cast.map((one) => (
+          {members.map((one) => (
             <Member
               key={one.character_id}
               member={one}
               onMute={() =>
                 void change(
-                  cast.map((each) => each === one ? { ...each, muted: !one.muted } : each),
+                  members.map((each) => each === one ? { ...each, muted: !one.muted } : each),
                 )}
-              onLeave={() => void change(cast.filter((each) => each !== one))}
-              onGreet={cast.length > 1
+              onLeave={() => void change(members.filter((each) => each !== one))}
+              onGreet={members.length > 1
                 ? () => void greet(store.api.client, chat.id, one.character_id).catch((thrown) => store.report(thrown))
                 : undefined}
             />
           ))}
         </ul>
       )}
-      <Joining cast={cast} onJoin={(id) => void change([...cast, { character_id: id }])} />
-      {cast.length > 1 && (
+      <Joining members={members} onJoin={(id) => void change([...members, { character_id: id }])} />
+      {members.length > 1 && (
         <Select<ReplyOrder>
           label={t.replyOrder}
           value={reply_order ?? "natural"}
@@ -99,7 +99,7 @@ function Member({ member, onMute, onLeave, onGreet }: {
 }
 
 /** Found by name while typing. */
-function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: string) => void }) {
+function Joining({ members, onJoin }: { members: readonly Participant[]; onJoin: (id: string) => void }) {
   const store = useStore();
   const [typed, setTyped] = useState("");
   const [found, setFound] = useState<CharacterItem[]>();
@@ -110,7 +110,7 @@ function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: 
     const abort = new AbortController();
     const timer = setTimeout(() => {
       const filter = { q: query, tag: "", sort: "name" as const };
-      store.api.listCharacters(filter, MAX_FOUND + cast.length, undefined, abort.signal)
+      store.api.listCharacters(filter, MAX_FOUND + members.length, undefined, abort.signal)
         .then(({ items }) => setFound(items), (thrown) => {
           if (!abort.signal.aborted) store.report(asApiError(thrown));
         });
@@ -120,7 +120,10 @@ function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: 
       abort.abort();
     };
   }, [query]);
-  const others = found?.filter(({ id }) => !cast.some(({ character_id }) => character_id === id)).slice(0, MAX_FOUND);
+  const others = found?.filter(({ id }) => !members.some(({ character_id }) => character_id === id)).slice(
+    0,
+    MAX_FOUND,
+  );
   const t = texts.chatOptions;
   return (
     <div>

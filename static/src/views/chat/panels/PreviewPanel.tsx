@@ -44,7 +44,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
                   <span>{getPartName(part?.part ?? "", message.role)}</span>
                   <span class="muted">{texts.chat.tokens(part?.tokens ?? 0)}</span>
                 </summary>
-                <PromptText words={getShownText(message.content)} pieces={part?.pieces ?? []} />
+                <PromptText text={getShownText(message.content)} pieces={part?.pieces ?? []} />
               </details>
             </li>
           );
@@ -57,12 +57,12 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
 }
 
 /** The content of a message, in the pieces it was assembled from. */
-function PromptText({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
+function PromptText({ text, pieces }: { text: string; pieces: PromptPiece[] }) {
   // If it can't be assembled from pieces, the text alone is exact.
-  const isWhole = pieces.map(({ text }) => text).join("\n\n") === words;
+  const isWhole = pieces.map((piece) => piece.text).join("\n\n") === text;
   return (
     <div class="preview-text" tabIndex={0}>
-      {!isWhole && words}
+      {!isWhole && text}
       {pieces.map((piece, index) => (
         <div key={index} class="preview-piece">
           <PieceName piece={piece} />
