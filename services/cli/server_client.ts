@@ -47,7 +47,7 @@ export class ServerRefusal extends AppError {
  * @param baseUrl As typed. A trailing slash is removed.
  * @param options.caCert PEM text of a certificate authority to trust in addition to the public ones.
  * @param options.connectTo Address to connect to instead of the URL's host.
- * @throws {AppError} `invalid_request` when it is no http or https address.
+ * @throws {AppError} `invalid_request` if it isn't an `http` or `https` URL.
  */
 export function openServerClient(
   baseUrl: string,
@@ -180,7 +180,7 @@ async function askInBrowser(
       challenge: createHash("sha256").update(verifier).digest("base64url"),
       name: Deno.hostname(),
     });
-    // Behind "#", so that it stands in no server's log.
+    // In the fragment, which browsers don't send, so no server logs it.
     const url = `${server.baseUrl}/cli#${parameters}`;
     const isOpened = opensBrowser && await openBrowser(url, context.environment);
     context.printNotice(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);

@@ -125,6 +125,8 @@ const SOURCES: Record<string, LorebookScanSource> = {
 };
 const DEFAULT_DEPTH = 4;
 const DEFAULT_WEIGHT = 100;
+/** Maximum number of characters of a name that is the start of the content. */
+const MAX_NAME_CHARS = 60;
 /** Maximum number of groups per entry; editors offer one. */
 const MAX_GROUPS = 100;
 /** Maximum number of keys used per entry. */
@@ -171,8 +173,7 @@ function toScanEntry(
     decorators,
     text,
     position,
-    name: [entry.comment, entry.name, toTexts(entry.keys)[0]].find((name) => typeof name === "string" && name !== "") ??
-      id,
+    name: getEntryName(entry, text),
     keys: toTexts(entry.keys).map(key),
     secondaryKeys: entry.selective === false ? [] : toTexts(entry.secondary_keys).map(key),
     logic: LOGICS[toNumber(more.selectiveLogic) ?? 0] ?? "any",
@@ -203,6 +204,12 @@ function toScanEntry(
     triggers: toTexts(more.triggers),
     characters: parseCharacterFilter(asObject(asObject(more[SILLYTAVERN_FIELDS]).characterFilter)),
   };
+}
+
+/** Returns the comment, name or first key of an entry; without these, the start of its content. */
+function getEntryName({ comment, name, keys }: LorebookEntry, text: string): string {
+  return [comment, name, toTexts(keys)[0]].find((each) => typeof each === "string" && each !== "") ??
+    text.trim().split("\n", 1)[0]!.slice(0, MAX_NAME_CHARS).toWellFormed();
 }
 
 /**

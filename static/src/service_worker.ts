@@ -1,8 +1,8 @@
 /**
- * Keeps the page on the device, so that it opens offline and an open page always finds its files.
+ * Caches the page on the device, so that it opens offline and an open page always finds its files.
  *
- * It stores the files of one build, all or none, and never data of the API: nothing that a user wrote or reads is
- * stored or sent later from here. A new build waits until no page of the old one is open.
+ * The cache has the files of one build, all or none, and never responses of the API: nothing that a user writes or
+ * reads is cached, and nothing is sent later. A new build waits until no page of the old one is open.
  */
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
@@ -13,12 +13,12 @@ const PREFIX = "parlor-shell-";
 const CACHE = PREFIX + SHELL_VERSION;
 /** Cache of shared content until the page opens; views/share/ShareScreen.tsx reads it. */
 const SHARED_CACHE = "parlor-shared";
-/** After this time, the page comes from the device. */
+/** How long to wait for the server before the cached page is used. */
 const PAGE_TIMEOUT_MS = 4000;
-/** Statuses of a proxy whose server is down. */
+/** Statuses from a proxy whose upstream server is down. */
 const GATEWAY_ERRORS = [502, 503, 504];
 
-/** The part of the worker scope that is used. The compiler only knows that of a page. */
+/** The part of `ServiceWorkerGlobalScope` that is used. The compiler only has the types of a page. */
 interface WorkerScope {
   readonly location: Location;
   readonly clients: {
@@ -91,7 +91,10 @@ const REPLY_WAITS: Record<string, string> = {
   ja: "返信があなたの判断を待っています",
 };
 
-/** Shows that a reply is ready, or waits for a decision. Which chat it is was encrypted on the way here; what it says never left the server. */
+/**
+ * Shows that a reply is ready or waits for a decision. The push message is encrypted and only has the ID of the chat; the
+ * reply stays on the server.
+ */
 async function showReply({ data }: PushMessageEvent): Promise<void> {
   const message = (data?.json() ?? {}) as {
     kind?: unknown;
@@ -122,7 +125,7 @@ async function openReply(notification: Notification): Promise<void> {
   await open.navigate(path);
 }
 
-/** One file at a time: the page is in use, and its own requests go first. */
+/** Caches one file at a time, because the open page's own requests go first. */
 async function cacheShell(): Promise<void> {
   const cache = await caches.open(CACHE);
   try {
@@ -139,7 +142,7 @@ async function cacheShell(): Promise<void> {
   }
 }
 
-/** Passing API requests through the worker would cost each of them a message to it and back. */
+/** Lets API requests bypass the worker, which would cost each of them a message to it and back. */
 async function bypassApi(event: InstallEvent): Promise<void> {
   await event.addRoutes?.([{ condition: { urlPattern: "/api/*" }, source: "network" }]);
 }
@@ -149,19 +152,19 @@ async function deleteOldCaches(): Promise<void> {
   await Promise.all(older.map((name) => caches.delete(name)));
 }
 
-/** A hashed name has one content, so a copy of any build is right. */
+/** Responds with a file. Its name has a hash of its content, so a copy from any build is right. */
 async function respondWithAsset(request: Request): Promise<Response> {
   return await caches.match(request.url) ?? await fetch(request);
 }
 
-/** Returns the newest page if the server responds in time, else the stored one. */
+/** Responds with the newest page if the server responds in time, otherwise with the cached one. */
 async function respondWithPage(request: Request): Promise<Response> {
   const getCached = async () => await (await caches.open(CACHE)).match("/");
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_TIMEOUT_MS));
-  const response = fetch(request);
-  const answer = await Promise.race([response, timeout]).catch(() => undefined);
-  if (answer !== undefined && !GATEWAY_ERRORS.includes(answer.status)) return answer;
-  return await getCached() ?? answer ?? await response;
+  const pending = fetch(request);
+  const response = await Promise.race([pending, timeout]).catch(() => undefined);
+  if (response !== undefined && !GATEWAY_ERRORS.includes(response.status)) return response;
+  return await getCached() ?? response ?? await pending;
 }
 
 /** Stores what another program shared until the page reads it, and opens the page. Nothing is sent. */
@@ -169,12 +172,12 @@ async function receiveShared(request: Request): Promise<Response> {
   const form = await request.formData();
   await caches.delete(SHARED_CACHE);
   const cache = await caches.open(SHARED_CACHE);
-  const parts = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
+  const texts = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
     typeof part === "string" && part.trim() !== ""
   );
   const title = form.get("title");
   const headers = { "X-Title": encodeURIComponent(typeof title === "string" ? title : "") };
-  await cache.put("/shared/text", new Response([...new Set(parts)].join("\n\n"), { headers }));
+  await cache.put("/shared/text", new Response([...new Set(texts)].join("\n\n"), { headers }));
   const files = form.getAll("files").filter((part) => part instanceof File);
   for (const [index, file] of files.entries()) {
     const headers = { "Content-Type": file.type, "X-Name": encodeURIComponent(file.name) };

@@ -50,6 +50,16 @@ test("activates an entry by one of its keys and reports which", async () => {
   }]);
 });
 
+test.each<[string, Partial<LorebookEntry>, string]>([
+  ["its comment", { comment: "Weather", name: "Rain", keys: ["storm"] }, "Weather"],
+  ["its name", { name: "Rain", keys: ["storm"] }, "Rain"],
+  ["its first key", { keys: ["storm", "rain"] }, "storm"],
+  ["the start of its content", {}, "It rains."],
+])("names an entry by %s", async (_, fields, name) => {
+  const { entries } = await scan([entry("\nIt rains.\nIt pours.", [], { constant: true, ...fields })]);
+  expect(entries.map(({ entryName }) => entryName)).toEqual([name]);
+});
+
 test.each<[string, string, Fields, string, boolean]>([
   ["letter case does not count", "DRAGON", {}, "a dragon", true],
   ["unless the entry says so", "DRAGON", { case_sensitive: true }, "a dragon", false],

@@ -74,8 +74,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isWaiting = chat.images.isBusy.value || chat.documents.isBusy.value || chat.recordings.isBusy.value;
   const actions = useCommandActions(chat, setDrawn);
 
-  // The command list follows the text until it is dismissed.
-  const [dismissed, setDismissed] = useState("");
+  // The command list follows what is typed here until it is dismissed. A draft from elsewhere doesn't open it.
+  const [typedText, setTypedText] = useState("");
   const [chosen, setChosen] = useState(0);
   useEffect(() => {
     if (text !== "/" || chat.hasServerTexts.peek()) return;
@@ -85,7 +85,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     );
   }, [text === "/"]);
   chat.hasServerTexts.value; // the commands depend on it
-  const listed = text === dismissed ? [] : listMatches(text, chat, store);
+  const listed = text === typedText ? listMatches(text, chat, store) : [];
   const at = Math.min(chosen, Math.max(0, listed.length - 1));
 
   useAutoHeight(area, text);
@@ -139,7 +139,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     if (item === undefined) return false;
     if (event.key === "ArrowDown") setChosen((at + 1) % listed.length);
     else if (event.key === "ArrowUp") setChosen((at + listed.length - 1) % listed.length);
-    else if (event.key === "Escape") setDismissed(text);
+    else if (event.key === "Escape") setTypedText("");
     else if (event.key === "Tab" && item.kind === "command") chat.draft.type(`/${item.name} `);
     else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) choose(item);
     else return false;
@@ -230,8 +230,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
               enterkeyhint={isTouch ? "enter" : "send"}
               onInput={(event) => {
                 setChosen(0);
-                setDismissed("");
                 chat.draft.type(event.currentTarget.value);
+                setTypedText(event.currentTarget.value);
               }}
               onKeyDown={onKeyDown}
               onPaste={(event) => {

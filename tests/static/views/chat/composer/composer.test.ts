@@ -148,6 +148,18 @@ test("/ opens the commands; arrow keys, Enter and Escape work in the list", asyn
   expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
 });
 
+test("a draft from another device opens the commands only when it is edited", async () => {
+  await using ui = await openStory();
+  await ui.page.getByText("Tell me a story").first().waitFor();
+  ui.api.setDraft("c1", "/");
+  await eventually(() => box(ui.page).inputValue(), (text) => text === "/");
+  // Set in the same render as the text, before the list has loaded.
+  expect(await box(ui.page).getAttribute("aria-controls")).toBeNull();
+  await box(ui.page).press("End");
+  await box(ui.page).pressSequentially("reg");
+  await ui.page.getByRole("listbox", { name: "Commands" }).waitFor();
+});
+
 test("commands act on the chat and empty the composer", async () => {
   await using ui = await openStory();
   const run = async (text: string) => {
