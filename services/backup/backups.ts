@@ -244,7 +244,9 @@ export class Backups {
     await this.#rotate(folder, keep, report.sizeBytes);
     const { files, sizeBytes: bytes, contents } = report;
     log("info", "Created a backup", { daily: !isAsked, files, bytes, contents: formatContents(contents) });
-    detail({ contents: formatContents(contents) });
+    // Flat, because lists of jobs leave out lists and objects.
+    const about = { contents: formatContents(contents), ...contents };
+    detail(about);
     if (after.length === 0) return;
     const startedAtMs = performance.now();
     const fields = () => ({ program: after[0], seconds: Math.round((performance.now() - startedAtMs) / 1000) });
@@ -256,7 +258,7 @@ export class Backups {
       throw error;
     }
     log("info", "Ran backup_after", fields());
-    detail({ contents: formatContents(contents), after: after[0] });
+    detail({ ...about, after: after[0] });
   }
 
   /**

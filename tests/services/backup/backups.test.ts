@@ -302,7 +302,12 @@ test("progress ends at 100 %, and a backup lists its contents", async () => {
   const { id } = await started(app);
   const { progress, detail } = await app.services.jobs.ended(id);
   expect(progress!.done).toBe(progress!.total);
-  expect(detail).toEqual({ contents: expect.stringMatching(/^1 chat, .*1 persona/) });
+  expect(detail).toMatchObject({
+    contents: expect.stringMatching(/^1 chat, .*1 persona/),
+    chats: 1,
+    personas: 1,
+    recordings: 0,
+  });
 });
 
 test("a restore keeps modification times", async () => {

@@ -145,6 +145,8 @@ export const importExport: typeof English = {
     running: "Sicherung läuft",
     done: "Sicherung abgeschlossen",
     doneAfter: (program: string) => `Sicherung und ${program} abgeschlossen`,
+    images: (n: number) => count(n, { one: "Bild", other: "Bilder" }),
+    recordings: (n: number) => count(n, { one: "Aufnahme", other: "Aufnahmen" }),
     failed: "Sicherung fehlgeschlagen",
     kept: "Manuelle Sicherungen bleiben, bis Sie sie löschen.",
     sealed: "Sicherungen sind verschlüsselt. Zum Lesen brauchen Sie den Schlüssel oder die Passphrase.",

@@ -138,6 +138,8 @@ export const importExport = {
     running: "Backing up",
     done: "Backup complete",
     doneAfter: (program: string) => `Backup complete, and ${program} finished`,
+    images: (n: number) => count(n, { one: "image", other: "images" }),
+    recordings: (n: number) => count(n, { one: "recording", other: "recordings" }),
     failed: "Backup failed",
     kept: "Manual backups stay until you delete them.",
     sealed: "Backups are encrypted. To read one, you need the key or the passphrase.",

@@ -143,6 +143,8 @@ export const importExport: typeof English = {
     running: "バックアップを作成しています",
     done: "バックアップが完了しました",
     doneAfter: (program: string) => `バックアップと ${program} が完了しました`,
+    images: (n: number) => `画像 ${count(n, { other: "件" })}`,
+    recordings: (n: number) => `録音 ${count(n, { other: "件" })}`,
     failed: "バックアップに失敗しました",
     kept: "手動のバックアップは、削除するまで残ります。",
     sealed: "バックアップは暗号化されています。読むには鍵またはパスフレーズが必要です。",

@@ -155,11 +155,25 @@ function BackupNow({ onMade }: { onMade: () => void }) {
 function Ending({ job: { state, error, detail } }: { job: Job }) {
   const t = texts.backups;
   if (state === "done") {
-    const program = (detail as { after?: string } | undefined)?.after;
-    return <p role="status">{program === undefined ? t.done : t.doneAfter(program)}</p>;
+    const { after, ...counts } = (detail ?? {}) as { after?: string } & Record<string, unknown>;
+    return (
+      <p role="status">{[after === undefined ? t.done : t.doneAfter(after), ...listContents(counts)].join(" · ")}</p>
+    );
   }
   if (state === "failed") return <Notice tone="danger" title={t.failed}>{error?.message}</Notice>;
   return null;
+}
+
+/** Lists what is in a backup: `["12 chats", "3 characters"]`. */
+function listContents(counts: Record<string, unknown>): string[] {
+  const { conversation: chats, character: characters, persona: personas, lorebook: lorebooks, voice: voices } =
+    texts.import.things;
+  const { images, recordings } = texts.backups;
+  return Object.entries({ chats, characters, personas, lorebooks, images, recordings, voices })
+    .flatMap(([kind, format]) => {
+      const count = counts[kind];
+      return typeof count === "number" && count > 0 ? [format(count)] : [];
+    });
 }
 
 const KEEP_CHOICES = [1, 3, 7, 14, 30, 90];

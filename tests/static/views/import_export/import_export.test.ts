@@ -287,6 +287,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const backupDir = home.file("backups");
     await using app = await openTestApp({ config: { backupDir, setupCompleted: true } });
     await eventually(() => app.services.jobs.list()[0]?.state, (state) => state === "done");
+    await app.put("/api/conversations/c1", { title: "One", messages: [] });
     await Deno.writeFile(`${app.dataDir}/large`, new Uint8Array());
     await Deno.truncate(`${app.dataDir}/large`, 1_500_000_000);
     const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
@@ -300,7 +301,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await main.getByRole("button", { name: "Back up now" }).waitFor();
     await Deno.remove(`${app.dataDir}/large`);
     await main.getByRole("button", { name: "Back up now" }).click();
-    await main.getByText("Backup complete").waitFor();
+    await main.getByText(/^Backup complete · 1 chat/).waitFor();
     const link = main.getByRole("link", { name: /^Download parlor-.*-asked\.backup$/ });
     const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
     const name = download.suggestedFilename();
