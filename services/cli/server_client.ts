@@ -1,7 +1,7 @@
 /**
  * HTTP client of the command line, with error messages for the terminal, and `parlor auth login`, which gets its token.
  */
-import { type LocalServer, openLocalClient } from "../diagnostics/local_server.ts";
+import { CertificateMismatchError, type LocalServer, openLocalClient } from "../diagnostics/local_server.ts";
 import { AppError } from "../errors.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
 import { createHash } from "node:crypto";
@@ -103,6 +103,7 @@ function parseReason(cause: unknown): string {
   if (cause instanceof DOMException && cause.name === "TimeoutError") {
     return `no response after ${RESPONSE_TIMEOUT_MS / 1000} s`;
   }
+  if (cause instanceof CertificateMismatchError) return cause.message;
   const { kind, reason } = explainConnectError(cause);
   if (kind === "refused") return `${reason}, is Parlor running?`;
   return kind === "certificate" ? `${reason}. Use --ca-cert FILE for a private certificate authority` : reason;

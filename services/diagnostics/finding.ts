@@ -209,6 +209,10 @@ export const FINDINGS = {
     about: "The certificate is valid only from {from} until {until}",
     remedy: "Renew tls_cert and restart the server",
   },
+  certificate_not_served: {
+    about: 'The server at "{url}" uses another certificate than the file in tls_cert',
+    remedy: "If you renewed the certificate, restart the server",
+  },
   clocks_differ: {
     about: "The clocks of this machine and the server differ by {seconds} s",
     remedy: "Set both with NTP",

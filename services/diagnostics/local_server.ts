@@ -40,6 +40,13 @@ export function findLocalServer({ host, port, tlsCert, allowedHosts }: ListenCon
   return { url: `https://${name}:${port}`, connectTo: { hostname, port, certificate: certificate?.raw } };
 }
 
+/** The server uses another certificate than the file in `tls_cert`, and it isn't trusted otherwise. */
+export class CertificateMismatchError extends Error {
+  constructor() {
+    super("it uses another certificate than the file in tls_cert. If you renewed the certificate, restart the server");
+  }
+}
+
 /** Sends requests to one server. */
 export interface LocalClient extends Disposable {
   /** Like the global `fetch` with a text as body, but doesn't follow redirects. */
@@ -84,7 +91,7 @@ async function fetchAt(
     signal?.addEventListener("abort", onAbort);
     await once(socket, "secureConnect");
     if (!socket.authorized && certificate?.equals(socket.getPeerCertificate().raw) !== true) {
-      throw new Error("The server has another certificate");
+      throw new CertificateMismatchError();
     }
     const request = httpRequest({
       createConnection: () => socket,

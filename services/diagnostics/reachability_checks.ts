@@ -12,7 +12,7 @@ import { openReader } from "../storage/database/database.ts";
 import { readOwnNames } from "../tailnet/node_state.ts";
 import type { DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note } from "./finding.ts";
-import { type LocalServer, openLocalClient } from "./local_server.ts";
+import { CertificateMismatchError, type LocalServer, openLocalClient } from "./local_server.ts";
 
 /** The configuration it checks. */
 export interface ReachConfig extends ReachSettings {
@@ -151,6 +151,7 @@ export async function checkServer(question: ServerQuestion): Promise<Finding[]> 
     findings.push(...await checkJobs(await askAsOperator("/api/jobs")));
     return findings;
   } catch (cause) {
+    if (cause instanceof CertificateMismatchError) return [createProblem("certificate_not_served", { url })];
     const { kind, reason } = explainConnectError(cause);
     // Anything else that responds there, or is silent, isn't a server that is off. Port 9 and its like are never asked.
     if (isExpected || (kind !== "refused" && kind !== "blocked")) {

@@ -156,7 +156,7 @@ test("asks a server with its own certificate through loopback under its public n
 
   const other = await certified(folder, authority, "other.parlor.invalid");
   const mismatched = await find(app, { config: other.config });
-  expect(codesOf(mismatched, "problem")).toContain("server_unreachable");
+  expect(codesOf(mismatched, "problem")).toContain("certificate_not_served");
 });
 
 test("a server is asked if its certificate is known from no authority, and an expired one is a problem", async () => {

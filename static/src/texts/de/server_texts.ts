@@ -313,6 +313,10 @@ export const serverTexts: ServerTexts = {
       about: "Das Zertifikat ist nur von {from} bis {until} gültig",
       remedy: "Erneuern Sie tls_cert, und starten Sie den Server neu",
     },
+    certificate_not_served: {
+      about: "Der Server unter „{url}“ verwendet ein anderes Zertifikat als die Datei in tls_cert",
+      remedy: "Wenn Sie das Zertifikat erneuert haben, starten Sie den Server neu",
+    },
     clocks_differ: {
       about: "Die Uhren dieses Rechners und des Servers weichen um {seconds} s voneinander ab",
       remedy: "Stellen Sie beide über NTP",

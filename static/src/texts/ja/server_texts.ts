@@ -295,6 +295,10 @@ export const serverTexts: ServerTexts = {
       about: "証明書は {from} から {until} までしか有効ではありません",
       remedy: "tls_cert を更新し、サーバーを再起動してください",
     },
+    certificate_not_served: {
+      about: "「{url}」のサーバーは、tls_cert のファイルとは別の証明書を使用しています",
+      remedy: "証明書を更新した場合は、サーバーを再起動してください",
+    },
     clocks_differ: {
       about: "このマシンとサーバーの時計が {seconds} 秒ずれています",
       remedy: "両方を NTP で合わせてください",
