@@ -71,3 +71,25 @@ test(
     await page.waitForURL(`${api.origin}/new`, { waitUntil: "commit" });
   },
 );
+
+test("a text of several lines has the whole width of the phone, until it is empty", async () => {
+  await using ui = await bench.open("/c/c1", {
+    ...PHONE,
+    prepare: (api) => api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]),
+  });
+  const { page } = ui;
+  const box = page.getByLabel("Message", { exact: true });
+  const width = async () => (await box.boundingBox())!.width;
+  await box.fill("Hello");
+  expect(await width()).toBeLessThan(250);
+  await box.fill("Once upon a time there was a dragon who kept bees.");
+  await eventually(width, (px) => px > 320);
+  // Shorter than one line of the wider box: it doesn't jump while it is edited.
+  await box.fill("Once upon a time");
+  const send = (await page.getByRole("button", { name: "Send" }).boundingBox())!;
+  const text = (await box.boundingBox())!;
+  expect(send.y).toBeGreaterThanOrEqual(text.y + text.height);
+  expect(send.x + send.width).toBeGreaterThan(360);
+  await box.fill("");
+  await eventually(width, (px) => px < 250);
+});

@@ -1,4 +1,5 @@
 /** The composer: grows with its text, sends on Enter, accepts images and files, keeps the draft. */
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
@@ -89,6 +90,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const at = Math.min(chosen, Math.max(0, listed.length - 1));
 
   useAutoHeight(area, text);
+  const isStacked = useStacking(area, text === "", !isRoomy);
   useEffect(() => {
     // On touch screens focus would open the keyboard over the text. When Stop disappears, it loses the focus.
     if (!isTouch && document.activeElement === document.body) area.current?.focus();
@@ -188,7 +190,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               onClose={() => setVoice(undefined)}
             />
           )}
-          <div class="composer-row">
+          <div class={isStacked ? "composer-row is-stacked" : "composer-row"}>
             <IconButton icon="clip" label={texts.composer.addImage} onClick={() => picker.current?.click()} />
             <input
               ref={picker}
@@ -308,6 +310,25 @@ export function Composer({ chat }: { chat: OpenChat }) {
       </div>
     </div>
   );
+}
+
+/** Height of the text above which it has several lines: one has 24 px. */
+const ONE_LINE_PX = 30;
+
+/**
+ * Returns whether the text is above the buttons: on phones, once it has several lines and until it is empty, since
+ * between the buttons a line has space for about three words.
+ */
+function useStacking(area: RefObject<HTMLTextAreaElement | null>, isEmpty: boolean, isPhone: boolean): boolean {
+  const [isStacked, setStacked] = useState(false);
+  useEffect(() => {
+    if (isEmpty || !isPhone) return setStacked(false);
+    // Unlike measuring after each key, this costs no layout.
+    const observer = new ResizeObserver(([entry]) => entry!.contentRect.height > ONE_LINE_PX && setStacked(true));
+    observer.observe(area.current!);
+    return () => observer.disconnect();
+  }, [isEmpty, isPhone]);
+  return isStacked;
 }
 
 /** Commands first, then the owner's templates. */
