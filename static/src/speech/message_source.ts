@@ -1,6 +1,6 @@
 /** The audio of a message, sentence by sentence, also during its reply. */
 import type { Message } from "../api/types.ts";
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { speechApi } from "../api/speech.ts";
 import { getContentText, splitReasoning } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
@@ -28,6 +28,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
   const api = speechApi(store.api.client);
   // Chosen with the first text: in a group, only then it's known who speaks.
   let voices: Voices | undefined;
+  const speakerState = signal<"unknown" | "loading" | "loaded">("unknown");
   let pieces: SpeechSegments | undefined;
   const waiting: SpeechSegment[] = [];
   let isWhole = false;
@@ -41,6 +42,15 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     const { text: spoken } = splitReasoning(text);
     if (pieces === undefined && spoken !== "") {
       const message = chat.pages.find(messageId);
+      const speaker = findSpeaker(chat, message);
+      // Its voice may not be loaded in the first moments of a chat.
+      if (speaker !== undefined && speakerState.value !== "loaded") {
+        if (speakerState.value === "unknown") {
+          speakerState.value = "loading";
+          void store.people.waitForCharacter(speaker).then(() => speakerState.value = "loaded");
+        }
+        return;
+      }
       voices = chooseVoices(store, chat, message);
       pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).text });
       const name = store.speaking.isHandsFree && chat.isGroup.peek() &&
@@ -69,11 +79,14 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
   };
 }
 
+function findSpeaker(chat: OpenChat, message: Message | undefined): string | undefined {
+  if (message?.role !== "assistant") return undefined;
+  return message.character_id ?? chat.head.peek()?.participants?.[0]?.character_id;
+}
+
 function chooseVoices({ people, preferences }: Store, chat: OpenChat, message: Message | undefined): Voices {
   const settings = preferences.settings.peek();
-  const isReply = message?.role === "assistant";
-  const speaker = isReply ? message.character_id ?? chat.head.peek()?.participants?.[0]?.character_id : undefined;
-  const own = people.character(speaker)?.voice;
+  const own = people.character(findSpeaker(chat, message))?.voice;
   return {
     narration: settings?.narration_voice ?? own,
     quoted: own ?? settings?.speech_voice ?? undefined,

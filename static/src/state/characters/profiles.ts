@@ -23,7 +23,8 @@ export class Profiles {
   readonly shownPersonas = computed(() => this.personas.value.filter(({ id }) => !this.hiddenIds.value.has(id)));
   /** By id; null for a deleted one. */
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
-  readonly #requested = new Set<string>();
+  /** Their first requests, by ID. */
+  readonly #requested = new Map<string, Promise<void>>();
   /** Names and portraits of characters for lists, by id; null for a deleted one. */
   readonly listItems = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
   readonly #requestedListItems = new Set<string>();
@@ -47,12 +48,16 @@ export class Profiles {
 
   /** Loads a character once. */
   loadCharacter(id: string): void {
-    if (this.#requested.has(id)) return;
-    this.#requested.add(id);
-    void this.#readCharacter(id);
+    if (!this.#requested.has(id)) this.#requested.set(id, this.#readCharacter(id));
   }
 
-  /** Returns the name and portrait of a character for a list; `loadFaces` loads it. Null if it was deleted. */
+  /** Resolves when a character is loaded, or can't be. */
+  async waitForCharacter(id: string): Promise<void> {
+    this.loadCharacter(id);
+    await this.#requested.get(id);
+  }
+
+  /** Returns the name and portrait of a character for a list; `loadListItems` loads it. Null if it was deleted. */
   getListItem(id: string): CharacterItem | null | undefined {
     return this.listItems.value.get(id);
   }
@@ -108,7 +113,7 @@ export class Profiles {
     const isAny = event === undefined || event.kind === "characters";
     if (isAny) this.#reloadListItems(this.#requestedListItems);
     else if (event.kind === "character") this.#reloadListItems([event.id]);
-    if (isAny) { for (const id of this.#requested) void this.#readCharacter(id); }
+    if (isAny) { for (const id of this.#requested.keys()) void this.#readCharacter(id); }
     else if (event.kind === "character" && this.#requested.has(event.id)) void this.#readCharacter(event.id);
     const isKnown = this.personasState.peek() !== "idle";
     if (isKnown && (event === undefined || event.kind === "persona")) void this.refreshPersonas();

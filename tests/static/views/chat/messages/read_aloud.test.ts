@@ -127,6 +127,37 @@ test("prefetches only the next sentence", async () => {
   await bar(page).waitFor({ state: "detached" });
 }, 180_000);
 
+test("waits for a character's voice in the first moments of a chat", async () => {
+  await using bench = await openBench();
+  await bench.app.put("/api/characters/mara", {
+    card: { name: "Mara", extensions: { "parlor/voice": "voice-of-mara" } },
+  });
+  await bench.app.put("/api/conversations/c1", {
+    participants: [{ character_id: "mara" }],
+    messages: [{ role: "user", content: "When?" }, {
+      role: "assistant",
+      content: "The ferry comes at nine.",
+      character_id: "mara",
+    }],
+  });
+  const { page } = await bench.open("/new");
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  await page.route("**/api/characters/mara", async (route) => {
+    asked.resolve();
+    await released.promise;
+    await route.continue();
+  });
+  await page.goto(`${bench.app.url}/c/c1`);
+  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+  await asked.promise;
+  await bar(page).waitFor();
+  expect(bench.spoken()).toEqual([]);
+  released.resolve();
+  await eventually(bench.spoken, (spoken) => spoken.length === 1);
+  expect(bench.spoken()).toEqual([["voice-of-mara", "The ferry comes at nine."]]);
+});
+
 test("Stop, and leaving the chat, cancel the speech server's work", async () => {
   await using bench = await openBench();
   bench.speech.switches.isManual = true;
