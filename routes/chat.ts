@@ -42,8 +42,11 @@ import {
  */
 const FIRST_OUTPUT_TIMEOUT_MS = 10_000;
 
-/** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
-export function chatRoutes(services: Services, { patienceMs = FIRST_OUTPUT_TIMEOUT_MS }: { patienceMs?: number } = {}) {
+/** Routes of chat and replies. @param options.firstOutputTimeoutMs See FIRST_OUTPUT_TIMEOUT_MS. */
+export function chatRoutes(
+  services: Services,
+  { firstOutputTimeoutMs = FIRST_OUTPUT_TIMEOUT_MS }: { firstOutputTimeoutMs?: number } = {},
+) {
   return createRouter()
     .openapi(chatRoute, async (c) => {
       const { chat, stateless } = await services.chat();
@@ -58,7 +61,7 @@ export function chatRoutes(services: Services, { patienceMs = FIRST_OUTPUT_TIMEO
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
       if (body.stream === false) return c.json(await collectReply(started), 200);
-      await waitForStart(started, getClientSignal(c), patienceMs);
+      await waitForStart(started, getClientSignal(c), firstOutputTimeoutMs);
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
@@ -133,10 +136,10 @@ export function nameMessages(
 export async function waitForStart(
   started: StartedReply,
   client: AbortSignal,
-  patienceMs = FIRST_OUTPUT_TIMEOUT_MS,
+  firstOutputTimeoutMs = FIRST_OUTPUT_TIMEOUT_MS,
 ): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, patienceMs));
+  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, firstOutputTimeoutMs));
   const left = new Promise<void>((resolve) => client.addEventListener("abort", () => resolve(), { once: true }));
   try {
     await Promise.race([started.started, patience, left]);

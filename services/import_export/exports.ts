@@ -316,7 +316,7 @@ export class Exports {
   }
 }
 
-/** Returns a file name that isn't taken yet, ignoring case, and adds it to `taken`. */
+/** Returns a file name that isn't taken yet, ignoring case, and adds it to `used`. */
 function toFreeName(preferred: string, used: Set<string>): string {
   const name = toFileName(preferred);
   const dot = name.lastIndexOf(".");

@@ -273,7 +273,7 @@ test("returns an error if the model refuses, keeps the message, and retries when
 test("starts the stream after a long silence, and ends it with an error if the model then refuses", async () => {
   llm.switches.fail = "status_json";
   llm.switches.delay_headers = 2_000;
-  const router = createRouter().route("/", chatRoutes(app.services, { patienceMs: 10 }));
+  const router = createRouter().route("/", chatRoutes(app.services, { firstOutputTimeoutMs: 10 }));
   const body = { conversation_id: "c1", assistant_message_id: "a1", messages: [{ role: "user", content: "Hi" }] };
   const response = await router.request("/api/chat", {
     method: "POST",

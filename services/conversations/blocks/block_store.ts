@@ -547,7 +547,7 @@ export class BlockStore extends BlockWriter {
   }
 }
 
-/** Returns a function that returns the remaining messages of a block if only the first `kept` rounds stay. */
+/** Returns a function that returns the remaining messages of a block if only the first `unchangedCount` rounds stay. */
 function toRemaining(unchangedCount: number): (location: RoundsLocation) => Message[] {
   let left = unchangedCount;
   return ({ messages, from, rounds }) => {

@@ -107,7 +107,7 @@ export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFi
 
 /** Short texts in one field, separated by lines or commas. */
 export function CardWordLists(
-  { label, hint, values: values, between, onChange }: {
+  { label, hint, values, between, onChange }: {
     label: string;
     hint: string;
     values: readonly string[];
