@@ -131,6 +131,9 @@ const ENDINGS: Record<string, string> = {
   "image/gif": "gif",
 };
 
+/** The images that can be sent, for the `accept` of a file input. */
+export const ACCEPTED_IMAGES = Object.keys(ENDINGS).join(",");
+
 /** The longer side that an image is reduced to, in pixels: models see no more, and photos of phones are far larger. */
 const MAX_SIDE_PX = 2048;
 

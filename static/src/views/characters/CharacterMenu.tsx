@@ -7,13 +7,11 @@ import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { getGallery, removeCharacters } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { ACCEPTED_IMAGES } from "../../state/chat/attachments.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 import { FolderDialog } from "../shell/ChatDialogs.tsx";
 import { Icon } from "../../components/Icon.tsx";
-
-/** Image types that the server accepts. */
-const IMAGE_TYPES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** The menu and its file input. */
 export function CharacterMenu({ page, character }: { page: CharacterPage; character: Character }) {
@@ -37,7 +35,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
         ref={chooser}
         type="file"
         hidden
-        accept={IMAGE_TYPES}
+        accept={ACCEPTED_IMAGES}
         onChange={(event) => {
           void replace(event.currentTarget.files?.[0]);
           event.currentTarget.value = "";

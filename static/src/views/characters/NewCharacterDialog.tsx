@@ -18,7 +18,7 @@ import {
   notifyWhenGenerated,
   storeGeneration,
 } from "../../state/characters/character_generation.ts";
-import { ImageAttachments } from "../../state/chat/attachments.ts";
+import { ACCEPTED_IMAGES, ImageAttachments } from "../../state/chat/attachments.ts";
 import { formatClock } from "../../texts/format.ts";
 
 type Way = "name" | "idea";
@@ -70,7 +70,6 @@ function NameForm({ onClose }: { onClose: () => void }) {
   );
 }
 
-const IMAGE_FILES = "image/png,image/jpeg,image/webp,image/gif";
 const MAX_IDEA = 20_000;
 
 /**
@@ -222,7 +221,7 @@ function ImagePicker(
         ref={chooser}
         type="file"
         hidden
-        accept={IMAGE_FILES}
+        accept={ACCEPTED_IMAGES}
         onChange={(event) => {
           void add(event.currentTarget.files?.[0]);
           event.currentTarget.value = "";

@@ -3,7 +3,7 @@ import { ApiImage, useFileUrl } from "../../components/ApiFile.tsx";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
-import { isImageFile, storeImage } from "../../state/chat/attachments.ts";
+import { ACCEPTED_IMAGES, isImageFile, storeImage } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -70,7 +70,7 @@ export function BackgroundField(
           ref={chooser}
           type="file"
           hidden
-          accept="image/png,image/jpeg,image/webp,image/gif"
+          accept={ACCEPTED_IMAGES}
           onChange={(event) => {
             void upload(event.currentTarget.files?.[0]);
             event.currentTarget.value = "";

@@ -8,6 +8,7 @@ import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { newId } from "../../state/app/ids.ts";
+import { ACCEPTED_IMAGES } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
@@ -167,7 +168,7 @@ function ImageField(
         ref={chooser}
         type="file"
         hidden
-        accept="image/png,image/jpeg,image/webp,image/gif"
+        accept={ACCEPTED_IMAGES}
         onChange={(event) => {
           const [file] = event.currentTarget.files ?? [];
           if (file) onImage(file);
