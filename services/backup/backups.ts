@@ -219,7 +219,7 @@ export class Backups {
   }
 
   async #run({ params, signal, progress, detail, startVerifying: verifying }: JobContext): Promise<void> {
-    const { isAsked = false } = params as BackupParams;
+    const { isAsked: isManual = false } = params as BackupParams;
     const { log, now, dataDir, storageKey, passphrase, version, after, mustBeMount } = this.#options;
     const { folder, keep } = this.#settings;
     if (folder === null) throw noFolder();
@@ -228,7 +228,7 @@ export class Backups {
       throw toFileError(`Can't create the folder "${folder}"`, cause);
     });
     const nowMs = now();
-    const path = await findFreePath(folder, nowMs, isAsked);
+    const path = await findFreePath(folder, nowMs, isManual);
     const report = await runBackupWorker({ dataDir, storageKey, path, passphrase, version, nowMs }, {
       signal,
       progress: (done, total) => progress({ done, total, unit: "bytes" }),
@@ -243,9 +243,10 @@ export class Backups {
     }
     await this.#rotate(folder, keep, report.sizeBytes);
     const { files, sizeBytes: bytes, contents } = report;
-    log("info", "Created a backup", { daily: !isAsked, files, bytes, contents: formatContents(contents) });
+    const summary = formatContents(contents);
+    log("info", "Created a backup", { daily: !isManual, files, bytes, contents: summary });
     // Flat, because lists of jobs leave out lists and objects.
-    const about = { contents: formatContents(contents), ...contents };
+    const about = { contents: summary, ...contents };
     detail(about);
     if (after.length === 0) return;
     const startedAtMs = performance.now();
@@ -301,9 +302,9 @@ export class Backups {
 }
 
 /** Returns the path for a backup. If there is one with the current second, uses the next second. */
-async function findFreePath(folder: string, nowMs: number, isAsked: boolean): Promise<string> {
+async function findFreePath(folder: string, nowMs: number, isManual: boolean): Promise<string> {
   for (let ms = nowMs;; ms += 1000) {
-    const path = join(folder, getBackupName(ms, isAsked));
+    const path = join(folder, getBackupName(ms, isManual));
     if (!await pathExists(path)) return path;
   }
 }

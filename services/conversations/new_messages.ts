@@ -254,8 +254,8 @@ interface GreetingMessage {
 /**
  * Creates a message with a greeting.
  *
- * @param requestedIndex Number of the greeting. If it's empty, the first one that isn't. Defaults to the first one for groups
- *   in a group, otherwise to the first one.
+ * @param requestedIndex Number of the greeting. If it's empty, the first one that isn't. Defaults to the first one for
+ *   groups in a group, otherwise to the first one.
  * @param now ISO 8601, UTC.
  * @returns `undefined` if the character has no greeting.
  * @throws {AppError} `invalid_request` if the number is higher than that of the last greeting.

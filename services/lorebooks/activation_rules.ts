@@ -59,8 +59,9 @@ function chooseWinner(members: ActivationCandidate[], random: () => number): Act
 }
 
 /**
- * Converts an entry to its form in the prompt. @param messageCount Number of messages in the conversation, for depths counted
- * from its start.
+ * Converts an entry to its form in the prompt.
+ *
+ * @param messageCount Number of messages in the conversation, for depths counted from its start.
  */
 export function toActivatedEntry(
   entry: ScanEntry,

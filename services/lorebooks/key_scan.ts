@@ -53,7 +53,7 @@ export class KeyScan {
   readonly #defaultDepth: number;
   readonly #texts: string[] = [];
   readonly #byDepth = new Map<number, number>();
-  readonly #joinedTexts: { depth: number; place: number }[] = [];
+  readonly #joinedTexts: { depth: number; index: number }[] = [];
   #historyChars = 0;
   readonly #sourceTexts: { source: string; text: number }[];
   readonly #recursed = new Set<number>();
@@ -197,16 +197,16 @@ export class KeyScan {
     const text = parts.join(MESSAGE_SEPARATOR).slice(0, MAX_TEXT_CHARS);
     this.#historyChars += text.length;
     const index = this.#texts.push(text) - 1;
-    this.#joinedTexts.push({ depth: count, place: index });
+    this.#joinedTexts.push({ depth: count, index });
     return index;
   }
 
   #findDeepestBelow(count: number): number | undefined {
-    let deepest: { depth: number; place: number } | undefined;
+    let deepest: { depth: number; index: number } | undefined;
     for (const one of this.#joinedTexts) {
       if (one.depth < count && one.depth > (deepest?.depth ?? 0)) deepest = one;
     }
-    return deepest?.place;
+    return deepest?.index;
   }
 }
 

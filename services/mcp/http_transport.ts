@@ -144,12 +144,12 @@ function readRequestIds(body: BodyInit | null | undefined): RequestId[] {
 /** Finds text at the start of a line, even across chunks. */
 class LineStartFinder {
   isFound = false;
-  readonly #line: Uint8Array;
+  readonly #prefix: Uint8Array;
   /** Number of bytes of the current line that match so far; -1 if the line doesn't match. */
   #matched = 0;
 
   constructor(text: string) {
-    this.#line = new TextEncoder().encode(text);
+    this.#prefix = new TextEncoder().encode(text);
   }
 
   read(chunk: Uint8Array): void {
@@ -157,8 +157,8 @@ class LineStartFinder {
       if (this.isFound) return;
       if (byte === 10 || byte === 13) this.#matched = 0;
       else if (this.#matched !== -1) {
-        this.#matched = byte === this.#line[this.#matched] ? this.#matched + 1 : -1;
-        this.isFound = this.#matched === this.#line.length;
+        this.#matched = byte === this.#prefix[this.#matched] ? this.#matched + 1 : -1;
+        this.isFound = this.#matched === this.#prefix.length;
       }
     }
   }

@@ -105,8 +105,8 @@ const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /**
  * Removes the files in a folder that nothing refers to and that are older than an hour: leftovers of a crash.
  *
- * @param listUsedNames Returns the names of files with a row. Called after the folder was listed, so that a file that gets
- *   its row in between is either in this list or recent.
+ * @param listUsedNames Returns the names of files with a row. Called after the folder was listed, so that a file that
+ *   gets its row in between is either in this list or recent.
  * @throws The runtime's errors.
  */
 export async function removeLeftovers(

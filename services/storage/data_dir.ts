@@ -197,7 +197,7 @@ export async function hasSealedData(dataDir: DataDir): Promise<boolean> {
 }
 
 /** Files and folders that are only filled once there is a database. */
-const DATABASE_SUFFIXES = ["credentials.json", "tokens.json", "attachments", "replies", "trash"];
+const NAMES_WITH_DATABASE = ["credentials.json", "tokens.json", "attachments", "replies", "trash"];
 
 /**
  * Offset of `user_version` in the header of a database file. @see
@@ -216,7 +216,7 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   const found = await getDatabaseState(path);
   if (found === "used") return;
   const others: string[] = [];
-  for (const name of DATABASE_SUFFIXES) {
+  for (const name of NAMES_WITH_DATABASE) {
     if (await isFilled(dataDir.file(name))) others.push(name);
   }
   // Copies from before upgrades show that the database was in use.

@@ -92,8 +92,8 @@ const REPLY_WAITS: Record<string, string> = {
 };
 
 /**
- * Shows that a reply is ready or waits for a decision. The push message is encrypted and only has the ID of the chat; the
- * reply stays on the server.
+ * Shows that a reply is ready or waits for a decision. The push message is encrypted and only has the ID of the chat;
+ * the reply stays on the server.
  */
 async function showReply({ data }: PushMessageEvent): Promise<void> {
   const message = (data?.json() ?? {}) as {

@@ -131,7 +131,7 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
   const found = new Map<string, string | number>();
   for (let n = 0; n < keys; n++) {
     const key = await reader.readString(MAX_KEY_BYTES);
-    const value = await readValue(reader, await reader.readUint32(), isUsed(key));
+    const value = await readValue(reader, await reader.readUint32(), isUsedKey(key));
     if (value !== undefined && !found.has(key)) found.set(key, value);
   }
   let parameters = 0;
@@ -157,18 +157,18 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
   };
 }
 
-function isUsed(key: string): boolean {
+function isUsedKey(key: string): boolean {
   return /^general\.(architecture|name|size_label|file_type)$/.test(key) || /\.(context_length|block_count)$/.test(key);
 }
 
 async function readValue(
   reader: HeaderReader,
   type: number,
-  isKept: boolean,
+  isUsed: boolean,
   depth = 0,
 ): Promise<string | number | undefined> {
   if (type === Type.String) {
-    if (isKept) return await reader.readString(MAX_USED_TEXT_BYTES);
+    if (isUsed) return await reader.readString(MAX_USED_TEXT_BYTES);
     await reader.skipString();
     return undefined;
   }
@@ -184,8 +184,8 @@ async function readValue(
   }
   const size = SIZES[type as Type];
   if (size === undefined) throw new MalformedHeader();
-  if (isKept && type === Type.Uint32) return await reader.readUint32();
-  if (isKept && type === Type.Uint64) return await reader.count(Number.MAX_SAFE_INTEGER);
+  if (isUsed && type === Type.Uint32) return await reader.readUint32();
+  if (isUsed && type === Type.Uint64) return await reader.count(Number.MAX_SAFE_INTEGER);
   await reader.skip(size);
   return undefined;
 }

@@ -197,11 +197,11 @@ export class Runner {
     this.#usage.atMs = performance.now();
     if (this.#status.state === "running") return;
     if (this.#run === undefined) await (this.#waking ??= this.#startAgain().finally(() => this.#waking = undefined));
-    const ended = new Promise<never>((_, reject) => {
+    const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       if (signal.aborted) reject(signal.reason);
     });
-    await Promise.race([this.#run?.ready, ended]);
+    await Promise.race([this.#run?.ready, aborted]);
     this.#usage.atMs = performance.now();
   }
 

@@ -129,13 +129,13 @@ export class Imports {
 
   /** Imports the file of the dry run. @param isHere False uploads the file again: the server no longer has it. */
   async bringIn(): Promise<void> {
-    const trial = getImportOutcome(this.job.peek());
-    if (trial?.upload_id === undefined) return;
+    const dryRun = getImportOutcome(this.job.peek());
+    if (dryRun?.upload_id === undefined) return;
     const file = this.file.peek();
-    const wish = { kind: trial.kind, isDryRun: false, name: file?.name };
+    const wish = { kind: dryRun.kind, isDryRun: false, name: file?.name };
     this.error.value = undefined;
     try {
-      this.#follow(await importUpload(this.#store.api.client, wish, trial.upload_id));
+      this.#follow(await importUpload(this.#store.api.client, wish, dryRun.upload_id));
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404 && file) return await this.#send(file, wish);

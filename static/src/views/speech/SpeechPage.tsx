@@ -187,7 +187,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
           options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
           onChange={(format) => set({ format })}
         />
-        {speech.test.value && <SpeechTestResult trial={speech.test.value} />}
+        {speech.test.value && <SpeechTestResult test={speech.test.value} />}
         {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>
@@ -206,11 +206,11 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
 }
 
 /** Renders nothing while the test runs: the button shows that. */
-function SpeechTestResult({ trial }: { trial: SpeechTest }) {
+function SpeechTestResult({ test }: { test: SpeechTest }) {
   const t = texts.voice.trial;
-  if (trial.kind === "running") return null;
-  if (trial.kind === "failed") return <ErrorNote title={t.bad} error={trial.error} />;
-  const { firstSoundMs, models, choice } = trial;
+  if (test.kind === "running") return null;
+  if (test.kind === "failed") return <ErrorNote title={t.bad} error={test.error} />;
+  const { firstSoundMs, models, choice } = test;
   return (
     <div class="test-result good" role="status">
       <p class="test-result-title">
