@@ -47,8 +47,10 @@ test("sets a background for one chat and for all chats", async () => {
   await page.goto(`${app.url}/settings/general#chat-background`);
   await choose("Choose an image");
   await page.getByAltText("Background image").waitFor();
-  const { chat_background } = await (await app.get("/api/settings")).json();
-  expect(chat_background).toMatch(/^\/api\/attachments\/.+\.png$/);
+  // The page shows the image before the server has stored the change.
+  const ofAllChats = async () => (await (await app.get("/api/settings")).json()).chat_background;
+  await expect.poll(ofAllChats).toMatch(/^\/api\/attachments\/.+\.png$/);
+  const chat_background = await ofAllChats();
   expect(await findAxeProblems(page)).toEqual([]);
 
   await page.goto(`${app.url}/c/c1`);
