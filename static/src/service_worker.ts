@@ -13,6 +13,9 @@ const PREFIX = "parlor-shell-";
 const CACHE = PREFIX + SHELL_VERSION;
 /** Cache of shared content until the page opens; views/share/ShareScreen.tsx reads it. */
 const SHARED_CACHE = "parlor-shared";
+/** Cache with the push subscription that the server has; state/app/push.ts writes it, too. */
+const PUSH_CACHE = "parlor-push";
+const CACHED_DEVICE = "/push/device";
 /** How long to wait for the server before the cached page is used. */
 const PAGE_TIMEOUT_MS = 4000;
 /** Statuses from a proxy whose upstream server is down. */
@@ -30,6 +33,7 @@ interface WorkerScope {
   addEventListener(type: "install", listener: (event: InstallEvent) => void): void;
   addEventListener(type: "activate", listener: (event: LifeEvent) => void): void;
   addEventListener(type: "push", listener: (event: PushMessageEvent) => void): void;
+  addEventListener(type: "pushsubscriptionchange", listener: (event: SubscriptionChange) => void): void;
   addEventListener(type: "notificationclick", listener: (event: NotificationClick) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
 }
@@ -46,6 +50,10 @@ interface WindowClient {
 
 interface PushMessageEvent extends LifeEvent {
   readonly data: { json(): unknown } | null;
+}
+
+interface SubscriptionChange extends LifeEvent {
+  readonly newSubscription?: PushSubscription | null;
 }
 
 interface NotificationClick extends LifeEvent {
@@ -77,6 +85,7 @@ worker.addEventListener("fetch", (event) => {
 });
 
 worker.addEventListener("push", (event) => event.waitUntil(showReply(event)));
+worker.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(renewSubscription(event)));
 worker.addEventListener("notificationclick", (event) => event.waitUntil(openReply(event.notification)));
 
 /** All that a notification says, in the languages of the page. */
@@ -113,6 +122,35 @@ async function showReply({ data }: PushMessageEvent): Promise<void> {
     data: { path: id === undefined ? "/" : `/c/${encodeURIComponent(id)}` },
   };
   await worker.registration.showNotification("Parlor", options);
+}
+
+/**
+ * Sends the server the subscription that replaces one the browser has ended, unless the device was removed there. If
+ * that fails, the page sends it when it's opened next.
+ */
+async function renewSubscription({ newSubscription }: SubscriptionChange): Promise<void> {
+  const cached: { id: string } | undefined = await (await caches.match(CACHED_DEVICE))?.json();
+  if (cached === undefined) return;
+  const devices = await callPushApi<{ id: string; label: string }[]>("subscriptions");
+  const device = devices.find(({ id }) => id === cached.id);
+  if (device === undefined) return;
+  const { public_key: applicationServerKey } = await callPushApi<{ public_key: string }>("key");
+  const subscription = newSubscription ??
+    await worker.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+  const { endpoint, keys } = subscription.toJSON();
+  await callPushApi(`subscriptions/${encodeURIComponent(device.id)}`, {
+    method: "PUT",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ endpoint, keys, label: device.label }),
+  });
+  await (await caches.open(PUSH_CACHE)).put(CACHED_DEVICE, Response.json({ id: device.id, endpoint }));
+}
+
+/** @throws {Error} if the server refuses, for example because the page signs in with a token, which the worker doesn't have */
+async function callPushApi<T>(path: string, init?: RequestInit): Promise<T> {
+  const response = await fetch(`/api/push/${path}`, init);
+  if (!response.ok) throw new Error(`Notifications can't be renewed: the server responded with ${response.status}`);
+  return await response.json();
 }
 
 /** Opens the chat in an open page, else in a new one. */

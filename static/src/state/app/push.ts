@@ -5,8 +5,9 @@ import { newId } from "./ids.ts";
 
 /** localStorage key of this device's subscription id. */
 const KEY = "parlor.push";
-/** localStorage key of the address at the push service that the server has. */
-const ENDPOINT_KEY = "parlor.push_endpoint";
+/** Cache with the subscription that the server has; service_worker.ts reads it, too, and replaces it. */
+const CACHE = "parlor-push";
+const CACHED_DEVICE = "/push/device";
 /** Interval of presence reports. The server keeps a report for 75 s. */
 const RENEW_MS = 30_000;
 /** Events that count as use of the page. */
@@ -39,7 +40,7 @@ export async function subscribe(api: PushApi, storage: Storage | undefined, labe
   const id = findPushId(storage) ?? newId();
   await api.putDevice(id, { endpoint, keys, label });
   storage?.setItem(KEY, id);
-  storage?.setItem(ENDPOINT_KEY, endpoint);
+  await (await caches.open(CACHE)).put(CACHED_DEVICE, Response.json({ id, endpoint }));
   reportPresence(api, storage, id);
 }
 
@@ -49,7 +50,8 @@ export async function renewSubscription(api: PushApi, storage: Storage | undefin
   if (id === undefined || !canPush(globalThis.window) || Notification.permission !== "granted") return;
   const registration = await globalThis.navigator.serviceWorker.getRegistration();
   const current = await registration?.pushManager.getSubscription();
-  if (current && current.endpoint === storage?.getItem(ENDPOINT_KEY)) return;
+  const sent: { endpoint: string } | undefined = await (await caches.match(CACHED_DEVICE))?.json();
+  if (current && current.endpoint === sent?.endpoint) return;
   const device = (await api.listDevices()).find((each) => each.id === id);
   if (device) await subscribe(api, storage, device.label);
 }
@@ -60,7 +62,7 @@ export async function unsubscribe(api: PushApi, storage: Storage | undefined): P
   const registration = await globalThis.navigator.serviceWorker.getRegistration();
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
   storage?.removeItem(KEY);
-  storage?.removeItem(ENDPOINT_KEY);
+  await caches.delete(CACHE);
   if (reporter) reporter.id = undefined;
   if (id === undefined) return;
   await api.removeDevice(id).catch((thrown) => {

@@ -264,6 +264,39 @@ test("a subscription that the browser has replaced is sent again", async () => {
   await page.reload();
   await eventually(listVendors, ([vendor]) => vendor === "second.example.org");
   expect(await listVendors()).toHaveLength(1);
+
+  // The browser tells the worker while no page is open.
+  await page.evaluate(() => localStorage.setItem("vendor", "fourth"));
+  await page.goto("about:blank");
+  const tellWorker = (vendor: string, isGiven: boolean) =>
+    context.serviceWorkers()[0]!.evaluate(async ({ vendor, isGiven, keys }) => {
+      const endpoint = `https://${vendor}.example.org/x`;
+      const subscription = { endpoint, toJSON: () => ({ endpoint, keys }) };
+      Reflect.set(PushManager.prototype, "subscribe", () => Promise.resolve(subscription));
+      const work: Promise<unknown>[] = [];
+      const event = Object.assign(new Event("pushsubscriptionchange"), {
+        waitUntil: (promise: Promise<unknown>) => work.push(promise),
+        newSubscription: isGiven ? subscription : null,
+      });
+      self.dispatchEvent(event);
+      await Promise.all(work);
+    }, { vendor, isGiven, keys: PUSH_KEYS });
+  await tellWorker("third", true);
+  expect(await listVendors()).toEqual(["third.example.org"]);
+  await tellWorker("fourth", false);
+  expect(await listVendors()).toEqual(["fourth.example.org"]);
+  // The page has nothing left to send.
+  const sent: string[] = [];
+  page.on("request", (request) => void (request.method() === "PUT" && sent.push(request.url())));
+  await page.goto(`${app.url}/new`);
+  await eventually(() => sent, (urls) => urls.some((url) => url.endsWith("/presence")));
+  await page.waitForTimeout(500);
+  expect(sent.filter((url) => !url.endsWith("/presence"))).toEqual([]);
+
+  const [device] = await (await app.get("/api/push/subscriptions")).json();
+  await app.delete(`/api/push/subscriptions/${device.id}`);
+  await tellWorker("fifth", true);
+  expect(await listVendors()).toEqual([]);
   expect(errors).toEqual([]);
 });
 
