@@ -66,9 +66,10 @@ export function setExtension(entry: LorebookEntry, field: string, value: unknown
   return { extensions: value === undefined ? others : { ...others, [field]: value } };
 }
 
-/** Returns the title of an entry; empty without name and keys. */
-export function getEntryTitle({ comment, name, keys }: LorebookEntry): string {
-  return comment?.trim() || name?.trim() || keys.join(", ");
+/** Returns the title of an entry: its own, else its keys, else the start of its content after decorators. */
+export function getEntryTitle({ comment, name, keys, content }: LorebookEntry): string {
+  const start = () => content.split("\n").find((line) => line.trim() !== "" && !line.startsWith("@@"));
+  return comment?.trim() || name?.trim() || keys.join(", ") || (start() ?? "").trim().slice(0, 60);
 }
 
 /** Returns the changes that name an entry, in the field that names it already. */
