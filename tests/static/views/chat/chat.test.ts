@@ -279,6 +279,25 @@ test("follows a reply only while the reader is at its end", async () => {
   await eventually(distance, (px) => px < 2);
 });
 
+test("stays at the end if the messages and then the space for them become smaller", async () => {
+  const lines = Array.from({ length: 60 }, (_, n) => `Line ${n}.`).join("\n\n");
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", [...STORY, { role: "assistant", content: lines }]),
+  });
+  const scroll = ui.page.locator(".message-scroll");
+  const distance = () => scroll.evaluate((box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight));
+  await ui.page.getByText("Line 59.").waitFor();
+  await eventually(distance, (px) => px < 2);
+  await scroll.evaluate((box) => {
+    for (const line of [...box.querySelectorAll(".prose p")].slice(5)) line.remove();
+    void box.scrollTop; // The layout moves the position to the new end, the top.
+    box.style.height = "200px";
+    box.dispatchEvent(new Event("scroll")); // The browser can report it before it observes the sizes.
+  });
+  await eventually(distance, (px) => px < 2);
+  expect(await ui.page.getByRole("button", { name: /^Jump to latest/ }).count()).toBe(0);
+});
+
 test("the message list is silent, and whole sentences are announced next to it", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const log = ui.page.getByRole("log");

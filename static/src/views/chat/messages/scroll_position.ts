@@ -35,7 +35,7 @@ export function useFollowEnd(
   const [newCount, setNewCount] = useState(0);
 
   /** The last known scroll position. */
-  const last = useRef({ top: 0, fromEnd: 0 });
+  const last = useRef(getScrollPosition(null));
 
   const toEnd = () => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -92,8 +92,11 @@ export function useFollowEnd(
     onScroll() {
       const position = getScrollPosition(box.current);
       const isNear = position.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
-      // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once.
-      const isLeaving = position.top < last.current.top - 1 && position.fromEnd > last.current.fromEnd + 1;
+      // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once. It looks the
+      // same if the content shrinks and then the box, for example when the composer appears below it.
+      const isResized = position.boxHeight !== last.current.boxHeight;
+      const isLeaving = !isResized && position.top < last.current.top - 1 &&
+        position.fromEnd > last.current.fromEnd + 1;
       last.current = position;
       if (isNear && !isFollowing.current) setFollowing(true);
       else if (!isNear && isLeaving && isFollowing.current) setFollowing(false);
@@ -109,9 +112,16 @@ export function useFollowEnd(
   };
 }
 
-function getScrollPosition(box: HTMLElement | null): { top: number; fromEnd: number } {
-  if (!box) return { top: 0, fromEnd: 0 };
-  return { top: box.scrollTop, fromEnd: box.scrollHeight - box.scrollTop - box.clientHeight };
+interface ScrollPosition {
+  top: number;
+  fromEnd: number;
+  boxHeight: number;
+}
+
+function getScrollPosition(box: HTMLElement | null): ScrollPosition {
+  if (!box) return { top: 0, fromEnd: 0, boxHeight: 0 };
+  const { scrollTop: top, clientHeight: boxHeight } = box;
+  return { top, fromEnd: box.scrollHeight - top - boxHeight, boxHeight };
 }
 
 /** Name of the highlight in prose.css. */
