@@ -1,6 +1,9 @@
 /** Reads and changes lorebook entries. Fields of other programs stay. */
 import type { CardBook, LorebookEntry } from "../../api/types.ts";
 
+/** Longest title made from content, in characters. */
+const MAX_TITLE = 60;
+
 /** A new entry. */
 export const EMPTY_ENTRY: LorebookEntry = {
   keys: [],
@@ -66,10 +69,19 @@ export function setExtension(entry: LorebookEntry, field: string, value: unknown
   return { extensions: value === undefined ? others : { ...others, [field]: value } };
 }
 
-/** Returns the title of an entry: its own, else its keys, else the start of its content after decorators. */
-export function getEntryTitle({ comment, name, keys, content }: LorebookEntry): string {
-  const start = () => content.split("\n").find((line) => line.trim() !== "" && !line.startsWith("@@"));
-  return comment?.trim() || name?.trim() || keys.join(", ") || (start() ?? "").trim().slice(0, 60);
+/** Returns the title that the user gave an entry, as written; empty without one. */
+export function getOwnTitle({ comment, name }: LorebookEntry): string {
+  return [comment, name].find((each) => each !== undefined && each.trim() !== "") ?? "";
+}
+
+/** Returns the title of an entry: its own, else its keys, else the first line of its content after decorators. */
+export function getEntryTitle(entry: LorebookEntry): string {
+  return getOwnTitle(entry).trim() || entry.keys.join(", ") || getFirstLine(entry.content);
+}
+
+function getFirstLine(content: string): string {
+  const line = content.split("\n").find((line) => line.trim() !== "" && !line.startsWith("@@"))?.trim() ?? "";
+  return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE).replace(/\s\S*$/, "")}…` : line;
 }
 
 /** Returns the changes that name an entry, in the field that names it already. */

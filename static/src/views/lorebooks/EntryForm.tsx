@@ -7,8 +7,8 @@ import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
 import {
   ENTRY_POSITIONS,
   findPosition,
-  getEntryTitle,
   getExtensionNumber,
+  getOwnTitle,
   isSelective,
   LOGICS,
   ROLES,
@@ -36,7 +36,7 @@ export function EntryForm({ entry, onChange, onRemove }: EntryProps & { onRemove
       <TextField
         label={more.title}
         hint={more.titleHint}
-        value={entry.comment?.trim() || entry.name?.trim() ? getEntryTitle(entry) : ""}
+        value={getOwnTitle(entry)}
         onInput={(title) => onChange(setEntryTitle(entry, title))}
       />
       <CardWordLists

@@ -28,6 +28,7 @@ import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import {
   EMPTY_ENTRY,
   getEntryTitle,
+  getOwnTitle,
   type IndexedEntry,
   searchEntries,
 } from "../../state/documents/lorebook_entries.ts";
@@ -325,12 +326,12 @@ function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: numbe
   const t = texts.lorebooks;
   const keys = entry.keys.join(", ");
   const title = getEntryTitle(entry) || texts.editor.entryNth(index + 1);
-  const more = keys === "" || title === keys ? entry.content : keys;
+  const more = getOwnTitle(entry) !== "" ? keys || entry.content : keys !== "" ? entry.content : "";
   return (
     <button type="button" class={entry.enabled ? "entry-row" : "entry-row is-off"} onClick={onOpen}>
       <span class="entry-text">
         <span class="entry-title">{title}</span>
-        {more.trim() !== title && <span class="entry-more">{more}</span>}
+        {more !== "" && <span class="entry-more">{more}</span>}
       </span>
       {entry.constant === true && <span class="badge">{t.constantMark}</span>}
       {!entry.enabled && <span class="badge">{t.off}</span>}

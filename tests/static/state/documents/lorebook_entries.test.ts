@@ -8,7 +8,11 @@ test.each([
   ["its keys", { keys: ["ice", "snow"], content: "It is cold." }, "ice, snow"],
   ["the start of its content", { content: "\nIt is cold.\nVery cold." }, "It is cold."],
   ["content after decorators", { content: "@@depth 4\n@@role user\nIt is cold." }, "It is cold."],
-  ["at most 60 characters of content", { content: "cold ".repeat(20) }, "cold ".repeat(12)],
+  [
+    "whole words of a long line",
+    { content: "It is very cold today in the whole of the north of the country, and it snows." },
+    "It is very cold today in the whole of the north of the…",
+  ],
   ["nothing", {}, ""],
 ])("the title of an entry: %s", (_, fields, title) => {
   expect(getEntryTitle({ ...EMPTY_ENTRY, ...fields })).toBe(title);

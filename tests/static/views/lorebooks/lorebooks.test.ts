@@ -93,7 +93,8 @@ test("saves every field of an entry automatically, and keeps those of other prog
   await using app = await openTestApp();
   const { page, context, errors } = await openBook(app);
   await page.getByRole("button", { name: "snow" }).click();
-  await page.getByLabel("Title").fill("Winter");
+  await page.getByLabel("Title").fill("");
+  await page.getByLabel("Title").pressSequentially("Deep winter");
   await page.getByLabel("Keywords", { exact: true }).fill("snow\n/sn[oö]w/i");
   await page.getByLabel("Activates when").selectOption("all");
   await page.getByText("Matching").click();
@@ -124,7 +125,7 @@ test("saves every field of an entry automatically, and keeps those of other prog
   const { book } = await eventually(() => saved(app), ({ book }) => book.entries[1]!.enabled === false);
   expect(book.entries[1]).toEqual({
     ...WINTER,
-    comment: "Winter",
+    comment: "Deep winter",
     keys: ["snow", "/sn[oö]w/i"],
     enabled: false,
     insertion_order: 33,
