@@ -69,6 +69,20 @@ export async function sendMessage(page: Page, text: string): Promise<void> {
   await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
 }
 
+/**
+ * Records the voices and texts that the page requests from now on. The order is that of the page: requests at the same
+ * time can arrive at the server in another one.
+ */
+export function recordSpeech(page: Page): [voice: string | undefined, text: string][] {
+  const requested: [string | undefined, string][] = [];
+  page.on("request", (request) => {
+    if (!request.url().endsWith("/api/tts/speak")) return;
+    const { voice, text } = request.postDataJSON();
+    requested.push([voice, text]);
+  });
+  return requested;
+}
+
 /** Polls until the value is as expected, and returns it. */
 export async function eventually<T>(
   read: () => T | Promise<T>,
