@@ -204,7 +204,7 @@ export const chat: typeof English = {
 
   composer: {
     label: "Nachricht",
-    placeholder: "Nachricht schreiben",
+    placeholder: "Nachricht",
     send: "Senden",
     stop: "Stoppen",
     clash: "Dieser Entwurf wurde auf einem anderen Gerät geändert.",
