@@ -1,9 +1,13 @@
-/** Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, a button's action, and the requests of a form. */
+/**
+ * Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, a value that is saved with each
+ * change, a button's action, and the requests of a form.
+ */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 import { ErrorNote } from "../components/Notice.tsx";
 import { useStore } from "../state/store.ts";
 import { texts } from "../texts/texts.ts";
+import { ChangeQueue } from "../state/app/change_queue.ts";
 import { describePasskeyError } from "../state/app/passkeys.ts";
 
 /** The data, or why it could not be loaded. */
@@ -47,6 +51,26 @@ export function useList<T>(read: () => Promise<T[]>) {
   useEffect(() => void refresh(), [version]);
   const note = error && <ErrorNote title={texts.privacy.loadFailed} error={error} onRetry={() => void refresh()} />;
   return { items, note, refresh };
+}
+
+/**
+ * A value that is saved with each change. The change shows at once, the last one wins on slow connections, too, and one
+ * that fails is reported and shows the saved value again.
+ *
+ * @param saved The value on the server.
+ * @param save Sends a value and updates `saved`.
+ */
+export function useSavedValue<T>(saved: T, save: (value: T) => Promise<void>): [T, (value: T) => void] {
+  const store = useStore();
+  const [queue] = useState(() => new ChangeQueue());
+  const [change, setChange] = useState<{ value: T }>();
+  const set = (value: T) => {
+    const own = { value };
+    setChange(own);
+    queue.run(() => save(value)).catch((thrown) => store.report(thrown))
+      .finally(() => setChange((last) => last === own ? undefined : last));
+  };
+  return [change ? change.value : saved, set];
 }
 
 /** The state of the action and how to start it. */

@@ -5,6 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
 import { StreamedAudio } from "../../speech/streamed_audio.ts";
 import { createSingleSource, playSource, toggleListening } from "../../speech/playback.ts";
+import { ChangeQueue } from "../app/change_queue.ts";
 import type { Store } from "../store.ts";
 
 /** A test of the server. */
@@ -28,6 +29,7 @@ export class SpeechSettings {
   readonly test = signal<SpeechTest | undefined>(undefined);
   readonly #store: Store;
   readonly #api: SpeechApi;
+  readonly #changes = new ChangeQueue();
   /** Server and model that the lists belong to. */
   #offersOf: string | undefined;
 
@@ -51,7 +53,7 @@ export class SpeechSettings {
 
   /** Changes the configuration. @throws {ApiError} */
   async change(changes: SpeechConfigPatch): Promise<void> {
-    this.config.value = await this.#api.changeSpeechConfig(changes);
+    await this.#changes.run(async () => this.config.value = await this.#api.changeSpeechConfig(changes));
     await this.#readOffers();
   }
 

@@ -11,6 +11,7 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentApi } from "../../api/documents.ts";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
+import { useSavedValue } from "../hooks.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 
 /** The labels of such a list. */
@@ -207,17 +208,18 @@ export function ChatSelect(
   return <Select label={label} value={value} options={options} onChange={onChange} />;
 }
 
+interface ChatLinkProps {
+  linkLabel: string;
+  isLinked: (chat: ConversationHead) => boolean;
+  changesFor: (chat: ConversationHead, isOn: boolean) => ConversationPatch;
+}
+
 /** The chat, and a switch once it is selected. */
-export function ChatPicker(
-  { label, none, linkLabel, failed, isLinked, changesFor }: {
-    label: string;
-    none: string;
-    linkLabel: string;
-    failed: string;
-    isLinked: (chat: ConversationHead) => boolean;
-    changesFor: (chat: ConversationHead, isOn: boolean) => ConversationPatch;
-  },
-) {
+export function ChatPicker({ label, none, failed, ...link }: ChatLinkProps & {
+  label: string;
+  none: string;
+  failed: string;
+}) {
   const store = useStore();
   const [id, setId] = useState("");
   const [chat, setChat] = useState<ConversationHead>();
@@ -234,14 +236,30 @@ export function ChatPicker(
     return () => void (isWanted = false);
   };
   useEffect(read, [id]);
-  const change = (head: ConversationHead, isOn: boolean) => {
-    store.api.changeConversation(head.id, changesFor(head, isOn)).then(setChat, (thrown) => store.report(thrown));
-  };
   return (
     <div class="chat-link">
       <ChatSelect label={label} none={none} value={id} onChange={setId} />
       {error && <ErrorNote title={failed} error={error} onRetry={read} />}
-      {chat && <Switch label={linkLabel} isOn={isLinked(chat)} onChange={(isOn) => change(chat, isOn)} />}
+      {chat && (
+        <ChatLink
+          key={chat.id}
+          chat={chat}
+          onChange={(changed) => setChat((shown) => shown?.id === changed.id ? changed : shown)}
+          {...link}
+        />
+      )}
     </div>
   );
+}
+
+function ChatLink({ chat, linkLabel, isLinked, changesFor, onChange }: ChatLinkProps & {
+  chat: ConversationHead;
+  onChange: (chat: ConversationHead) => void;
+}) {
+  const { api } = useStore();
+  const [isOn, setOn] = useSavedValue(
+    isLinked(chat),
+    async (isOn) => onChange(await api.changeConversation(chat.id, changesFor(chat, isOn))),
+  );
+  return <Switch label={linkLabel} isOn={isOn} onChange={setOn} />;
 }

@@ -11,7 +11,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { SaveFailure, ToolServerForm } from "./ToolServerForm.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
-import { useFormRequests } from "../hooks.tsx";
+import { useFormRequests, useSavedValue } from "../hooks.tsx";
 
 /** Loads the servers itself, and again when one changes. */
 export function ToolServersSection() {
@@ -22,15 +22,14 @@ export function ToolServersSection() {
   const [adding, setAdding] = useState<"form" | "json">();
   const [hiddenIds, setHiddenIds] = useState<ReadonlySet<string>>(new Set());
   const openers = useOpener(adding !== undefined);
-  const load = () => {
+  const load = () =>
     toolServersApi(store.api.client).list().then((list) => {
       setServers(list);
       setError(undefined);
     }, (thrown) => setError(asApiError(thrown)));
-  };
   useEffect(() => {
-    load();
-    return store.listen((event) => (event === undefined || event.kind === "tool_server") && load());
+    void load();
+    return store.listen((event) => void ((event === undefined || event.kind === "tool_server") && load()));
   }, []);
   const close = () => setAdding(undefined);
   const hide = (id: string, isHidden: boolean) =>
@@ -51,7 +50,7 @@ export function ToolServersSection() {
     <section class="settings-part" aria-labelledby="tool-servers">
       <h3 id="tool-servers" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
-      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void load()} />}
       {!servers && !error && <p class="muted" role="status">{texts.loading}</p>}
       {shown?.length === 0 && !adding && <p>{t.none}</p>}
       {shown && shown.length > 0 && (
@@ -71,10 +70,10 @@ export function ToolServersSection() {
           server={undefined}
           takenIds={servers?.map(({ id }) => id) ?? []}
           onClose={close}
-          onSaved={load}
+          onSaved={() => void load()}
         />
       )}
-      {adding === "json" && <PasteForm onClose={close} onAdded={load} />}
+      {adding === "json" && <PasteForm onClose={close} onAdded={() => void load()} />}
       {!adding && (
         <div ref={openers} class="actions-row">
           <Button kind="primary" icon="plus" onClick={() => setAdding("form")}>{t.add}</Button>
@@ -165,7 +164,7 @@ const PERMISSIONS = ["ask", "allow", "deny"] as const;
  * @param onChange Called after each change.
  */
 function ToolServerCard(
-  { server, onChange, onRemove }: { server: ToolServer; onChange: () => void; onRemove: () => void },
+  { server, onChange, onRemove }: { server: ToolServer; onChange: () => Promise<void>; onRemove: () => void },
 ) {
   const store = useStore();
   const t = texts.toolServers;
@@ -179,7 +178,7 @@ function ToolServerCard(
     setFailure(undefined);
     try {
       await work();
-      onChange();
+      void onChange();
     } catch (thrown) {
       setFailure(asApiError(thrown));
     }
@@ -226,7 +225,7 @@ function ToolServerCard(
           server={server}
           takenIds={[]}
           onClose={() => setEditing(false)}
-          onSaved={onChange}
+          onSaved={() => void onChange()}
         />
       )}
       <div class="actions-row">
@@ -269,21 +268,25 @@ function ToolServerCard(
   );
 }
 
-function ToolRow({ serverId, tool, onChange }: { serverId: string; tool: ServerTool; onChange: () => void }) {
-  const store = useStore();
+function ToolRow({ serverId, tool, onChange }: {
+  serverId: string;
+  tool: ServerTool;
+  onChange: () => Promise<void>;
+}) {
+  const { api: { client } } = useStore();
   const t = texts.toolServers;
   const claims = [tool.hints.read_only && t.readOnly, tool.hints.destructive && t.destructive].filter(Boolean);
-  const setPermission = (permission: ServerTool["permission"]) => {
-    toolServersApi(store.api.client).setPermission(serverId, tool.name, permission)
-      .then(onChange, (thrown) => store.report(thrown));
-  };
+  const [permission, setPermission] = useSavedValue(tool.permission, async (chosen) => {
+    await toolServersApi(client).setPermission(serverId, tool.name, chosen);
+    await onChange();
+  });
   return (
     <li class="tool-row">
       <Field label={tool.title ? `${tool.title} (${tool.name})` : tool.name}>
         {(_, id) => (
           <select
             id={id}
-            value={tool.permission}
+            value={permission}
             onChange={(event) => setPermission(event.currentTarget.value as ServerTool["permission"])}
           >
             {PERMISSIONS.map((value) => <option key={value} value={value}>{t.permissions[value]}</option>)}

@@ -13,7 +13,7 @@ import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
-import { useFormRequests } from "../hooks.tsx";
+import { useFormRequests, useSavedValue } from "../hooks.tsx";
 
 /** Path of the list of all calls. */
 const CALLS_PATH = "/settings/tools/calls";
@@ -159,12 +159,8 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
       setTyped(undefined);
       store.toasts.show(t.saved);
     });
-  const setNow = (changes: WebToolsPatch) => void change(changes).catch((thrown) => store.report(thrown));
-  const setPermission = (name: string, permission: "ask" | "allow" | "deny") => {
-    api.setWebPermission(name, permission).then(
-      async () => onChange(await api.getWeb()),
-    ).catch((thrown) => store.report(thrown));
-  };
+  const [isSearchOn, setSearch] = useSavedValue(web.search, (search) => change({ search }));
+  const [isReadingOn, setReading] = useSavedValue(web.read_page, (read_page) => change({ read_page }));
   return (
     <ServerForm onSubmit={save}>
       <TextField
@@ -201,26 +197,37 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
         id="web-search"
         label={t.search}
         hint={t.searchHint}
-        isOn={web.search}
+        isOn={isSearchOn}
         isDisabled={web.search_url === null}
-        onChange={(search) => setNow({ search })}
+        onChange={setSearch}
       />
       <Switch
         id="read-pages"
         label={t.read}
         hint={t.readHint}
-        isOn={web.read_page}
-        onChange={(read_page) => setNow({ read_page })}
+        isOn={isReadingOn}
+        onChange={setReading}
       />
-      {web.tools.filter(({ enabled }) => enabled).map(({ name, permission }) => (
-        <Select
-          key={name}
-          label={t.permission(name)}
-          value={permission}
-          options={(["ask", "allow", "deny"] as const).map((value) => ({ value, name: t.permissions[value] }))}
-          onChange={(value) => setPermission(name, value)}
-        />
+      {web.tools.filter(({ enabled }) => enabled).map((tool) => (
+        <WebPermission key={tool.name} tool={tool} onChange={onChange} />
       ))}
     </ServerForm>
+  );
+}
+
+function WebPermission({ tool, onChange }: { tool: WebTools["tools"][number]; onChange: (web: WebTools) => void }) {
+  const { api: { client } } = useStore();
+  const t = texts.webTools;
+  const [permission, setPermission] = useSavedValue(tool.permission, async (chosen) => {
+    await toolsApi(client).setWebPermission(tool.name, chosen);
+    onChange(await toolsApi(client).getWeb());
+  });
+  return (
+    <Select
+      label={t.permission(tool.name)}
+      value={permission}
+      options={(["ask", "allow", "deny"] as const).map((value) => ({ value, name: t.permissions[value] }))}
+      onChange={setPermission}
+    />
   );
 }

@@ -239,6 +239,31 @@ test("uses a preset by default, for models, and where a chat pins it", async () 
   await context.close();
 });
 
+test("the last of two changes of a chat wins, even if the first one takes longer", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
+  const { page, context, errors } = await openPreset(app);
+  const sent: unknown[] = [];
+  await page.route("**/api/conversations/c1", async (route) => {
+    if (route.request().method() !== "PATCH") return await route.continue();
+    sent.push(route.request().postDataJSON().preset_id);
+    if (sent.length === 1) await new Promise((resolve) => setTimeout(resolve, 1000));
+    await route.continue();
+  });
+  await page.getByRole("tab", { name: "Usage" }).click();
+  await page.getByLabel("Chat", { exact: true }).selectOption("c1");
+  const pinned = page.getByRole("switch", { name: "Pinned to this chat" });
+  await pinned.check();
+  await pinned.uncheck();
+  await eventually(() => sent, ({ length }) => length === 2);
+  expect(sent).toEqual(["calm", null]);
+  const chat = async () => await (await app.get("/api/conversations/c1")).json();
+  expect((await eventually(chat, ({ revision }) => revision === 3)).preset_id).toBeUndefined();
+  expect(await pinned.isChecked()).toBe(false);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
 test("shows the built-in preset read-only, copies it, and imports and exports files", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await open(app, "/settings/presets");
