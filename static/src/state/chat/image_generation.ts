@@ -41,7 +41,8 @@ export class ImageGeneration {
   readonly #api: ImageApi;
   readonly #abort = new AbortController();
   #deriving: AbortController | undefined;
-  #jobId: string | undefined;
+  /** The ID of the running job, which the server sends first; undefined if there is none. */
+  #jobId: PromiseWithResolvers<string | undefined> | undefined;
 
   constructor(api: ImageApi) {
     this.#api = api;
@@ -141,8 +142,10 @@ export class ImageGeneration {
       conversation_id: target.conversationId,
       message_id: target.messageId,
     };
+    const jobId = Promise.withResolvers<string | undefined>();
+    this.#jobId = jobId;
     const listener = {
-      onJob: (id: string) => this.#jobId = id,
+      onJob: jobId.resolve,
       // A step can come without a preview; the last one stays.
       onProgress: (step: ImageProgress) => this.progress.value = { preview: this.progress.peek()?.preview, ...step },
     };
@@ -153,18 +156,21 @@ export class ImageGeneration {
       if (!this.#abort.signal.aborted) this.#fail(thrown, "ready");
     } finally {
       this.#jobId = undefined;
+      jobId.resolve(undefined);
     }
   }
 
-  /** Cancels the image on the server. @throws {ApiError} */
+  /** Cancels the image on the server, as soon as its job has started. @throws {ApiError} */
   async cancel(cancelJob: (id: string) => Promise<unknown>): Promise<void> {
-    if (this.#jobId !== undefined) await cancelJob(this.#jobId);
+    const id = await this.#jobId?.promise;
+    if (id !== undefined && this.#jobId !== undefined) await cancelJob(id);
   }
 
-  /** Stops watching; the server finishes the image. */
+  /** Stops watching; the server finishes the image. A request that is still on its way is not aborted. */
   leave(): void {
     this.#deriving?.abort();
-    this.#abort.abort();
+    if (this.#jobId === undefined) this.#abort.abort();
+    else void this.#jobId.promise.then(() => this.#abort.abort());
   }
 
   #fail(thrown: unknown, state: ImageGenerationState): void {
