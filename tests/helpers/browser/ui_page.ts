@@ -83,6 +83,20 @@ export function recordSpeech(page: Page): [voice: string | undefined, text: stri
   return requested;
 }
 
+/**
+ * Delays requests and their responses by half a second each, as a slow connection does: what they are about may have
+ * ended when they arrive.
+ */
+export async function slowDown(page: Page, url: string | RegExp): Promise<void> {
+  const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
+  await page.route(url, async (route) => {
+    await pause();
+    const response = await route.fetch();
+    await pause();
+    await route.fulfill({ response });
+  });
+}
+
 /** Polls until the value is as expected, and returns it. */
 export async function eventually<T>(
   read: () => T | Promise<T>,

@@ -4,6 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import type { Chats } from "../chat/chats.ts";
+import { LatestRead } from "./latest_read.ts";
 
 /** Progress events are frequent; one request answers a burst. */
 const REFRESH_AFTER_MS = 400;
@@ -25,6 +26,7 @@ export class Activity {
   );
   readonly #api: Api;
   readonly #chats: Chats;
+  readonly #reads = new LatestRead();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param chats Knows the replies. */
@@ -38,7 +40,7 @@ export class Activity {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     try {
-      this.jobs.value = await this.#api.listJobs();
+      await this.#reads.run(() => this.#api.listJobs(), (jobs) => this.jobs.value = jobs);
       this.state.value = "ready";
       this.error.value = undefined;
     } catch (thrown) {

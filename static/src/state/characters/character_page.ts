@@ -4,6 +4,7 @@ import { characterPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ChangeEvent, Character, Portrait } from "../../api/types.ts";
 import { listVersions, restoreVersion } from "../../api/versions.ts";
+import { LatestRead } from "../app/latest_read.ts";
 import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -22,6 +23,11 @@ export class CharacterPage {
     this.#store.chats.shown.value.filter(({ character_ids }) => character_ids.includes(this.id))
   );
   readonly #store: Store;
+  readonly #portraitReads = new LatestRead();
+  /** A portrait was started here or seen running, so its end is news. */
+  #isPortraitAwaited = false;
+  /** When the generation began whose portrait was offered to be undone. */
+  #undoOfferedFor: string | undefined;
 
   constructor(store: Store, id: string) {
     this.#store = store;
@@ -62,6 +68,7 @@ export class CharacterPage {
   /** Starts the generation of a portrait. @throws {ApiError} */
   async drawPortrait(): Promise<void> {
     await this.#store.api.startPortrait(this.id);
+    this.#isPortraitAwaited = true;
     await this.#readPortrait();
   }
 
@@ -74,13 +81,19 @@ export class CharacterPage {
 
   async #readPortrait(): Promise<void> {
     try {
-      const { state } = this.portrait.peek();
-      this.portrait.value = await this.#store.api.getPortrait(this.id);
-      const wasDrawing = state === "pending" || state === "running";
-      if (wasDrawing && this.portrait.peek().state === "done") this.#offerUndoOfPortrait();
+      await this.#portraitReads.run(() => this.#store.api.getPortrait(this.id), (portrait) => this.#take(portrait));
     } catch {
       // The image itself says more; the next change asks again.
     }
+  }
+
+  #take(portrait: Portrait): void {
+    const { state, started_at: startedAt } = this.portrait.value = portrait;
+    const wasAwaited = this.#isPortraitAwaited;
+    this.#isPortraitAwaited = state === "pending" || state === "running";
+    if (state !== "done" || !wasAwaited || startedAt === this.#undoOfferedFor) return;
+    this.#undoOfferedFor = startedAt;
+    this.#offerUndoOfPortrait();
   }
 
   /** The previous image is the newest version that a portrait replaced. */

@@ -163,6 +163,8 @@ export class Models {
   /** @throws {ApiError} */
   async run(request: RunModel): Promise<void> {
     this.runner.value = await this.#api.runModel(request);
+    // The model may have become ready before this response arrived.
+    await this.refresh();
   }
 
   /** @throws {ApiError} */

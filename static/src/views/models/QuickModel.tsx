@@ -106,11 +106,12 @@ function OfferRow({ models, offer }: { models: Models; offer: Offer }) {
     const file = files.find((one) => one.role === "model" && one.quantization === quantization);
     if (!file) throw new Error(t.gone(name));
     await models.download(repo, "gguf", file.path);
+    awaitDownload();
   };
   const run = async () => {
     if (here) await models.run({ path: here.path, activate: true });
   };
-  useRunWhenDone(download, here, runner?.program !== null, () => void act(run));
+  const awaitDownload = useRunWhenDone(download, here, runner?.program !== null, () => void act(run));
   const wordsPerSecond = Math.max(1, Math.round(tokens_per_second / TOKENS_PER_WORD));
   return (
     <li class="found-row">
@@ -168,13 +169,13 @@ function OfferRow({ models, offer }: { models: Models; offer: Offer }) {
   );
 }
 
-/** Runs a model when its download, seen here, has ended. */
+/** Runs a model when its download, started or seen here, has ended. @returns Awaits a download that was started. */
 function useRunWhenDone(
   download: ModelDownload | undefined,
   here: LocalModel | undefined,
   canRun: boolean,
   run: () => void,
-): void {
+): () => void {
   const [isAwaited, setAwaited] = useState(false);
   useEffect(() => {
     if (download !== undefined && download.state !== "failed") setAwaited(true);
@@ -182,6 +183,7 @@ function useRunWhenDone(
     setAwaited(false);
     if (canRun) run();
   }, [download?.state, here?.path, isAwaited]);
+  return () => setAwaited(true);
 }
 
 function isOffer({ repo, role, quantization }: LocalModel, offer: Offer): boolean {

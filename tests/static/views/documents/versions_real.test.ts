@@ -8,7 +8,7 @@ import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
 import { wavFile } from "../../../helpers/fakes/fake_speech.ts";
 import { noise } from "../../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { eventually, PHONE, slowDown } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 let app: TestApp;
@@ -125,6 +125,7 @@ test("undoes a generated portrait where it appears", async () => {
   await addFox();
   const before = await (await app.get("/api/characters/fox/avatar")).arrayBuffer();
   const page = await open("/characters/fox");
+  await slowDown(page, /\/avatar\/(generate|status)$/);
   await holdToasts(page);
   await page.getByRole("button", { name: "Generate portrait" }).click();
   const toast = page.locator(".toast", { hasText: "Portrait generated" });

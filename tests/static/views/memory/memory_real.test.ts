@@ -76,7 +76,8 @@ test(
     await page.getByText("We paint the boat green.").waitFor();
     await page.getByRole("button", { name: "Add to message" }).tap();
     await page.getByRole("button", { name: "Close" }).last().tap();
-    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toContain("> We paint the boat green.");
+    const draft = page.getByLabel("Message", { exact: true });
+    await expect.poll(() => draft.inputValue()).toContain("> We paint the boat green.");
 
     await page.getByRole("button", { name: "Chat options" }).tap();
     const chapter = page.getByLabel("Chapter 1", { exact: true });

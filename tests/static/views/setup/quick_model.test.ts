@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/browser/ui_page.ts";
+import { PHONE, slowDown } from "../../../helpers/browser/ui_page.ts";
 import { openFakeHub } from "../../../helpers/fakes/fake_hub.ts";
 import { fakeLlamaServer } from "../../../helpers/fakes/llm/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
@@ -12,40 +12,44 @@ const MODEL = ggufFile({ sizeBytes: 300_000, keys: { "general.architecture": "ge
 
 test.each(
   [
-    ["light", { viewport: { width: 1280, height: 800 } }],
-    ["dark", PHONE],
+    ["light", false, { viewport: { width: 1280, height: 800 } }],
+    ["dark", true, PHONE],
   ] as const,
-)("downloads a model that fits, runs it and goes on with it (%s)", async (colorScheme, device) => {
-  const folder = await Deno.makeTempDir({ prefix: "parlor-llama-" });
-  await using hub = openFakeHub({
-    "ggml-org/gemma-3-1b-it-GGUF": { files: { "gemma-3-1b-it-Q4_K_M.gguf": MODEL } },
-  });
-  const llamaServerPath = await fakeLlamaServer(folder, "good");
-  await using app = await openTestApp({ config: { hubUrl: hub.url, guardAllow: ["127.0.0.2/31"], llamaServerPath } });
-  const browser = await openBrowser();
-  try {
-    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
-    await page.goto(app.url);
-    const download = page.getByRole("button", { name: "Download: Gemma 3 1B" });
-    await download.waitFor();
-    expect(await page.getByText(/about \d+ words per second/).count()).toBeGreaterThan(0);
-    expect(await findAxeProblems(page)).toEqual([]);
-    if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/quick-${colorScheme}.png` });
-    const box = await download.boundingBox();
-    expect(box!.y + box!.height).toBeLessThanOrEqual(page.viewportSize()!.height);
-    await download.click();
-    await page.getByRole("heading", { name: "Your name" }).waitFor();
-    const [connection] = (await (await app.get("/api/connections")).json()).filter((one: { active: boolean }) =>
-      one.active
-    );
-    expect(connection.model).toBe("gemma-3-1b-it-Q4_K_M.gguf");
-    expect(errors).toEqual([]);
-    await context.close();
-  } finally {
-    await browser.close();
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+)(
+  "downloads a model that fits, runs it and goes on with it (%s, slow connection: %s)",
+  async (colorScheme, isSlow, device) => {
+    const folder = await Deno.makeTempDir({ prefix: "parlor-llama-" });
+    await using hub = openFakeHub({
+      "ggml-org/gemma-3-1b-it-GGUF": { files: { "gemma-3-1b-it-Q4_K_M.gguf": MODEL } },
+    });
+    const llamaServerPath = await fakeLlamaServer(folder, "good");
+    await using app = await openTestApp({ config: { hubUrl: hub.url, guardAllow: ["127.0.0.2/31"], llamaServerPath } });
+    const browser = await openBrowser();
+    try {
+      const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+      if (isSlow) await slowDown(page, "**/api/models/**");
+      await page.goto(app.url);
+      const download = page.getByRole("button", { name: "Download: Gemma 3 1B" });
+      await download.waitFor();
+      expect(await page.getByText(/about \d+ words per second/).count()).toBeGreaterThan(0);
+      expect(await findAxeProblems(page)).toEqual([]);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/quick-${colorScheme}.png` });
+      const box = await download.boundingBox();
+      expect(box!.y + box!.height).toBeLessThanOrEqual(page.viewportSize()!.height);
+      await download.click();
+      await page.getByRole("heading", { name: "Your name" }).waitFor();
+      const [connection] = (await (await app.get("/api/connections")).json()).filter((one: { active: boolean }) =>
+        one.active
+      );
+      expect(connection.model).toBe("gemma-3-1b-it-Q4_K_M.gguf");
+      expect(errors).toEqual([]);
+      await context.close();
+    } finally {
+      await browser.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+);
 
 test("without llama-server it says how to get it, in one line for the chosen system", async () => {
   await using app = await openTestApp({ config: { llamaServerPath: "/nowhere/llama-server" } });
