@@ -90,10 +90,14 @@ export function recordSpeech(page: Page): [voice: string | undefined, text: stri
 export async function slowDown(page: Page, url: string | RegExp): Promise<void> {
   const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
   await page.route(url, async (route) => {
-    await pause();
-    const response = await route.fetch();
-    await pause();
-    await route.fulfill({ response });
+    try {
+      await pause();
+      const response = await route.fetch();
+      await pause();
+      await route.fulfill({ response });
+    } catch (error) {
+      if (!page.isClosed()) throw error; // Requests in flight end with the page.
+    }
   });
 }
 
