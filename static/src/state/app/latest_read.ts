@@ -3,12 +3,17 @@ export class LatestRead {
   #started = 0;
   #taken = 0;
 
-  /** Reads, and takes the value unless that of a later read has been taken. Rejects as `read` does. */
+  /** Reads, and takes the value. Rejects as `read` does. Once the value of a later read was taken, does neither. */
   async run<T>(read: () => Promise<T>, take: (value: T) => void): Promise<void> {
     const number = ++this.#started;
-    const value = await read();
-    if (number < this.#taken) return;
-    this.#taken = number;
-    take(value);
+    const isOutdated = () => number < this.#taken;
+    try {
+      const value = await read();
+      if (isOutdated()) return;
+      this.#taken = number;
+      take(value);
+    } catch (thrown) {
+      if (!isOutdated()) throw thrown;
+    }
   }
 }

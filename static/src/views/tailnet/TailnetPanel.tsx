@@ -9,6 +9,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { QrCode } from "../auth/QrCode.tsx";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { useAction } from "../hooks.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { signal } from "@preact/signals";
@@ -230,22 +231,19 @@ export class TailnetNode {
   readonly status = signal<TailnetStatus | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
   readonly #api: TailnetApi;
-  #lastRead = 0;
+  readonly #reads = new LatestRead();
 
   constructor(api: TailnetApi) {
     this.#api = api;
   }
 
-  /** Loads the state. Of concurrent calls, the last one counts. */
+  /** Loads the state. */
   async refresh(): Promise<void> {
-    const number = ++this.#lastRead;
     try {
-      const status = await this.#api.getTailnet();
-      if (number !== this.#lastRead) return;
-      this.status.value = status;
+      await this.#reads.run(() => this.#api.getTailnet(), (status) => this.status.value = status);
       this.error.value = undefined;
     } catch (thrown) {
-      if (number === this.#lastRead) this.error.value = asApiError(thrown);
+      this.error.value = asApiError(thrown);
     }
   }
 

@@ -12,22 +12,16 @@ function startReads(count: number) {
   return { taken, started };
 }
 
-test("an older response that arrives after a newer one is ignored", async () => {
-  const { taken, started: [first, second] } = startReads(2);
-  second!.resolve("second");
-  await second!.ended;
-  first!.resolve("first");
-  await first!.ended;
-  expect(taken).toEqual(["second"]);
-});
-
-test("responses that arrive in order are all taken", async () => {
-  const { taken, started: [first, second] } = startReads(2);
-  first!.resolve("first");
-  await first!.ended;
-  second!.resolve("second");
-  await second!.ended;
-  expect(taken).toEqual(["first", "second"]);
+test.each([
+  ["an older response that arrives after a newer one is ignored", [1, 0], ["second"]],
+  ["responses that arrive in order are all taken", [0, 1], ["first", "second"]],
+])("%s", async (_, order, expected) => {
+  const { taken, started } = startReads(2);
+  for (const index of order) {
+    started[index]!.resolve(["first", "second"][index]!);
+    await started[index]!.ended;
+  }
+  expect(taken).toEqual(expected);
 });
 
 test("a failed read is reported and makes no older one outdated", async () => {
@@ -37,4 +31,13 @@ test("a failed read is reported and makes no older one outdated", async () => {
   first!.resolve("first");
   await first!.ended;
   expect(taken).toEqual(["first"]);
+});
+
+test("the failure of an older read isn't reported after a newer response", async () => {
+  const { taken, started: [first, second] } = startReads(2);
+  second!.resolve("second");
+  await second!.ended;
+  first!.reject(new Error("offline"));
+  await expect(first!.ended).resolves.toBeUndefined();
+  expect(taken).toEqual(["second"]);
 });
