@@ -134,9 +134,10 @@ async function renewSubscription({ newSubscription }: SubscriptionChange): Promi
   const devices = await callPushApi<{ id: string; label: string }[]>("subscriptions");
   const device = devices.find(({ id }) => id === cached.id);
   if (device === undefined) return;
-  const { public_key: applicationServerKey } = await callPushApi<{ public_key: string }>("key");
-  const subscription = newSubscription ??
-    await worker.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+  const subscription = newSubscription ?? await worker.registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: (await callPushApi<{ public_key: string }>("key")).public_key,
+  });
   const { endpoint, keys } = subscription.toJSON();
   await callPushApi(`subscriptions/${encodeURIComponent(device.id)}`, {
     method: "PUT",

@@ -127,7 +127,7 @@ export class Imports {
     await this.#send(file, { kind, isDryRun: true, name: file.name });
   }
 
-  /** Imports the file of the dry run. @param isHere False uploads the file again: the server no longer has it. */
+  /** Imports the file of the dry run. Uploads it again if the server no longer has it. */
   async bringIn(): Promise<void> {
     const dryRun = getImportOutcome(this.job.peek());
     if (dryRun?.upload_id === undefined) return;

@@ -324,14 +324,14 @@ function EntryOverview(
 
 function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: number; onOpen: () => void }) {
   const t = texts.lorebooks;
-  const keys = entry.keys.join(", ");
   const title = getEntryTitle(entry) || texts.editor.entryNth(index + 1);
-  const more = getOwnTitle(entry) !== "" ? keys || entry.content : keys !== "" ? entry.content : "";
+  // The title is the first of these.
+  const [, more] = [getOwnTitle(entry), entry.keys.join(", "), entry.content].filter((part) => part !== "");
   return (
     <button type="button" class={entry.enabled ? "entry-row" : "entry-row is-off"} onClick={onOpen}>
       <span class="entry-text">
         <span class="entry-title">{title}</span>
-        {more !== "" && <span class="entry-more">{more}</span>}
+        {more !== undefined && <span class="entry-more">{more}</span>}
       </span>
       {entry.constant === true && <span class="badge">{t.constantMark}</span>}
       {!entry.enabled && <span class="badge">{t.off}</span>}

@@ -169,7 +169,11 @@ function OfferRow({ models, offer }: { models: Models; offer: Offer }) {
   );
 }
 
-/** Runs a model when its download, started or seen here, has ended. @returns Awaits a download that was started. */
+/**
+ * Runs a model when its download, started or seen here, has ended.
+ *
+ * @returns A function to call when a download has been started: it may end before it is seen.
+ */
 function useRunWhenDone(
   download: ModelDownload | undefined,
   here: LocalModel | undefined,

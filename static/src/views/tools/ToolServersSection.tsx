@@ -29,7 +29,7 @@ export function ToolServersSection() {
     }, (thrown) => setError(asApiError(thrown)));
   useEffect(() => {
     void load();
-    return store.listen((event) => void ((event === undefined || event.kind === "tool_server") && load()));
+    return store.listen((event) => (event === undefined || event.kind === "tool_server") && load());
   }, []);
   const close = () => setAdding(undefined);
   const hide = (id: string, isHidden: boolean) =>
@@ -50,7 +50,7 @@ export function ToolServersSection() {
     <section class="settings-part" aria-labelledby="tool-servers">
       <h3 id="tool-servers" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
-      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void load()} />}
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
       {!servers && !error && <p class="muted" role="status">{texts.loading}</p>}
       {shown?.length === 0 && !adding && <p>{t.none}</p>}
       {shown && shown.length > 0 && (
@@ -70,10 +70,10 @@ export function ToolServersSection() {
           server={undefined}
           takenIds={servers?.map(({ id }) => id) ?? []}
           onClose={close}
-          onSaved={() => void load()}
+          onSaved={load}
         />
       )}
-      {adding === "json" && <PasteForm onClose={close} onAdded={() => void load()} />}
+      {adding === "json" && <PasteForm onClose={close} onAdded={load} />}
       {!adding && (
         <div ref={openers} class="actions-row">
           <Button kind="primary" icon="plus" onClick={() => setAdding("form")}>{t.add}</Button>
@@ -225,7 +225,7 @@ function ToolServerCard(
           server={server}
           takenIds={[]}
           onClose={() => setEditing(false)}
-          onSaved={() => void onChange()}
+          onSaved={onChange}
         />
       )}
       <div class="actions-row">
