@@ -24,7 +24,7 @@ import { type HistoryEnd, readHistory } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import { createSeededRandom, findCharacterCard, toGreetingNames } from "../prompts/participants.ts";
+import { createSeededRandom, findCharacterCard, toGreetingNames, toLoreCharacter } from "../prompts/participants.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { type Lorebooks, type LorebookServices, parseLorebook } from "../lorebooks/lorebooks.ts";
@@ -244,6 +244,7 @@ async function loadScannedConversation(id: string, deps: LorebookTestDeps): Prom
     messages,
     messageCount: messageCount,
     scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
+    character: toLoreCharacter(characterId === undefined || card === undefined ? undefined : { id: characterId, card }),
     expand: (text) => macros.expand(text, { location: `lore\n${text}` }),
   };
 }
@@ -262,6 +263,7 @@ interface ScannedConversation {
   messageCount: number;
   /** Texts scanned besides the messages. */
   scanTexts: NonNullable<ActivationInput["scanTexts"]>;
+  character: ActivationInput["character"];
   /** Expands macros as in a prompt. */
   expand(text: string): string;
 }
@@ -306,7 +308,7 @@ async function tryLorebook(request: LorebookTestRequest, deps: ActivationTestDep
     books: [owner],
     messages: [...scanned?.messages ?? [], ...testMessages],
     messageCount: (scanned?.messageCount ?? 0) + testMessages.length,
-    ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
+    ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts, character: scanned.character }),
     countTokens: deps.countTokens,
     budgetTokens: request.budgetTokens,
     matcher: deps.matcher,

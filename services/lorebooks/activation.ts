@@ -32,6 +32,12 @@ export type { ActivationBook, EntryPosition, LorebookScanSource } from "./scan_e
 export type { ActivationState } from "./activation_rules.ts";
 export type { KeyMatcher } from "./key_matcher.ts";
 
+/** What limits of entries are compared with. Both lists are empty in chats without a character. */
+export interface LoreCharacter {
+  names: readonly string[];
+  tags: readonly string[];
+}
+
 /** One message of the history. */
 export interface ScannedMessage {
   role: string;
@@ -66,8 +72,8 @@ export interface ActivationInput {
   greetingIndex?: number;
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, `swipe`, `regenerate` or `quiet`. */
   generation?: string;
-  /** Names of the replying character, for entries that are limited to some characters. */
-  characterNames?: readonly string[];
+  /** The replying character, for entries that are limited to some characters. Without it, limits don't apply. */
+  character?: LoreCharacter;
   /** Expands macros in keys and content. */
   expand?(text: string, entry: EntryName): string;
   defaults?: Partial<ScanDefaults>;
@@ -223,12 +229,9 @@ class Scan {
 
   /** Checks the conditions that are the same for the whole scan. */
   #isApplicable({ decorators, triggers, characters }: ScanEntry): boolean {
-    const { generation = "normal", characterNames, greetingIndex } = this.#input;
+    const { generation = "normal", character, greetingIndex } = this.#input;
     if (triggers.length > 0 && !triggers.includes(generation)) return false;
-    if (characters.names.length > 0 && characterNames !== undefined) {
-      const isNamed = characters.names.some((name) => characterNames.includes(name));
-      if (isNamed === characters.isExcluded) return false;
-    }
+    if (character !== undefined && !appliesTo(characters, character)) return false;
     if (decorators.dontActivate && !decorators.activate) return false;
     if (decorators.activate) return true;
     const spoken = this.#assistantMessageCount;
@@ -305,6 +308,21 @@ class Scan {
     this.#dropped.push({ entry: toEntryName(entry), reason, ...(key !== undefined && { key }) });
     this.#undecided.delete(entry);
   }
+}
+
+/** Reports whether an entry with these limits applies to a character (docs/protocols/cards.md#lorebooks). */
+function appliesTo({ names, tags, isExcluded }: ScanEntry["characters"], character: LoreCharacter): boolean {
+  const passes = (wanted: readonly string[], own: readonly string[], toKey: (text: string) => string) => {
+    const keys = new Set(own.map(toKey).filter((key) => key !== ""));
+    return wanted.length === 0 || wanted.some((each) => keys.has(toKey(each))) !== isExcluded;
+  };
+  return passes(names, character.names, toFileName) && passes(tags, character.tags, (tag) => tag.trim().toLowerCase());
+}
+
+/** Returns a name as SillyTavern writes it into limits: as a file name, without characters that files can't have. */
+function toFileName(name: string): string {
+  // deno-lint-ignore no-control-regex -- control characters can't be in a file name either.
+  return name.normalize().replace(/[/?<>\\:*|"\u0000-\u001f\u0080-\u009f]/g, "").trim();
 }
 
 /** Returns the text of an active entry to scan. V3: the content of `{{hidden_key: …}}` is scanned but not sent. */

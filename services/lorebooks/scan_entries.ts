@@ -83,8 +83,8 @@ export interface ScanEntry extends DecoratedContent {
   sources: Set<LorebookScanSource>;
   /** Generation types it applies to; empty for all. */
   triggers: string[];
-  /** Characters it applies to, or doesn't apply to. */
-  characters: { names: string[]; isExcluded: boolean };
+  /** Limits the entry to characters with one of the names and one of the tags, or to all others. */
+  characters: { names: string[]; tags: string[]; isExcluded: boolean };
 }
 
 /** Defaults for books and entries that don't set a field. */
@@ -226,7 +226,7 @@ function createKeyReader(entry: LorebookEntry, more: JsonObject, defaults: ScanD
 }
 
 function parseCharacterFilter(filter: JsonObject): ScanEntry["characters"] {
-  return { names: toTexts(filter.names), isExcluded: filter.isExclude === true };
+  return { names: toTexts(filter.names), tags: toTexts(filter.tags), isExcluded: filter.isExclude === true };
 }
 
 function toTexts(value: unknown): string[] {

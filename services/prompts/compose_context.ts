@@ -21,7 +21,7 @@ import {
 } from "./prompt.ts";
 import { formatMemories, type MemoryChoice } from "../memories/memory.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
-import { createSeededRandom, type LoadedParticipant, type SeededRandom } from "./participants.ts";
+import { createSeededRandom, type LoadedParticipant, type SeededRandom, toLoreCharacter } from "./participants.ts";
 import { splitContent } from "../llm/token_count.ts";
 
 /** Everything that a composition needs. */
@@ -208,7 +208,7 @@ async function scanLorebooks(
     countTokens: seen.countTokens,
     random: (name) => random(`entry\n${name}`),
     state: seen.messages.find(({ loreState }) => loreState !== undefined)?.loreState,
-    characterNames: speaker?.names,
+    character: toLoreCharacter(speaker),
     greetingIndex: books.some(dependsOnGreeting) ? getGreetingIndex?.() : undefined,
   });
   return {
@@ -236,14 +236,14 @@ function toLoreSource(
   return { book: bookId, bookName, entry: entryId, title: entryName };
 }
 
-function scanTexts({ persona, scenario, character }: PromptContext, member: LoadedParticipant | undefined) {
+function scanTexts({ persona, scenario, character }: PromptContext, speaker: LoadedParticipant | undefined) {
   const texts: [LorebookScanSource, string | undefined][] = [
     ["persona", persona.description],
     ["description", character?.description],
     ["personality", character?.personality],
     ["depth_prompt", character?.note?.text],
     ["scenario", scenario ?? character?.scenario],
-    ["creator_notes", member?.card.data.creator_notes],
+    ["creator_notes", speaker?.card.data.creator_notes],
   ];
   return texts.flatMap(([source, text]) => text ? [{ source, text }] : []);
 }

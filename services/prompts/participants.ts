@@ -7,6 +7,7 @@ import { AppError } from "../errors.ts";
 import type { PromptCharacter, PromptNote } from "./prompt_context.ts";
 import { Macros } from "./macros/macros.ts";
 import { NO_CARD } from "../characters/card/card_file.ts";
+import type { LoreCharacter } from "../lorebooks/activation.ts";
 import type { Characters } from "../characters/characters.ts";
 import { createHash, type Hash } from "node:crypto";
 
@@ -70,6 +71,13 @@ export function toPromptCharacter({ id, name, card: { data } }: LoadedParticipan
     version: data.character_version,
     note: parseDepthPrompt(data.extensions.depth_prompt),
   };
+}
+
+/** Returns what entries of lorebooks may be limited to: all names, the ID, and the tags of a character. */
+export function toLoreCharacter(speaker: Pick<LoadedParticipant, "id" | "card"> | undefined): LoreCharacter {
+  if (speaker === undefined) return { names: [], tags: [] };
+  const { name, nickname = "", tags } = speaker.card.data;
+  return { names: [name, nickname, speaker.id], tags };
 }
 
 async function findCard(cards: CardSource, id: string): Promise<Card | undefined> {

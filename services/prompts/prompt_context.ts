@@ -149,12 +149,12 @@ export class PromptContexts {
     }
     const lore = books.length === 0 ? undefined : {
       books,
-      member,
+      speaker: member,
       generation: request.generation,
       messageCount,
       getGreetingIndex: request.getGreetingIndex,
       matcher: this.#deps.matcher,
-    };
+    } satisfies CompositionRequest["lore"];
     const { now, memories } = this.#deps;
     const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
     const usable = memories.getBudgetPercent() > 0 ? memories.listUsable() : [];

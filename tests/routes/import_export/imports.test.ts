@@ -59,6 +59,37 @@ test("a zip of a SillyTavern user is imported with swipes, images, notes and lin
   expect(group.messages.map(({ character_id }: { character_id: string }) => character_id)).toEqual([owl, fox]);
 });
 
+test("limits of lorebook entries get the names of the cards and tags that SillyTavern names by file and ID", async () => {
+  await using app = await openTestApp();
+  const characterFilter = { isExclude: false, names: ["default_Fox", "Gone"], tags: ["t1", "t3"] };
+  const files = tavernFolder();
+  files["characters/default_Fox.png"] = files["characters/Fox.png"]!;
+  delete files["characters/Fox.png"];
+  files["settings.json"] = lines([{
+    tags: [{ id: "t1", name: "Sailor" }, { id: "t2", name: "forest" }, null, { id: 3, name: "x" }],
+    tag_map: { "default_Fox.png": ["t1", "t2"], "Owl.png": ["t9"], "Gone.png": ["t1"] },
+  }]);
+  files["worlds/Harbour.json"] = lines([{
+    entries: {
+      0: { uid: 0, key: ["pier"], content: "It is lit.", characterFilter },
+      1: { uid: 1, key: [], content: "x" },
+    },
+  }]);
+  await importReport(app, "kind=sillytavern", zipped(files));
+  const [{ id }] = await got(app, "/api/lorebooks");
+  const { book } = await got(app, `/api/lorebooks/${id}`);
+  expect(book.entries[0].extensions["parlor/sillytavern"].characterFilter).toEqual({
+    isExclude: false,
+    names: ["default_Fox", "Gone", "Fox"],
+    tags: ["t1", "t3", "Sailor"],
+  });
+  expect(book.entries[1].extensions["parlor/sillytavern"]?.characterFilter).toBeUndefined();
+  const characters: { id: string; name: string; tags: string[] }[] = await got(app, "/api/characters");
+  const tagsOf = (name: string) => characters.find((one) => one.name === name)!.tags;
+  expect(tagsOf("Fox")).toEqual([...sillyTavernReads(files["characters/Owl.png"]!).data.tags, "Sailor", "forest"]);
+  expect(tagsOf("Owl")).toEqual(sillyTavernReads(files["characters/Owl.png"]!).data.tags);
+});
+
 test("imports a chat under a fresh id while an earlier import of it is in the trash, and adds it once", async () => {
   await using app = await openTestApp();
   const chats = async (): Promise<{ id: string; title: string }[]> =>

@@ -338,20 +338,41 @@ test("activates one entry per group: by weight, override or score; an active one
   expect(contents(await scan(later))).toEqual(["first gold"]);
 });
 
-test("limits entries to generation types and characters", async () => {
-  const filter = (names: string[], isExclude: boolean) => ({
-    more: { "parlor/sillytavern": { characterFilter: { names, isExclude, tags: [] } } },
-  });
-  const entries = [
-    entry("swipes", ["dragon"], { more: { triggers: ["swipe"] } }),
-    entry("hers", ["dragon"], filter(["Ayla"], false)),
-    entry("not hers", ["dragon"], filter(["Ayla"], true)),
-  ];
-  expect(contents(await scan(entries, { characterNames: ["Ayla"] }))).toEqual(["hers"]);
-  expect(contents(await scan(entries, { characterNames: ["Bo"], generation: "swipe" }))).toEqual([
-    "swipes",
-    "not hers",
-  ]);
+test("limits entries to generation types", async () => {
+  const entries = [entry("swipes", ["dragon"], { more: { triggers: ["swipe"] } }), entry("always", ["dragon"])];
+  expect(contents(await scan(entries))).toEqual(["always"]);
+  expect(contents(await scan(entries, { generation: "swipe" }))).toEqual(["swipes", "always"]);
+});
+
+const limited = (characterFilter: object) =>
+  entry("limited", ["dragon"], { more: { "parlor/sillytavern": { characterFilter } } });
+test.each([
+  ["one of its names", { names: ["Bo", "Ayla"] }, true],
+  ["another name", { names: ["Bo"] }, false],
+  ["its ID", { names: ["c-ayla"] }, true],
+  ["its name as a file name", { names: ["Who Dr"] }, true],
+  ["one of its tags, in any case", { tags: ["Sailor", "cook"] }, true],
+  ["another tag", { tags: ["cook"] }, false],
+  ["its name and another tag", { names: ["Ayla"], tags: ["cook"] }, false],
+  ["its name and its tag", { names: ["Ayla"], tags: ["sailor"] }, true],
+  ["all but its name", { names: ["Ayla"], isExclude: true }, false],
+  ["all but another name", { names: ["Bo"], isExclude: true }, true],
+  ["all but its tag", { tags: ["sailor"], isExclude: true }, false],
+  ["all but another tag", { tags: ["cook"], isExclude: true }, true],
+  ["all but another name and its tag", { names: ["Bo"], tags: ["sailor"], isExclude: true }, false],
+  ["nothing", { names: [], tags: [], isExclude: true }, true],
+])("limits an entry by character: %s", async (_, filter, isActive) => {
+  const character = { names: ["Ayla", "Who? Dr", "c-ayla", ""], tags: ["sailor"] };
+  expect(contents(await scan([limited(filter)], { character }))).toEqual(isActive ? ["limited"] : []);
+});
+
+test("without a character, only entries for all but some characters are active; without a chat, all are", async () => {
+  const entries = [limited({ names: ["Ayla"] }), {
+    ...limited({ tags: ["cook"], isExclude: true }),
+    content: "others",
+  }];
+  expect(contents(await scan(entries, { character: { names: [], tags: [] } }))).toEqual(["others"]);
+  expect(contents(await scan(entries))).toEqual(["limited", "others"]);
 });
 
 test("expands macros in keys and content", async () => {

@@ -1,6 +1,6 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
-import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {
   deriveStableId,
@@ -15,7 +15,7 @@ import {
 import type { ImportNote, ImportStep } from "../../import_item.ts";
 import { MAX_CHAT_BYTES, readTavernChat, type TavernChatContext } from "./tavern_chat.ts";
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
-import { parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
+import { embedCard, parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
@@ -44,7 +44,7 @@ export async function* readSillyTavern(source: ImportSource, scratch: Scratch): 
   yield* reading.notes.splice(0);
   yield* reading.readPersonas(settings);
   yield* reading.readLorebooks(settings);
-  yield* reading.readCharacters();
+  yield* reading.readCharacters(settings);
   yield* reading.readPresets();
   yield* reading.readChats();
   yield* reading.readGroupChats();
@@ -52,6 +52,8 @@ export async function* readSillyTavern(source: ImportSource, scratch: Scratch): 
 
 class Reading {
   readonly notes: ImportNote[] = [];
+  /** Names of the cards that limits mention, by file without `.png`. */
+  readonly #cardNames = new Map<string, string>();
 
   constructor(
     readonly source: ImportSource,
@@ -111,6 +113,7 @@ class Reading {
         yield book;
         continue;
       }
+      await this.#addNamesToLimits(book, settings);
       const personaIds = ofPersonas.get(name);
       // A book that isn't selected globally still belongs to the cards that refer to it.
       const scope = global.includes(name) ? "global" : personaIds === undefined ? "chat" : "persona";
@@ -118,7 +121,39 @@ class Reading {
     }
   }
 
-  async *readCharacters(): AsyncGenerator<ImportStep> {
+  /** Adds the names that cards and tags have to limits of entries, which SillyTavern writes as card files and tag IDs. */
+  async #addNamesToLimits(book: JsonObject, settings: JsonObject): Promise<void> {
+    const tagNames = readTagNames(settings);
+    for (const entry of Object.values(asObject(book.entries))) {
+      const filter = asObject(asObject(entry).characterFilter);
+      const files = asTexts(filter.names);
+      const ids = asTexts(filter.tags);
+      if (files.length > 0) {
+        filter.names = [...new Set([...files, ...await Promise.all(files.map((file) => this.#findCardName(file)))])];
+      }
+      if (ids.length > 0) filter.tags = [...new Set([...ids, ...ids.flatMap((id) => tagNames.get(id) ?? [])])];
+    }
+  }
+
+  /** Returns the name in a card file. @param stem Without `.png`; returned if there's no readable card. */
+  async #findCardName(stem: string): Promise<string> {
+    let name = this.#cardNames.get(stem);
+    if (name === undefined) {
+      const file = this.folder.find(`characters/${stem}.png`);
+      const bytes = file && await this.source.read(file, MAX_CARD_BYTES).catch(() => undefined);
+      try {
+        name = bytes && parsePngCard(bytes).data.name;
+      } catch {
+        // Reading the characters reports it.
+      }
+      this.#cardNames.set(stem, name ??= stem);
+    }
+    return name;
+  }
+
+  async *readCharacters(settings: JsonObject): AsyncGenerator<ImportStep> {
+    const tagNames = readTagNames(settings);
+    const tagMap = asObject(settings.tag_map);
     const all = this.folder.listFiles("characters");
     const cards = all.filter(({ path }) =>
       /\.png$/i.test(path) && this.folder.find(`characters/${getBaseName(path)}`)?.path === path
@@ -128,8 +163,14 @@ class Reading {
       const name = getBaseName(file.path);
       const images = sprites.take(getStem(name));
       try {
-        const bytes = await this.source.read(file, MAX_CARD_BYTES);
+        let bytes = await this.source.read(file, MAX_CARD_BYTES);
         const card = parsePngCard(bytes);
+        const tags = asTexts(tagMap[name]).flatMap((id) => tagNames.get(id) ?? []);
+        const added = tags.filter((tag) => !card.data.tags.includes(tag));
+        if (added.length > 0) {
+          card.data.tags = [...card.data.tags, ...new Set(added)];
+          bytes = embedCard(bytes, card);
+        }
         const { name: cardName } = card.data;
         const id = deriveStableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
@@ -270,6 +311,14 @@ class Reading {
     }
     return found;
   }
+}
+
+/** Reads the names of SillyTavern's tags by ID. They're assigned to card files in `tag_map`. */
+function readTagNames({ tags }: JsonObject): Map<string, string> {
+  return new Map((Array.isArray(tags) ? tags : []).flatMap((tag): [string, string][] => {
+    const { id, name } = asObject(tag);
+    return typeof id === "string" && typeof name === "string" && name.trim() !== "" ? [[id, name.trim()]] : [];
+  }));
 }
 
 function isNote(value: JsonObject | ImportNote): value is ImportNote {
