@@ -5,7 +5,7 @@ import { AppError } from "../errors.ts";
 import type { ChatEvent, ChatNotice, Usage } from "../llm/chat_event.ts";
 import type { SentFacts } from "../llm/provider.ts";
 import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/reasoning.ts";
-import { type ToolCall, ToolCalls } from "../llm/streaming/completion.ts";
+import { type ToolCall, ToolCalls } from "../llm/streaming/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
 import { ReplyCalls, type ToolCallJson } from "./tools/tool_messages.ts";

@@ -196,16 +196,17 @@ const FINISH_REASONS = new Map([
 export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   // Running totals: a later count replaces an earlier one.
   let counts: Counts = {};
-  // Block index → index in the tool calls
-  const toolIndexes = new Map<number, number>();
+  // Block index → tool call. `input` is what the block started with, until its first fragment.
+  const tools = new Map<number, { index: number; input?: unknown }>();
+  let toolCount = 0;
   // Incomplete reasoning blocks by index
   const reasoningTexts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
     if (block.type === "tool_use") {
-      const toolIndex = toolIndexes.size;
-      toolIndexes.set(index, toolIndex);
-      out.push(createToolFragment(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
+      const tool = { index: toolCount++, input: block.input };
+      tools.set(index, tool);
+      out.push(createToolFragment(tool.index, { id: block.id, type: "function", name: block.name, arguments: "" }));
     } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });
     else if (block.type === "thinking") {
       const { thinking: text = "", signature = "" } = block;
@@ -216,7 +217,17 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
     }
   }
 
+  /** Adds the input of a tool call that arrived with its start. Some servers send it whole. */
+  function endTool(index: number, out: ChatEvent[]): void {
+    const tool = tools.get(index);
+    if (tool?.input === undefined) return;
+    const input = typeof tool.input === "string" ? tool.input : JSON.stringify(tool.input ?? {});
+    tool.input = undefined;
+    out.push(createToolFragment(tool.index, { arguments: input }));
+  }
+
   function endBlock(index: number, out: ChatEvent[]): void {
+    endTool(index, out);
     const reasoningText = reasoningTexts.get(index);
     if (reasoningText === undefined) return;
     reasoningTexts.delete(index);
@@ -233,12 +244,16 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
       const reasoningText = reasoningTexts.get(index);
       if (reasoningText !== undefined) reasoningText.signature += delta.signature;
     } else if (delta.type === "input_json_delta" && isNonEmptyString(delta.partial_json)) {
-      const toolIndex = toolIndexes.get(index);
-      if (toolIndex !== undefined) out.push(createToolFragment(toolIndex, { arguments: delta.partial_json }));
+      const tool = tools.get(index);
+      if (tool === undefined) return;
+      tool.input = undefined;
+      out.push(createToolFragment(tool.index, { arguments: delta.partial_json }));
     }
   }
 
   function finish(reason: unknown, out: ChatEvent[]): void {
+    // Some servers omit the end of blocks.
+    for (const index of tools.keys()) endTool(index, out);
     if (isNonEmptyString(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
     if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: toUsage(counts) });
   }
@@ -288,9 +303,6 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
         if (typeof block !== "object" || block === null) continue;
         startBlock(index, block, out);
         endBlock(index, out);
-        if (block.type === "tool_use") {
-          addDelta(index, { type: "input_json_delta", partial_json: JSON.stringify(block.input ?? {}) }, out);
-        }
       }
       counts = message.usage ?? {};
       finish(message.stop_reason ?? "end_turn", out);

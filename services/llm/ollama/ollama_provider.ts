@@ -246,7 +246,7 @@ interface Frame {
 }
 
 /** Creates the translator of one reply. */
-function createOllamaTranslator(call: ModelCall): ReplyTranslator {
+export function createOllamaTranslator(call: ModelCall): ReplyTranslator {
   let toolCount = 0;
 
   function addToolCalls(calls: unknown[], out: ChatEvent[]): void {

@@ -2,6 +2,7 @@
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
 import type { ModelCall } from "../model_call.ts";
+import { ToolCallReader, ToolCalls } from "../streaming/tool_calls.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Delta {
@@ -11,6 +12,7 @@ interface Delta {
   reasoning?: unknown;
   reasoning_details?: unknown;
   tool_calls?: unknown;
+  function_call?: unknown;
 }
 
 interface Choice {
@@ -35,13 +37,14 @@ interface Chunk {
 /** Creates the translator of one OpenAI reply. */
 export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
   let hasFinished = false;
+  const toolCalls = new ToolCallReader();
 
   function addChunk(chunk: Chunk, out: ChatEvent[]): void {
     if (typeof chunk !== "object" || chunk === null) return;
     const choice = findFirstChoice(chunk);
     if (choice !== undefined) {
       const delta = choice.delta ?? choice.message;
-      if (typeof delta === "object" && delta !== null) addDelta(delta, out);
+      if (typeof delta === "object" && delta !== null) addDelta(delta, toolCalls, out);
       else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
     }
     if (chunk.error || chunk.object === "error") throw call.createReportedError(chunk);
@@ -86,7 +89,7 @@ function findFirstChoice(chunk: Chunk): Choice | undefined {
   return choices.find((candidate) => candidate && (candidate.index ?? 0) === 0);
 }
 
-function addDelta(delta: Delta, out: ChatEvent[]): void {
+function addDelta(delta: Delta, toolCalls: ToolCallReader, out: ChatEvent[]): void {
   const reasoning = readReasoning(delta);
   if (reasoning !== "") out.push({ type: "reasoning", text: reasoning });
   if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) {
@@ -95,9 +98,11 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
   if (isNonEmptyString(delta.content)) out.push({ type: "text", text: delta.content });
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
   else if (isNonEmptyString(delta.refusal)) out.push({ type: "text", text: delta.refusal });
-  if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
-    out.push({ type: "tool_calls", delta: delta.tool_calls.map(omitEmptyName) });
-  }
+  // `function_call` is the predecessor of `tool_calls`.
+  const calls = delta.tool_calls ?? delta.function_call;
+  if (calls === undefined || calls === null) return;
+  const fragments = toolCalls.read([calls].flat());
+  if (fragments.length > 0) out.push({ type: "tool_calls", delta: fragments });
 }
 
 /**
@@ -139,14 +144,6 @@ function readReasoning(delta: Delta): string {
   return text;
 }
 
-/** Removes an empty name: older LM Studio sends one in later fragments, and it must not replace the real name. */
-function omitEmptyName(fragment: unknown): unknown {
-  const named = fragment as { function?: { name?: unknown } } | null;
-  if (named?.function?.name !== "") return fragment;
-  const { name: _, ...rest } = named.function;
-  return { ...named, function: rest };
-}
-
 function addUsage(chunk: Chunk, out: ChatEvent[]): void {
   const timings = chunk.timings ?? undefined;
   const usage = chunk.usage ? checkUsage(chunk.usage) : undefined;
@@ -176,6 +173,15 @@ function parseOrText(data: string): unknown {
   } catch {
     return { error: data };
   }
+}
+
+/** Returns a choice whose tool calls have arguments as text. */
+export function withToolCalls(choice: CompletionChoice): CompletionChoice {
+  const given = choice.message.tool_calls;
+  if (!Array.isArray(given) || given.length === 0) return choice;
+  const calls = new ToolCalls();
+  calls.add(new ToolCallReader().read(given));
+  return { ...choice, message: { ...choice.message, tool_calls: calls.all().map(({ index: _, ...call }) => call) } };
 }
 
 /** Moves the reasoning to the field of Parlor's own API, and joins content parts. */

@@ -22,7 +22,7 @@ import { readReply } from "../streaming/reply_reader.ts";
 import { TokenCounts } from "../token_count.ts";
 import { readBytes, readText } from "../../http/read_body.ts";
 import { isJsonObject, readField } from "../../json/type_guards.ts";
-import { checkUsage, createOpenAiTranslator, withReasoningContent } from "./openai_events.ts";
+import { checkUsage, createOpenAiTranslator, withReasoningContent, withToolCalls } from "./openai_events.ts";
 import { createOpenAiBody } from "./openai_request.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../../errors.ts";
@@ -93,12 +93,12 @@ function toCompletion(call: ModelCall, value: unknown, model: string): OpenAiCom
   const completion = value as Partial<OpenAiCompletion> & { choices: Partial<CompletionChoice>[] };
   const choices = completion.choices.map((choice, index): CompletionChoice => {
     const message = Object.assign({ role: "assistant", content: null }, choice?.message);
-    return withReasoningContent({
+    return withToolCalls(withReasoningContent({
       ...choice,
       index: choice?.index ?? index,
       message,
       finish_reason: choice?.finish_reason ?? null,
-    });
+    }));
   });
   if (choices.length === 0) throw call.createError("empty", "returned an empty reply");
   return {
