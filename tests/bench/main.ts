@@ -18,6 +18,7 @@ import { firstTokenRow } from "./rows/first_token.ts";
 import { importRow } from "./rows/import.ts";
 import { largeMemoryRow } from "./rows/large_memory.ts";
 import { listsRow } from "./rows/lists.ts";
+import { lorebookRow } from "./rows/lorebook.ts";
 import { oneMessageRow } from "./rows/one_message.ts";
 import { pageRow } from "./rows/page.ts";
 import { cpuRow, floodRow } from "./rows/relay_cpu.ts";
@@ -26,6 +27,7 @@ import { scrollRow } from "./rows/scroll.ts";
 import { searchRow } from "./rows/search.ts";
 import { sizeRow } from "./rows/size.ts";
 import { memoryRow, startRow } from "./rows/start.ts";
+import { thumbnailsRow } from "./rows/thumbnails.ts";
 
 const ROWS: Row[] = [
   sizeRow,
@@ -40,6 +42,8 @@ const ROWS: Row[] = [
   listsRow,
   cardsRow,
   avatarRow,
+  thumbnailsRow,
+  lorebookRow,
   downloadRow,
   firstAudioRow,
   talkRow,
