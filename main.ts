@@ -8,6 +8,7 @@ import { type DataCommand, type DataCommandContext, PASSPHRASE_VARIABLE } from "
 import type { ImportCommandContext } from "./services/cli/data_commands.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
 import { renderHelp } from "./services/config/config_keys.ts";
+import { SANDBOX_COMMAND } from "./services/platform/sandbox/child.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
 import { AppError, getErrorMessage, getErrorTrace } from "./services/errors.ts";
 import { createLog, createProcessLog, type Log, type LogLevel, writeLine } from "./services/log.ts";
@@ -69,6 +70,7 @@ if (import.meta.main) Deno.exit(await run(Deno.args));
 export async function run(args: string[], beforeServing = async () => {}): Promise<number> {
   const [command, ...rest] = toCommand(args);
   try {
+    if (command === SANDBOX_COMMAND && Deno.build.standalone) return await runSandboxChild(rest[0] ?? "");
     const isHelp = rest.includes("--help") || rest.includes("-h");
     if (command === "auth") {
       const { AUTH_HELP, runAuth } = await import("./services/cli/auth.ts");
@@ -99,6 +101,16 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     reportEnd(error, command === "serve");
     return 1;
   }
+}
+
+/**
+ * Runs a file of the executable as a child of the sandbox: the hidden command `sandbox`. From source, these files are
+ * started themselves.
+ */
+async function runSandboxChild(name: string): Promise<number> {
+  if (!/^\w+$/.test(name)) throw new AppError("invalid_request", `Unknown sandbox "${name}"`);
+  await import(`./${name}.js`);
+  return 0;
 }
 
 /** Reports why a command failed. A server reports it in its log, which is JSON unless it's on a terminal. */

@@ -235,11 +235,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     onClose(opened.close);
     return opened;
   });
-  const lorebooks = scope.lazy(async (onClose) => {
+  const lorebooks = scope.lazy(async () => {
     const { openLorebooks } = await import("./lorebooks/lorebooks.ts");
-    const opened = openLorebooks({ ...core, sealer: sealer.forPurpose("lorebooks") });
-    onClose(opened.close);
-    return opened;
+    return openLorebooks({ ...core, sealer: sealer.forPurpose("lorebooks") });
   });
   const presets = scope.lazy(async () => {
     const { openPresets } = await import("./presets/presets.ts");

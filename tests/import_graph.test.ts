@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname!, "..");
 /** What every folder of services/ may build on; these import only each other, services/errors.ts and services/log.ts. */
-const FLOOR = ["async", "config", "crypto", "events", "http", "jobs", "json", "process", "storage"];
+const FLOOR = ["async", "config", "crypto", "events", "http", "jobs", "json", "platform", "process", "storage"];
 /** Which other folders of services/ each folder may import, besides the floor. */
 const FOLDERS: Record<string, string[]> = {
   attachments: ["speech"],

@@ -191,4 +191,10 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["T02", "Enabling with invalid names, twice, or by a stranger is harmless"],
     ["T03", "A node that dies harms nothing else"],
   ]],
+  ["Sandbox", [
+    ["J01", "What exceeds a limit leaves no process, thread or byte"],
+    ["J02", "Many jobs at once share a limited number of children"],
+    ["J03", "A child reaches no file, network, environment, program or process"],
+    ["J04", "Children end with a server that is killed"],
+  ]],
 ];

@@ -11,6 +11,7 @@ import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { Lazy, LazyScope } from "../async/lazy.ts";
+import { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { openPersistentFlag, type PersistentFlag, Settings } from "../settings/settings.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
 import { type DataDir, hasSealedData, openDataDir, refuseLostDatabase } from "../storage/data_dir.ts";
@@ -61,6 +62,8 @@ export interface Core {
   db: Database;
   events: EventHub;
   jobs: JobRunner;
+  /** Reads foreign files and matches foreign patterns. */
+  sandbox: Sandbox;
   trash: Trash;
   /** Earlier versions of cards, personas, attachments, workflows and voices. */
   versions: Versions;
@@ -122,6 +125,8 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   const events = createEventHub(log);
   const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: createUuidV7 });
   scope.onClose(() => jobs.close());
+  const sandbox = new Sandbox();
+  scope.onClose(() => sandbox.close());
   const settings = new Settings({ db, sealer: settingsSealer, events });
   return {
     config,
@@ -137,6 +142,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     db,
     events,
     jobs,
+    sandbox,
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
     versions: new Versions({ folder: folders.versions, log, now }),
     settings,

@@ -1,9 +1,9 @@
-/** Matches keys against texts. Patterns, and plain keys in large amounts, run in a Worker with a time limit. */
+/** Matches keys against texts. Patterns, and plain keys in large amounts, run in the sandbox with a time limit. */
 import { Mutex } from "../async/locks.ts";
-import { type KeyJob, type KeyJobMessage, packKeyJob } from "./key_matcher_worker.ts";
+import { packKeyJob } from "./key_matcher_child.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
-import { openWorker } from "../process/worker.ts";
+import { type Sandbox, SandboxFault, type SandboxKind } from "../platform/sandbox/sandbox.ts";
 
 /** A query for the texts that contain a key. */
 export interface KeyQuery {
@@ -20,20 +20,25 @@ export interface KeyMatcher {
 
 /** Time limits in milliseconds. */
 export interface KeyMatcherLimits {
-  /** For one pattern over all its texts. */
+  /** Processor time of one pattern over all its texts. */
   patternMs: number;
-  /** For all patterns of one call. */
+  /** Processor time of all patterns of one call. */
   callMs: number;
   /** How long a slow pattern isn't tried again. */
   slowPatternMs: number;
-  /** How long an idle Worker stays. */
-  idleMs: number;
 }
 
-const LIMITS: KeyMatcherLimits = { patternMs: 1_000, callMs: 3_000, slowPatternMs: 10 * 60_000, idleMs: 60_000 };
+const LIMITS: KeyMatcherLimits = { patternMs: 1_000, callMs: 3_000, slowPatternMs: 10 * 60_000 };
 
-/** Time limit for the start of the Worker. */
-const START_MS = 30_000;
+const MIB = 1024 * 1024;
+const KIND: SandboxKind = {
+  url: new URL("./key_matcher_child.ts", import.meta.url),
+  maxChildren: 1,
+  maxCpuMs: 30_000,
+  maxResidentBytes: 384 * MIB,
+  maxMessageBytes: MIB,
+};
+
 /** Maximum characters of plain comparison on the main thread, in small steps: about ten milliseconds in total. */
 const MAX_INLINE_CHARS = 200_000_000;
 /** Only the end of longer texts is scanned. */
@@ -55,17 +60,16 @@ async function matchPlainKeys(
   }
 }
 
-/** A matcher with a Worker, which starts with the first pattern. */
-export class WorkerKeyMatcher implements KeyMatcher {
+/** A matcher that uses the sandbox from the first pattern on. */
+export class SandboxKeyMatcher implements KeyMatcher {
+  readonly #sandbox: Sandbox;
   readonly #limits: KeyMatcherLimits;
   readonly #now: () => number;
   readonly #slowUntil = new Map<string, number>();
-  #worker: Worker | undefined;
-  #idle: ReturnType<typeof setTimeout> | undefined;
   readonly #lock = new Mutex();
-  #isClosed = false;
 
-  constructor(limits: Partial<KeyMatcherLimits> = {}, now: () => number = Date.now) {
+  constructor(sandbox: Sandbox, limits: Partial<KeyMatcherLimits> = {}, now: () => number = Date.now) {
+    this.#sandbox = sandbox;
     this.#limits = { ...LIMITS, ...limits };
     this.#now = now;
   }
@@ -88,65 +92,53 @@ export class WorkerKeyMatcher implements KeyMatcher {
     }
     const isMuch = chars > MAX_INLINE_CHARS;
     if (!isMuch) await matchPlainKeys(scanned, queries, plain, findings);
-    const forWorker = isMuch ? [...plain, ...patterns] : patterns;
-    if (forWorker.length > 0) {
-      const found = await this.#lock.run(() => this.#ask(scanned, forWorker.map((index) => queries[index]!)));
-      forWorker.forEach((index, at) => findings[index] = found[at]!);
+    const sandboxed = isMuch ? [...plain, ...patterns] : patterns;
+    if (sandboxed.length > 0) {
+      const found = await this.#lock.run(() => this.#ask(scanned, sandboxed.map((index) => queries[index]!)));
+      sandboxed.forEach((index, at) => findings[index] = found[at]!);
     }
     return findings;
   }
 
-  /** Terminates the Worker. Later queries find nothing. */
-  close(): void {
-    this.#isClosed = true;
-    this.#terminate();
-  }
-
-  /** Runs queries in the Worker, and restarts it if a pattern doesn't finish. */
+  /** Runs queries in the sandbox; again without a pattern that doesn't finish. */
   async #ask(texts: string[], queries: KeyQuery[]): Promise<KeyFinding[]> {
     const findings: KeyFinding[] = [];
-    const untilMs = this.#now() + this.#limits.callMs;
-    while (findings.length < queries.length && !this.#isClosed) {
-      const left = untilMs - this.#now();
-      if (left <= 0) break;
-      const job = packKeyJob(texts, queries.slice(findings.length));
-      for (const found of await this.#askOnce(job, Math.min(left, this.#limits.patternMs))) findings.push(found);
+    for (let leftMs = this.#limits.callMs; findings.length < queries.length && leftMs > 0;) {
+      const fault = await this.#askOnce(texts, queries, findings, leftMs);
+      if (fault === undefined) break;
+      leftMs -= Math.max(fault.cpuMs, this.#limits.patternMs);
       const stuck = queries[findings.length];
       if (stuck === undefined) break;
-      this.#terminate();
       this.#rememberSlow(stuck.key);
       findings.push("too_slow");
     }
-    this.#terminateWhenIdle();
     return [...findings, ...queries.slice(findings.length).map((): KeyFinding => "too_slow")];
   }
 
-  /** Returns the results received before the Worker stalled. */
-  #askOnce(job: KeyJob, limitMs: number): Promise<KeyFinding[]> {
-    clearTimeout(this.#idle);
-    const worker = this.#worker ??= openWorker(new URL("./key_matcher_worker.ts", import.meta.url));
-    const findings: KeyFinding[] = [];
-    return new Promise((resolve) => {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const watch = (withinMs: number) => {
-        clearTimeout(timer);
-        // Results may be queued behind a busy event loop. A second timer receives them first.
-        timer = setTimeout(() => timer = setTimeout(() => resolve(findings)), withinMs);
-      };
-      worker.onmessage = ({ data }: MessageEvent<KeyJobMessage>) => {
-        if (data.kind === "found") findings.push(...data.findings); // A few hundred at most
-        if (findings.length < job.keys.length) return watch(limitMs);
-        clearTimeout(timer);
-        resolve(findings);
-      };
-      worker.onerror = (event) => {
-        event.preventDefault(); // Otherwise it would end the process.
-        clearTimeout(timer);
-        resolve(findings);
-      };
-      watch(START_MS);
-      worker.postMessage(job);
-    });
+  /** Adds results for the rest of the queries, until the fault that it returns. */
+  async #askOnce(
+    texts: string[],
+    queries: KeyQuery[],
+    findings: KeyFinding[],
+    leftMs: number,
+  ): Promise<SandboxFault | undefined> {
+    try {
+      await this.#sandbox.run(KIND, {
+        value: packKeyJob(texts, queries.slice(findings.length)),
+        maxCpuMs: leftMs,
+        maxStepCpuMs: this.#limits.patternMs,
+        functions: {
+          found: (found, _bytes, job) => {
+            for (const finding of parseFindings(found)) findings.push(finding);
+            job.startStep();
+          },
+        },
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof SandboxFault) return error;
+      throw error;
+    }
   }
 
   #isSlow(key: ScanKey): boolean {
@@ -158,19 +150,12 @@ export class WorkerKeyMatcher implements KeyMatcher {
     if (this.#slowUntil.size >= MAX_SLOW) this.#slowUntil.delete(this.#slowUntil.keys().next().value!);
     this.#slowUntil.set(toPatternId(key), this.#now() + this.#limits.slowPatternMs);
   }
+}
 
-  #terminateWhenIdle(): void {
-    clearTimeout(this.#idle);
-    if (this.#worker === undefined) return;
-    this.#idle = setTimeout(() => this.#terminate(), this.#limits.idleMs);
-    Deno.unrefTimer(this.#idle as unknown as number);
-  }
-
-  #terminate(): void {
-    clearTimeout(this.#idle);
-    this.#worker?.terminate();
-    this.#worker = undefined;
-  }
+/** Reads what the child has sent, which may be anything. */
+function parseFindings(value: unknown): KeyFinding[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((each): KeyFinding => each === "hit" || each === "invalid" ? each : "miss");
 }
 
 function toPatternId({ pattern }: ScanKey): string {

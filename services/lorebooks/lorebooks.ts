@@ -21,7 +21,8 @@ import {
   type OpenedDocument,
 } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
-import { WorkerKeyMatcher } from "./key_matcher.ts";
+import { SandboxKeyMatcher } from "./key_matcher.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import {
   isSillyTavernLorebook,
   type Lorebook,
@@ -215,6 +216,7 @@ function toFormat(name: string, book: Lorebook, format: LorebookFormat): unknown
 interface LorebookServicesOptions
   extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "getTitle" | "trash"> {
   trash: DocumentStoreOptions<LorebookHead>["trash"] & { register(kind: string, handler: DocumentTrash): void };
+  sandbox: Sandbox;
 }
 
 type DocumentTrash = Pick<DocumentStore<LorebookHead, Lorebook>, "restore" | "purge">;
@@ -223,13 +225,13 @@ type DocumentTrash = Pick<DocumentStore<LorebookHead, Lorebook>, "restore" | "pu
 export interface LorebookServices {
   lorebooks: Lorebooks;
   /** For `activate`. */
-  keyMatcher: WorkerKeyMatcher;
+  keyMatcher: SandboxKeyMatcher;
 }
 
 const KIND = "lorebook";
 
 /** Opens the store and the key matcher. */
-export function openLorebooks(options: LorebookServicesOptions): LorebookServices & { close(): void } {
+export function openLorebooks(options: LorebookServicesOptions): LorebookServices {
   const store = new DocumentStore<LorebookHead, Lorebook>({
     ...options,
     kind: KIND,
@@ -237,8 +239,7 @@ export function openLorebooks(options: LorebookServicesOptions): LorebookService
     getTitle: ({ name }) => name,
   });
   options.trash.register(KIND, store);
-  const keyMatcher = new WorkerKeyMatcher();
-  return { lorebooks: new Lorebooks(store), keyMatcher, close: () => keyMatcher.close() };
+  return { lorebooks: new Lorebooks(store), keyMatcher: new SandboxKeyMatcher(options.sandbox) };
 }
 
 /** A book and its name outside of Parlor. */

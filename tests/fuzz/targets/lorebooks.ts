@@ -1,6 +1,7 @@
 /** Lorebooks: read from every form, written back, and activated by their keys. */
 import { activate } from "../../../services/lorebooks/activation.ts";
-import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
+import { SandboxKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebooks.ts";
 import { toSillyTavernLorebook } from "../../../services/lorebooks/lorebook_document.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
@@ -68,15 +69,17 @@ const encoder = new TextEncoder();
 const bytesOf = (value: unknown) => encoder.encode(JSON.stringify(value));
 const tried = (entries: unknown[], ...messages: string[]): Trial => ({ book: bytesOf({ entries }), messages });
 
-let matcher: WorkerKeyMatcher;
+let sandbox: Sandbox;
+let matcher: SandboxKeyMatcher;
 
 export const LOREBOOKS = target<Trial>({
   name: "lorebooks",
   open() {
     // Slow patterns are expected; how long they may take is tested elsewhere.
-    matcher = new WorkerKeyMatcher({ patternMs: 50, callMs: 150 });
+    sandbox = new Sandbox();
+    matcher = new SandboxKeyMatcher(sandbox, { patternMs: 50, callMs: 150 });
   },
-  close: () => matcher.close(),
+  close: () => sandbox.close(),
   generate(random) {
     const text = jsonText(random, mutateJson(random, random.pick(BOOKS), TOKENS));
     return {

@@ -1,12 +1,14 @@
 import { afterAll, expect, test } from "vitest";
 import { activate, type Activation, type ActivationInput } from "../../../services/lorebooks/activation.ts";
-import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
+import { SandboxKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 
 // These tests check the results: on a busy machine, the time limit would be reached first.
-const matcher = new WorkerKeyMatcher({ patternMs: PATIENCE_MS, callMs: PATIENCE_MS });
-afterAll(() => matcher.close());
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
+const matcher = new SandboxKeyMatcher(sandbox, { patternMs: PATIENCE_MS, callMs: PATIENCE_MS });
 
 type Fields = Partial<LorebookEntry> & { more?: Record<string, unknown> };
 
@@ -383,10 +385,18 @@ test("expands macros in keys and content", async () => {
   expect(contents(found)).toEqual(["Smaug wakes"]);
 });
 
+test("matches patterns that backtrack without end in linear time", { tags: ["J01"] }, async () => {
+  const entries = [entry("miss", ["/(a+)+$/", "/(?:x+x+)+y/", "/(\\w+\\s?)+;/"]), entry("hit", ["/(a+)+!/"])];
+  const found = await scan(entries, { says: `${"a".repeat(40)}! ${"x".repeat(60)} ${"lantern ".repeat(9)}` });
+  expect(contents(found)).toEqual(["hit"]);
+  expect(found.dropped).toEqual([]);
+});
+
 test("stops an endless pattern at its time limit without blocking, and doesn't try it again", async () => {
-  await using quick = disposable(new WorkerKeyMatcher({ patternMs: 1_000, callMs: 60_000 }));
+  const quick = new SandboxKeyMatcher(sandbox, { patternMs: 300, callMs: 30_000 });
+  // The linear engine has no references to groups.
   const entries = [
-    entry("endless", ["/(a+)+$/", "/(?:x+x+)+y/"]),
+    entry("endless", ["/(a+)+\\1$/", "/((?:x+x+)+)y\\1/"]),
     entry("other", ["/dra.on/"]),
     entry("plain", ["dragon"]),
   ];
@@ -396,7 +406,7 @@ test("stops an endless pattern at its time limit without blocking, and doesn't t
   const found = await scan(entries, { says, matcher: quick });
   clearInterval(ticking);
   expect(contents(found)).toEqual(["other", "plain"]);
-  expect(found.dropped).toMatchObject([{ reason: "too_slow", key: "/(a+)+$/" }]);
+  expect(found.dropped).toMatchObject([{ reason: "too_slow", key: "/(a+)+\\1$/" }]);
   // A thread that runs the pattern itself can't do anything else.
   expect(ticks).toBeGreaterThan(1);
   const again = await scan(entries, { says: "dragon aaa", matcher: quick });
@@ -484,15 +494,6 @@ test("accepts keys, ids and states called __proto__", async () => {
   expect(contents(found)).toEqual(["x"]);
   expect(Object.getPrototypeOf(found.state)).toBe(Object.prototype);
 });
-
-function disposable(closing: WorkerKeyMatcher): WorkerKeyMatcher & AsyncDisposable {
-  return Object.assign(closing, {
-    [Symbol.asyncDispose]: () => {
-      closing.close();
-      return Promise.resolve();
-    },
-  });
-}
 
 test(
   "a row of 100,000 combining marks is scanned as it is: composing it would take minutes",

@@ -1,25 +1,20 @@
-/**
- * The Worker that matches keys. It reports each result immediately, so that key_matcher.ts knows which pattern stalls.
- */
+/** Matches keys in the sandbox. It reports each result immediately, so that key_matcher.ts knows which pattern stalls. */
 import { compilePattern, containsKey, type KeyFinding, parsePattern, type ScanKey, ScanText } from "./scan_keys.ts";
 import type { KeyQuery } from "./key_matcher.ts";
-import { reportDefects } from "../process/worker.ts";
-
-/** Messages to the main thread: that the job started, then results in order. */
-export type KeyJobMessage = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
+import { serveSandbox } from "../platform/sandbox/child.ts";
 
 /** Number of plain keys per message. */
 const BATCH = 500;
 
-function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyJobMessage> {
-  yield { kind: "begun" };
+/** Yields results in order. */
+function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyFinding[]> {
   const scanned = texts.map((text) => new ScanText(text));
   let findings: KeyFinding[] = [];
   for (const [index, text] of keys.entries()) {
     const way = codes[index]!;
     const isPattern = (way & PATTERN) > 0;
     if (isPattern && findings.length > 0) {
-      yield { kind: "found", findings };
+      yield findings;
       findings = [];
     }
     const within = textSets[Math.floor(way / FLAG_VALUES)]!.map((at) => scanned[at]!);
@@ -31,11 +26,11 @@ function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyJobM
       }),
     );
     if (isPattern || findings.length >= BATCH) {
-      yield { kind: "found", findings };
+      yield findings;
       findings = [];
     }
   }
-  if (findings.length > 0) yield { kind: "found", findings };
+  if (findings.length > 0) yield findings;
 }
 
 function matchPlain(texts: ScanText[], key: ScanKey): KeyFinding {
@@ -49,15 +44,7 @@ function matchPattern(texts: ScanText[], key: string): KeyFinding {
   return texts.some((text) => expression.test(text.plain)) ? "hit" : "miss";
 }
 
-// Importing this file outside a Worker does nothing.
-if ("DedicatedWorkerGlobalScope" in self) {
-  reportDefects();
-  self.onmessage = ({ data }: MessageEvent<KeyJob>) => {
-    for (const news of runKeyJob(data)) self.postMessage(news);
-  };
-}
-
-/** A job for the Worker. Plain arrays, because sending thousands of objects takes longer than matching them. */
+/** A job. Plain arrays, because sending thousands of objects takes longer than matching them. */
 export interface KeyJob {
   texts: string[];
   keys: string[];
@@ -87,3 +74,10 @@ export function packKeyJob(texts: string[], queries: readonly KeyQuery[]): KeyJo
   });
   return { texts, keys: queries.map(({ key }) => key.text), codes: ways, textSets: among };
 }
+
+await serveSandbox("key_matcher_child", {
+  run(value, _bytes, host) {
+    for (const findings of runKeyJob(value as KeyJob)) host.send("found", findings);
+    return {};
+  },
+});
