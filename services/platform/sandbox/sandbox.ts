@@ -15,7 +15,7 @@ import type {
 
 /** A kind of work, and its limits. */
 export interface SandboxKind {
-  /** The file that a child runs, as a literal `new URL("./name.ts", import.meta.url)`, so that build.ts finds it. */
+  /** The file that a child runs. A literal relative to this module's URL, so that build.ts finds it. */
   url: URL;
   /** Folders and files that the child reads while it loads from source, such as those of WebAssembly. */
   readPaths?: readonly string[];
