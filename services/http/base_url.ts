@@ -19,8 +19,13 @@ const ENDPOINT_PATHS = [
   "/sdapi/v1",
 ];
 
+/** Tails that may also be the prefix of a server's endpoints: `/models` in Azure AI, `/inference` in GitHub Models. */
+const AMBIGUOUS_TAIL = /\/(models|inference)$/i;
+
 /** Options of `normalizeBaseUrl`. */
 export interface BaseUrlOptions {
+  /** Whether to preserve a tail that may be a prefix. `listEndpointPrefixes` tries both. */
+  keepsPrefix?: boolean;
   /** Whether to preserve the query, such as Azure's `?api-version=2024-10-21`. */
   keepsQuery?: boolean;
 }
@@ -35,13 +40,17 @@ export interface BaseUrlOptions {
  * @throws {AppError} `invalid_request` if it isn't a usable URL, `address_not_allowed` for link-local and metadata
  *   addresses
  */
-export function normalizeBaseUrl(text: string, { keepsQuery = false }: BaseUrlOptions = {}): string {
+export function normalizeBaseUrl(
+  text: string,
+  { keepsQuery = false, keepsPrefix = false }: BaseUrlOptions = {},
+): string {
   const trimmed = text.trim();
   if (trimmed === "") throw new AppError("invalid_request", "The base URL is empty");
   const url = parseOwnerUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`);
   let path = url.pathname.replace(/\/+$/, "");
   for (const endpoint of ENDPOINT_PATHS) {
     if (!path.toLowerCase().endsWith(endpoint)) continue;
+    if (keepsPrefix && AMBIGUOUS_TAIL.test(endpoint) && !/\/v\d+\/models$/i.test(path)) break;
     path = path.slice(0, -endpoint.length).replace(/\/+$/, "");
     break;
   }
@@ -62,18 +71,23 @@ export function parseOrigin(baseUrl: string): string {
 /**
  * Lists the prefixes to try for a server's endpoints, in order.
  *
- * A base URL that ends in a version, an Azure deployment or Gemini's `/openai` is complete. Otherwise `/v1` comes first, then
- * the base URL itself.
+ * A base URL that ends in a version, an Azure deployment or Gemini's `/openai` is complete. A base URL with another path
+ * comes first as it is, then with `/v1`; one without a path the other way around. A tail that may have been pasted by mistake
+ * is also tried without it.
  */
 export function listEndpointPrefixes(baseUrl: string): string[] {
-  return /\/v\d+$|\/openai\/deployments\/[^/]+$|\/v\d+(alpha|beta)?\/openai$/.test(baseUrl)
-    ? [baseUrl]
-    : [`${baseUrl}/v1`, baseUrl];
+  if (/\/v\d+$|\/openai\/deployments\/[^/]+$|\/v\d+(alpha|beta)?\/openai$/.test(baseUrl)) return [baseUrl];
+  if (AMBIGUOUS_TAIL.test(baseUrl)) return [baseUrl, ...listEndpointPrefixes(baseUrl.replace(AMBIGUOUS_TAIL, ""))];
+  const hasPath = /^[a-z]+:\/\/[^/]+\/./i.test(baseUrl);
+  return hasPath ? [baseUrl, `${baseUrl}/v1`] : [`${baseUrl}/v1`, baseUrl];
 }
 
-/** Returns the root of the server's unversioned endpoints (`/props`, `/api/ps`): the base URL without its version. */
+/**
+ * Returns the root of the server's unversioned endpoints (`/props`, `/api/ps`): the base URL without its version and
+ * without a tail that may have been pasted by mistake.
+ */
 export function getServerRoot(baseUrl: string): string {
-  return baseUrl.replace(/\/v\d+$/, "");
+  return baseUrl.replace(AMBIGUOUS_TAIL, "").replace(/\/v\d+$/, "");
 }
 
 // Checks the addresses of the owner's servers. Private and loopback addresses are allowed; cloud metadata and link-local

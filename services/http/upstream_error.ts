@@ -21,6 +21,7 @@ export type UpstreamErrorKind =
   | "starting" // The model is still loading.
   | "overloaded" // The server is busy.
   | "interrupted" // The response was cut off.
+  | "filtered" // A content filter rejected the prompt or the reply.
   | "empty" // A response without content
   | "failed"; // Anything else: with a status, the server reported it; without one, there was no response.
 
@@ -64,6 +65,7 @@ const OWN_MESSAGES = new Set<UpstreamErrorKind>([
   "redirect",
   "web_page",
   "interrupted",
+  "filtered",
   "empty",
 ]);
 

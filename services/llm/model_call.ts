@@ -1,5 +1,6 @@
 /** One call to a model server: the HTTP call and the errors that model servers report (docs/protocols/llm.md, "Errors"). */
 import { maskKey } from "../http/base_url.ts";
+import { decodeBody } from "../http/decode_body.ts";
 import { parseRetryAfter, readText } from "../http/read_body.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../http/upstream_error.ts";
@@ -41,6 +42,14 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
    */
   createError(kind: UpstreamErrorKind, finding: string): UpstreamError {
     return new UpstreamError(kind, `${this.server[0]!.toUpperCase()}${this.server.slice(1)} ${finding}`);
+  }
+
+  /** Decodes a compressed response. */
+  decode(response: Response): Response {
+    return decodeBody(
+      response,
+      (coding) => this.createError("bad_answer", `returned a damaged response in the encoding "${coding}"`),
+    );
   }
 
   /** Creates the error for an error object inside a response of status 200. */
@@ -85,7 +94,11 @@ function getLabel({ connection, baseUrl }: UpstreamTarget): string {
  *
  * @throws Like `HttpClient.send`
  */
-export function sendRequest(http: HttpClient, call: ModelCall, request: ModelRequest): Promise<Response> {
+export async function sendRequest(http: HttpClient, call: ModelCall, request: ModelRequest): Promise<Response> {
+  return call.decode(await send(http, call, request));
+}
+
+function send(http: HttpClient, call: ModelCall, request: ModelRequest): Promise<Response> {
   const { body } = request;
   const { query, headers: own } = call.target;
   const url = query ? `${request.url}${request.url.includes("?") ? "&" : "?"}${query}` : request.url;
@@ -156,6 +169,8 @@ export interface ErrorReport {
   codes: string[];
   /** The status inside the body, if it's a number. */
   status?: number;
+  /** Whether a content filter rejected the prompt or the reply. */
+  isFiltered?: boolean;
 }
 
 /**
@@ -172,6 +187,8 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
   const inner = isJsonObject(error) ? error : undefined;
   const message = firstText(
     inner?.message,
+    inner?.msg,
+    inner?.detail,
     error,
     isJsonObject(detail) ? firstText(detail.msg, detail.message, detail.error) : undefined,
     detail,
@@ -179,6 +196,8 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
     value.message,
     // Mistral includes FastAPI's details in its message.
     describeDetails(isJsonObject(value.message) ? value.message.detail : value.message),
+    ...MESSAGE_FIELDS.map((name) => value[name]),
+    findListedMessage(value.errors),
   );
   const source = inner ?? value;
   const metadata = isJsonObject(source.metadata) ? source.metadata : undefined;
@@ -187,7 +206,43 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
   );
   if (message === undefined && !inner && codes.length === 0) return undefined;
   const status = typeof source.code === "number" ? source.code : undefined;
-  return { message: message ?? (codes.join(" ") || "an error without a message"), codes, status };
+  // OpenRouter reports moderation with the status of a missing permission.
+  const isFiltered = codes.some((code) => FILTER_CODES.has(code)) || metadata?.flagged_input !== undefined;
+  const text = message ?? (codes.join(" ") || "an error without a message");
+  return { message: text, codes, status, ...(isFiltered && { isFiltered }) };
+}
+
+/** Other names of the message, used by gateways and hosted services. */
+const MESSAGE_FIELDS = ["error_message", "error_msg", "errorMessage", "msg", "Message", "title", "reason"];
+
+/** Returns the message of the first error in a list. */
+function findListedMessage(errors: unknown): string | undefined {
+  if (!Array.isArray(errors)) return undefined;
+  return firstText(isJsonObject(errors[0]) ? errors[0].message : errors[0]);
+}
+
+/** Fields of replies, in the formats of all protocols. An object with one of them is no error. */
+const REPLY_FIELDS = ["choices", "content", "content_block", "delta", "usage", "timings", "done"];
+
+/**
+ * Reports whether JSON inside a response of status 200 is an error: it says so, or it has a message and nothing of a
+ * reply.
+ */
+export function isReportedError(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0 && isReportedError(value[0]);
+  if (!isJsonObject(value)) return false;
+  const { error, type, object, message, detail } = value;
+  // `error` may be present and empty in a reply.
+  if (error || type === "error" || object === "error") return true;
+  if (isJsonObject(message) || REPLY_FIELDS.some((name) => Array.isArray(value[name]) || isJsonObject(value[name]))) {
+    return false;
+  }
+  if (typeof value.content === "string" || typeof value.done === "boolean") return false;
+  // Other types are events, such as `ping`.
+  if (typeof type === "string" && !/error|fail/i.test(type)) return false;
+  if (message || detail) return parseErrorReport({ message, detail }) !== undefined;
+  return [...MESSAGE_FIELDS.filter((name) => name !== "title" && name !== "reason"), "errors"]
+    .some((name) => parseErrorReport({ [name]: value[name] }) !== undefined);
 }
 
 /** Describes validation errors of FastAPI: the first message, with its field. */
@@ -218,6 +273,14 @@ function firstText(...candidates: unknown[]): string | undefined {
 
 const OVERFLOW_TEXT =
   /maximum context length|maximum number of tokens allowed|reduce the length of the messages|context size|context length|prompt is too long|exceed context limit|does not fit in context|available context|out_of_context/i;
+/** Codes of content filters: OpenAI and Azure, Mistral, xAI. */
+const FILTER_CODES = new Set([
+  "content_filter",
+  "content_policy_violation",
+  "moderation_blocked",
+  "ResponsibleAIPolicyViolation",
+  "data_inspection_failed",
+]);
 /** OpenAI reports an account without credit with status 429. */
 const CREDIT_CODES = ["payment_required", "billing_error", "insufficient_quota"];
 const OVERFLOW_STATUSES = new Set([200, 400, 413, 422, 500]);
@@ -227,6 +290,7 @@ export function classifyError(status: number, report: ErrorReport | undefined): 
   const codes = report?.codes ?? [];
   const message = report?.message ?? "";
   if (codes.includes("exceed_context_size_error") || codes.includes("context_length_exceeded")) return "overflow";
+  if (report?.isFiltered) return "filtered";
   const effective = status === 200 ? (report?.status ?? 200) : status;
   if (OVERFLOW_STATUSES.has(effective) && OVERFLOW_TEXT.test(message)) return "overflow";
   if (effective === 401 || effective === 403 || codes.includes("authentication_error")) return "auth";
@@ -247,6 +311,7 @@ export function classifyError(status: number, report: ErrorReport | undefined): 
 /** Added to the server's own message for kinds whose messages are often unclear. */
 const EXPLANATIONS: Partial<Record<UpstreamErrorKind, string>> = {
   overflow: "the conversation is longer than the model's context",
+  filtered: "the model's provider blocked this reply",
   credit: "the account has no credit left",
   rate: "too many requests",
   starting: "the model is still loading",

@@ -10,14 +10,17 @@ import type { ChatCall, ChatEvent, Usage } from "../chat_event.ts";
 import {
   type AcceptedResponse,
   acceptResponse,
+  isEndMark,
+  parseEventData,
   parseModelList,
   readModelList,
   type ReplyTranslator,
 } from "../streaming/response_body.ts";
-import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
+import { isReportedError, type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import type { ListedModel, ModelList, Provider, SentFacts, UpstreamTarget } from "../provider.ts";
 import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
+import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { createAnthropicBody, THINKING_REASON, toThinking } from "./anthropic_request.ts";
 import { ANTHROPIC_FORMAT, type ReasoningDetail } from "../reasoning.ts";
@@ -181,17 +184,6 @@ interface Frame {
   stop_reason?: string | null;
 }
 
-// `pause_turn` pauses server-side tools, which Parlor doesn't use.
-const FINISH_REASONS = new Map([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop"],
-  ["pause_turn", "stop"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["tool_use", "tool_calls"],
-  ["refusal", "content_filter"],
-]);
-
 /** Creates the translator of one Anthropic reply. */
 export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   // Running totals: a later count replaces an earlier one.
@@ -254,7 +246,8 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   function finish(reason: unknown, out: ChatEvent[]): void {
     // Some servers omit the end of blocks.
     for (const index of tools.keys()) endTool(index, out);
-    if (isNonEmptyString(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
+    const known = parseFinishReason(reason);
+    if (known !== undefined) out.push({ type: "finish", reason: known });
     if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: toUsage(counts) });
   }
 
@@ -286,16 +279,16 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   return {
     translateEvent(name, data, out) {
       // Local servers may send OpenAI's end mark.
-      if (data.startsWith("[DONE]")) return true;
+      if (isEndMark(data)) return true;
       if (data === "") return false;
-      const frame: Frame | null = JSON.parse(data);
+      const frame = parseEventData(call, data) as Frame | null;
       if (typeof frame !== "object" || frame === null) return false;
-      if (name === "error" || frame.type === "error" || frame.error) throw call.createReportedError(frame);
+      if (name === "error" || isReportedError(frame)) throw call.createReportedError(frame);
       return addFrame(frame, out);
     },
     translateResponse(value, out) {
       const message = value as Frame | null;
-      if (message?.type === "error" || message?.error) throw call.createReportedError(message);
+      if (isReportedError(message)) throw call.createReportedError(message);
       if (!Array.isArray(message?.content)) {
         throw call.createError("bad_answer", "returned JSON that isn't a chat response");
       }

@@ -140,7 +140,7 @@ function pickTimeouts(timeouts: Partial<CallTimeouts> | null | undefined): Pick<
 function parseBaseUrl(kind: ProviderKind, text: string | null | undefined): string {
   if (kind === "demo") return "";
   const url = text?.trim() || DEFAULT_URLS[kind];
-  if (url !== undefined) return normalizeBaseUrl(url, { keepsQuery: true });
+  if (url !== undefined) return normalizeBaseUrl(url, { keepsQuery: true, keepsPrefix: true });
   const message = "the base URL is required";
   throw new AppError("invalid_request", `Can't save the connection: ${message}`, {
     issues: [{ path: "base_url", message }],

@@ -6,11 +6,17 @@ import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ChatCall, ChatEvent, Usage } from "../chat_event.ts";
-import { type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
+import { isReportedError, type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
 import type { ListenToNotices, Provider, SentFacts, ServerNotice, UpstreamTarget } from "../provider.ts";
 import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
-import { type AcceptedResponse, acceptResponse, type ReplyTranslator } from "../streaming/response_body.ts";
+import { parseFinishReason } from "../streaming/finish_reason.ts";
+import {
+  type AcceptedResponse,
+  acceptResponse,
+  parseEventData,
+  type ReplyTranslator,
+} from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { estimateCallTokens } from "../token_count.ts";
 import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from "./ollama_models.ts";
@@ -265,13 +271,13 @@ export function createOllamaTranslator(call: ModelCall): ReplyTranslator {
 
   /** Returns true for the last frame. */
   function addFrame(frame: Frame, out: ChatEvent[]): boolean {
-    if (frame.error) throw call.createReportedError(frame);
+    if (isReportedError(frame)) throw call.createReportedError(frame);
     const { content, thinking, tool_calls: toolCalls } = frame.message ?? {};
     if (isNonEmptyString(thinking)) out.push({ type: "reasoning", text: thinking });
     if (isNonEmptyString(content)) out.push({ type: "text", text: content });
     if (Array.isArray(toolCalls)) addToolCalls(toolCalls, out);
     if (frame.done !== true) return false;
-    const reason = isNonEmptyString(frame.done_reason) ? frame.done_reason : "stop";
+    const reason = parseFinishReason(frame.done_reason) ?? "stop";
     out.push({ type: "finish", reason: toolCount > 0 && reason === "stop" ? "tool_calls" : reason });
     out.push({ type: "usage", usage: toUsage(frame), timings: toTimings(frame) });
     return true;
@@ -280,11 +286,11 @@ export function createOllamaTranslator(call: ModelCall): ReplyTranslator {
   return {
     hasLines: true,
     translateEvent(_, data, out) {
-      const frame: unknown = JSON.parse(data);
+      const frame = parseEventData(call, data);
       return isJsonObject(frame) && addFrame(frame, out);
     },
     translateResponse(value, out) {
-      if (!isJsonObject(value) || (!value.error && !isJsonObject(value.message))) {
+      if (!isJsonObject(value) || (!isReportedError(value) && !isJsonObject(value.message))) {
         throw call.createError("bad_answer", "returned JSON that isn't a chat response");
       }
       addFrame(value, out);

@@ -1,7 +1,8 @@
 /** Translates OpenAI's stream chunks and complete responses to ChatEvents (docs/protocols/llm.md, "Stream" and "Reasoning"). */
-import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
-import type { ModelCall } from "../model_call.ts";
+import { isReportedError, type ModelCall } from "../model_call.ts";
+import { parseFinishReason } from "../streaming/finish_reason.ts";
+import { isEndMark, parseEventData, type ReplyTranslator } from "../streaming/response_body.ts";
 import { ToolCallReader, ToolCalls } from "../streaming/tool_calls.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
@@ -30,13 +31,15 @@ interface Chunk {
   usage?: Usage | null;
   timings?: Record<string, unknown> | null;
   error?: unknown;
-  /** `"error"` if the value itself is the error (older vLLM). */
-  object?: unknown;
+  /** Set if Gemini rejects the prompt. */
+  prompt_feedback?: { block_reason?: unknown } | null;
+  promptFeedback?: { blockReason?: unknown } | null;
 }
 
 /** Creates the translator of one OpenAI reply. */
 export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
   let hasFinished = false;
+  let isRefusal = false;
   const toolCalls = new ToolCallReader();
 
   function addChunk(chunk: Chunk, out: ChatEvent[]): void {
@@ -44,26 +47,29 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
     const choice = findFirstChoice(chunk);
     if (choice !== undefined) {
       const delta = choice.delta ?? choice.message;
-      if (typeof delta === "object" && delta !== null) addDelta(delta, toolCalls, out);
-      else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
+      if (typeof delta === "object" && delta !== null) {
+        isRefusal ||= isNonEmptyString(delta.refusal);
+        addDelta(delta, toolCalls, out);
+      } else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
     }
-    if (chunk.error || chunk.object === "error") throw call.createReportedError(chunk);
+    if (isReportedError(chunk)) throw call.createReportedError(chunk);
     if (choice?.error) throw call.createReportedError({ error: choice.error });
-    const reason = choice?.finish_reason;
-    if (isNonEmptyString(reason) && !hasFinished) {
+    const isBlocked = chunk.prompt_feedback?.block_reason ?? chunk.promptFeedback?.blockReason;
+    const reason = parseFinishReason(isBlocked ? "content_filter" : choice?.finish_reason);
+    if (reason !== undefined && !hasFinished) {
       if (reason === "error") throw call.createReportedError({ error: "the server ended the reply with an error" });
       hasFinished = true;
-      out.push({ type: "finish", reason });
+      out.push({ type: "finish", reason: isRefusal && reason === "stop" ? "content_filter" : reason });
     }
     if (chunk.usage || chunk.timings) addUsage(chunk, out);
   }
 
   return {
     translateEvent(name, data, out) {
-      if (data.startsWith("[DONE]")) return true;
+      if (isEndMark(data)) return true;
       if (name === "error") throw call.createReportedError(parseOrText(data));
       if (data === "") return false;
-      addChunk(JSON.parse(data), out);
+      addChunk(parseEventData(call, data) as Chunk, out);
       return false;
     },
     translateResponse(value, out) {
@@ -76,8 +82,8 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
 /** Reports whether JSON is a chat response, or an error instead of one. */
 function isChatResponse(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
-  const { choices, error, object } = value as Chunk;
-  return Array.isArray(choices) || Boolean(error) || object === "error";
+  const { choices, prompt_feedback: feedback, promptFeedback } = value as Chunk;
+  return Array.isArray(choices) || Boolean(feedback ?? promptFeedback) || isReportedError(value);
 }
 
 /** Returns the first choice. Parlor never requests more than one. */

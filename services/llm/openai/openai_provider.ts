@@ -19,6 +19,7 @@ import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } f
 import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { readReply } from "../streaming/reply_reader.ts";
+import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { TokenCounts } from "../token_count.ts";
 import { readBytes, readText } from "../../http/read_body.ts";
 import { isJsonObject, readField } from "../../json/type_guards.ts";
@@ -97,7 +98,7 @@ function toCompletion(call: ModelCall, value: unknown, model: string): OpenAiCom
       ...choice,
       index: choice?.index ?? index,
       message,
-      finish_reason: choice?.finish_reason ?? null,
+      finish_reason: parseFinishReason(choice?.finish_reason) ?? null,
     }));
   });
   if (choices.length === 0) throw call.createError("empty", "returned an empty reply");

@@ -8,6 +8,7 @@ import { createParser, type EventSourceMessage, type EventSourceParser } from "e
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 const ERROR_FIELD = "error:";
+const MAX_STRAY_CHARS = 1_000;
 
 /** Receives events in order. `name` is the `event:` field. */
 export type EventListener = (name: string | undefined, data: string) => void;
@@ -29,6 +30,8 @@ export class EventStreamParser {
   #charsSinceActivity = 0;
   #isAtLineStart = true;
   #pendingLine = "";
+  /** Text since the last event. */
+  #rest = "";
 
   constructor(listener: EventListener) {
     this.#listener = listener;
@@ -55,12 +58,19 @@ export class EventStreamParser {
     if (text === "") return;
     this.#hasActivity = false;
     this.#parser.feed(this.#holdErrorLine(text));
+    if (this.#hasActivity) this.#rest = text.slice(Math.max(text.lastIndexOf("\n\n"), text.lastIndexOf("\n\r")) + 1);
+    else if (this.#rest.length < MAX_STRAY_CHARS) this.#rest += text;
     if (this.#hasActivity) this.#charsSinceActivity = 0;
     else if ((this.#charsSinceActivity += text.length) > MAX_EVENT_CHARS) {
       this.#parser.reset();
       this.#pendingLine = "";
       throw new RangeError(`more than ${MAX_EVENT_CHARS} characters without the end of an event`);
     }
+  }
+
+  /** Lines that aren't part of an event, at most about 1,000 characters. A server that fails may write plain text. */
+  get strayText(): string {
+    return this.#rest.split(/\r\n?|\n/).filter((line) => !/^(data|event|id|retry)?:/.test(line)).join("\n").trim();
   }
 
   /** Ends the stream. Emits an event that has no blank line after it. */

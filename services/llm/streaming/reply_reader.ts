@@ -1,5 +1,12 @@
 /** Reads the body of a reply into ChatEvents, one array per network read, and decides whether the reply is complete. */
-import { type AcceptedResponse, createWebPageError, parseResponse, type ReplyTranslator } from "./response_body.ts";
+import {
+  type AcceptedResponse,
+  createWebPageError,
+  findFirstCharacter,
+  isLines,
+  parseResponse,
+  type ReplyTranslator,
+} from "./response_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
 import { EventStreamParser, LineParser } from "./event_stream_parser.ts";
 import type { ChatStream } from "../provider.ts";
@@ -17,11 +24,7 @@ const DRAIN_MS = 1_000;
 /** Creates the stream of an accepted response. */
 export function readReply(accepted: AcceptedResponse, call: ModelCall, translator: ReplyTranslator): ChatStream {
   const isJson = "value" in accepted;
-  const reader = new ReplyReader(
-    call,
-    translator,
-    isJson ? "" : accepted.response.headers.get("content-type") ?? "",
-  );
+  const reader = new ReplyReader(call, translator);
   let isCancelled = false;
   const wasCancelled = () => isCancelled;
   return {
@@ -108,7 +111,7 @@ class ReplyReader {
   readonly #call: ModelCall;
   readonly #translator: ReplyTranslator;
   readonly #parser: EventStreamParser | LineParser;
-  #form: "unknown" | "events" | "json";
+  #form: "unknown" | "events" | "json" = "unknown";
   #json: string[] = [];
   #jsonDecoder: TextDecoder | undefined;
   #out: ChatEvent[] = [];
@@ -123,10 +126,9 @@ class ReplyReader {
   /** The error to throw once everything before it has been yielded. */
   failure: unknown;
 
-  constructor(call: ModelCall, translator: ReplyTranslator, contentType: string) {
+  constructor(call: ModelCall, translator: ReplyTranslator) {
     this.#call = call;
     this.#translator = translator;
-    this.#form = /\bjson\b/i.test(contentType) ? "json" : "unknown";
     this.#parser = translator.hasLines
       ? new LineParser((line) => this.#onEvent(undefined, line))
       : new EventStreamParser(this.#onEvent);
@@ -182,7 +184,9 @@ class ReplyReader {
     if (this.failure !== undefined) return batch;
     const isComplete = this.hasEnded || this.hasFinished;
     if (!isComplete) {
-      this.failure = this.#interruption !== undefined ? this.#toInterruptionError() : this.#createInterruptedError();
+      this.failure = this.#interruption !== undefined ? this.#toInterruptionError() : this.#createUnfinishedError();
+    } else if (!this.#hasContent && this.#finishReason === "content_filter") {
+      this.failure = this.#call.createError("filtered", "returned nothing: the model's provider blocked this reply");
     } else if (!this.#hasContent && (this.#finishReason ?? "stop") === "stop") this.failure = this.#createEmptyError();
     return batch;
   }
@@ -197,10 +201,10 @@ class ReplyReader {
   };
 
   #detectForm(bytes: Uint8Array): void {
-    const first = bytes.find((byte) => byte > 0x20);
-    if (first === undefined) return;
-    if (first === 0x7b /* { */ || first === 0x5b /* [ */) this.#form = this.#translator.hasLines ? "events" : "json";
-    else if (first === 0x3c /* < */) throw createWebPageError(this.#call);
+    const first = findFirstCharacter(bytes);
+    if (first === "") return;
+    if (first === "{" || first === "[") this.#form = this.#translator.hasLines ? "events" : "json";
+    else if (first === "<") throw createWebPageError(this.#call);
     else this.#form = "events";
   }
 
@@ -214,10 +218,12 @@ class ReplyReader {
 
   #endJson(): void {
     this.#chars = 0;
-    this.#translator.translateResponse(
-      parseResponse(this.#call, this.#json.join("").replace(/^\ufeff/, "")),
-      this.#out,
-    );
+    const text = this.#json.join("").replace(/^\ufeff/, "");
+    if (isLines(text)) {
+      for (const line of text.split("\n")) if (line.trim() !== "") this.#onEvent(undefined, line);
+      return;
+    }
+    this.#translator.translateResponse(parseResponse(this.#call, text), this.#out);
     this.hasEnded = true;
   }
 
@@ -249,9 +255,15 @@ class ReplyReader {
 
   #toInterruptionError(): unknown {
     const thrown = this.#interruption;
-    const isConnectionError = thrown instanceof UpstreamError && thrown.kind !== "timeout" &&
-      thrown.kind !== "unreachable";
+    const isConnectionError = thrown instanceof UpstreamError &&
+      !["timeout", "unreachable", "bad_answer"].includes(thrown.kind);
     return isConnectionError ? this.#createInterruptedError() : thrown;
+  }
+
+  /** Creates the error for a body that ended too early. Text outside of events explains why. */
+  #createUnfinishedError(): UpstreamError {
+    const text = this.#parser instanceof EventStreamParser ? this.#parser.strayText : "";
+    return text === "" ? this.#createInterruptedError() : this.#call.createReportedError(text);
   }
 
   #createInterruptedError(): UpstreamError {

@@ -9,6 +9,7 @@ import type { ModelCall } from "../model_call.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { ListedModel, ModelList } from "../provider.ts";
 
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** Translates one protocol to ChatEvents. */
@@ -53,9 +54,72 @@ export async function acceptResponse(
   }
   // With any other content type, the reply reader looks at the first byte.
   if (/event-stream/i.test(type) || (stream && !/\bjson\b/i.test(type))) return { response };
-  const value = parseResponse(call, await readText(response, MAX_RESPONSE_BYTES));
+  // Some servers call a stream JSON.
+  const { first, response: whole } = await peek(response);
+  const isJson = first === "{" || first === "[";
+  if ((!isJson && first !== "<" && first !== "") || (isJson && stream && translator.hasLines)) {
+    return { response: whole };
+  }
+  const text = await readText(whole, MAX_RESPONSE_BYTES);
+  if (stream && isLines(text)) return { response: new Response(toByteStream(text)) };
+  const value = parseResponse(call, text);
   translator.translateResponse(value, []);
   return { value };
+}
+
+/** Reads the start of a response. Returns its first character that isn't white space, and an equal response. */
+async function peek(response: Response): Promise<{ first: string; response: Response }> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return { first: "", response };
+  const read: Uint8Array<ArrayBuffer>[] = [];
+  let first = "";
+  while (first === "") {
+    const { done, value } = await reader.read();
+    if (done) break;
+    read.push(value);
+    first = findFirstCharacter(value);
+  }
+  const body = new ReadableStream({
+    type: "bytes",
+    async pull(controller) {
+      const chunk = read.shift();
+      const { done, value } = chunk === undefined ? await reader.read() : { done: false, value: chunk };
+      // `enqueue` takes the buffer, which the reader may use again.
+      if (!done) return controller.enqueue(new Uint8Array(value!));
+      controller.close();
+      controller.byobRequest?.respond(0);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return { first, response: new Response(body, { status: response.status, headers: response.headers }) };
+}
+
+/** Finds the first character that isn't white space or part of a byte order mark. Returns "" if there is none. */
+export function findFirstCharacter(bytes: Uint8Array): string {
+  const byte = bytes.find((value) => value > 0x20 && !BYTE_ORDER_MARK.includes(value));
+  return byte === undefined ? "" : String.fromCharCode(byte);
+}
+
+function toByteStream(text: string): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    type: "bytes",
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+}
+
+/** Reports whether a text is several JSON values, one per line. */
+export function isLines(text: string): boolean {
+  const lines = text.trim();
+  const end = lines.indexOf("\n");
+  if (end < 0) return false;
+  try {
+    return isJsonObject(JSON.parse(lines.slice(0, end)));
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -69,6 +133,26 @@ export function parseResponse(call: ModelCall, text: string): unknown {
   } catch {
     if (text.trimStart().startsWith("<")) throw createWebPageError(call);
     throw call.createError("bad_answer", "returned a response that isn't JSON");
+  }
+}
+
+/** Reports whether the data of an event is the end mark, which some servers surround with spaces. */
+export function isEndMark(data: string): boolean {
+  return data.charCodeAt(0) !== 0x7b /* { */ && /^\s*"?\[done\]/i.test(data);
+}
+
+/**
+ * Parses the data of an event.
+ *
+ * @throws {UpstreamError} `failed` with the text itself if it isn't JSON: servers write errors as plain text
+ * @throws {SyntaxError} for incomplete JSON
+ */
+export function parseEventData(call: ModelCall, data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch (error) {
+    if (/^\s*([{["]|$)/.test(data)) throw error;
+    throw call.createReportedError(data);
   }
 }
 

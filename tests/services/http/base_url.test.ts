@@ -48,12 +48,27 @@ test("a base URL with a version determines its endpoints; any other is tried wit
   expect(listEndpointPrefixes("http://h/v1")).toEqual(["http://h/v1"]);
   expect(listEndpointPrefixes("http://h/api/v4")).toEqual(["http://h/api/v4"]);
   expect(listEndpointPrefixes("http://h")).toEqual(["http://h/v1", "http://h"]);
-  expect(listEndpointPrefixes("http://h/v1beta")).toEqual(["http://h/v1beta/v1", "http://h/v1beta"]);
+  expect(listEndpointPrefixes("http://h/v1beta")).toEqual(["http://h/v1beta", "http://h/v1beta/v1"]);
+  expect(listEndpointPrefixes("http://h/p")).toEqual(["http://h/p", "http://h/p/v1"]);
+  expect(listEndpointPrefixes("http://h/inference")).toEqual(["http://h/inference", "http://h/v1", "http://h"]);
+});
+
+test.each([
+  ["https://h/models", "https://h/models"],
+  ["https://h/inference/", "https://h/inference"],
+  ["https://h/v1/models", "https://h/v1"],
+  ["https://h/models/chat/completions?api-version=1", "https://h/models?api-version=1"],
+  ["https://h/inference/chat/completions", "https://h/inference"],
+])("a tail of %s that may be a prefix is preserved, also when it's saved again", (text, url) => {
+  const options = { keepsQuery: true, keepsPrefix: true };
+  expect(normalizeBaseUrl(text, options)).toBe(url);
+  expect(normalizeBaseUrl(url, options)).toBe(url);
 });
 
 test("the root of a server's own paths has no version, and the origin of a key no path", () => {
   expect(getServerRoot("http://h:1/v1")).toBe("http://h:1");
   expect(getServerRoot("http://h:1/p")).toBe("http://h:1/p");
+  expect(getServerRoot("http://h:1/models")).toBe("http://h:1");
   expect(parseOrigin("https://h:8443/api/v1")).toBe("https://h:8443");
 });
 

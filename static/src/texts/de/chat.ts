@@ -39,6 +39,7 @@ export const chat: typeof English = {
     chooseModel: "Anderes Modell wählen",
     tryOther: "Mit anderem Modell versuchen",
     cutOff: (tokens: string) => `Abgeschnitten bei der Grenze von ${tokens} Token`,
+    blocked: "Der Anbieter des Modells hat diese Antwort blockiert",
     cutOffPlain: "Abgeschnitten bei der Ausgabegrenze des Modells",
     thinkingUsedAll: (tokens: string) =>
       `Das Nachdenken hat alle ${tokens} Token verbraucht, daher ist die Antwort leer`,
@@ -56,6 +57,7 @@ export const chat: typeof English = {
       starting: (connection: string) => `„${connection}“ lädt das Modell noch`,
       overloaded: (connection: string) => `„${connection}“ ist ausgelastet`,
       timeout: (connection: string) => `„${connection}“ hat nicht rechtzeitig geantwortet`,
+      filtered: () => "Der Anbieter des Modells hat diese Antwort blockiert",
       interrupted: (connection: string) => `„${connection}“ hat die Antwort mittendrin abgebrochen`,
       away: (connection: string) => `„${connection}“ ist nicht erreichbar`,
       other: (connection: string) => `„${connection}“ konnte nicht antworten`,

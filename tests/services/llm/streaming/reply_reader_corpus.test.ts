@@ -64,7 +64,7 @@ function stream(body: Uint8Array, size: number): ReadableStream<Uint8Array<Array
 async function read(name: string, kind: ExpectedReply["kind"], size: number): Promise<Omit<ExpectedReply, "kind">> {
   const { headers, body } = parseResponse(new Uint8Array(readFileSync(`${FOLDER}/${name}.http`)));
   const call = new ModelCall(target("http://127.0.0.1:1"), never());
-  const response = new Response(stream(body, size), { headers });
+  const response = call.decode(new Response(stream(body, size), { headers }));
   const calls = new ToolCalls();
   try {
     const translate = TRANSLATORS[kind];

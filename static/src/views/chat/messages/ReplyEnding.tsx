@@ -51,6 +51,19 @@ export function ReplyEnding(props: EndingProps) {
     );
   }
   if (status === "complete" && message.finish_reason === "length") return <LengthNotice {...props} hasText={hasText} />;
+  if (hasText && status === "complete" && message.finish_reason === "content_filter") {
+    return (
+      <div class="ending">
+        <p>{texts.chat.blocked}</p>
+        {isLast && (
+          <div class="actions-row">
+            <RetryButton {...props} />
+            <ChooseModelButton chat={chat} message={message} />
+          </div>
+        )}
+      </div>
+    );
+  }
   if (!hasText && status !== "streaming" && !message.tool_calls?.length) {
     return (
       <div class="ending">
