@@ -23,6 +23,7 @@ import { openAiRoutes } from "./openai_api.ts";
 import { personaRoutes } from "./personas.ts";
 import { presetRoutes } from "./presets.ts";
 import { pushRoutes } from "./push.ts";
+import { responseRoutes } from "./responses.ts";
 import { ERRORS, json } from "./schemas/common.ts";
 import { settingsRoutes } from "./settings.ts";
 import { speechRoutes, transcriptionRoutes } from "./speech.ts";
@@ -72,6 +73,7 @@ export function createApi(services: Services): Router {
   api.route("/", modelRoutes(services));
   api.route("/", toolCallRoutes(services));
   api.route("/", openAiRoutes(services));
+  api.route("/", responseRoutes(services));
 
   let document: string | undefined;
   api.openapi(documentRoute, (c) => {

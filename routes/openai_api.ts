@@ -7,12 +7,14 @@ import type {
   StartedReply,
   StatefulChatRequest,
   StatelessChat,
+  StatelessStream,
 } from "../services/chat/chat_service.ts";
 import type { ReplyCursor } from "../services/chat/replies.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
 import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
 import type { ChatEvent } from "../services/llm/chat_event.ts";
+import { estimateUsage, getReplyText } from "../services/llm/token_count.ts";
 import { collectReply, nameMessages, waitForStart } from "./chat.ts";
 import { createOpenAiError } from "./errors.ts";
 import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
@@ -29,6 +31,10 @@ export function openAiRoutes(services: Services) {
     .openapi(schema.modelsRoute, async (c) => {
       const models = await services.openAiModels();
       return c.json(schema.toModelListJson(await models.list(getClientSignal(c))), 200);
+    })
+    .openapi(schema.modelRoute, async (c) => {
+      const models = await services.openAiModels();
+      return c.json(await models.get(c.req.valid("param").id, getClientSignal(c)), 200);
     })
     .openapi(schema.completionsRoute, async (c) => {
       const [models, { chat, stateless }] = [await services.openAiModels(), await services.chat()];
@@ -89,9 +95,9 @@ async function respondWithStream(
   body: schema.OpenAiChatJson,
   request: AnyChatRequest,
 ) {
-  const { batches, cancel } = await chat.stream(request, getClientSignal(c));
+  const { batches, cancel, estimateUsage } = await chat.stream(request, getClientSignal(c));
   const created = Math.floor(Date.now() / 1000);
-  const frames = new OpenAiFrames(body, `chatcmpl-${randomToken(12)}`, created);
+  const frames = new OpenAiFrames(body, { id: `chatcmpl-${randomToken(12)}`, created, estimateUsage });
   return streamFrames(c, frames.format(batches), cancel);
 }
 
@@ -105,10 +111,18 @@ async function respondWithStored(
   const started = await chat.start(request);
   nameMessages(c, started);
   c.var.holdCall?.(waitForEnd(started));
-  if (body.stream !== true) return c.json({ ...await collectReply(started), model: body.model }, 200);
+  if (body.stream !== true) {
+    const completion = await collectReply(started);
+    const usage = completion.usage ?? estimateUsage(request, getReplyText(completion));
+    return c.json({ ...completion, usage, model: body.model }, 200);
+  }
   await waitForStart(started, getClientSignal(c));
   const { reply } = started;
-  const frames = new OpenAiFrames(body, reply.messageId, Math.floor(reply.startedAtMs / 1000));
+  const frames = new OpenAiFrames(body, {
+    id: reply.messageId,
+    created: Math.floor(reply.startedAtMs / 1000),
+    estimateUsage: (text) => estimateUsage(request, text),
+  });
   return streamFrames(c, frames.format(readReply(started)));
 }
 
@@ -124,28 +138,49 @@ function streamFrames(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?:
 class OpenAiFrames {
   readonly #chunks: ChunkFrames;
   readonly #hasUsage: boolean;
+  readonly #estimateUsage: StatelessStream["estimateUsage"];
 
-  constructor({ model, stream_options: options }: schema.OpenAiChatJson, id: string, created: number) {
+  constructor(
+    { model, stream_options: options }: schema.OpenAiChatJson,
+    { id, created, estimateUsage }: { id: string; created: number } & Pick<StatelessStream, "estimateUsage">,
+  ) {
     this.#chunks = new ChunkFrames({ id, created, model });
     // Clients that didn't ask for a chunk without choices may not expect it.
     this.#hasUsage = options?.include_usage === true;
+    this.#estimateUsage = estimateUsage;
   }
 
   /** Yields the frames of a whole reply. A failure is the last frame. */
   async *format(batches: AsyncIterable<ChatEvent[]>): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
+    // The last usage counts: servers send running totals.
+    let usage: Extract<ChatEvent, { type: "usage" }> | undefined;
+    let text = "";
     yield encoder.encode(this.#chunks.role());
     try {
       for await (const batch of batches) {
-        const events = this.#hasUsage ? batch : batch.filter(({ type }) => type !== "usage");
+        const events = batch.filter(({ type }) => type !== "usage");
+        if (this.#hasUsage) {
+          for (const event of batch) {
+            if (event.type === "usage") usage = event;
+            else text += getEventText(event);
+          }
+        }
         if (events.length > 0) yield this.#chunks.events(events);
       }
     } catch (error) {
       yield encoder.encode(formatErrorFrame(error));
       return;
     }
+    if (this.#hasUsage) yield this.#chunks.events([usage ?? { type: "usage", usage: this.#estimateUsage(text) }]);
     yield encoder.encode("data: [DONE]\n\n");
   }
+}
+
+/** Returns what a model wrote in an event, for an estimate of its tokens. */
+function getEventText(event: ChatEvent): string {
+  if (event.type === "text" || event.type === "reasoning") return event.text;
+  return event.type === "tool_calls" ? JSON.stringify(event.delta) : "";
 }
 
 /** Yields the frames of a transcript. A failure is the last frame. */

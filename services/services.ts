@@ -340,6 +340,16 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new OpenAiModels({ ...await llm(), characters: (await characters()).characters });
   });
 
+  const responses = scope.lazy(async () => {
+    const [{ Responses }, { ResponseStore }] = await Promise.all([
+      import("./openai_api/responses.ts"),
+      import("./openai_api/response_store.ts"),
+    ]);
+    const responseSealer = sealer.forPurpose("responses");
+    const store = new ResponseStore({ db, sealer: responseSealer, now });
+    return new Responses({ store, sealer: responseSealer, maxContextBytes: config.maxChatBodyBytes });
+  });
+
   const push = scope.lazy(async (onClose) => {
     const { Push } = await import("./push/push.ts");
     const push = new Push({
@@ -544,6 +554,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     speech,
     memory,
     chat,
+    responses,
   });
 
   return {
@@ -589,6 +600,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     toolCalls,
     /** Lists and finds the models of the OpenAI-compatible API. */
     openAiModels,
+    /** Requests and stored responses of the Responses API. */
+    responses,
     /** Notifications of replies on other devices. */
     push,
     imageGeneration,

@@ -29,6 +29,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/chat/preview": "chat",
   "POST /api/image/generate": "chat",
   "POST /api/v1/chat/completions": "chat",
+  "POST /api/v1/responses": "chat",
   "POST /api/v1/embeddings": "chat",
   "POST /api/v1/audio/transcriptions": "recording",
   "PUT /api/conversations/{id}": "conversation",

@@ -24,12 +24,15 @@ const ErrorResponse = z.object({
   }),
 }).openapi("OpenAiError");
 
-const ERRORS = {
+/** Error responses of the OpenAI-compatible API. */
+export const OPENAI_ERRORS = {
   default: { description: "Error in OpenAI's format", content: { "application/json": { schema: ErrorResponse } } },
 };
-const tags = ["OpenAI-compatible"];
+/** Tags of the OpenAI-compatible API. */
+export const OPENAI_TAGS = ["OpenAI-compatible"];
 
-const ModelName = z.string().min(1).max(1000).openapi({
+/** Name of a model in a request. */
+export const ModelName = z.string().min(1).max(1000).openapi({
   description: "default, character:<id or slug of its name>, or connection:<id>/<model>",
   example: "default",
 });
@@ -54,9 +57,19 @@ const ModelList = z.object({
 export const modelsRoute = createRoute({
   method: "get",
   path: "/api/v1/models",
-  tags,
+  tags: OPENAI_TAGS,
   summary: "List models: the default, one per character, and those of each connection",
-  responses: { 200: json(ModelList, "The models"), ...ERRORS },
+  responses: { 200: json(ModelList, "The models"), ...OPENAI_ERRORS },
+});
+
+/** `GET /api/v1/models/{id}` */
+export const modelRoute = createRoute({
+  method: "get",
+  path: "/api/v1/models/{id}",
+  tags: OPENAI_TAGS,
+  summary: "Get one model by its name, whose slashes are encoded as %2F",
+  request: { params: z.object({ id: z.string().min(1).max(1000) }) },
+  responses: { 200: json(Model, "The model"), ...OPENAI_ERRORS },
 });
 
 const Message = z.looseObject({
@@ -99,7 +112,7 @@ const Completion = z.looseObject({
 export const completionsRoute = createRoute({
   method: "post",
   path: "/api/v1/chat/completions",
-  tags,
+  tags: OPENAI_TAGS,
   summary: "Send messages to a model; for a character, the server assembles the prompt around the messages",
   request: { body: jsonBody(ChatBody) },
   responses: {
@@ -114,7 +127,7 @@ export const completionsRoute = createRoute({
         },
       },
     },
-    ...ERRORS,
+    ...OPENAI_ERRORS,
   },
 });
 
@@ -182,10 +195,10 @@ const Embeddings = z.looseObject({
 export const embeddingsRoute = createRoute({
   method: "post",
   path: "/api/v1/embeddings",
-  tags,
+  tags: OPENAI_TAGS,
   summary: "Create embeddings with the model of a connection",
   request: { body: jsonBody(EmbeddingsBody) },
-  responses: { 200: json(Embeddings, "The embeddings, as the model server sent them"), ...ERRORS },
+  responses: { 200: json(Embeddings, "The embeddings, as the model server sent them"), ...OPENAI_ERRORS },
 });
 
 /** Converts a request for embeddings to the body for the model server. */
@@ -216,7 +229,7 @@ const SpeechBody = z.looseObject({
 export const speechRoute = createRoute({
   method: "post",
   path: "/api/v1/audio/speech",
-  tags,
+  tags: OPENAI_TAGS,
   summary: "Speak a text with the configured speech server",
   request: { body: jsonBody(SpeechBody) },
   responses: {
@@ -224,7 +237,7 @@ export const speechRoute = createRoute({
       description: "The audio as the server creates it, in the format of its Content-Type",
       content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
     },
-    ...ERRORS,
+    ...OPENAI_ERRORS,
   },
 });
 
@@ -254,7 +267,7 @@ const Transcription = z.looseObject({ text: z.string() }).openapi("OpenAiTranscr
 export const transcriptionsRoute = createRoute({
   method: "post",
   path: "/api/v1/audio/transcriptions",
-  tags,
+  tags: OPENAI_TAGS,
   summary: "Transcribe a recording with the configured transcription server",
   request: {
     body: {
@@ -290,7 +303,7 @@ export const transcriptionsRoute = createRoute({
         "text/event-stream": { schema: z.string() },
       },
     },
-    ...ERRORS,
+    ...OPENAI_ERRORS,
   },
 });
 

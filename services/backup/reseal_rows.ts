@@ -32,6 +32,7 @@ export const PURPOSES = [
   "memories",
   "presets",
   "push",
+  "responses",
   "settings",
   "speech",
   "tokens",
@@ -77,6 +78,12 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
   tool_permission: { sealed: (row) => chat("tool_permission", "permissions", row.conversation_id, row.version) },
   reply_resume: {
     sealed: (row) => chat("reply_resume", "state", `${row.mid}/${row.conversation_id}`, row.version),
+  },
+  stored_response: {
+    sealed: (row) => [{
+      purpose: "responses",
+      aad: { table: "stored_response", id: String(row.id), field: "sealed", version: Number(row.version) },
+    }],
   },
   draft: { sealed: (row) => chat("draft", "text", row.conversation_id, row.version) },
   revision: { sealed: (row) => chat("revision", "record", `${row.n}/${row.conversation_id}`, row.n) },

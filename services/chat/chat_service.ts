@@ -2,7 +2,8 @@
  * Answers chat requests. In a conversation, the server owns the reply and stores it; otherwise it passes the model's
  * stream on.
  */
-import type { ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
+import type { ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
+import { estimateUsage, getReplyText } from "../llm/token_count.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { createUuidV7, randomToken } from "../crypto/random.ts";
@@ -83,6 +84,16 @@ export interface StartedReply {
 /** The position of a client that has nothing yet. */
 export const START: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
 
+/** A reply that isn't stored. */
+export interface StatelessStream {
+  /** The model at its server. */
+  model: string;
+  batches: AsyncIterable<ChatEvent[]>;
+  cancel(): void;
+  /** Estimates the token counts, for servers that send none. */
+  estimateUsage(reply: string): Usage;
+}
+
 /** Answers requests that store nothing. */
 export class StatelessChat {
   readonly #calls: CallBuilder;
@@ -97,15 +108,22 @@ export class StatelessChat {
   async stream(
     request: AnyChatRequest,
     signal: AbortSignal,
-  ): Promise<{ model: string; batches: AsyncIterable<ChatEvent[]>; cancel(): void }> {
+  ): Promise<StatelessStream> {
     const sent = await this.#calls.buildUnstored(request, signal);
     const stream = await this.#sender.open(sent, signal);
-    return { model: sent.call.model, batches: stream.batches(), cancel: () => stream.cancel() };
+    return {
+      model: sent.call.model,
+      batches: stream.batches(),
+      cancel: () => stream.cancel(),
+      estimateUsage: (reply) => estimateUsage(sent.call, reply),
+    };
   }
 
-  /** Returns the model's whole reply as one object in OpenAI's format. */
+  /** Returns the model's whole reply as one object in OpenAI's format. It always has a usage. */
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
-    return await this.#sender.complete(await this.#calls.buildUnstored(request, signal), signal);
+    const sent = await this.#calls.buildUnstored(request, signal);
+    const completion = await this.#sender.complete(sent, signal);
+    return { ...completion, usage: completion.usage ?? estimateUsage(sent.call, getReplyText(completion)) };
   }
 }
 

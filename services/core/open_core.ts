@@ -188,6 +188,7 @@ interface MaintainedServices {
   speech: Lazy<unknown>;
   memory: Lazy<{ proposals: { settleReading(isEnabled: boolean): Promise<unknown> } }>;
   chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
+  responses: Lazy<{ sweep(): Promise<void> }>;
 }
 
 const MINUTE_MS = 60 * 1000;
@@ -272,6 +273,14 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
         // Chats from the time when it was off are never read.
         const hasRead = db.get("SELECT 1 FROM setting WHERE key = 'memory_use'") !== undefined;
         if (hasRead) await (await services.memory()).proposals.settleReading(false);
+      },
+    },
+    {
+      name: "remove expired responses",
+      everyMs: HOUR_MS,
+      async run() {
+        const row = db.get("SELECT 1 FROM stored_response WHERE expires_at <= ? LIMIT 1", now());
+        if (row !== undefined) await (await services.responses()).sweep();
       },
     },
     {

@@ -5,7 +5,7 @@ import { readText } from "../http/read_body.ts";
 import { readField } from "../json/type_guards.ts";
 import { createAuthHeaders, type UpstreamTarget } from "./provider.ts";
 import { ModelCall, sendRequest } from "./model_call.ts";
-import type { ChatCall, ChatMessage } from "./chat_event.ts";
+import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "./chat_event.ts";
 
 /** One kind of tokenizer endpoint. */
 interface Tokenizer {
@@ -176,7 +176,7 @@ export function estimateTokens(text: string): number {
 }
 
 /** Estimates the number of tokens of a whole call: messages, images and tool definitions. */
-export function estimateCallTokens({ messages, params }: ChatCall): number {
+export function estimateCallTokens({ messages, params }: Pick<ChatCall, "messages" | "params">): number {
   let tokens = params.tools === undefined ? 0 : estimateTokens(JSON.stringify(params.tools));
   for (const message of messages) {
     const { text, images } = splitContent(message);
@@ -184,4 +184,18 @@ export function estimateCallTokens({ messages, params }: ChatCall): number {
     tokens += MESSAGE_TOKENS + estimateTokens(text) + estimateTokens(calls) + images * IMAGE_TOKENS;
   }
   return Math.ceil(tokens);
+}
+
+/** Estimates the token counts of a call whose server sends none. They are marked as `estimated`. */
+export function estimateUsage(call: Pick<ChatCall, "messages" | "params">, reply: string): Usage {
+  const prompt = estimateCallTokens(call);
+  const completion = Math.ceil(estimateTokens(reply));
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
+}
+
+/** Returns everything that a model wrote, for an estimate of its tokens. */
+export function getReplyText({ choices }: Pick<OpenAiCompletion, "choices">): string {
+  return choices.map(({ message: { content, reasoning_content: reasoning = "", tool_calls: calls } }) =>
+    `${reasoning}${content ?? ""}${calls === undefined ? "" : JSON.stringify(calls)}`
+  ).join("");
 }

@@ -63,20 +63,33 @@ export class OpenAiModels {
       this.#listCharacters(),
       ...connections.map((connection) => this.#listServed(connection, signal)),
     ]);
-    const active = connections.find(({ isActive }) => isActive);
-    const own: OpenAiModel[] = active === undefined ? [] : [{
-      id: DEFAULT_MODEL,
-      object: "model",
-      created: toSeconds(active.updatedAtMs),
-      owned_by: "parlor",
-      name: active.name,
-    }];
+    const own = toDefaultModel(connections);
     return {
-      data: [...own, ...characters, ...served.flatMap(({ models }) => models)],
+      data: [...own === undefined ? [] : [own], ...characters, ...served.flatMap(({ models }) => models)],
       unavailable: served.flatMap(({ connection: { id, name }, error }) =>
         error === undefined ? [] : [{ connectionId: id, name, error }]
       ),
     };
+  }
+
+  /** Returns one model. @throws {AppError} `not_found` with the path `model` */
+  async get(name: string, signal: AbortSignal): Promise<OpenAiModel> {
+    const { connections } = this.#deps;
+    const parsed = parseModelName(name);
+    const usable = connections.list().filter(({ isUnreadable }) => !isUnreadable);
+    let found: OpenAiModel | undefined;
+    if (parsed.kind === "connection") {
+      const connection = usable.find(({ id }) => id === parsed.connectionId);
+      const listed = connection && await this.#listServed(connection, signal);
+      found = listed?.models.find(({ id }) => id === name);
+      // A server that can't be asked may still have the model.
+      if (listed?.error !== undefined) found ??= toModel(connection!, parsed.model);
+    } else if (parsed.kind === "character") {
+      const id = await this.#findCharacter(name, parsed.character);
+      found = (await this.#listCharacters()).find((model) => model.id === `character:${id}`);
+    } else found = toDefaultModel(usable);
+    if (found === undefined) throw createModelNotFoundError(name);
+    return found;
   }
 
   /**
@@ -126,16 +139,9 @@ export class OpenAiModels {
         `The server of connection "${connection.name}" didn't list its models within ${LIST_TIMEOUT_MS / 1000} s`,
       );
     }
-    const { id, name, model } = connection;
+    const { model } = connection;
     if (model !== undefined && !names.includes(model)) names.unshift(model);
-    const models = names.map((listed): OpenAiModel => ({
-      id: `connection:${id}/${listed}`,
-      object: "model",
-      created: toSeconds(connection.updatedAtMs),
-      owned_by: name,
-      name: `${listed} (${name})`,
-    }));
-    return { connection, models, error };
+    return { connection, models: names.map((listed) => toModel(connection, listed)), error };
   }
 
   /** Finds a character by its id, or by the slug of its name if only one has it. */
@@ -154,6 +160,27 @@ export class OpenAiModels {
   async #readItems(): Promise<{ id: string; name: string; updated_at: string }[]> {
     return (await this.#deps.characters.list({})).items.map((item) => JSON.parse(item));
   }
+}
+
+function toDefaultModel(connections: readonly Connection[]): OpenAiModel | undefined {
+  const active = connections.find(({ isActive }) => isActive);
+  return active && {
+    id: DEFAULT_MODEL,
+    object: "model",
+    created: toSeconds(active.updatedAtMs),
+    owned_by: "parlor",
+    name: active.name,
+  };
+}
+
+function toModel({ id, name, updatedAtMs }: Connection, model: string): OpenAiModel {
+  return {
+    id: `connection:${id}/${model}`,
+    object: "model",
+    created: toSeconds(updatedAtMs),
+    owned_by: name,
+    name: `${model} (${name})`,
+  };
 }
 
 function toSeconds(ms: number): number {

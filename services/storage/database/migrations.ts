@@ -337,4 +337,19 @@ export const MIGRATIONS: Migration[] = [
         WHERE name IS NOT NULL AND item ->> '$.folder' IS NOT NULL;
     `,
   },
+  {
+    version: 11,
+    // Responses of the Responses API and their items, for a day. `owner` is the ID of a limited token, or empty.
+    sql: `
+      CREATE TABLE stored_response(
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        expires_at INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+      CREATE INDEX stored_response_by_time ON stored_response(expires_at);
+      CREATE INDEX stored_response_by_owner ON stored_response(owner);
+    `,
+  },
 ];

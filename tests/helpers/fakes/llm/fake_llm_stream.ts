@@ -265,6 +265,6 @@ export function fakeCompletion(model: string, text: string, reasoning: string, s
     created: 1_700_000_000,
     model,
     choices: [{ index: 0, message, finish_reason: switches.reason }],
-    usage: usageOf(switches),
+    ...(switches.usage !== "none" && { usage: usageOf(switches) }),
   };
 }
