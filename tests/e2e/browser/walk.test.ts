@@ -4,7 +4,12 @@
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets, openBrowser, openPage } from "../../helpers/browser/browser.ts";
+import {
+  findAxeProblemsInBothSchemes,
+  findSmallTargets,
+  openBrowser,
+  openPage,
+} from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { sillyTavernPng } from "../../helpers/files/cards.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
@@ -245,30 +250,29 @@ const SCREENS = [
 const WIDE: BrowserContextOptions = { viewport: { width: 1280, height: 800 } };
 
 test.each(
-  [
-    ["wide-light", WIDE, "light"],
-    ["wide-dark", WIDE, "dark"],
-    ["phone-light", PHONE, "light"],
-    ["phone-dark", PHONE, "dark"],
-  ] as const,
-)("every flow of the chat is walked, %s", { timeout: 360_000 }, async (variant, device, colorScheme) => {
+  [["wide", WIDE], ["phone", PHONE]] as const,
+)("every flow of the chat is walked, and each screen is checked light and dark, %s", { timeout: 360_000 }, async (
+  width,
+  device,
+) => {
   await using llm = await openFakeLlm({ models: ["llama-3.2-3b"], switches: { manual: "on" } });
   await using app = await openTestApp();
   const { page, context, foreign, errors } = await openPage(browser, app.url, {
     ...device,
-    colorScheme,
     reducedMotion: "reduce",
   });
   const look = async (name: string) => {
     const isSideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     expect(isSideways, `${name} is wider than the page`).toBe(false);
-    expect(await findAxeProblems(page), name).toEqual([]);
     if (device === PHONE) expect(await findSmallTargets(page), name).toEqual([]);
-    if (SCREENSHOTS === undefined) return;
-    await page.waitForFunction(() =>
-      [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)
-    );
-    await page.screenshot({ path: `${SCREENSHOTS}/${name}-${variant}.png` });
+    const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
+      if (SCREENSHOTS === undefined) return;
+      await page.waitForFunction(() =>
+        [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)
+      );
+      await page.screenshot({ path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png` });
+    });
+    expect(problems, name).toEqual([]);
   };
   const walk: Walk = { page, app, llm, isPhone: device === PHONE, look };
   await page.goto(app.url);

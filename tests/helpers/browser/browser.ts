@@ -98,6 +98,11 @@ export async function openPage(
     ...options,
   });
   context.setDefaultTimeout(PATIENCE_MS);
+  return await openWatchedPage(context, origin);
+}
+
+/** Opens a further page in a context and records requests of the context and errors of the page. */
+export async function openWatchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const foreign: string[] = [];
   const errors: string[] = [];
@@ -127,21 +132,47 @@ export async function holdToasts(page: Page): Promise<void> {
   });
 }
 
-/** Runs axe once all animations have ended. */
-export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
+/** Rules of axe whose result can differ between the color schemes. */
+const COLOR_RULES = ["color-contrast", "link-in-text-block"];
+
+/**
+ * Runs axe in both color schemes of the page: every rule in the one that it has, those about colors in the other one.
+ *
+ * @param look Called in each of them.
+ */
+export async function findAxeProblemsInBothSchemes(
+  page: Page,
+  look: (colorScheme: "light" | "dark") => Promise<unknown> = () => Promise.resolve(),
+): Promise<AxeFinding[]> {
+  const isDark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
+  const [own, other] = isDark ? ["dark", "light"] as const : ["light", "dark"] as const;
+  const found = await findAxeProblems(page);
+  await look(own);
+  await page.emulateMedia({ colorScheme: other });
+  found.push(...await findAxeProblems(page, COLOR_RULES));
+  await look(other);
+  await page.emulateMedia({ colorScheme: own });
+  return found;
+}
+
+/** Runs axe once all animations have ended. @param rules All that axe has by default. */
+export async function findAxeProblems(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
   await page.evaluate(async () => {
     const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
     await Promise.allSettled(passing.map(({ finished }) => finished));
   });
   // Through the debugger, which ignores the page's content security policy.
-  await page.evaluate(axe.source);
-  return await page.evaluate(async () => {
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
+  return await page.evaluate(async (rules) => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;
-    const { violations } = await runner.run(document, { resultTypes: ["violations"] });
+    const { violations } = await runner.run(document, {
+      resultTypes: ["violations"],
+      ...(rules && { runOnly: { type: "rule", values: [...rules] } }),
+    });
     return violations.map(({ id, help, nodes }) => ({
       rule: id,
       help,
       targets: nodes.map((node) => node.target.join(" ")),
     }));
-  });
+  }, rules);
 }

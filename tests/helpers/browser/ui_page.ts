@@ -8,6 +8,9 @@ import { PATIENCE_MS } from "../app/patience.ts";
 /** Playwright options of a phone. */
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
+/** The widths of the page. */
+export const WIDTHS = [["wide", {}], ["narrow", PHONE]] as const;
+
 /** All combinations of color scheme and width. */
 export const LOOKS = [
   ["light", "wide", {}],

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../helpers/browser/browser.ts";
-import { eventually, LOOKS, openUiBench, PHONE, type UiBench } from "../../helpers/browser/ui_page.ts";
+import { findAxeProblemsInBothSchemes } from "../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench, WIDTHS } from "../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -12,23 +12,23 @@ afterAll(() => bench.close());
 const focusedName = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent);
 
-test.each(LOOKS)(
-  "axe finds nothing in any component in any state, and all fit, %s and %s",
-  async (colorScheme, _, options) => {
-    await using ui = await bench.open("/components", { ...options, colorScheme, reducedMotion: "reduce" });
+test.each(WIDTHS)(
+  "axe finds nothing in any component in any state, light and dark, and all fit, %s",
+  async (_, options) => {
+    await using ui = await bench.open("/components", { ...options, reducedMotion: "reduce" });
     const { page } = ui;
     await page.getByRole("heading", { name: "Components" }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     for (const name of ["Dialog", "Sheet", "Panel"]) {
       await page.getByRole("button", { name, exact: true }).click();
       const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
       await close.waitFor();
-      expect(await findAxeProblems(page), name).toEqual([]);
+      expect(await findAxeProblemsInBothSchemes(page), name).toEqual([]);
       await close.click();
     }
     await page.getByRole("button", { name: "Sample menu" }).click();
     await page.getByRole("menuitem", { name: "Rename" }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByRole("menuitem", { name: "Rename" }).waitFor({ state: "detached" });
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type AxeFinding, findAxeProblems } from "../../../helpers/browser/browser.ts";
+import { type AxeFinding, findAxeProblems, findAxeProblemsInBothSchemes } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { LOOKS, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { openUiBench, PHONE, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -90,13 +90,13 @@ const SCREENS: [path: string, readyText: string][] = [
   ["/no/such/page", "Page not found"],
 ];
 
-test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorScheme, _, options) => {
-  await using ui = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce", prepare: fill });
+test.each(WIDTHS)("axe finds nothing on any screen, light and dark, %s", async (_, options) => {
+  await using ui = await bench.open("/new", { ...options, reducedMotion: "reduce", prepare: fill });
   const found: Record<string, AxeFinding[]> = {};
   for (const [path, readyText] of SCREENS) {
     await ui.page.goto(ui.api.origin + path);
     await ui.page.getByText(readyText).first().waitFor();
-    const problems = await findAxeProblems(ui.page);
+    const problems = await findAxeProblemsInBothSchemes(ui.page);
     if (problems.length > 0) found[path] = problems;
     const width = await ui.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(width, `${path} scrolls sideways`).toBeLessThanOrEqual(0);
@@ -107,11 +107,11 @@ test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorSchem
   await ui.page.getByText("The connection works").waitFor();
   await ui.page.getByRole("button", { name: "Delete: Mine" }).click();
   await ui.page.getByRole("button", { name: "Undo" }).waitFor();
-  found.afterActions = await findAxeProblems(ui.page);
+  found.afterActions = await findAxeProblemsInBothSchemes(ui.page);
   if (ui.page.viewportSize()!.width < 720) {
     await ui.page.getByRole("button", { name: "Open the chat list" }).click();
     await ui.page.getByRole("link", { name: "A full chat" }).waitFor();
-    found.drawer = await findAxeProblems(ui.page);
+    found.drawer = await findAxeProblemsInBothSchemes(ui.page);
   }
   expect(Object.fromEntries(Object.entries(found).filter(([, problems]) => problems.length > 0))).toEqual({});
   expect(ui.errors).toEqual([]);
@@ -151,6 +151,22 @@ test("axe finds a planted problem", async () => {
   await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("aria-label"));
   await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("placeholder"));
   expect((await findAxeProblems(ui.page)).map((each) => each.rule)).toContain("label");
+});
+
+test("axe finds text that is hard to read in the other color scheme alone", async () => {
+  await using ui = await bench.open("/new");
+  await ui.page.getByText("What’s on your mind?").waitFor();
+  await ui.page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("@media (prefers-color-scheme: dark) { .planted { color: #222; background: #000; } }");
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+    document.querySelector("main")!.append(Object.assign(document.createElement("p"), {
+      className: "planted",
+      textContent: "Hard to read",
+    }));
+  });
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  expect((await findAxeProblemsInBothSchemes(ui.page)).map((each) => each.rule)).toContain("color-contrast");
 });
 
 test("reaches a first reply with the keyboard alone, with visible focus", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, findAxeProblemsInBothSchemes } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { eventually, type Opened, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { eventually, type Opened, openUiBench, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -256,33 +256,30 @@ test("shows why a card site search failed, or that it found nothing", async () =
   await ui.page.getByText("No results").waitFor();
 });
 
-for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
-  test.each(["light", "dark"] as const)(
-    `axe finds nothing in the editor and the card site, ${device}, %s`,
-    async (colorScheme) => {
-      await using ui = await bench.open("/characters/fox/edit", {
-        ...options,
-        colorScheme,
-        prepare: (api) => {
-          fill(api);
-          api.people.found = [CARD];
-        },
-      });
-      await ui.page.getByLabel("Description").waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      for (const part of ["Voice", "Scene", "Lorebook", "Advanced"]) {
-        await ui.page.getByRole("tab", { name: part }).click();
-        if (part === "Lorebook") await ui.page.getByRole("button", { name: "fox" }).click();
-        expect(await findAxeProblems(ui.page)).toEqual([]);
-      }
-      await ui.page.goto(`${ui.api.origin}/characters/browse`);
-      await ui.page.getByRole("button", { name: "Search" }).click();
-      await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      expect(ui.errors).toEqual([]);
-    },
-  );
-}
+test.each(WIDTHS)(
+  "axe finds nothing in the editor and the card site, light and dark, %s",
+  async (_, options) => {
+    await using ui = await bench.open("/characters/fox/edit", {
+      ...options,
+      prepare: (api) => {
+        fill(api);
+        api.people.found = [CARD];
+      },
+    });
+    await ui.page.getByLabel("Description").waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    for (const part of ["Voice", "Scene", "Lorebook", "Advanced"]) {
+      await ui.page.getByRole("tab", { name: part }).click();
+      if (part === "Lorebook") await ui.page.getByRole("button", { name: "fox" }).click();
+      expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    }
+    await ui.page.goto(`${ui.api.origin}/characters/browse`);
+    await ui.page.getByRole("button", { name: "Search" }).click();
+    await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    expect(ui.errors).toEqual([]);
+  },
+);
 
 test("edits notes in further languages, shows them in the user's, and removes them completely", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });

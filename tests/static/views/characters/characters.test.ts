@@ -1,8 +1,13 @@
 import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/browser/browser.ts";
+import {
+  findAxeProblems,
+  findAxeProblemsInBothSchemes,
+  findSmallTargets,
+  holdToasts,
+} from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { eventually, openUiBench, PHONE, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 
@@ -447,19 +452,16 @@ const SCREENS: [path: string, ready: string][] = [
   ["/characters/nobody", "This character doesn’t exist"],
 ];
 for (const [path, ready] of SCREENS) {
-  for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
-    test.each(["light", "dark"] as const)(`axe finds nothing on ${path}, ${device}, %s`, async (colorScheme) => {
-      await using ui = await bench.open(path, {
-        ...options,
-        colorScheme,
-        prepare: (api) => {
-          fill(api);
-          api.people.save("fox", api.people.add("fox", { name: "Fox", tags: ["a"], first_mes: "Good" }).card);
-        },
-      });
-      await ui.page.getByText(ready).first().waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      expect(ui.errors).toEqual([]);
+  test.each(WIDTHS)(`axe finds nothing on ${path}, light and dark, %s`, async (_, options) => {
+    await using ui = await bench.open(path, {
+      ...options,
+      prepare: (api) => {
+        fill(api);
+        api.people.save("fox", api.people.add("fox", { name: "Fox", tags: ["a"], first_mes: "Good" }).card);
+      },
     });
-  }
+    await ui.page.getByText(ready).first().waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    expect(ui.errors).toEqual([]);
+  });
 }

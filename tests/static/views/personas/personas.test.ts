@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Buffer } from "node:buffer";
-import { findAxeProblems, holdToasts } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, findAxeProblemsInBothSchemes, holdToasts } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -135,33 +135,30 @@ test("a new chat starts with the default persona, unless another or none was sel
   }
 });
 
-for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
-  test.each(["light", "dark"] as const)(
-    `axe finds nothing among the personas and in a chat with one, ${device}, %s`,
-    async (colorScheme) => {
-      await using ui = await bench.open("/settings/personas", {
-        ...options,
-        colorScheme,
-        prepare: (api) => {
-          fill(api);
-          api.settings.default_persona_id = "robin";
-          api.people.add("fox", { name: "Fox" });
-          const said = [{ role: "user", content: "Hi", persona_id: "robin" }, { role: "assistant", content: "Hello" }];
-          Object.assign(api.addConversation("c1", "A chat", said), { participants: [{ character_id: "fox" }] });
-        },
-      });
-      await ui.page.getByText("Default").waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      await ui.page.goto(`${ui.api.origin}/settings/personas/robin`);
-      await ui.page.getByLabel("Description").waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      await ui.page.goto(`${ui.api.origin}/c/c1`);
-      await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
-      expect(await findAxeProblems(ui.page)).toEqual([]);
-      expect(ui.errors).toEqual([]);
-    },
-  );
-}
+test.each(WIDTHS)(
+  "axe finds nothing among the personas and in a chat with one, light and dark, %s",
+  async (_, options) => {
+    await using ui = await bench.open("/settings/personas", {
+      ...options,
+      prepare: (api) => {
+        fill(api);
+        api.settings.default_persona_id = "robin";
+        api.people.add("fox", { name: "Fox" });
+        const said = [{ role: "user", content: "Hi", persona_id: "robin" }, { role: "assistant", content: "Hello" }];
+        Object.assign(api.addConversation("c1", "A chat", said), { participants: [{ character_id: "fox" }] });
+      },
+    });
+    await ui.page.getByText("Default").waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await ui.page.goto(`${ui.api.origin}/settings/personas/robin`);
+    await ui.page.getByLabel("Description").waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await ui.page.goto(`${ui.api.origin}/c/c1`);
+    await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
+    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    expect(ui.errors).toEqual([]);
+  },
+);
 
 test.each([["wide", {}], ["phone", PHONE]] as const)(
   "the bottom of the sidebar shows and selects the persona, on every device (%s)",

@@ -2,8 +2,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { de } from "../../../../../static/src/texts/de/de.ts";
 import { en, loadLater } from "../../../../../static/src/texts/en/en.ts";
 import { ja } from "../../../../../static/src/texts/ja/ja.ts";
-import { findAxeProblems, holdToasts } from "../../../../helpers/browser/browser.ts";
-import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../../helpers/browser/ui_page.ts";
+import { findAxeProblemsInBothSchemes, holdToasts } from "../../../../helpers/browser/browser.ts";
+import {
+  eventually,
+  openUiBench,
+  PHONE,
+  sendMessage,
+  type UiBench,
+  WIDTHS,
+} from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -244,16 +251,12 @@ test("Stop ends the reply of a temporary chat and keeps what arrived", async () 
   expect(await said.isVisible()).toBe(true);
 });
 
-const SCHEMES = ["light", "dark"] as const;
-const SIZES = [["a desktop", { viewport: { width: 1280, height: 800 } }], ["a phone", PHONE]] as const;
-
-test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme, size] as const)))(
-  "axe finds nothing in a chat, its menu, its panels and its editor on %s in the %s theme",
-  async (_, colorScheme, size) => {
+test.each(WIDTHS)(
+  "axe finds nothing in a chat, its menu, its panels and its editor, light and dark, %s",
+  async (_, size) => {
     const content = "Text with $x^2$\n\n```ts\nconst a = 1; // note\n```\n\n$$\\frac{1}{2}$$\n\n| a |\n|---|\n| b |";
     await using ui = await bench.open("/c/c1", {
       ...size,
-      colorScheme,
       prepare: (api) => {
         api.addConversation("c1", "Chat", [
           ...STORY,
@@ -267,16 +270,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     const { page } = ui;
     const problems: unknown[] = [];
     const check = async (where: string) => {
-      // Waits for the end of a fade before checking colors.
-      await page.evaluate(() =>
-        Promise.all(
-          document.getAnimations().filter((each) =>
-            each.playState === "running" &&
-            each.effect?.getComputedTiming().iterations !== Infinity
-          ).map((each) => each.finished.catch(() => {})),
-        )
-      );
-      problems.push(...(await findAxeProblems(page)).map((problem) => ({ where, ...problem })));
+      problems.push(...(await findAxeProblemsInBothSchemes(page)).map((problem) => ({ where, ...problem })));
     };
     await page.locator(".code-keyword").waitFor();
     await page.locator(".formula math").waitFor();

@@ -1,12 +1,17 @@
 /** The prompts that the model receives, with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import {
+  findAxeProblems,
+  findAxeProblemsInBothSchemes,
+  openBrowser,
+  openPage,
+} from "../../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../../../helpers/browser/ui_page.ts";
+import { eventually, sendMessage, WIDTHS } from "../../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 120_000;
@@ -249,34 +254,27 @@ test(
   PATIENCE_MS,
 );
 
-test.each(
-  [
-    ["a desktop", "light", {}],
-    ["a desktop", "dark", {}],
-    ["a phone", "light", PHONE],
-    ["a phone", "dark", PHONE],
-  ] as const,
-)("axe finds nothing in a group's controls on %s in the %s theme", async (_, colorScheme, options) => {
+test.each(WIDTHS)("axe finds nothing in a group's controls, light and dark, %s", async (_, options) => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const entries = [{ keys: ["tea"], name: "Tea", content: "Tea is hot.", extensions: {}, enabled: true }];
   await app.put("/api/lorebooks/house", { name: "House", scope: "chat", book: { entries } });
-  const page = await openGroup(app, llm, ["ada", "bob", "cyrus"], { ...options, colorScheme });
+  const page = await openGroup(app, llm, ["ada", "bob", "cyrus"], options);
   await app.patch("/api/conversations/c1", { lorebook_ids: ["house"], summary: { text: "They met." } });
   await sendMessage(page, "Tea, Bob and Ada?");
   await eventually(() => llm.chats.length, (count) => count === 2);
   await isIdle(page);
-  expect(await findAxeProblems(page)).toEqual([]);
+  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
   await page.getByLabel("Message", { exact: true }).fill("More tea");
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByRole("switch", { name: "House" }).waitFor();
   await page.getByLabel("Find a character to add").fill("zzz");
   await page.getByText("No other characters match.").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
   await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.locator(".preview-list summary").first().click();
   await page.getByText("House: Tea (matched “tea”)").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   await page.context().close();
 }, PATIENCE_MS);
