@@ -4,14 +4,24 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkDatabase } from "../../services/storage/database/sqlite.ts";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
-import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/processes/crash_disk.ts";
+import { CrashDisk, type DiskImage, type DiskRecord, readDiskLog } from "../helpers/processes/crash_disk.ts";
 import { type TempFolder, tempFolder } from "../helpers/files/storage_folder.ts";
-import { openTestApp } from "../helpers/app/test_app.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const STATES = 300;
 const ROUNDS = 12;
 const WRITERS = 4;
 const RECORDER = fileURLToPath(new URL("../helpers/processes/disk_recorder.c", import.meta.url));
+
+const FILLER = "x".repeat(700);
+
+/** What is read of a conversation. */
+interface Conversation {
+  id: string;
+  title?: string;
+  draft?: string;
+  messages: { content: string }[];
+}
 
 /** An acknowledged write, and the size of the log at that time. */
 interface Acknowledged {
@@ -63,11 +73,10 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
 
   async function write(server: ChildServer, writer: number, log: string): Promise<void> {
     const conversation = `/api/conversations/w${writer}`;
-    const filler = "x".repeat(700);
     for (let round = 0; round < ROUNDS; round++) {
       const done = (what: Acknowledged["what"]) =>
         acknowledged.push({ what, writer, round, at: Deno.statSync(log).size });
-      const messages = [{ id: `m${writer}-${round}`, role: "user", content: filler }];
+      const messages = [{ id: `m${writer}-${round}`, role: "user", content: FILLER }];
       await server.json("PUT", `${conversation}-${round}`, { title: `Title ${round}`, messages });
       done("conversation");
       if (round === 0) {
@@ -81,10 +90,9 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
     }
   }
 
-  /** Writes the files of one state, opens the server on them and returns what is missing. */
-  async function missingAfter(cut: number, seed: number, honoursSync: boolean): Promise<string[]> {
+  /** Writes the files of a state, opens the server on them and returns what is missing. @param end Bytes of the log until then. */
+  async function missingIn(image: DiskImage, end: number): Promise<string[]> {
     await using folder = await tempFolder();
-    const image = imageAfterCut(records.slice(0, cut), numbersFrom(seed), { honoursSync });
     for (const [path, content] of [...image].sort(([a], [b]) => a < b ? -1 : 1)) {
       const to = folder.path + path.slice(dataDir().length);
       if (content === undefined) await Deno.mkdir(to, { recursive: true, mode: 0o700 });
@@ -93,20 +101,21 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
         await Deno.writeFile(to, content, { mode: 0o600 });
       }
     }
-    const end = records[cut - 1]!.end;
     const missing: string[] = [];
     try {
       await using app = await openTestApp({ dataDir: folder.path });
-      const read = async (path: string) => await (await app.get(path)).json();
+      const conversations = await readById<Conversation>(app, "/api/conversations");
+      const personas = await readById<{ id: string; name: string }>(app, "/api/personas");
       for (const { what, writer, round } of acknowledged.filter(({ at }) => at <= end)) {
-        const path = `/api/conversations/w${writer}`;
+        const id = `w${writer}`;
         const isThere = what === "conversation"
-          ? (await read(`${path}-${round}`)).title === `Title ${round}`
+          ? conversations.get(`${id}-${round}`)?.title === `Title ${round}` &&
+            conversations.get(`${id}-${round}`)?.messages[0]?.content === FILLER
           : what === "edit"
-          ? Number((await read(path)).messages?.[0].content) >= round
+          ? Number(conversations.get(id)?.messages[0]?.content) >= round
           : what === "draft"
-          ? Number((await read(path)).draft) >= round
-          : (await read(`/api/personas/p${writer}-${round}`)).name === `Name ${round}`;
+          ? Number(conversations.get(id)?.draft) >= round
+          : personas.get(`p${writer}-${round}`)?.name === `Name ${round}`;
         if (!isThere) missing.push(`${what} ${writer}/${round}`);
       }
     } catch (error) {
@@ -116,15 +125,27 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
     return missing;
   }
 
+  async function readById<T extends { id: string }>(app: TestApp, path: string): Promise<Map<string, T>> {
+    const items: T[] = await (await app.get(path)).json();
+    return new Map(items.map((item) => [item.id, item]));
+  }
+
   test(
     `in ${STATES} states after a power cut, with writes dropped, torn and reordered, nothing acknowledged is missing`,
     { tags: ["D01"], timeout: 60_000 + STATES * 5_000 },
     async () => {
       const random = numbersFrom(7);
       expect(records.filter(({ op }) => op === "S").length).toBeGreaterThan(ROUNDS * WRITERS);
-      for (let state = 0; state < STATES; state++) {
-        const cut = 1 + Math.floor(random() * records.length);
-        expect(await missingAfter(cut, state + 1, true), `cut after record ${cut}, seed ${state + 1}`).toEqual([]);
+      const cuts = Array.from({ length: STATES }, (_, state) => ({
+        at: 1 + Math.floor(random() * records.length),
+        seed: state + 1,
+      }));
+      const disk = new CrashDisk({ honoursSync: true });
+      let played = 0;
+      for (const { at, seed } of cuts.toSorted((a, b) => a.at - b.at)) {
+        while (played < at) disk.play(records[played++]!);
+        const missing = await missingIn(disk.cut(numbersFrom(seed)), records[at - 1]!.end);
+        expect(missing, `cut after record ${at}, seed ${seed}`).toEqual([]);
       }
     },
   );
@@ -133,9 +154,11 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
     "on a disk that ignores syncs, acknowledged data is missing in the same states",
     { tags: ["D01"], timeout: 180_000 },
     async () => {
+      const disk = new CrashDisk({ honoursSync: false });
+      for (const record of records) disk.play(record);
       const losses = [];
       for (let seed = 1; seed <= 8 && losses.length === 0; seed++) {
-        losses.push(...await missingAfter(records.length, seed, false));
+        losses.push(...await missingIn(disk.cut(numbersFrom(seed)), records.at(-1)!.end));
       }
       expect(losses).not.toEqual([]);
     },

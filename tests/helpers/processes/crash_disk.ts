@@ -46,54 +46,98 @@ type Change = { offset: number; data: Uint8Array } | { cutTo: number };
 
 /** Content of a file, independent of its names. */
 interface Inode {
-  durable: Uint8Array;
+  durable: FileBytes;
   pending: Change[];
 }
 
 /** What happens to names as one step: a rename gives one and takes one. */
 type NameChange = { path: string; inode: Inode | undefined | "gone" }[];
 
-/**
- * Plays records and cuts the power.
- *
- * @param random Gives numbers from 0 to 1.
- * @param honoursSync False for a disk on which nothing was ever synced.
- */
-export function imageAfterCut(
-  records: readonly DiskRecord[],
-  random: () => number,
-  { honoursSync }: { honoursSync: boolean },
-): DiskImage {
-  const durableNames = new Map<string, Inode | undefined>();
-  const names = new Map<string, Inode | undefined>();
-  let pendingNames: NameChange[] = [];
-  const rename = (...change: NameChange) => {
-    apply(names, change);
-    pendingNames.push(change);
-  };
-  for (const { op, path, offset, data } of records) {
-    const inode = names.get(path);
+/** Plays records one after another, and can lose power after each of them. */
+export class CrashDisk {
+  readonly #honoursSync: boolean;
+  readonly #durableNames = new Map<string, Inode | undefined>();
+  readonly #names = new Map<string, Inode | undefined>();
+  #pendingNames: NameChange[] = [];
+
+  /** @param honoursSync False for a disk on which nothing was ever synced. */
+  constructor({ honoursSync }: { honoursSync: boolean }) {
+    this.#honoursSync = honoursSync;
+  }
+
+  play({ op, path, offset, data }: DiskRecord): void {
+    const inode = this.#names.get(path);
     const target = () => new TextDecoder().decode(data);
-    if (op === "C") rename({ path, inode: { durable: new Uint8Array(), pending: [] } });
-    else if (op === "M") rename({ path, inode: undefined });
-    else if (op === "U") rename({ path, inode: "gone" });
-    else if (op === "L") rename({ path: target(), inode });
-    else if (op === "R") rename({ path: target(), inode }, { path, inode: "gone" });
+    if (op === "C") this.#rename({ path, inode: { durable: new FileBytes(), pending: [] } });
+    else if (op === "M") this.#rename({ path, inode: undefined });
+    else if (op === "U") this.#rename({ path, inode: "gone" });
+    else if (op === "L") this.#rename({ path: target(), inode });
+    else if (op === "R") this.#rename({ path: target(), inode }, { path, inode: "gone" });
     else if (op === "W") inode?.pending.push({ offset, data });
     else if (op === "T") inode?.pending.push({ cutTo: offset });
-    else if (honoursSync && inode !== undefined) settle(inode);
-    else if (honoursSync) {
+    else if (this.#honoursSync && inode !== undefined) settle(inode);
+    else if (this.#honoursSync) {
       // A folder: the names in it, in their order, and with them those that had to come before.
-      const last = pendingNames.findLastIndex((change) => change.some((step) => step.path.startsWith(`${path}/`)));
-      for (const change of pendingNames.splice(0, last + 1)) apply(durableNames, change);
+      const isIn = (change: NameChange) => change.some((step) => step.path.startsWith(`${path}/`));
+      const settled = this.#pendingNames.splice(0, this.#pendingNames.findLastIndex(isIn) + 1);
+      for (const change of settled) apply(this.#durableNames, change);
     }
   }
-  // File systems keep the order of names in their journal: a prefix of what is not synced may be there.
-  for (const change of pendingNames.slice(0, Math.floor(random() * (pendingNames.length + 1)))) {
-    apply(durableNames, change);
+
+  /**
+   * Returns what a power cut now may leave. The disk itself keeps its power.
+   *
+   * @param random Gives numbers from 0 to 1.
+   */
+  cut(random: () => number): DiskImage {
+    const names = new Map(this.#durableNames);
+    // File systems keep the order of names in their journal: a prefix of what is not synced may be there.
+    const kept = Math.floor(random() * (this.#pendingNames.length + 1));
+    for (const change of this.#pendingNames.slice(0, kept)) apply(names, change);
+    return new Map([...names].map(([path, inode]) => [path, inode && torn(inode, random)]));
   }
-  pendingNames = [];
-  return new Map([...durableNames].map(([path, inode]) => [path, inode && torn(inode, random)]));
+
+  #rename(...change: NameChange): void {
+    apply(this.#names, change);
+    this.#pendingNames.push(change);
+  }
+}
+
+/** Bytes of a file, with room to grow in place. */
+class FileBytes {
+  #bytes = new Uint8Array();
+  #size = 0;
+
+  copy(): FileBytes {
+    const copy = new FileBytes();
+    copy.#bytes = this.#bytes.slice(0, this.#size);
+    copy.#size = this.#size;
+    return copy;
+  }
+
+  change(change: Change): void {
+    if ("cutTo" in change) this.#resize(change.cutTo);
+    else {
+      const { offset, data } = change;
+      if (offset + data.length > this.#size) this.#resize(offset + data.length);
+      this.#bytes.set(data, offset);
+    }
+  }
+
+  toBytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#size);
+  }
+
+  #resize(size: number): void {
+    if (size > this.#bytes.length) {
+      const longer = new Uint8Array(2 * size);
+      longer.set(this.toBytes());
+      this.#bytes = longer;
+    }
+    // What is cut off is zero when the file grows again.
+    if (size < this.#size) this.#bytes.fill(0, size, this.#size);
+    this.#size = size;
+  }
 }
 
 function apply(names: Map<string, Inode | undefined>, change: NameChange): void {
@@ -104,7 +148,7 @@ function apply(names: Map<string, Inode | undefined>, change: NameChange): void 
 }
 
 function settle(inode: Inode): void {
-  for (const change of inode.pending) inode.durable = changed(inode.durable, change);
+  for (const change of inode.pending) inode.durable.change(change);
   inode.pending = [];
 }
 
@@ -113,29 +157,16 @@ function torn({ durable, pending }: Inode, random: () => number): Uint8Array {
   const isPrefix = random() < 0.3;
   const keep = random();
   const upTo = Math.floor(random() * (pending.length + 1));
-  let content = durable;
+  const content = durable.copy();
   pending.forEach((change, index) => {
     if (isPrefix ? index >= upTo : random() > keep) return;
-    content = changed(content, "data" in change && random() < 0.3 ? tornWrite(change, random) : change);
+    content.change("data" in change && random() < 0.3 ? tornWrite(change, random) : change);
   });
-  return content;
+  return content.toBytes();
 }
 
 /** The first sectors of a write. */
 function tornWrite({ offset, data }: { offset: number; data: Uint8Array }, random: () => number): Change {
   const end = Math.max(1, Math.floor(random() * Math.ceil(data.length / SECTOR_BYTES))) * SECTOR_BYTES;
   return { offset, data: data.subarray(0, end) };
-}
-
-function changed(content: Uint8Array, change: Change): Uint8Array {
-  if ("cutTo" in change) {
-    const cut = new Uint8Array(change.cutTo);
-    cut.set(content.subarray(0, change.cutTo));
-    return cut;
-  }
-  const { offset, data } = change;
-  const longer = content.length >= offset + data.length ? content.slice() : new Uint8Array(offset + data.length);
-  longer.set(content.subarray(0, longer.length));
-  longer.set(data, offset);
-  return longer;
 }
