@@ -1,4 +1,5 @@
 /** How the tests of the security cases went in a run, from vitest's JSON reports. */
+import { isLong } from "./helpers/files/sample.ts";
 import { AWAITED_FEATURES } from "./security_cases.ts";
 import { type NamedTest, problemsOf, productSources, testsByCase, titlePattern } from "./security_cases_page.ts";
 
@@ -31,7 +32,7 @@ export async function securityCaseLines(
 ): Promise<{ lines: string[]; isGreen: boolean }> {
   const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
   const reported = await readReports(names.filter((name) => name.endsWith(".json")).map((name) => `${folder}/${name}`));
-  const tests = await testsByCase({ isLong: Deno.env.get("LONG_TESTS") === "1" });
+  const tests = await testsByCase({ isLong: isLong() });
   const problems = [...problemsOf(tests, await productSources()), ...unprovenCases(tests, reported, excluded)];
   const waiting = Object.entries(AWAITED_FEATURES).map(([id, { feature }]) => `${id} waits for ${feature}`);
   const leftOut = [...tests].filter(([, named]) => named.some(({ file }) => excluded.includes(file))).map(([id]) => id);

@@ -4,13 +4,14 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { isLong } from "../helpers/files/sample.ts";
 import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS as ALL_TURNS } from "../helpers/files/lighthouse_chat.ts";
 import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
 /** A usual run ends soon after the naive chat has outgrown the context; `LONG_TESTS=1` takes the forty of decision 0015. */
-const TURNS = Deno.env.get("LONG_TESTS") === "1" ? ALL_TURNS : 26;
+const TURNS = isLong() ? ALL_TURNS : 26;
 const CONTEXT_SIZE = 2048;
 const ANSWER_TOKENS = 24;
 /** Time limit for a busy machine. */

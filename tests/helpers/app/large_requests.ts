@@ -35,17 +35,25 @@ export function largeConversation(
   return encoder.encode(JSON.stringify({ title: "Large", messages }));
 }
 
-/** Creates a ZIP archive of SillyTavern chats that differ only in their names: small, but large once unpacked. */
-export async function zipOfChats(count: number, chatBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+/**
+ * Creates a ZIP archive of SillyTavern chats that differ only in their names: small, but large once unpacked.
+ *
+ * @param text Of each message.
+ */
+export async function zipOfChats(
+  count: number,
+  chatBytes: number,
+  text = "The light falls. ".repeat(120),
+): Promise<Uint8Array<ArrayBuffer>> {
   const message = {
     name: "Fox",
     is_user: false,
-    mes: "The light falls. ".repeat(120),
+    mes: text,
     send_date: "June 19, 2023 2:20pm",
   };
   const line = `${JSON.stringify(message)}\n`;
   const chat = encoder.encode(line.repeat(Math.ceil(chatBytes / line.length)));
-  const packed = deflateRawSync(chat);
+  const packed = deflateRawSync(chat, { level: 9 });
   const entry = { isDeflated: true, crc: crc32(chat), sizeBytes: chat.length, packedBytes: packed.length };
   const entries = Array.from({ length: count }, (_, n) => ({ path: `chat-${n}.jsonl`, ...entry, content: [packed] }));
   return joined(await Array.fromAsync(writeZip(entries, { isLarge: false })));

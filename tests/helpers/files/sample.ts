@@ -1,5 +1,10 @@
 /** Tests with many random or slow repetitions. */
 
+/** Reports whether this run takes every case: `LONG_TESTS=1`. */
+export function isLong(): boolean {
+  return Deno.env.get("LONG_TESTS") === "1";
+}
+
 /** The number of repetitions. */
 export interface Sample {
   readonly count: number;
@@ -14,7 +19,7 @@ export interface Sample {
  * @param all How many the case asks for.
  */
 export function sample(usual: number, all: number): Sample {
-  const count = Deno.env.get("LONG_TESTS") === "1" ? all : usual;
+  const count = isLong() ? all : usual;
   return { count, toString: () => sampleTitle(count, all) };
 }
 
