@@ -1,21 +1,50 @@
 /** The page as an installed app: offline use, updates, and the share target. */
 import { Buffer } from "node:buffer";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { openBrowser, openPage, openWatchedPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { picture } from "../../../helpers/files/pictures.ts";
-import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { eventually } from "../../../helpers/browser/ui_page.ts";
 import { PUSH_KEYS } from "../../../helpers/files/push_keys.ts";
 
 let browser: Browser;
 let builtFolder: string;
+/** Most tests share one server and one browser profile, because a worker that is new caches every file of the page. */
+let app: TestApp;
+let context: BrowserContext;
 beforeAll(async () => {
   builtFolder = await builtUi();
   browser = await openBrowser();
+  app = await openTestApp({ config: { setupCompleted: true } });
+  const kept = await openKept(app.url, "/new");
+  context = kept.context;
+  await kept.page.close();
 });
-afterAll(() => browser.close());
+afterAll(async () => {
+  await browser.close();
+  await app[Symbol.asyncDispose]();
+});
+
+/** Opens a page of the profile that the tests share. Disposing of it forgets what the page stored. */
+async function openShared(path: string, initScript?: { content: string }): Promise<WatchedPage & AsyncDisposable> {
+  const watched = await openWatchedPage(context, app.url);
+  const { page } = watched;
+  if (initScript) await page.addInitScript(initScript);
+  await page.goto(app.url + path);
+  return {
+    ...watched,
+    async [Symbol.asyncDispose]() {
+      await page.evaluate(() => localStorage.clear());
+      await page.close();
+      await context.clearPermissions();
+      for (const { id } of await (await app.get("/api/push/subscriptions")).json()) {
+        await app.delete(`/api/push/subscriptions/${id}`);
+      }
+    },
+  };
+}
 
 /** Opens a page and waits until the worker has cached everything and controls the page. */
 async function openKept(url: string, path: string) {
@@ -36,7 +65,6 @@ const keptPaths = (page: Page) =>
   });
 
 test("the manifest lists icons of the right sizes, and is revalidated like the worker", async () => {
-  await using app = await openTestApp();
   const answer = await app.get("/manifest.webmanifest");
   expect(answer.headers.get("content-type")).toBe("application/manifest+json");
   const manifest = await answer.json();
@@ -54,9 +82,9 @@ test("the manifest lists icons of the right sizes, and is revalidated like the w
 });
 
 test("caches the files of the build and the page, complete, and nothing of the API", async () => {
-  await using app = await openTestApp({ config: { setupCompleted: true } });
-  await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
-  const { page, context, errors, foreign } = await openKept(app.url, "/c/c1");
+  await app.put("/api/conversations/kept", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
+  await using opened = await openShared("/c/kept");
+  const { page, errors, foreign } = opened;
   await page.getByRole("log").getByText("Hello").waitFor();
   const built = (await Array.fromAsync(Deno.readDir(`${builtFolder}/assets`), ({ name }) => name))
     .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
@@ -69,7 +97,7 @@ test("caches the files of the build and the page, complete, and nothing of the A
   });
   expect(answeredBy).toBe("network");
   expect({ errors, foreign }).toEqual({ errors: [], foreign: [] });
-  await context.close();
+  await app.delete("/api/conversations/kept");
 });
 
 test("offline, open content stays, other screens open, messages aren't sent later, and the page reloads", async () => {
@@ -137,8 +165,8 @@ test("a new build waits for open pages of the old one, then replaces it complete
 });
 
 test("shared content becomes the draft of a new chat, and isn't sent", async () => {
-  await using app = await openTestApp({ config: { setupCompleted: true } });
-  const { page, context, errors } = await openKept(app.url, "/new");
+  await using opened = await openShared("/new");
+  const { page, errors } = opened;
   const buffer = Buffer.from(picture(1, 32));
   await page.evaluate(() => {
     const form = document.createElement("form");
@@ -162,13 +190,12 @@ test("shared content becomes the draft of a new chat, and isn't sent", async () 
   expect((await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
   expect(await page.evaluate(() => caches.has("parlor-shared"))).toBe(false);
   expect(errors).toEqual([]);
-  await context.close();
 });
 
 test("a push message shows that a reply is ready and nothing else, and a click opens the chat", async () => {
-  await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.put("/api/conversations/c1", { title: "Secret", messages: [{ id: "m1", role: "user", content: "Hello" }] });
-  const { page, context, errors } = await openKept(app.url, "/new");
+  await using opened = await openShared("/new");
+  const { page, errors } = opened;
   await context.grantPermissions(["notifications"], { origin: app.url });
   const devtools = await context.newCDPSession(page);
   const registration = new Promise<string>((resolve) => {
@@ -201,7 +228,7 @@ test("a push message shows that a reply is ready and nothing else, and a click o
     });
   expect(await listTags()).toEqual(["c1"]);
   // DevTools can't click a notification: the event is what a click sends.
-  await context.serviceWorkers()[0]!.evaluate(async () => {
+  await context.serviceWorkers().at(-1)!.evaluate(async () => {
     const worker = self as unknown as { registration: ServiceWorkerRegistration };
     const [notification] = await worker.registration.getNotifications();
     const event = Reflect.get(self, "NotificationEvent");
@@ -236,11 +263,9 @@ const FAKE_PUSH = {
 };
 
 test("Access turns notifications on and off for this device, names the vendor, and reports visible pages", async () => {
-  await using app = await openTestApp({ config: { setupCompleted: true } });
-  const { page, context, errors } = await openKept(app.url, "/settings/privacy");
   await context.grantPermissions(["notifications"], { origin: app.url });
-  await context.addInitScript(FAKE_PUSH);
-  await page.reload();
+  await using opened = await openShared("/settings/privacy", FAKE_PUSH);
+  const { page, errors } = opened;
   const seen: { visible: boolean }[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/presence")) seen.push(request.postDataJSON());
@@ -259,16 +284,14 @@ test("Access turns notifications on and off for this device, names the vendor, a
 });
 
 test("a subscription that the browser has replaced is sent again", async () => {
-  await using app = await openTestApp({ config: { setupCompleted: true } });
-  const { page, context, errors } = await openKept(app.url, "/settings/privacy");
   await context.grantPermissions(["notifications"], { origin: app.url });
-  await context.addInitScript(FAKE_PUSH);
+  await using opened = await openShared("/settings/privacy", FAKE_PUSH);
+  const { page, errors } = opened;
   const listVendors = async () => {
     const devices: { id: string; vendor: string; label: string }[] = await (await app.get("/api/push/subscriptions"))
       .json();
     return devices.map(({ vendor }) => vendor);
   };
-  await page.reload();
   await page.getByRole("button", { name: "Turn on for this device" }).click();
   await page.getByText("Through push.example.org").waitFor();
   await page.evaluate(() => localStorage.setItem("vendor", "second"));
@@ -280,7 +303,7 @@ test("a subscription that the browser has replaced is sent again", async () => {
   await page.evaluate(() => localStorage.setItem("vendor", "fourth"));
   await page.goto("about:blank");
   const tellWorker = (vendor: string, isGiven: boolean) =>
-    context.serviceWorkers()[0]!.evaluate(async ({ vendor, isGiven, keys }) => {
+    context.serviceWorkers().at(-1)!.evaluate(async ({ vendor, isGiven, keys }) => {
       const endpoint = `https://${vendor}.example.org/x`;
       const subscription = { endpoint, toJSON: () => ({ endpoint, keys }) };
       Reflect.set(PushManager.prototype, "subscribe", () => Promise.resolve(subscription));
@@ -301,7 +324,8 @@ test("a subscription that the browser has replaced is sent again", async () => {
   page.on("request", (request) => void (request.method() === "PUT" && sent.push(request.url())));
   await page.goto(`${app.url}/new`);
   await eventually(() => sent, (urls) => urls.some((url) => url.endsWith("/presence")));
-  await page.waitForTimeout(500);
+  // What it would send goes out with its presence, so it has been sent once a later response is here.
+  await page.evaluate(async () => await (await fetch("/healthz")).text());
   expect(sent.filter((url) => !url.endsWith("/presence"))).toEqual([]);
 
   const [device] = await (await app.get("/api/push/subscriptions")).json();
@@ -313,7 +337,7 @@ test("a subscription that the browser has replaced is sent again", async () => {
 
 test("a page without notifications reports its use only if something is notified, and a removed device forgets", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
-  const { page, errors } = await openKept(app.url, "/new");
+  const { page, context, errors } = await openKept(app.url, "/new");
   const seen: { url: string; used: boolean }[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/presence")) seen.push({ url: request.url(), ...request.postDataJSON() });
@@ -342,4 +366,5 @@ test("a page without notifications reports its use only if something is notified
   await page.getByText("Notifications for this device are off").waitFor();
   expect(seen.at(-1)!.url).toContain("/subscriptions/gone/presence");
   expect(errors.filter((text) => !text.includes("404"))).toEqual([]);
+  await context.close();
 });
