@@ -23,8 +23,8 @@ let sound: string;
 beforeAll(async () => {
   await builtUi();
   sound = await Deno.makeTempFile({ suffix: ".wav" });
-  // Repeated by the browser: what is said takes 1.5 s, then there are 4.5 s of silence.
-  await Deno.writeFile(sound, makeSpokenWave([-1, 1.5, -3.5]));
+  // Repeated by the browser: what is said takes 1.2 s, then there are 2 s of silence.
+  await Deno.writeFile(sound, makeSpokenWave([-0.6, 1.2, -1.4]));
   browser = await openBrowser([...AUDIO_FLAGS, `--use-file-for-fake-audio-capture=${sound}`]);
 }, SLOW_MS);
 
@@ -215,7 +215,7 @@ test("says that the microphone was denied, and that no server is set up", { time
 });
 
 test("holds a conversation: listens, sends, reads the reply, and listens again", { timeout: SLOW_MS }, async () => {
-  await using bench = await openTalk({ options: PHONE, speaksS: 3 });
+  await using bench = await openTalk({ options: PHONE, speaksS: 2 });
   const { page, llm, speech, transcription } = bench;
   await page.getByRole("button", { name: "Talk" }).tap();
   const talk = page.getByRole("dialog", { name: "Talk" });
@@ -228,13 +228,13 @@ test("holds a conversation: listens, sends, reads the reply, and listens again",
     new MutationObserver(note).observe(phase, { childList: true, characterData: true, subtree: true });
   });
   // The loop of the sound says the same thing again and again. What isn't understood interrupts no reply.
-  await eventually(() => llm.chats.length, (count) => count >= 3);
+  await eventually(() => llm.chats.length, (count) => count >= 2);
   transcription.switches.text = "";
   expect(await findAxeProblems(page)).toEqual([]);
   await talk.getByText(/First audio after/).waitFor();
   await expect.poll(() => page.evaluate("window.phases")).toEqual(expect.arrayContaining(["Listening", "Speaking"]));
-  const [, , third] = llm.chats;
-  const messages = third!.json!.messages as { role: string; content: string }[];
+  const [, second] = llm.chats;
+  const messages = second!.json!.messages as { role: string; content: string }[];
   expect(messages.filter(({ role }) => role === "user").at(-1)!.content).toBe("When does the ferry come in?");
   expect(speech.requests.filter(({ json }) => json?.input === "The ferry comes in at nine.").length).toBeGreaterThan(0);
   await talk.getByRole("button", { name: "End conversation" }).last().tap();
@@ -287,7 +287,7 @@ test("push to talk sends what was said while the button was held", { timeout: SL
 test("in a group, each character has its own voice, says its name first and is heard to the end", {
   timeout: SLOW_MS,
 }, async () => {
-  await using bench = await openTalk({ speaksS: 2 });
+  await using bench = await openTalk({ speaksS: 1 });
   const { page, context, app, transcription } = bench;
   const requested = recordSpeech(page);
   // Asked again before the second reply is read, the row would start over.
