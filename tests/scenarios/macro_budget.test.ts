@@ -1,5 +1,5 @@
 /** Macros that are too expensive, in every text that comes from outside. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { gather, useModel } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
@@ -10,13 +10,13 @@ import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;
-beforeEach(async () => {
+beforeAll(async () => {
   app = await openTestApp();
   llm = await openFakeLlm({ personality: "llama.cpp" });
   llm.contextSize = 1_000_000;
   await useModel(app, llm);
 });
-afterEach(async () => {
+afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await llm.close();
 });
