@@ -16,6 +16,8 @@ interface Step {
 interface Job {
   needs?: string;
   uses?: string;
+  with?: Record<string, unknown>;
+  env?: Record<string, string>;
   permissions?: Record<string, string>;
   strategy?: { matrix: { include: { runner: string; file: string; arch?: string }[] } };
   steps?: Step[];
@@ -174,6 +176,14 @@ test("build/release.ts writes the files of a release, with the command in the wo
     ["compose.yaml: OK", "compose.secret.yaml: OK", "parlor.rb: OK"],
   );
   expect((await run("v9.9.9")).success).toBe(false);
+});
+
+test("once a week the tests run every case", async () => {
+  const weekly = await read("weekly");
+  expect(weekly.on.schedule).toEqual([{ cron: expect.stringMatching(/^\d+ \d+ \* \* [0-6]$/) }]);
+  expect(weekly.jobs.test).toEqual({ uses: "./.github/workflows/test.yml", with: { long_tests: true } });
+  expect(tests.on.workflow_call).toMatchObject({ inputs: { long_tests: { type: "boolean", default: false } } });
+  expect(tests.jobs.test!.env).toEqual({ LONG_TESTS: "${{ inputs.long_tests && '1' || '' }}" });
 });
 
 test("the tests may use user namespaces on GitHub's machines, and the image is built and tested", () => {
