@@ -29,6 +29,8 @@ export interface BackupRequest {
   /** Version of the program. */
   version: string;
   nowMs: number;
+  /** UUID in the name of the unfinished file; random by default. */
+  temporaryId?: string;
 }
 
 /** Progress and cancellation. */
@@ -63,7 +65,7 @@ const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
  *   canceled. No file remains then.
  */
 export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}): Promise<BackupReport> {
-  const { dataDir, storageKey, path, passphrase, version, nowMs } = request;
+  const { dataDir, storageKey, path, passphrase, version, nowMs, temporaryId } = request;
   await removeLeftovers(dataDir);
   const { took, finish } = await createCounter(dataDir, watch);
   const digests = new Map<string, string>();
@@ -71,7 +73,7 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   let rows: RowCounts | undefined;
   const onDatabase = (copy: string) => void (rows = countRows(copy));
   const entries = streamWithDigest(packEntries(request, onDatabase), digests, took);
-  await writeChunksAtomic(path, streamBackup({ version, nowMs }, key, entries));
+  await writeChunksAtomic(path, streamBackup({ version, nowMs }, key, entries), { temporaryId });
   try {
     await checkBackup(request, digests, took);
   } catch (error) {

@@ -4,7 +4,7 @@ import { type Config, saveConfigKey } from "../config/config.ts";
 import type { ConfigKeyName } from "../config/config_keys.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { toFileError } from "../storage/atomic_file.ts";
+import { parseTemporaryName, toFileError } from "../storage/atomic_file.ts";
 import { startWatched } from "../process/supervised_process.ts";
 
 /** How often backups are made automatically. */
@@ -95,7 +95,8 @@ export async function prepareBackupFolder(path: string, dataDir: string): Promis
   const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
     throw toFileError(`Can't list the folder "${resolved}"`, cause);
   });
-  const other = names.find((name) => !BACKUP_NAME.test(name) && !HARMLESS_NAMES.has(name));
+  const isOwn = (name: string) => BACKUP_NAME.test(parseTemporaryName(name)?.finalName ?? name);
+  const other = names.find((name) => !isOwn(name) && !HARMLESS_NAMES.has(name));
   if (other !== undefined) {
     throw invalid(
       `"${resolved}" has other files, for example "${other}". Enter a new folder, such as "${

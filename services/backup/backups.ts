@@ -1,13 +1,15 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
+import { createHmac } from "node:crypto";
 import { join, resolve } from "node:path";
 import { Mutex } from "../async/locks.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
-import { pathExists, toFileError } from "../storage/atomic_file.ts";
+import { LEFTOVER_AGE_MS, pathExists, removeTemporaryFiles, toFileError } from "../storage/atomic_file.ts";
 import {
   AFTER_BACKUP_TIMEOUT_MS,
   assertMounted,
+  BACKUP_NAME,
   type BackupSettings,
   DAILY_NAME,
   getBackupName,
@@ -78,10 +80,13 @@ export class Backups {
   #looking: Promise<void> = Promise.resolve();
   #settings: BackupSettings;
   readonly #changes = new Mutex();
+  /** In the names of this server's unfinished backups, so that the next start knows them among those of others. */
+  readonly #temporaryId: string;
 
   private constructor(options: BackupOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#temporaryId = deriveTemporaryId(options.storageKey);
   }
 
   /** Opens the service. @throws {AppError} `invalid_request` if the folder is inside the data directory. */
@@ -95,6 +100,7 @@ export class Backups {
     }
     const backups = new Backups(options);
     jobs.register(KIND, { parallel: 1, resumable: false, run: (context) => backups.#run(context) });
+    backups.#looking = backups.#removeUnfinished();
     backups.look();
     backups.#timer = setInterval(() => backups.look(), CHECK_INTERVAL_MS);
     return backups;
@@ -135,7 +141,7 @@ export class Backups {
 
   /** Starts a backup if one is due. */
   look(): void {
-    this.#looking = this.#startWhenDue().catch((error) =>
+    this.#looking = this.#looking.then(() => this.#startWhenDue()).catch((error) =>
       this.#options.log("error", "Can't start the daily backup", { error: String(error) })
     );
   }
@@ -201,6 +207,23 @@ export class Backups {
     await this.#looking;
   }
 
+  /** Removes the unfinished backups of a killed server, and those of other programs after an hour. */
+  async #removeUnfinished(): Promise<void> {
+    const { folder } = this.#settings;
+    const { log } = this.#options;
+    if (folder === null) return;
+    try {
+      const names = await removeTemporaryFiles(
+        folder,
+        ({ finalName, id, ageMs }) =>
+          BACKUP_NAME.test(finalName) && (id === this.#temporaryId || ageMs > LEFTOVER_AGE_MS),
+      );
+      if (names.length > 0) log("info", "Removed unfinished backups", { names: names.join(", ") });
+    } catch (error) {
+      log("warn", `Can't remove unfinished backups in "${folder}"`, { error: getErrorMessage(error) });
+    }
+  }
+
   async #startWhenDue(): Promise<void> {
     const { folder, schedule } = this.#settings;
     if (folder === null || schedule === "off") return;
@@ -229,7 +252,8 @@ export class Backups {
     });
     const nowMs = now();
     const path = await findFreePath(folder, nowMs, isManual);
-    const report = await runBackupWorker({ dataDir, storageKey, path, passphrase, version, nowMs }, {
+    const temporaryId = this.#temporaryId;
+    const report = await runBackupWorker({ dataDir, storageKey, path, passphrase, version, nowMs, temporaryId }, {
       signal,
       progress: (done, total) => progress({ done, total, unit: "bytes" }),
     });
@@ -318,6 +342,12 @@ function noFolder(): AppError {
 
 function noBackup(name: string): AppError {
   return new AppError("not_found", `Backup "${name}" not found`);
+}
+
+/** Derives the UUID from the storage key. */
+function deriveTemporaryId(storageKey: Uint8Array): string {
+  const hex = createHmac("sha256", storageKey).update("unfinished backups").digest("hex");
+  return [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]].map(([from, to]) => hex.slice(from, to)).join("-");
 }
 
 /** How long a canceled Worker may take to remove its files, in milliseconds. */

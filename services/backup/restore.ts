@@ -72,16 +72,24 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
     const getStorageKey = () => Promise.resolve(presentKey);
     using backup = await openBackup(request.path, { getPassphrase: request.getPassphrase, getStorageKey });
     const incoming = await openIncoming(dataDir.path);
-    const { paths, key = presentKey! } = await unpack(backup, incoming.folder);
-    const isKeyNew = presentKey === undefined || presentKey.some((byte, index) => byte !== key[index]);
-    if (isKeyNew) {
-      if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) {
-        throw createOtherKeyError(storageKeyFile);
+    /** Unpacks and verifies the backup. */
+    const prepare = async () => {
+      const { paths, key = presentKey! } = await unpack(backup, incoming.folder);
+      const isKeyNew = presentKey === undefined || presentKey.some((byte, index) => byte !== key[index]);
+      if (isKeyNew) {
+        if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) {
+          throw createOtherKeyError(storageKeyFile);
+        }
+        await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
       }
-      await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
-    }
-    await checkUnpacked(incoming.folder, key);
-    const contents = { ...countRows(join(incoming.folder, DATABASE_NAME)), ...countFiles(paths) };
+      await checkUnpacked(incoming.folder, key);
+      const contents = { ...countRows(join(incoming.folder, DATABASE_NAME)), ...countFiles(paths) };
+      return { paths, contents, isKeyNew };
+    };
+    const { paths, contents, isKeyNew } = await prepare().catch(async (error) => {
+      await incoming.discard().catch(() => {}); // The next start removes what is left.
+      throw error;
+    });
 
     const isSomethingReplaced = others.length > 0 || (isKeyNew && present.includes(STORAGE_KEY_FILE_NAME));
     const previousFolderName = isSomethingReplaced

@@ -14,7 +14,13 @@ import type { Lazy, LazyScope } from "../async/lazy.ts";
 import { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { openPersistentFlag, type PersistentFlag, Settings } from "../settings/settings.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
-import { type DataDir, hasSealedData, openDataDir, refuseLostDatabase } from "../storage/data_dir.ts";
+import {
+  type DataDir,
+  hasSealedData,
+  openDataDir,
+  refuseLostDatabase,
+  removeUnfinishedWrites,
+} from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
 import { Trash } from "../storage/trash.ts";
@@ -121,6 +127,12 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     ...Object.fromEntries(ownFolders),
     models: await openModelsFolder(dataDir, config.modelsDir),
   };
+
+  const written = [folders.characters, folders.personas, folders.workflows, folders.voices, folders.trash];
+  const leftovers = await removeUnfinishedWrites(dataDir, written);
+  if (leftovers.length > 0) {
+    log("info", "Removed temporary files of an earlier process", { names: leftovers.join(", ") });
+  }
 
   const events = createEventHub(log);
   const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: createUuidV7 });

@@ -27,6 +27,8 @@ export interface WriteFileOptions {
    * cause.
    */
   beforeReplace?: () => void;
+  /** UUID in the name of the temporary file; random by default. With a fixed one, the writer can find its leftovers. */
+  temporaryId?: string;
 }
 
 /**
@@ -56,14 +58,17 @@ export async function writeChunksAtomic(
   options: WriteFileOptions = {},
 ): Promise<void> {
   const mode = options.mode ?? 0o600;
-  const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}${TEMPORARY_ENDING}`);
+  const temporary = join(
+    dirname(path),
+    `.${basename(path)}.${options.temporaryId ?? crypto.randomUUID()}${TEMPORARY_ENDING}`,
+  );
   try {
     await writeAll(temporary, chunks, mode);
     options.beforeReplace?.();
     await Deno.rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
-    // There is nothing to delete after the rename. The random name can't match another file.
+    // There is nothing to delete after the rename. The name with its UUID can't match another file.
     await Deno.remove(temporary).catch(() => {});
     throw toFileError(`Can't write "${path}"`, cause);
   }
@@ -99,8 +104,55 @@ export async function pathExists(path: string): Promise<boolean> {
   }
 }
 
+/** Names of the temporary files of `writeChunksAtomic`: the final name and a UUID. */
+const TEMPORARY_NAME = /^\.(.+)\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.tmp$/;
+
+/** A file that `writeChunksAtomic` was writing when its process ended, or is still writing. */
+export interface TemporaryFile {
+  /** Name that the file was to get. */
+  finalName: string;
+  /** UUID in its name. */
+  id: string;
+  /** How long ago it was changed, by the clock of the disk. */
+  ageMs: number;
+}
+
+/** Returns the parts of a temporary file's name; `undefined` for other names. */
+export function parseTemporaryName(name: string): Omit<TemporaryFile, "ageMs"> | undefined {
+  const [, finalName, id] = TEMPORARY_NAME.exec(name) ?? [];
+  return finalName === undefined ? undefined : { finalName, id: id! };
+}
+
+/**
+ * Removes the temporary files in a folder that a killed process left.
+ *
+ * @param isLeftover Returns false for files that another process may be writing.
+ * @returns Their names.
+ * @throws The runtime's errors. A missing folder has none.
+ */
+export async function removeTemporaryFiles(
+  folder: string,
+  isLeftover: (file: TemporaryFile) => boolean,
+): Promise<string[]> {
+  const removed: string[] = [];
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch((error) => {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  });
+  for (const { name, isFile } of entries) {
+    const parts = isFile ? parseTemporaryName(name) : undefined;
+    if (parts === undefined) continue;
+    const path = join(folder, name);
+    const { mtime } = await Deno.lstat(path);
+    if (!isLeftover({ ...parts, ageMs: Date.now() - (mtime?.getTime() ?? 0) })) continue;
+    await Deno.remove(path);
+    removed.push(name);
+  }
+  return removed;
+}
+
 /** Minimum age of leftovers. Younger files without a row may be about to get one; older ones are from a crash. */
-const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+export const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
 /**
  * Removes the files in a folder that nothing refers to and that are older than an hour: leftovers of a crash.

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { isLocked } from "./database/sqlite.ts";
-import { toFileError } from "./atomic_file.ts";
+import { removeTemporaryFiles, toFileError } from "./atomic_file.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -172,6 +172,27 @@ function takeProcessLock(path: string): ProcessLock {
 function describeLockFailure(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   return /readonly|unable to open/.test(text) ? `the folder isn't writable (${text})` : text;
+}
+
+/** Commands such as `parlor token create` write to the data folder itself while a server starts. */
+const COMMAND_MS = 60_000;
+
+/**
+ * Removes the temporary files that a killed server left in the data folder and some of its folders. Call it with the
+ * lock held, before anything is written.
+ *
+ * @param folders Paths of folders that only the server writes to.
+ * @returns The names of the removed files.
+ * @throws {AppError} `internal`
+ */
+export async function removeUnfinishedWrites(dataDir: DataDir, folders: readonly string[]): Promise<string[]> {
+  try {
+    const names = await removeTemporaryFiles(dataDir.path, ({ ageMs }) => ageMs > COMMAND_MS);
+    for (const folder of folders) names.push(...await removeTemporaryFiles(folder, () => true));
+    return names;
+  } catch (cause) {
+    throw toFileError(`Can't remove temporary files in "${dataDir.path}"`, cause);
+  }
 }
 
 /** Files and folders with sealed values, which only exist once there is a key. */

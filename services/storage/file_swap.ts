@@ -32,6 +32,8 @@ export interface Incoming {
    * @param removed Names in the data directory to remove without a replacement.
    */
   commit(removed: readonly string[], keepOldIn?: string): Promise<void>;
+  /** Deletes the new files. Call it only before `commit`. */
+  discard(): Promise<void>;
 }
 
 /** Called at each step. Tests use it to interrupt the replacement. */
@@ -60,6 +62,7 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
       watch("ready");
       await finishIncoming(dataDir, watch);
     },
+    discard: () => removeTree(root),
   };
 }
 

@@ -76,6 +76,18 @@ test("refuses folders that could hide, mix up or lose backups", async () => {
   expect((await app.delete(`${PATH}/work.backup`)).status).toBe(404);
 });
 
+test("accepts a folder with nothing but an unfinished backup", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  const folder = home.file("backups");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(`${folder}/.parlor-2026-05-01T030000Z.backup.${crypto.randomUUID()}.tmp`, "half");
+  expect((await app.patch(PATH, { backup_dir: folder })).status).toBe(200);
+  await app.patch(PATH, { backup_dir: home.file("another") });
+  await Deno.writeTextFile(`${folder}/.work.odt.${crypto.randomUUID()}.tmp`, "another program's");
+  expect((await app.patch(PATH, { backup_dir: folder })).status).toBe(400);
+});
+
 test("a value that the environment sets can't be changed from the page", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");

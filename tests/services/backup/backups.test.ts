@@ -3,6 +3,7 @@ import { makeBackup } from "../../../services/backup/backup.ts";
 import { AFTER_BACKUP_TIMEOUT_MS, isMounted, runAfterBackup } from "../../../services/backup/backup_settings.ts";
 import { restoreBackup } from "../../../services/backup/restore.ts";
 import { openBackup } from "../../../services/backup/backup_file.ts";
+import { AppError } from "../../../services/errors.ts";
 import { addDocument, readText } from "../../helpers/files/document_files.ts";
 import { putPicture } from "../../helpers/files/pictures.ts";
 import { recording } from "../../helpers/files/recordings.ts";
@@ -162,6 +163,57 @@ test("two concurrent requests share a backup; a cancelled one leaves no file", a
   const left = await Array.fromAsync(Deno.readDir(app.dataDir), ({ name }) => name);
   expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
 }, 180_000);
+
+test("a start removes this server's unfinished backup at once, and another program's after an hour", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await using app = await openTestApp({ config: { backupDir: folder } });
+  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
+  const listNames = () => Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+  const complete = await listNames();
+  await Deno.writeFile(`${app.dataDir}/large`, new Uint8Array());
+  await Deno.truncate(`${app.dataDir}/large`, 1_500_000_000);
+  const { id } = await started(app);
+  const findUnfinished = async () => (await listNames()).find((name) => name.endsWith(".tmp"));
+  await expect.poll(findUnfinished).toBeDefined();
+  const own = (await findUnfinished())!;
+  await app.post(`/api/jobs/${id}/cancel`, {});
+  await Deno.remove(`${app.dataDir}/large`);
+  const [recent, old] = [0, 2].map((hours) => ({
+    name: `.parlor-2026-05-01T030000Z.backup.${crypto.randomUUID()}.tmp`,
+    changedAt: new Date(Date.now() - hours * 60 * 60 * 1000),
+  })) as [{ name: string; changedAt: Date }, { name: string; changedAt: Date }];
+  const others = [recent, old, { name: `.notes.txt.${crypto.randomUUID()}.tmp`, changedAt: old.changedAt }];
+  for (const { name, changedAt } of [{ ...recent, name: own }, ...others]) {
+    await Deno.writeTextFile(`${folder}/${name}`, "half");
+    await Deno.utime(`${folder}/${name}`, changedAt, changedAt);
+  }
+  await app.restart();
+  await expect.poll(async () => (await listNames()).sort()).toEqual([...complete, recent.name, others[2]!.name].sort());
+}, 180_000);
+
+test("a refused restore leaves nothing but the lock", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  const storageKey = await Deno.readFile(`${app.dataDir}/storage-key`);
+  const path = home.file("a.backup");
+  await makeBackup({
+    dataDir: app.dataDir,
+    storageKey,
+    path,
+    version: "1",
+    nowMs: Date.now(),
+    passphrase: "correct horse",
+  });
+  const bytes = await Deno.readFile(path);
+  bytes[Math.floor(bytes.length / 2)]! ^= 1;
+  await Deno.writeFile(path, bytes);
+  const dataDir = home.file("restored");
+  const getPassphrase = () => Promise.resolve("correct horse");
+  const restoring = restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase });
+  await expect(restoring).rejects.toBeInstanceOf(AppError);
+  expect(await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name)).toEqual(["lock"]);
+});
 
 test("without a folder there are no backups, and no name can lead out of the folder", async () => {
   await using home = await tempFolder();

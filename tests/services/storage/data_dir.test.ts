@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasSealedData, openDataDir } from "../../../services/storage/data_dir.ts";
+import { hasSealedData, openDataDir, removeUnfinishedWrites } from "../../../services/storage/data_dir.ts";
 import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
 import { runChild, startChild } from "../../helpers/processes/storage_child.ts";
 import { makeReadOnly, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
@@ -162,4 +162,29 @@ test("detects sealed data: a database, sealed files, or content of their folders
     await Deno.remove(dataDir.file(name));
   }
   dataDir.close();
+});
+
+test("removes what a killed process was writing, but not what a command may be writing now", async () => {
+  await using folder = await tempFolder();
+  const dataDir = await openDataDir(folder.path);
+  try {
+    const cards = await dataDir.ensureFolder("characters");
+    const write = async (path: string, ageS: number) => {
+      await Deno.writeTextFile(path, "half");
+      await Deno.utime(path, Date.now() / 1000 - ageS, Date.now() / 1000 - ageS);
+    };
+    const name = (target: string) => `.${target}.${crypto.randomUUID()}.tmp`;
+    const [card, tokens, recentTokens] = [name("wren.json"), name("tokens.json"), name("tokens.json")];
+    await write(`${cards}/${card}`, 0);
+    await write(`${cards}/.other.tmp`, 90);
+    await write(`${cards}/wren.json`, 90);
+    await write(`${folder.path}/${tokens}`, 90);
+    await write(`${folder.path}/${recentTokens}`, 0);
+    expect(await removeUnfinishedWrites(dataDir, [cards, `${folder.path}/missing`])).toEqual([tokens, card]);
+    const left = async (path: string) => (await Array.fromAsync(Deno.readDir(path), ({ name }) => name)).sort();
+    expect(await left(cards)).toEqual([".other.tmp", "wren.json"]);
+    expect(await left(folder.path)).toEqual([recentTokens, "characters", "lock"].sort());
+  } finally {
+    dataDir.close();
+  }
 });
