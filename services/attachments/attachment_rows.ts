@@ -9,6 +9,7 @@
 import { isDeviceName } from "../storage/ids.ts";
 import type { ImageType } from "./images/image_header.ts";
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
+import type { TimeRange } from "../storage/retention_clock.ts";
 import { hasTwoMp3Frames, sniffAudio } from "../speech/audio_format.ts";
 
 /** Characters of a name. */
@@ -189,17 +190,17 @@ export class AttachmentRows {
     return this.#listColumn("SELECT DISTINCT owner_id FROM attachment_ref WHERE owner_kind = 'conversation'");
   }
 
-  /** Lists unreferenced attachments whose grace period is over. */
-  listExpired(nowMs: number): AttachmentRow[] {
-    return this.#db.all<AttachmentRow>(`SELECT ${COLUMNS} FROM attachment WHERE ${UNUSED}`, nowMs);
+  /** Lists unreferenced attachments whose grace period is over. @param expired Times at which it started. */
+  listExpired(expired: readonly TimeRange[]): AttachmentRow[] {
+    return this.#db.all<AttachmentRow>(`SELECT ${COLUMNS} FROM attachment WHERE ${UNUSED}`, toUnusedParam(expired));
   }
 
   /** Returns the statements that remove an attachment if it's still unreferenced. */
-  removeUnused(row: AttachmentRow, nowMs: number): Statement[] {
+  removeUnused(row: AttachmentRow, expired: readonly TimeRange[]): Statement[] {
     return [
       {
         sql: `DELETE FROM attachment WHERE name = ? AND created_at = ? AND ${UNUSED}`,
-        params: [row.name, row.created_at, nowMs],
+        params: [row.name, row.created_at, toUnusedParam(expired)],
         expectChanges: 1,
       },
       { sql: "DELETE FROM attachment_ref WHERE name = ? AND owner_kind = 'grace'", params: [row.name] },
@@ -245,9 +246,16 @@ export class AttachmentRows {
   }
 }
 
-/** SQL condition: no owner, and the grace period is over. Its parameter is the current time. */
+/** Returns the parameter of `UNUSED`: times at which grace periods ended, as JSON. */
+function toUnusedParam(expired: readonly TimeRange[]): string {
+  // JSON has no infinity.
+  return JSON.stringify(expired.map(({ fromMs, toMs }) => [Math.max(fromMs, 0), toMs + GRACE_MS]));
+}
+
+/** SQL condition: no owner, and the grace period is over. Its parameter comes from `toUnusedParam`. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND
-  (r.owner_kind IN (${OWNERS}) OR r.owner_kind = 'grace' AND CAST(r.owner_id AS INTEGER) > ?))
+  (r.owner_kind IN (${OWNERS}) OR r.owner_kind = 'grace' AND NOT EXISTS
+  (SELECT 1 FROM json_each(?) t WHERE CAST(r.owner_id AS INTEGER) BETWEEN t.value ->> 0 AND t.value ->> 1)))
   AND EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind = 'grace')`;
 
 /** Supported types of recordings, and the only types served for audio. */

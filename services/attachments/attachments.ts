@@ -10,6 +10,7 @@ import type { Log } from "../log.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/locks.ts";
+import type { RetentionClock } from "../storage/retention_clock.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import {
   type AttachmentRow,
@@ -66,6 +67,7 @@ export interface AttachmentDeps {
   events: EventHub;
   log: Log;
   now(): number;
+  retention: Pick<RetentionClock, "listExpired">;
 }
 
 /** Twice the size of the largest camera images. */
@@ -248,13 +250,14 @@ export class Attachments {
 
   /** Deletes attachments unreferenced for a day, and files left from a crash. */
   async sweep(): Promise<void> {
-    const { db, now } = this.#deps;
+    const { db, now, retention } = this.#deps;
     await db.write(this.#rows.cleanUp(now()));
-    for (const { name } of this.#rows.listExpired(now())) {
+    const expired = retention.listExpired(GRACE_MS);
+    for (const { name } of this.#rows.listExpired(expired)) {
       await this.#locks.run(toLockKey(name), async () => {
-        const row = this.#rows.listExpired(now()).find((candidate) => candidate.name === name);
+        const row = this.#rows.listExpired(expired).find((candidate) => candidate.name === name);
         if (row === undefined) return;
-        await db.write(this.#rows.removeUnused(row, now()));
+        await db.write(this.#rows.removeUnused(row, expired));
         await this.#removeFile(row);
         await this.#deps.versions.remove(toResource(name));
       });

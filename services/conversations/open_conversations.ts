@@ -72,7 +72,7 @@ interface ConversationDeps {
 
 /** Opens the services. First recovers the replies of a killed process. */
 export async function openConversations(core: Core, deps: ConversationDeps): Promise<ConversationServices> {
-  const { budget, db, events, trash, log, now, folders } = core;
+  const { budget, db, events, trash, log, now, folders, retention } = core;
   const { attachments, images, characters, getUserName } = deps;
   const sealer = core.sealer.forPurpose("conversations");
   const store = new ConversationStore(db, sealer);
@@ -80,7 +80,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const variants = new VariantStore(db, sealer);
   const live = new LiveReplies<Reply>();
   const locks = new KeyedMutex();
-  const revisions = new RevisionStore(db, sealer, now);
+  const revisions = new RevisionStore(db, sealer, now, retention);
   const changes = new ChangeLog(db);
   const reader = new ConversationReader({ store, blocks, variants, live });
   const streams = new ConversationStreams({ reader, store, blocks, variants, live, budget });

@@ -23,6 +23,7 @@ import {
 } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
+import { RetentionClock } from "../storage/retention_clock.ts";
 import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
 import { Mutex } from "../async/locks.ts";
@@ -70,6 +71,8 @@ export interface Core {
   jobs: JobRunner;
   /** Reads foreign files and matches foreign patterns. */
   sandbox: Sandbox;
+  /** By which trash, earlier versions and the like expire. */
+  retention: RetentionClock;
   trash: Trash;
   /** Earlier versions of cards, personas, attachments, workflows and voices. */
   versions: Versions;
@@ -134,8 +137,17 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     log("info", "Removed temporary files of an earlier process", { names: leftovers.join(", ") });
   }
 
+  const retention = new RetentionClock({ db, sealer: settingsSealer, log, now });
+  await retention.save();
+  scope.onClose(() =>
+    retention.save(true).catch((error) => log("error", "Can't save the time", { error: getErrorMessage(error) }))
+  );
+  const { isExpired } = retention;
   const events = createEventHub(log);
-  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: createUuidV7 });
+  const jobs = createJobRunner({
+    ...{ db, sealer: sealer.forPurpose("jobs"), events, log, now, isExpired },
+    newId: createUuidV7,
+  });
   scope.onClose(() => jobs.close());
   const sandbox = new Sandbox();
   scope.onClose(() => sandbox.close());
@@ -155,8 +167,9 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     events,
     jobs,
     sandbox,
-    trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
-    versions: new Versions({ folder: folders.versions, log, now }),
+    retention,
+    trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, isExpired, openKind: openTrashKind }),
+    versions: new Versions({ folder: folders.versions, log, now, isExpired }),
     settings,
     isFirstStart,
     createdAtMs,
@@ -249,7 +262,7 @@ class Maintenance {
 
 /** Creates Parlor's cleanup tasks. */
 export function createMaintenance(core: Core, services: MaintainedServices): Maintenance {
-  const { db, folders, log, now, trash, versions } = core;
+  const { db, folders, log, retention, trash, versions } = core;
   return new Maintenance([
     {
       name: "remove expired trash, versions and revisions",
@@ -257,8 +270,13 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       async run() {
         await trash.sweep();
         await versions.sweep();
-        if (findOverdueRevisions(db, now()).length > 0) await (await services.conversations()).revisions.sweep();
+        if (findOverdueRevisions(db, retention).length > 0) await (await services.conversations()).revisions.sweep();
       },
+    },
+    {
+      name: "save the time for a start with a wrong clock",
+      everyMs: HOUR_MS,
+      run: () => retention.save(),
     },
     {
       name: "remove unused attachments",

@@ -3,6 +3,7 @@
 import { AppError, getErrorMessage } from "../errors.ts";
 import { getErrorFields } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
+import type { IsExpired } from "../storage/retention_clock.ts";
 import {
   assertLegalStep,
   createJobStore,
@@ -35,6 +36,7 @@ export interface JobRunnerOptions {
   events: { publish(event: { kind: string; id: string }): void };
   /** Returns the time in milliseconds since 1970. */
   now?: () => number;
+  isExpired: IsExpired;
   /** Creates the ID of a new job. */
   newId?: () => string;
   log: Log;
@@ -65,7 +67,7 @@ interface Lane {
 
 /** Creates the runner and loads the stored jobs. A job doesn't run before its kind is registered. */
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
-  const { db, sealer, events, now = Date.now, log } = options;
+  const { db, sealer, events, now = Date.now, isExpired, log } = options;
   const { newId = () => crypto.randomUUID() } = options;
   const store = createJobStore(db, sealer, now);
   const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, toLiveJob(record)]));
@@ -212,8 +214,9 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   function prune(): void {
     const ended = [...jobs.values()].filter(({ record }) => isEnd(record.state))
       .sort((a, b) => b.record.updatedAtMs - a.record.updatedAtMs);
-    const oldestMs = now() - ENDED_JOB_AGE_MS;
-    const ids = ended.filter(({ record }, index) => index >= MAX_ENDED_JOBS || record.updatedAtMs < oldestMs)
+    const ids = ended.filter(({ record }, index) =>
+      index >= MAX_ENDED_JOBS || isExpired(record.updatedAtMs, ENDED_JOB_AGE_MS)
+    )
       .map(({ record }) => record.id);
     if (ids.length === 0) return;
     for (const id of ids) jobs.delete(id);

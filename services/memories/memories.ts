@@ -5,6 +5,7 @@
 import { AppError } from "../errors.ts";
 import { DocumentStore, type DocumentStoreOptions, type OpenedDocument } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
+import type { IsExpired, RetentionClock } from "../storage/retention_clock.ts";
 import type { VersionCause } from "../storage/versions.ts";
 import { EVERYTHING, type Memory, type MemoryFields, type MemoryScopeKind, parseMemoryText } from "./memory.ts";
 import type { Sealer } from "../crypto/sealer.ts";
@@ -52,10 +53,12 @@ const VERSION_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 export class Memories {
   readonly #store: Store;
   readonly #now: () => number;
+  readonly #isExpired: IsExpired;
 
-  constructor({ store, now }: { store: Store; now(): number }) {
+  constructor({ store, now, isExpired }: { store: Store; now(): number; isExpired: IsExpired }) {
     this.#store = store;
     this.#now = now;
+    this.#isExpired = isExpired;
   }
 
   /** Lists notes, newest first. Unreadable notes have no fields and are only listed without a filter. */
@@ -140,7 +143,7 @@ export class Memories {
   }
 
   #isCurrent({ createdAtMs }: MemoryVersion): boolean {
-    return createdAtMs >= this.#now() - VERSION_AGE_MS;
+    return !this.#isExpired(createdAtMs, VERSION_AGE_MS);
   }
 }
 
@@ -157,12 +160,13 @@ function openNotes(
     trash: DocumentStoreOptions<MemoryFields>["trash"] & {
       register(kind: string, handler: Pick<Store, "restore" | "purge">): void;
     };
+    retention: Pick<RetentionClock, "isExpired">;
   },
 ): Memories {
   const getTitle = ({ text }: MemoryFields) => text.replace(/\s+/g, " ").slice(0, TITLE_LENGTH);
   const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", getTitle });
   options.trash.register(KIND, store);
-  return new Memories({ store, now: options.now });
+  return new Memories({ store, now: options.now, isExpired: options.retention.isExpired });
 }
 
 /** How far a chat was read for proposals. */
@@ -172,7 +176,8 @@ export interface ReadPosition {
 }
 
 /** Dependencies of memory. */
-interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "log" | "now" | "trash"> {
+interface MemoryDeps
+  extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "log" | "now" | "retention" | "trash"> {
   sealer: Sealer;
 }
 
@@ -188,9 +193,9 @@ export interface MemoryServices {
 
 /** Opens notes and proposals. */
 export function openMemories(deps: MemoryDeps): MemoryServices {
-  const { db, events, log, trash, now } = deps;
+  const { db, events, log, trash, now, retention } = deps;
   const sealer = deps.sealer.forPurpose("memories");
-  const options = { db, events, log, now, sealer, trash };
+  const options = { db, events, log, now, retention, sealer, trash };
   const memories = openNotes(options);
   const use = new SealedSetting<MemoryUse>({ db, sealer, events }, {
     key: "memory_use",

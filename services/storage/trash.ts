@@ -5,6 +5,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "./database/database.ts";
+import type { IsExpired } from "./retention_clock.ts";
 
 /** An item in the trash. */
 export interface TrashItem {
@@ -55,6 +56,7 @@ export interface TrashOptions {
   sealer: PurposeSealer;
   events: EventHub;
   now(): number;
+  isExpired: IsExpired;
   /** Opens the service that registers a kind. */
   openKind?(kind: string): Promise<unknown>;
 }
@@ -80,14 +82,16 @@ export class Trash {
   #sealer: PurposeSealer;
   #events: EventHub;
   #now: () => number;
+  #isExpired: IsExpired;
   #openKind: (kind: string) => Promise<unknown>;
   #kinds = new Map<string, TrashKind>();
 
-  constructor({ db, sealer, events, now, openKind = () => Promise.resolve() }: TrashOptions) {
+  constructor({ db, sealer, events, now, isExpired, openKind = () => Promise.resolve() }: TrashOptions) {
     this.#db = db;
     this.#sealer = sealer;
     this.#events = events;
     this.#now = now;
+    this.#isExpired = isExpired;
     this.#openKind = openKind;
   }
 
@@ -123,13 +127,13 @@ export class Trash {
   async list(): Promise<TrashItem[]> {
     const items: TrashItem[] = [];
     const rows = this.#db.iterate<Row>(
-      `SELECT id, kind, deleted_at, substr(sealed, 1, ${BEGIN_BYTES}) AS sealed FROM trash WHERE deleted_at >= ?
+      `SELECT id, kind, deleted_at, substr(sealed, 1, ${BEGIN_BYTES}) AS sealed FROM trash
        ORDER BY deleted_at DESC, id DESC`,
-      this.#now() - RETENTION_MS,
     );
     for (const row of rows) {
       await yieldIfTickUsedUp();
       const { id, kind, deleted_at } = row;
+      if (this.#isExpired(deleted_at, RETENTION_MS)) continue;
       items.push({ id, kind, title: this.#openTitle(row), deleted_at: new Date(deleted_at).toISOString() });
     }
     return items;
@@ -151,7 +155,7 @@ export class Trash {
    */
   async restore(id: string): Promise<void> {
     const row = this.#findRow(id);
-    if (row === undefined || row.deleted_at < this.#now() - RETENTION_MS) {
+    if (row === undefined || this.#isExpired(row.deleted_at, RETENTION_MS)) {
       throw new AppError("not_found", `Trash item "${id}" not found`);
     }
     await (await this.#getKind(row.kind)).restore(this.#record(row), createRemoval(row.id));
@@ -160,17 +164,19 @@ export class Trash {
 
   /** Permanently deletes all items. */
   async removeAll(): Promise<void> {
-    await this.#purge("deleted_at <= ?", this.#now());
+    const lastMs = this.#now(); // An item that is added meanwhile stays.
+    await this.#purge((deletedAtMs) => deletedAtMs <= lastMs || this.#isExpired(deletedAtMs, RETENTION_MS));
   }
 
   /** Deletes items that are older than seven days. */
   async sweep(): Promise<void> {
-    await this.#purge("deleted_at < ?", this.#now() - RETENTION_MS);
+    await this.#purge((deletedAtMs) => this.#isExpired(deletedAtMs, RETENTION_MS));
   }
 
   /** Deletes items; one that fails doesn't stop the others. @throws The first error, after all were tried. */
-  async #purge(where: string, time: number): Promise<void> {
-    const items = this.#db.all<Pick<Row, "id" | "kind">>(`SELECT id, kind FROM trash WHERE ${where}`, time);
+  async #purge(isChosen: (deletedAtMs: number) => boolean): Promise<void> {
+    const items = this.#db.all<Omit<Row, "sealed">>("SELECT id, kind, deleted_at FROM trash")
+      .filter((row) => isChosen(row.deleted_at));
     const failures: unknown[] = [];
     const plain: string[] = [];
     const left = items.values(); // Shared by all concurrent purges

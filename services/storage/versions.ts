@@ -11,6 +11,7 @@ import { nodeCrypto } from "../crypto/random.ts";
 import type { Aad } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { pathExists, syncFolder, toFileError, writeFileAtomic } from "./atomic_file.ts";
+import type { IsExpired } from "./retention_clock.ts";
 
 /** What replaced a version. */
 export const VERSION_CAUSES = ["put", "patch", "avatar", "portrait", "restore"] as const;
@@ -68,21 +69,29 @@ export class Versions {
   readonly #folder: string;
   readonly #log: Log;
   readonly #now: () => number;
+  readonly #isExpired: IsExpired;
   readonly #limits: VersionLimits;
 
   /** @param options.folder `<datadir>/versions`, which exists. */
-  constructor(options: { folder: string; log: Log; now(): number; limits?: Partial<VersionLimits> }) {
+  constructor(options: {
+    folder: string;
+    log: Log;
+    now(): number;
+    isExpired: IsExpired;
+    limits?: Partial<VersionLimits>;
+  }) {
     this.#folder = options.folder;
     this.#log = options.log;
     this.#now = options.now;
+    this.#isExpired = options.isExpired;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
   }
 
   /** Lists the versions of a resource, newest first. @throws {AppError} `internal` */
   async list(resource: VersionedResource): Promise<Version[]> {
     const { versions } = await this.#read(this.#getFolder(resource));
-    const oldestMs = this.#now() - this.#limits.maxAgeMs;
-    return versions.filter(({ createdAtMs }) => createdAtMs >= oldestMs).sort((a, b) => b.n - a.n);
+    const { maxAgeMs } = this.#limits;
+    return versions.filter(({ createdAtMs }) => !this.#isExpired(createdAtMs, maxAgeMs)).sort((a, b) => b.n - a.n);
   }
 
   /**
@@ -158,12 +167,12 @@ export class Versions {
 
   /** Deletes expired versions and leftovers of interrupted writes. */
   async sweep(): Promise<void> {
-    const oldestMs = this.#now() - this.#limits.maxAgeMs;
+    const { maxAgeMs } = this.#limits;
     for (const kind of await listNames(this.#folder)) {
       for (const name of await listNames(join(this.#folder, kind))) {
         const folder = join(this.#folder, kind, name);
         const { versions } = await this.#read(folder);
-        const expired = versions.filter(({ createdAtMs }) => createdAtMs < oldestMs);
+        const expired = versions.filter(({ createdAtMs }) => this.#isExpired(createdAtMs, maxAgeMs));
         if (expired.length === 0) continue;
         await this.#rememberNumber(folder, Math.max(...expired.map(({ n }) => n)));
         for (const version of expired) await removeTree(join(folder, getFileName(version)));

@@ -10,6 +10,7 @@ import {
   sillyTavernPng,
   sillyTavernReads,
 } from "../helpers/files/cards.ts";
+import { passTime } from "../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
@@ -518,7 +519,9 @@ test("a deleted character is removed permanently after seven days, also at start
   await old.delete("/api/characters/fox");
   const sealed = () => Array.fromAsync(Deno.readDir(`${old.dataDir}/trash`));
   expect(await sealed()).toHaveLength(1);
-  nowMs += 8 * 24 * 60 * 60 * 1000;
+  await passTime(old, 6 * 24 * 60 * 60 * 1000, (stepMs) => nowMs += stepMs);
+  expect(await sealed()).toHaveLength(1);
+  nowMs += 2 * 24 * 60 * 60 * 1000;
   await old.restart();
   await expect.poll(sealed).toEqual([]);
 });

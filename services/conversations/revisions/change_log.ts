@@ -7,6 +7,7 @@
  */
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
+import type { RetentionClock } from "../../storage/retention_clock.ts";
 
 /** The messages that a write changes. */
 export interface Touched {
@@ -114,20 +115,19 @@ export function isReordered(before: readonly string[], after: readonly string[])
   return after.some((mid) => had.has(mid) && mid !== stayed[index++]);
 }
 
-const RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // See docs/api.md.
+/** How long revisions stay, in milliseconds. */
+export const REVISION_RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // See docs/api.md.
 
 /**
- * Returns the time before which revisions are deleted, in ms since 1970. Maintenance needs it before conversations are
- * opened.
+ * Finds the IDs of conversations with revisions that are too old. Maintenance needs it before conversations are opened.
  */
-export function getOldestRetainedMs(nowMs: number): number {
-  return nowMs - RETENTION_MS;
-}
-
-/** Finds the IDs of conversations with revisions that are too old. */
-export function findOverdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
-  return db.all<{ id: string }>(
-    "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",
-    getOldestRetainedMs(nowMs),
-  ).map(({ id }) => id);
+export function findOverdueRevisions(db: Pick<Database, "all">, clock: Pick<RetentionClock, "listExpired">): string[] {
+  const found = clock.listExpired(REVISION_RETENTION_MS).flatMap(({ fromMs, toMs }) =>
+    db.all<{ id: string }>(
+      "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at >= ? AND created_at < ?",
+      fromMs,
+      toMs,
+    )
+  );
+  return [...new Set(found.map(({ id }) => id))];
 }

@@ -9,7 +9,8 @@ import type { Message } from "../message.ts";
 import type { MessageTree } from "../message_tree.ts";
 import { type Continuation, ROOT_SEGMENT } from "../conversation_tree.ts";
 import type { TrashedMessages } from "../conversation_trash.ts";
-import { findOverdueRevisions, getOldestRetainedMs } from "./change_log.ts";
+import type { RetentionClock } from "../../storage/retention_clock.ts";
+import { findOverdueRevisions, REVISION_RETENTION_MS } from "./change_log.ts";
 import { createRevisionAad } from "../stored_form.ts";
 import type { VariantText } from "../variants.ts";
 
@@ -61,11 +62,13 @@ export class RevisionStore {
   #db: Database;
   #sealer: PurposeSealer;
   #now: () => number;
+  #retention: RetentionClock;
 
-  constructor(db: Database, sealer: PurposeSealer, now: () => number) {
+  constructor(db: Database, sealer: PurposeSealer, now: () => number, retention: RetentionClock) {
     this.#db = db;
     this.#sealer = sealer;
     this.#now = now;
+    this.#retention = retention;
   }
 
   /** Lists the revisions, newest first. */
@@ -156,7 +159,7 @@ export class RevisionStore {
 
   /** Finds the IDs of conversations with revisions that are too old. */
   listOverdue(): string[] {
-    return findOverdueRevisions(this.#db, this.#now());
+    return findOverdueRevisions(this.#db, this.#retention);
   }
 
   /**
@@ -167,7 +170,7 @@ export class RevisionStore {
   prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
     const rows = this.#listRows(conversationId);
     const isOld = (row: Row, index: number) =>
-      index < rows.length - most || row.created_at < getOldestRetainedMs(this.#now());
+      index < rows.length - most || this.#retention.isExpired(row.created_at, REVISION_RETENTION_MS);
     const count = rows.findLastIndex(isOld) + 1;
     if (count === 0) return [];
     const readList = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;

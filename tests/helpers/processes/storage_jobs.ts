@@ -7,6 +7,7 @@ import type { JobContext, JobKind, JobState } from "../../../services/jobs/job_s
 import { createJobRunner, type JobRunner } from "../../../services/jobs/job_runner.ts";
 import type { Database } from "../../../services/storage/database/database.ts";
 import { tempFolder, testDatabase } from "../files/storage_folder.ts";
+import { expireByClock } from "../app/pass_time.ts";
 
 /** A data folder that job runners can be opened over, one after another as over restarts. */
 export interface JobBench extends AsyncDisposable {
@@ -39,6 +40,7 @@ export async function jobBench(): Promise<JobBench> {
         sealer,
         events,
         now,
+        isExpired: expireByClock(now ?? Date.now),
         log: (level, ...line) => level === "debug" || reports.push(line.map((part) => JSON.stringify(part)).join(" ")),
       });
       for (const [kind, definition] of Object.entries(kinds)) runner.register(kind, definition);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../../helpers/app/stored_chat.ts";
+import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -127,7 +128,7 @@ test("keeps fifty revisions and only the blocks they use", async () => {
 test("deletes revisions older than thirty days with their blocks, at the next change or start", async () => {
   await put({ messages: [say("m0", "first")] });
   await put({ messages: [say("m0", "second")] });
-  nowMs += 29 * DAY_MS;
+  await passTime(app, 29 * DAY_MS, (stepMs) => nowMs += stepMs);
   await put({ messages: [say("m0", "third")] });
   expect(await list()).toMatchObject([{ n: 2 }, { n: 1 }]);
   nowMs += 2 * DAY_MS;
@@ -135,7 +136,9 @@ test("deletes revisions older than thirty days with their blocks, at the next ch
   await app.services.runMaintenance();
   expect(await list()).toMatchObject([{ n: 2 }]);
   expect(keptBlocks()).toBe(1);
-  nowMs += 30 * DAY_MS;
+  await passTime(app, 28 * DAY_MS, (stepMs) => nowMs += stepMs);
+  expect(await list()).toMatchObject([{ n: 2 }]);
+  nowMs += 2 * DAY_MS;
   await app.patch("/api/conversations/c1/messages/m0", { content: "fourth" });
   expect(await list()).toMatchObject([{ n: 3 }]);
   expect(keptBlocks()).toBe(0);

@@ -3,6 +3,7 @@ import type { ChangeEvent } from "../../../services/events/event_hub.ts";
 import { ask, beginReply, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say } from "../../helpers/app/stored_chat.ts";
+import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -186,7 +187,7 @@ test("after seven days nothing can be restored, and the next start deletes it pe
   await put("c1", { messages: [say("m0"), say("m1")] });
   await app.delete("/api/conversations/c1/messages/m1");
   await app.delete("/api/conversations/c1");
-  nowMs += 7 * DAY_MS - 1000;
+  await passTime(app, 7 * DAY_MS - 1000, (stepMs) => nowMs += stepMs);
   await app.restart();
   const items = await list();
   expect(items).toHaveLength(2);

@@ -4,6 +4,7 @@ import { wavFile } from "../../helpers/fakes/fake_speech.ts";
 import { picture, putPicture } from "../../helpers/files/pictures.ts";
 import { filesBelow } from "../../helpers/files/storage_folder.ts";
 import { listDataFiles } from "../../../services/backup/backup.ts";
+import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -149,8 +150,7 @@ test.each(lasting)("versions of a %s expire after 30 days, and their numbers are
   const path = await kind.make();
   const first = await kind.look(path);
   await kind.change(path);
-  nowMs += 29 * DAY_MS;
-  await app.services.runMaintenance();
+  await passTime(app, 29 * DAY_MS, (stepMs) => nowMs += stepMs);
   expect(await versions(path)).toEqual([[1, kind.cause]]);
   nowMs += 2 * DAY_MS;
   expect(await versions(path)).toEqual([]);

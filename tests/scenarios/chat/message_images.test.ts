@@ -6,6 +6,7 @@ import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_clie
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../../helpers/files/pictures.ts";
 import { countRows, range, readConversation } from "../../helpers/app/stored_chat.ts";
+import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -40,8 +41,7 @@ const send = async (n: number, content: unknown, fields: Record<string, unknown>
 
 /** Advances the clock and deletes everything unreferenced. */
 async function sweep(passedMs: number): Promise<void> {
-  nowMs += passedMs;
-  await app.services.runMaintenance();
+  await passTime(app, passedMs, (stepMs) => nowMs += stepMs);
 }
 
 async function isThere(name: string): Promise<boolean> {

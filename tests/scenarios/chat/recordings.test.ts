@@ -8,6 +8,7 @@ import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { attachmentFiles, picture, putPicture } from "../../helpers/files/pictures.ts";
 import { recording } from "../../helpers/files/recordings.ts";
 import { filesWithText } from "../../helpers/files/storage_folder.ts";
+import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -38,8 +39,7 @@ const findStatus = async (name: string) => {
 };
 
 async function sweep(passedMs: number): Promise<void> {
-  nowMs += passedMs;
-  await app.services.runMaintenance();
+  await passTime(app, passedMs, (stepMs) => nowMs += stepMs);
 }
 
 test.each(

@@ -22,6 +22,7 @@ import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { createEventHub } from "../../../services/events/event_hub.ts";
 import { type Database, openDatabase, type SqlValue } from "../../../services/storage/database/database.ts";
+import { RetentionClock } from "../../../services/storage/retention_clock.ts";
 import { Trash } from "../../../services/storage/trash.ts";
 
 /** Statements and rows of the database. */
@@ -90,7 +91,8 @@ beforeAll(async () => {
   const [store, blocks, live] = [new ConversationStore(db, sealer), new BlockStore(db, sealer), new LiveReplies()];
   const variants = new VariantStore(db, sealer);
   const events = createEventHub(() => {});
-  const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
+  const retention = new RetentionClock({ db, sealer: root.forPurpose("settings"), log: () => {}, now });
+  const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now, isExpired: retention.isExpired });
   const attachments = new Attachments({
     db,
     sealer,
@@ -99,7 +101,8 @@ beforeAll(async () => {
     trash,
     events,
     now,
-    versions: new Versions({ folder: `${folder}/versions`, now, log: () => {} }),
+    versions: new Versions({ folder: `${folder}/versions`, now, isExpired: retention.isExpired, log: () => {} }),
+    retention,
     maxBytes: 1e6,
     log: () => {},
   });
@@ -114,7 +117,7 @@ beforeAll(async () => {
     trash,
     events,
     images: { attachments, images: openImagePool() },
-    revisions: new RevisionStore(db, sealer, now),
+    revisions: new RevisionStore(db, sealer, now, retention),
     changes: new ChangeLog(db),
     reader,
     locks: new KeyedMutex(),

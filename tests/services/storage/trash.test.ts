@@ -6,6 +6,7 @@ import { type Database, openDatabase, type Statement } from "../../../services/s
 import { Trash } from "../../../services/storage/trash.ts";
 
 const NOW_MS = 1_700_000_000_000;
+import { expireByClock } from "../../helpers/app/pass_time.ts";
 let folder: string;
 let db: Database;
 /** Statements of each write. */
@@ -34,6 +35,7 @@ beforeEach(async () => {
     sealer: createSealer(new Uint8Array(randomBytes(32))).forPurpose("trash"),
     events: createEventHub(() => {}),
     now: () => NOW_MS,
+    isExpired: expireByClock(() => NOW_MS),
   });
 });
 afterEach(async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { type VersionLimits, Versions } from "../../../services/storage/versions.ts";
+import { expireByClock } from "../../helpers/app/pass_time.ts";
 import { fill, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
 import { filesBelow, tempFolder } from "../../helpers/files/storage_folder.ts";
 
@@ -19,6 +20,7 @@ async function openStore(limits: Partial<VersionLimits> = {}) {
     folder,
     limits,
     now: () => clock.nowMs,
+    isExpired: expireByClock(() => clock.nowMs),
     log: (_, message) => void log.push(message),
   });
   /** Replaces the file by rename, as all files are written. */
@@ -119,7 +121,7 @@ test("refuses a write on a full disk before anything is replaced", async (contex
   const [folder, path] = [home.file("disk/versions"), home.file("disk/fox.json")];
   await Deno.mkdir(folder);
   await Deno.writeTextFile(path, "0");
-  const versions = new Versions({ folder, now: Date.now, log: () => {} });
+  const versions = new Versions({ folder, now: Date.now, isExpired: () => false, log: () => {} });
   await fill(home.file("disk/rest"));
   const part = { name: "voice", bytes: () => new Uint8Array(100_000) };
   let isWritten = false;

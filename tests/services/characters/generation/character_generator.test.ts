@@ -12,6 +12,7 @@ async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter
     db: { all: () => [], write: () => Promise.resolve() },
     sealer: { sealNow: () => place, openNow: () => place },
     events,
+    isExpired: () => false,
     log: () => {},
   });
   const portraits = new Portraits({ jobs, characters: (await app.services.characters()).characters, painter });

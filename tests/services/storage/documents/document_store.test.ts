@@ -12,6 +12,7 @@ interface Head {
 interface Body {
   text: string;
 }
+import { expireByClock } from "../../../helpers/app/pass_time.ts";
 
 const key = new Uint8Array(randomBytes(32));
 let folder: string;
@@ -23,7 +24,7 @@ let nowMs: number;
 async function open(): Promise<void> {
   db = await openDatabase({ path: `${folder}/app.db` });
   const [sealer, events, now] = [createSealer(key), createEventHub(() => {}), () => nowMs];
-  trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now });
+  trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, isExpired: expireByClock(now) });
   store = new DocumentStore<Head, Body>({
     kind: "paper",
     noun: "paper",

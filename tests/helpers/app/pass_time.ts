@@ -1,0 +1,22 @@
+import type { IsExpired } from "../../../services/storage/retention_clock.ts";
+import type { TestApp } from "./test_app.ts";
+
+const STEP_MS = 2 * 24 * 60 * 60 * 1000;
+
+/**
+ * Lets time pass as a running server sees it: in steps with maintenance after each. A clock that goes ahead by more
+ * than three days at once is taken for a wrong one.
+ *
+ * @param advance Moves the server's clock.
+ */
+export async function passTime(app: TestApp, durationMs: number, advance: (stepMs: number) => void): Promise<void> {
+  for (let leftMs = durationMs; leftMs > 0; leftMs -= STEP_MS) {
+    advance(Math.min(STEP_MS, leftMs));
+    await app.services.runMaintenance();
+  }
+}
+
+/** Expires by the wall clock alone, for tests of what expires. */
+export function expireByClock(now: () => number): IsExpired {
+  return (createdAtMs, retentionMs) => createdAtMs < now() - retentionMs;
+}
