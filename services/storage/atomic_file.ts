@@ -108,7 +108,7 @@ export async function pathExists(path: string): Promise<boolean> {
 const TEMPORARY_NAME = /^\.(.+)\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.tmp$/;
 
 /** A file that `writeChunksAtomic` was writing when its process ended, or is still writing. */
-export interface TemporaryFile {
+interface TemporaryFile {
   /** Name that the file was to get. */
   finalName: string;
   /** UUID in its name. */

@@ -136,7 +136,7 @@ test("deletes revisions older than thirty days with their blocks, at the next ch
   await app.services.runMaintenance();
   expect(await list()).toMatchObject([{ n: 2 }]);
   expect(keptBlocks()).toBe(1);
-  await passTime(app, 28 * DAY_MS, (stepMs) => nowMs += stepMs);
+  await passTime(app, 27 * DAY_MS, (stepMs) => nowMs += stepMs);
   expect(await list()).toMatchObject([{ n: 2 }]);
   nowMs += 2 * DAY_MS;
   await app.patch("/api/conversations/c1/messages/m0", { content: "fourth" });
