@@ -44,6 +44,10 @@ const FIELDS = {
   serif: z.boolean(),
   send_on_enter: z.boolean(),
   user_markdown: z.boolean().openapi({ description: "Whether the user's messages are shown as Markdown" }),
+  line_breaks: z.enum(["keep", "markdown"]).openapi({
+    description:
+      "Whether a single line break in a message is shown as one, or as a space as in Markdown; chats with a character always keep them",
+  }),
   color_speech: z.boolean().openapi({ description: "Whether quoted speech in messages of characters is colored" }),
   dim_actions: z.boolean().openapi({ description: "Whether emphasized text in messages of characters is dimmed" }),
   portrait_size: z.enum(["small", "medium", "large"]).openapi({ description: "Size of the portraits in chats" }),
@@ -84,6 +88,7 @@ const Body = z.object({
   serif: FIELDS.serif.nullish(),
   send_on_enter: FIELDS.send_on_enter.nullish(),
   user_markdown: FIELDS.user_markdown.nullish(),
+  line_breaks: FIELDS.line_breaks.nullish(),
   color_speech: FIELDS.color_speech.nullish(),
   dim_actions: FIELDS.dim_actions.nullish(),
   portrait_size: FIELDS.portrait_size.nullish(),

@@ -55,6 +55,8 @@ export interface OwnerSettings {
   send_on_enter: boolean;
   /** Whether the user's messages are shown as Markdown. */
   user_markdown: boolean;
+  /** Whether a single line break is one in chats without a character. In chats with one it always is. */
+  line_breaks: "keep" | "markdown";
   /** Whether quoted speech is colored in messages of characters. */
   color_speech: boolean;
   /** Whether emphasized text, which describes actions, is dimmed in messages of characters. */
@@ -95,6 +97,7 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   serif: false,
   send_on_enter: true,
   user_markdown: false,
+  line_breaks: "keep",
   color_speech: true,
   dim_actions: true,
   portrait_size: "small",

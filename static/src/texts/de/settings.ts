@@ -99,6 +99,9 @@ export const settings: typeof English = {
     autoTitleHint: "Fragt das Modell nach einem Titel, wenn es nicht beschäftigt ist.",
     userMarkdown: "Meine Nachrichten formatieren",
     userMarkdownHint: "Zeigt Listen, Fettdruck und Code auch in Ihren eigenen Nachrichten.",
+    lineBreaks: "Zeilenumbrüche behalten",
+    lineBreaksHint:
+      "Zeigt jeden Zeilenumbruch einer Nachricht. Aus: Ein einzelner ist ein Leerzeichen, wie in Markdown. Chats mit einer Figur behalten sie immer.",
     roleplay: {
       title: "Rollenspiel",
       colorSpeech: "Wörtliche Rede einfärben",

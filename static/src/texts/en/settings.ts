@@ -98,6 +98,9 @@ export const settings = {
     autoTitleHint: "Asks the model for a title when it’s idle.",
     userMarkdown: "Format my messages",
     userMarkdownHint: "Shows lists, bold text and code in your own messages, as in replies.",
+    lineBreaks: "Keep line breaks",
+    lineBreaksHint:
+      "Shows each line break of a message. Off: a single one is a space, as in Markdown. Chats with a character always keep them.",
     roleplay: {
       title: "Roleplay",
       colorSpeech: "Color quoted speech",

@@ -99,6 +99,9 @@ export const settings: typeof English = {
     autoTitleHint: "モデルが空いているときにタイトルを考えさせます。",
     userMarkdown: "自分のメッセージを整形",
     userMarkdownHint: "自分のメッセージでも、返信と同じようにリスト・太字・コードを表示します。",
+    lineBreaks: "改行をそのまま表示",
+    lineBreaksHint:
+      "メッセージの改行をすべて表示します。オフにすると、Markdown と同じく単独の改行は空白になります。キャラクターとのチャットでは常に改行を表示します。",
     roleplay: {
       title: "ロールプレイ",
       colorSpeech: "せりふに色を付ける",

@@ -101,6 +101,13 @@ export function GeneralPage() {
               isOn={settings.user_markdown}
               onChange={(user_markdown) => change({ user_markdown })}
             />
+            <Switch
+              id="line-breaks"
+              label={t.lineBreaks}
+              hint={t.lineBreaksHint}
+              isOn={settings.line_breaks === "keep"}
+              onChange={(isKept) => change({ line_breaks: isKept ? "keep" : "markdown" })}
+            />
           </>
         )}
         <NotifySwitch />

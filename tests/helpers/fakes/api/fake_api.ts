@@ -457,6 +457,7 @@ function defaultSettings(): Settings {
     serif: false,
     send_on_enter: true,
     user_markdown: false,
+    line_breaks: "keep",
     color_speech: true,
     dim_actions: true,
     portrait_size: "small",
