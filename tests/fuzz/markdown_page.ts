@@ -4,7 +4,7 @@ import { mathToNode } from "../../static/src/markdown/math.ts";
 
 /** Everything that loads, runs or submits by itself. */
 const LIVE =
-  "script, img, video, audio, source, picture, object, embed, iframe, form, input, button, base, meta, link, " +
+  "script, img, video, audio, source, picture, object, embed, iframe, form, input, button:not([class]), base, meta, link, " +
   "style, svg, template";
 const LINK = /^(?:https?:\/\/|mailto:)/i;
 const MATHML = "http://www.w3.org/1998/Math/MathML";
@@ -28,6 +28,8 @@ const OWN_ATTRIBUTES: Record<string, string[]> = {
   "li.task": ["class"],
   "div.footnote": ["class"],
   "button.footnote-mark": ["class", "type", "aria-label"],
+  "button.formula-copy": ["class", "type", "aria-label", "title"],
+  "span.formula-source": ["class"],
 };
 
 /** Returns the forbidden content that the text has put into the page. */

@@ -1,5 +1,5 @@
 /** Growing Markdown: finished blocks stay, only the last one is parsed again. */
-import type { Token } from "marked";
+import type { Links, Token } from "marked";
 import {
   BoundedLexer,
   GROWING_MS,
@@ -9,6 +9,7 @@ import {
   RenderBudget,
   RenderLimitError,
 } from "./limits.ts";
+import { resolveHtml } from "./html_tokens.ts";
 import { findFootnotes } from "./extensions.ts";
 import { type FormulaPlaceholder, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
@@ -33,6 +34,8 @@ const MAYBE_LIST_ITEM = /^ {0,3}(?:\d{1,9}[.)]?|[-+*])\s*$/;
 
 /** Options; the defaults are those of the page. */
 export interface GrowingOptions {
+  /** A single line break is a line break, and not a space as in Markdown. */
+  hasBreaks?: boolean;
   /** A clock in milliseconds. */
   now?: () => number;
 }
@@ -42,12 +45,13 @@ export class GrowingMarkdown {
   readonly #now: (() => number) | undefined;
   /** One per text for all renderers, so that their blocks can be compared. */
   readonly #mark = randomMark();
-  #renderer = new MarkdownRenderer(this.#mark);
+  readonly #hasBreaks: boolean;
+  #renderer: MarkdownRenderer;
   #maths: MathToNode | undefined;
   #text = "";
   #settled: Block[] = [];
   #settledLength = 0;
-  #links: Record<string, { href: string | null; title: string | null | undefined }> = Object.create(null);
+  #links: Links = Object.create(null);
   #shown: Block[] = [];
   #isFinal = false;
   #isPlain = false;
@@ -63,8 +67,15 @@ export class GrowingMarkdown {
   #isLate = false;
   #isRetry = false;
 
-  constructor({ now }: GrowingOptions = {}) {
+  constructor({ now, hasBreaks = true }: GrowingOptions = {}) {
     this.#now = now;
+    this.#hasBreaks = hasBreaks;
+    this.#renderer = this.#createRenderer();
+  }
+
+  #createRenderer(): MarkdownRenderer {
+    const { maths, hasBreaks } = { maths: this.#maths, hasBreaks: this.#hasBreaks };
+    return new MarkdownRenderer(this.#mark, { maths, hasBreaks, isGrowing: () => !this.#isFinal });
   }
 
   /**
@@ -77,7 +88,8 @@ export class GrowingMarkdown {
    */
   update(text: string, isFinal: boolean, maths?: MathToNode): readonly Block[] {
     const normal = text.replace(/\r\n?/g, "\n");
-    const isSameMaths = maths === this.#maths || !this.#renderer.hasMaths;
+    if (!this.#renderer.hasMaths) this.#maths = this.#renderer.maths = maths;
+    const isSameMaths = maths === this.#maths;
     if (normal === this.#text && isFinal === this.#isFinal && isSameMaths) return this.#shown;
     const canGrow = !isFinal && !this.#isFinal && isSameMaths && normal.startsWith(this.#text);
     if (!canGrow) this.#reset(maths);
@@ -124,7 +136,7 @@ export class GrowingMarkdown {
     // Formulas look different once they can be rendered, so these blocks are rendered again.
     if (maths !== this.#maths) this.#known.clear();
     this.#maths = maths;
-    this.#renderer = new MarkdownRenderer(this.#mark, maths);
+    this.#renderer = this.#createRenderer();
   }
 
   #tryToRead(): void {
@@ -171,13 +183,15 @@ export class GrowingMarkdown {
     const rest = this.#text.slice(this.#settledLength);
     const lexer = new BoundedLexer(this.#renderer.options);
     Object.assign(lexer.tokens.links, this.#links);
-    const tokens = lexer.lex(rest);
-    Object.assign(this.#links, lexer.tokens.links);
+    const found = lexer.lex(rest);
+    const tokens = resolveHtml(found, this.#isFinal, (text) => lexer.inlineTokens(text));
 
     const keep = this.#isFinal ? tokens.length : countSettled(tokens, rest);
     for (const token of tokens.slice(0, keep)) {
       this.#settled.push(...this.#blockOf(token, false));
       this.#settledLength += token.raw.length;
+      // Definitions in the rest may still change.
+      if (token.raw.includes("]:")) this.#keepLinks(token, lexer.tokens.links);
     }
     const headings = this.#renderer.save();
     try {
@@ -186,6 +200,12 @@ export class GrowingMarkdown {
     } finally {
       this.#renderer.restore(headings);
     }
+  }
+
+  /** Keeps the definitions in a finished block for the blocks after it. */
+  #keepLinks(token: Token, links: Links): void {
+    if (token.type === "def") this.#links[token.tag] ??= links[token.tag]!;
+    else if (token.type === "blockquote" || token.type === "list") Object.assign(this.#links, links);
   }
 
   #blockOf(token: Token, isOpen: boolean): Block[] {

@@ -2,7 +2,8 @@
  * What Parlor adds to Markdown's syntax: formulas (`$…$`, `$$…$$`, `\(…\)`, `\[…\]`) and footnotes (`[^1]` in the text,
  * `[^1]: …` at the start of a line).
  */
-import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
+import type { MarkedExtension, RendererExtension, Token, TokenizerExtension, Tokens } from "marked";
+import { escapeText } from "./html_tags.ts";
 
 /** A formula token. math.ts renders it. */
 export interface MathToken extends Tokens.Generic {
@@ -19,18 +20,30 @@ const MAX_FORMULA = 4000;
  * The rest of a line that does not start a blank line, so that a lone delimiter reaches no further than its paragraph.
  */
 const INSIDE = String.raw`(?:(?!\n[ \t]*\n)[^])`;
+/** The same, up to the delimiter that ends the formula. */
+const IN_DOLLARS = String.raw`(?:(?!\$\$)${INSIDE})`;
+const IN_BRACKETS = String.raw`(?:(?!\\\])${INSIDE})`;
 const FORMULA_BLOCK = new RegExp(
-  String.raw`^ {0,3}(?:\$\$(${INSIDE}{1,${MAX_FORMULA}}?)\$\$|\\\[(${INSIDE}{1,${MAX_FORMULA}}?)\\\])[ \t]*(?:\n+|$)`,
+  String
+    .raw`^ {0,3}(?:\$\$(${IN_DOLLARS}{1,${MAX_FORMULA}})\$\$|\\\[(${IN_BRACKETS}{1,${MAX_FORMULA}})\\\])[ \t]*(?:\n+|$)`,
 );
 /** A formula without its end delimiter. Until that arrives, it is neither a list nor a heading. */
-const OPEN_BLOCK = new RegExp(String.raw`^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n${INSIDE}{0,${MAX_FORMULA}})?$`);
+const OPEN_BLOCK = new RegExp(
+  String
+    .raw`^ {0,3}(?:\$\$[ \t]*(?:\n${IN_DOLLARS}{0,${MAX_FORMULA}})?|\\\[[ \t]*(?:\n${IN_BRACKETS}{0,${MAX_FORMULA}})?)$`,
+);
 /** Searches only to the end of the paragraph; otherwise a text of many paragraphs takes quadratic time. */
 const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
 
+/** Environments and commands that need a line of their own, which `$…$` doesn't give them. */
+const DISPLAY_ONLY =
+  /\\begin\s*\{(?:align|alignat|flalign|gather|multline|equation|eqnarray|split|displaymath|CD)\*?\}|\\tag(?![A-Za-z])/;
+
 const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
   [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX_FORMULA}}?)\$\$`), true],
-  // As in pandoc, so that prices don't match: no space inside the delimiters, no digit after them.
-  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX_FORMULA}}?)(?<!\s)\$(?![\d$])`), false],
+  // As in pandoc, so that prices don't match: no space inside the delimiters, no digit after them. Nor do variables of a
+  // shell: $HOME/$USER.
+  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX_FORMULA}}?)(?<![\s/:])\$(?![\d$A-Z_])`), false],
   [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX_FORMULA}}?)\\\)`), false],
   [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX_FORMULA}}?)\\\]`), true],
 ];
@@ -48,14 +61,15 @@ const formulaBlock: TokenizerExtension = {
   },
 };
 
-/** Shown as plain text, without Markdown. */
-const openFormula: TokenizerExtension = {
-  name: "text",
+/** Shown as it was written, without Markdown. */
+const openFormula: TokenizerExtension & RendererExtension = {
+  name: "openMaths",
   level: "block",
-  tokenizer(source): Tokens.Text | undefined {
+  tokenizer(source) {
     const match = OPEN_BLOCK.exec(source);
-    return match ? { type: "text", raw: match[0], text: match[0], escaped: false } : undefined;
+    return match ? { type: "openMaths", raw: match[0], text: match[0].trim() } : undefined;
   },
+  renderer: ({ text }) => `<p>${escapeText(text).replaceAll("\n", "<br>")}</p>\n`,
 };
 
 const inlineFormula: TokenizerExtension = {
@@ -65,7 +79,10 @@ const inlineFormula: TokenizerExtension = {
   tokenizer(source): MathToken | undefined {
     for (const [mark, isDisplay] of INLINE) {
       const match = mark.exec(source);
-      if (match) return createToken(match[0], match[1]!, isDisplay);
+      // Escaped brackets around other signs are no formula.
+      if (match && !(source.startsWith("\\") && !/[\p{L}\p{N}]/u.test(match[1]!))) {
+        return createToken(match[0], match[1]!, isDisplay);
+      }
     }
     return undefined;
   },
@@ -77,15 +94,15 @@ function findStart(match: RegExpExecArray | null): number | undefined {
 }
 
 function createToken(raw: string, text: string, isDisplay: boolean): MathToken {
-  return { type: "maths", raw, text: text.trim(), isDisplay };
+  return { type: "maths", raw, text: text.trim(), isDisplay: isDisplay || DISPLAY_ONLY.test(text) };
 }
 
 /** Lets marked find formulas; `render` makes HTML of one. */
 export function mathExtension(render: (token: MathToken) => string): MarkedExtension {
   return {
     extensions: [
-      formulaBlock,
       openFormula,
+      formulaBlock, // marked tries the last one first
       inlineFormula,
       { name: "maths", renderer: (token) => isMath(token) ? render(token) : false },
     ],

@@ -4,6 +4,7 @@
  * Strangers write messages and cards, so every step whose cost can outgrow the text checks one of these limits first. A
  * text over a limit is shown as plain text.
  */
+import { pairDelimiters } from "./emphasis.ts";
 import { Lexer, type MarkedExtension, type Token, type TokensList } from "marked";
 
 /** Time for one message, all its blocks and formulas together, in milliseconds. */
@@ -112,7 +113,9 @@ export class BoundedLexer extends Lexer {
     if (source.length > MAX_INLINE_LENGTH) throw new RenderLimitError("length");
     this.#enter();
     try {
-      return super.inlineTokens(source, tokens);
+      const found = super.inlineTokens(source, tokens);
+      pairDelimiters(found);
+      return found;
     } finally {
       this.#depth--;
     }
@@ -143,7 +146,18 @@ export function clockExtension(check: () => void): MarkedExtension {
 }
 
 /** Tokens that nest. Paragraphs, items and cells only occur inside them. */
-const CONTAINERS = new Set(["blockquote", "list", "table", "strong", "em", "del", "link", "image", "footnote"]);
+const CONTAINERS = new Set([
+  "blockquote",
+  "list",
+  "table",
+  "strong",
+  "em",
+  "del",
+  "link",
+  "image",
+  "footnote",
+  "htmlSpan",
+]);
 
 /**
  * Checks a finished block before anything else recurses through it. Inline tokens are parsed separately from their

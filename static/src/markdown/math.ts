@@ -1,6 +1,7 @@
 /** Formulas as MathML. Loaded with the first formula, since most chats have none. */
 import DOMPurify from "dompurify";
 import temml from "temml";
+import { adaptLatex, MACROS } from "./latex.ts";
 import { RenderBudget } from "./limits.ts";
 
 /** MathML elements that the converter creates and that are inert: no `maction`, no links. */
@@ -85,7 +86,7 @@ export function mathToText(tex: string, isDisplay: boolean, budget = new RenderB
     throw new Error("Can't render the formula: it is too long to define macros");
   }
   if (measureDepth(tex) > MAX_DEPTH) throw new Error("Can't render the formula: it is nested too deeply");
-  const mathml = temml.renderToString(tex, {
+  const mathml = temml.renderToString(adaptLatex(tex), {
     displayMode: isDisplay,
     throwOnError: true,
     trust: false,
@@ -112,7 +113,8 @@ function convert(tex: string, isDisplay: boolean, ms: number): DocumentFragment 
   running = budget;
   try {
     const fragment = purifier.sanitize(withoutStyles(mathml), { RETURN_DOM_FRAGMENT: true });
-    return isDeep(fragment) ? "source" : fragment;
+    // Formulas that only define macros show nothing.
+    return isDeep(fragment) || fragment.textContent?.trim() === "" ? "source" : fragment;
   } catch (error) {
     if (budget.leftMs === 0) return "late";
     throw error;
@@ -155,7 +157,7 @@ function isDeep(fragment: DocumentFragment): boolean {
  * other hook between tokens.
  */
 function clockedMacros(budget: RenderBudget): Record<string, string> {
-  return new Proxy<Record<string, string>>({}, {
+  return new Proxy<Record<string, string>>({ ...MACROS }, {
     getOwnPropertyDescriptor(target, name) {
       budget.check();
       return Reflect.getOwnPropertyDescriptor(target, name);

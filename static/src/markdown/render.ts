@@ -13,6 +13,11 @@ import {
   UNLIMITED,
 } from "./limits.ts";
 import { footnoteExtension, mathExtension, type MathToken } from "./extensions.ts";
+import { ALLOWED_TAGS, escapeText } from "./html_tags.ts";
+import { htmlExtension } from "./html_tokens.ts";
+import { setDirections } from "./direction.ts";
+import { delimiterExtension } from "./emphasis.ts";
+import { tokenizerExtension } from "./tokenizers.ts";
 import { texts } from "../texts/texts.ts";
 
 /**
@@ -20,12 +25,6 @@ import { texts } from "../texts/texts.ts";
  * have more time. `budget` is the message's remaining time.
  */
 export type MathToNode = (tex: string, isDisplay: boolean, budget: RenderBudget) => Node | "source" | "late";
-
-/** Elements that a reply may contain. Others lose their tags, or their content if it isn't text. */
-const ALLOWED_TAGS = (
-  "p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong b i u s del ins sub sup kbd mark small q cite abbr " +
-  "a table thead tbody tfoot tr th td caption dl dt dd details summary span div ruby rt rp wbr"
-).split(" ");
 
 /** No `class`, `style` or `id`: a model's text must not imitate parts of the page. */
 const ALLOWED_ATTRIBUTES = ["href", "title", "lang", "dir", "start", "align", "colspan", "rowspan", "open"];
@@ -58,13 +57,21 @@ export interface RenderedBlock {
   readonly placeholders: readonly FormulaPlaceholder[];
 }
 
+/** How a text is rendered. */
+interface RendererOptions {
+  maths?: MathToNode;
+  hasBreaks?: boolean;
+  isGrowing?: () => boolean;
+}
+
 /** Renders the blocks of one text, with heading levels below those of the page. */
 export class MarkdownRenderer {
   /** Depths of the headings that contain the next one. */
   #headings: number[] = [];
   readonly #marked: Marked;
   readonly #mark: string;
-  readonly #maths: MathToNode | undefined;
+  /** Renders formulas; undefined until loaded. May be set until the first formula. */
+  maths: MathToNode | undefined;
   #budget = UNLIMITED;
   #tagCount = 0;
   /** Formulas and HTML tags of the current block. */
@@ -78,12 +85,18 @@ export class MarkdownRenderer {
    * @param mark Marks the placeholders of formulas; see `randomMark`.
    * @param maths Undefined until loaded: formulas are shown as source.
    */
-  constructor(mark: string, maths?: MathToNode) {
+  /**
+   * @param mark The random mark of placeholders.
+   * @param hasBreaks A line break in a paragraph is a line break.
+   * @param isGrowing Whether the text may go on.
+   */
+  constructor(mark: string, { maths, hasBreaks = false, isGrowing = () => false }: RendererOptions = {}) {
     this.#mark = mark;
-    this.#maths = maths;
-    this.#marked = new Marked({ gfm: true, breaks: false, async: false });
+    this.maths = maths;
+    this.#marked = new Marked({ gfm: true, breaks: hasBreaks, async: false });
     this.#marked.use({ renderer: createRenderer((depth) => this.#levelOf(depth)) });
-    this.#marked.use({ renderer: { html: (token) => this.#foreign(token) } });
+    this.#marked.use(htmlExtension((html) => this.#foreignCount += countMatches(html, /</g)));
+    this.#marked.use(tokenizerExtension(isGrowing), delimiterExtension());
     this.#marked.use(mathExtension((token) => this.#createPlaceholder(token)));
     this.#marked.use(footnoteExtension((label) => this.#notes.has(label), (label) => this.#numberOf(label)));
     this.#marked.use(clockExtension(() => this.#budget.check()));
@@ -139,6 +152,7 @@ export class MarkdownRenderer {
     const fragment = sanitize(html, this.#budget);
     checkLayout(fragment);
     this.#markElements(fragment);
+    setDirections(fragment, this.#budget);
     if (formulas.length === 0) return { fragment, placeholders: [] };
     const spans = new Map<string, Element>();
     for (const span of fragment.querySelectorAll<HTMLElement>("span[title]")) spans.set(span.title, span);
@@ -179,10 +193,11 @@ export class MarkdownRenderer {
 
   /** Inserts a formula or its source. @returns Where to insert it in another attempt, if there was no time. */
   placeFormula({ element, token }: FormulaPlaceholder): FormulaPlaceholder | undefined {
-    const node = this.#maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
+    const node = this.maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
     if (typeof node === "string") {
       const source = createElement("code", token.raw.trim());
-      element.replaceWith(source);
+      const isFinal = this.maths !== undefined && node === "source";
+      element.replaceWith(isFinal ? createFormulaSource(source) : source);
       return node === "late" ? { element: source, token } : undefined;
     }
     if (!token.isDisplay) element.replaceWith(node);
@@ -211,12 +226,6 @@ export class MarkdownRenderer {
     return `<span title="${this.#mark}${this.#formulas.push(token) - 1}"></span>`;
   }
 
-  /** HTML in the text stays unchanged until it is sanitized. */
-  #foreign({ text }: Tokens.HTML | Tokens.Tag): string {
-    this.#foreignCount += countMatches(text, /</g);
-    return text;
-  }
-
   /** Returns the level of a heading of this depth and records it. */
   #levelOf(depth: number): number {
     while (this.#headings.length > 0 && this.#headings.at(-1)! >= depth) this.#headings.pop();
@@ -241,13 +250,21 @@ function createRenderer(levelOf: (depth: number) => number): RendererObject {
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
     },
     // Markdown labels become links like any other element that loads something.
-    image({ href, text }: Tokens.Image) {
-      return `<img src="${escape(href)}" alt="${escape(text)}">`;
+    image({ href, text, tokens }: Tokens.Image) {
+      return `<img src="${escapeText(href)}" alt="${escapeText(tokens ? toText(tokens) : text)}">`;
     },
     checkbox({ checked }: Tokens.Checkbox) {
       return checked ? "☑ " : "☐ ";
     },
   };
+}
+
+/** Returns the text of inline tokens. */
+function toText(tokens: readonly Token[]): string {
+  return tokens.map((token) => {
+    if ("tokens" in token && token.tokens) return toText(token.tokens);
+    return token.type === "html" ? "" : token.type === "text" || token.type === "codespan" ? token.text : token.raw;
+  }).join("");
 }
 
 /** Counts the tags of a block before an HTML parser creates elements. @throws {RenderLimitError} `tags` */
@@ -381,14 +398,21 @@ function getHost(url: string): string {
   }
 }
 
+/** The source of a formula that can't be rendered, with a button to copy it. The view of the message handles it. */
+function createFormulaSource(source: HTMLElement): HTMLElement {
+  const box = createElement("span");
+  box.className = "formula-source";
+  const button = createElement("button") as HTMLButtonElement;
+  button.type = "button";
+  button.className = "formula-copy";
+  button.title = texts.chat.copyFormula;
+  button.setAttribute("aria-label", texts.chat.copyFormula);
+  box.append(source, button);
+  return box;
+}
+
 function createElement(name: string, text = ""): HTMLElement {
   const element = globalThis.window.document.createElement(name);
   element.textContent = text;
   return element;
-}
-
-const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-
-function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }

@@ -1,5 +1,7 @@
 /** Splits growing text into whole sentences, for screen readers and speech. */
 
+import { stripTags } from "./html_tags.ts";
+
 /** Returns each sentence of a growing text once, as soon as it is complete. */
 export class Sentences {
   #spoken = 0;
@@ -40,10 +42,9 @@ function speakRow(row: string): string {
 
 /** Removes formatting marks. */
 export function stripMarkdown(text: string): string {
-  return text
+  return stripTags(text)
     .replace(LINK, "$1")
     .replace(/\[\^[^\]\s]{1,64}\]:?/g, "")
-    .replace(/<\/?[a-z][^<>\n]{0,200}>/gi, " ")
     .replace(/^[ \t]*\|.*$/gm, speakRow)
     .replace(/^(\s{0,3}[-*+]\s+)\[[ xX]\]\s/gm, "$1")
     .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")

@@ -1,6 +1,7 @@
 /** Markdown and maths of messages, rendered in a real browser in a page without a policy: cleaning alone has to hold. */
 import type { Browser, CDPSession, Page } from "playwright-core";
 import { openBrowser } from "../../helpers/browser/browser.ts";
+import { bundleForPage } from "../../helpers/browser/page_bundle.ts";
 import { mutateText, tokenText } from "../mutations.ts";
 import { claim, target } from "../target.ts";
 
@@ -186,26 +187,9 @@ async function openBlankPage(): Promise<void> {
     return route.abort();
   });
   await page.goto(ORIGIN);
-  await page.addScriptTag({ content: await bundled() });
+  await page.addScriptTag({ content: await bundleForPage(new URL("../markdown_page.ts", import.meta.url)) });
   devtools = await context.newCDPSession(page);
   await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
-}
-
-async function bundled(): Promise<string> {
-  const output = await Deno.makeTempFile({ suffix: ".js" });
-  try {
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["bundle", "--quiet", "--platform", "browser", "--output", output],
-        new URL("../markdown_page.ts", import.meta.url).pathname,
-      ],
-      stderr: "piped",
-    }).output();
-    if (code !== 0) throw new Error(`Can't bundle the page: ${new TextDecoder().decode(stderr)}`);
-    return await Deno.readTextFile(output);
-  } finally {
-    await Deno.remove(output);
-  }
 }
 
 /** Reads one of the page's own measures, by its name in the DevTools protocol. */

@@ -10,7 +10,10 @@ import {
 } from "../../../static/src/markdown/limits.ts";
 import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
 import { mathToText } from "../../../static/src/markdown/math.ts";
+import { delimiterExtension } from "../../../static/src/markdown/emphasis.ts";
 import { mathExtension } from "../../../static/src/markdown/extensions.ts";
+import { htmlExtension } from "../../../static/src/markdown/html_tokens.ts";
+import { tokenizerExtension } from "../../../static/src/markdown/tokenizers.ts";
 
 /** A clock that advances when read. */
 function clockOf(stepMs: number) {
@@ -20,6 +23,7 @@ function clockOf(stepMs: number) {
 
 function lex(text: string, check: () => void = () => {}) {
   const marked = new Marked({ gfm: true });
+  marked.use(htmlExtension(() => {}), tokenizerExtension(() => false), delimiterExtension());
   marked.use(mathExtension(() => ""), clockExtension(check));
   const tokens = new BoundedLexer(marked.defaults).lex(text);
   tokens.forEach(checkToken);

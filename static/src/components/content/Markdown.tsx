@@ -2,11 +2,14 @@
  * The formatted text of a message.
  *
  * Markdown: `text`, `isFinal` (the text is complete), `citations` (makes references to pages buttons; keep it the same
- * function while nothing changes), `hasSpeech` (of a character: quoted speech and actions are marked). PlainText: `text`.
+ * function while nothing changes), `hasSpeech` (of a character: quoted speech and actions are marked), `hasBreaks` (a
+ * single line break is one; the default). PlainText: `text`.
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ErrorBoundary } from "../ErrorBoundary.tsx";
+import { copyText } from "../Button.tsx";
+import { useStore } from "../../state/store.ts";
 import { lazy } from "../Lazy.tsx";
 import { CodeBlock } from "./CodeBlock.tsx";
 import { memo, whenIdle } from "../hooks.ts";
@@ -26,6 +29,7 @@ interface MarkdownProps {
   isFinal: boolean;
   citations?: CitationResolver;
   hasSpeech?: boolean;
+  hasBreaks?: boolean;
 }
 
 /**
@@ -33,10 +37,10 @@ interface MarkdownProps {
  * text.
  */
 export function Markdown(props: MarkdownProps) {
-  const { text, isFinal } = props;
+  const { text, isFinal, hasBreaks = true } = props;
   return (
     <ErrorBoundary resetKey={isFinal} fallback={<PlainText text={text} />}>
-      <Blocks {...props} />
+      <Blocks key={hasBreaks} {...props} />
     </ErrorBoundary>
   );
 }
@@ -51,9 +55,10 @@ export function PlainText({ text }: { text: string }) {
   );
 }
 
-function Blocks({ text, isFinal, citations, hasSpeech = false }: MarkdownProps) {
+function Blocks({ text, isFinal, citations, hasSpeech = false, hasBreaks = true }: MarkdownProps) {
+  const { toasts } = useStore();
   const growing = useRef<GrowingMarkdown>(undefined);
-  growing.current ??= new GrowingMarkdown();
+  growing.current ??= new GrowingMarkdown({ hasBreaks });
   const blocks = growing.current.update(text, isFinal, maths.value);
   const needsMaths = growing.current.hasMaths && maths.value === undefined;
   useEffect(() => {
@@ -68,9 +73,17 @@ function Blocks({ text, isFinal, citations, hasSpeech = false }: MarkdownProps) 
       setTries(tries + 1);
     });
   }, [isLate, tries]);
+  const onClick = (event: MouseEvent & { currentTarget: EventTarget }) => {
+    const copy = event.target instanceof Element ? event.target.closest(".formula-copy") : null;
+    if (!copy) return showFootnote(event);
+    copyText(copy.previousElementSibling?.textContent ?? "").then(
+      () => toasts.show(texts.chat.copied),
+      () => toasts.show(texts.chat.copyFailed, { isError: true }),
+    );
+  };
   if (growing.current.isPlain) return <PlainText text={text} />;
   return (
-    <div class={hasSpeech ? "prose of-character" : "prose"} onClick={showFootnote}>
+    <div class={hasSpeech ? "prose of-character" : "prose"} onClick={onClick}>
       {blocks.map((block, index) =>
         block.kind === "code" && block.language === "mermaid" && isFinal
           ? <DiagramBlock key={index} text={block.text} />

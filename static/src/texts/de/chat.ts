@@ -104,6 +104,7 @@ export const chat: typeof English = {
     stalled: (seconds: number) => `Seit ${seconds} s kein neuer Text`,
     table: "Tabelle",
     shownPlain: "Als einfacher Text angezeigt, weil die Formatierung zu komplex ist",
+    copyFormula: "Formel kopieren",
     tokens: (n: number) => count(n, { other: "Token" }),
     replyDone: "Antwort vollständig.",
     later: "Spätere Nachrichten anzeigen",

@@ -101,6 +101,7 @@ export const chat = {
     stalled: (seconds: number) => `No new text for ${seconds} s`,
     table: "Table",
     shownPlain: "Shown as plain text because it’s too complex to format",
+    copyFormula: "Copy formula",
     tokens: (n: number) => count(n, { one: "token", other: "tokens" }),
     replyDone: "Reply complete.",
     later: "Show later messages",

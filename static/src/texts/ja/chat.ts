@@ -102,6 +102,7 @@ export const chat: typeof English = {
     stalled: (seconds: number) => `${seconds} 秒間、新しい文章がありません`,
     table: "表",
     shownPlain: "書式が複雑すぎるため、プレーンテキストで表示しています",
+    copyFormula: "数式をコピー",
     tokens: (n: number) => count(n, { other: "トークン" }),
     replyDone: "返信が完了しました。",
     later: "以降のメッセージを表示",

@@ -84,6 +84,7 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
   const text = getContentText(message.content);
   const isFormatted = useStore().preferences.settings.value?.user_markdown === true;
   const hasSpeech = useSpeech(chat, message);
+  const hasBreaks = useBreaks(chat, message);
   return (
     <article class={getClassName("user-message", message)} data-message-id={message.id}>
       <UserAuthor message={message} />
@@ -94,7 +95,7 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
           title={formatTime(message.created_at, new Date())}
         >
           <Images chat={chat} message={message} />
-          {isFormatted ? <Markdown text={text} isFinal hasSpeech={hasSpeech} /> : text}
+          {isFormatted ? <Markdown text={text} isFinal hasSpeech={hasSpeech} hasBreaks={hasBreaks} /> : text}
         </div>
       )}
       {listRecordingUrls(message).length > 0 && <MessageRecordings message={message} />}
@@ -132,6 +133,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const [cited, setCited] = useState<CitedDocument>();
   const citations = useMemo(() => resolveCitations(message, setCited), [message.documents]);
   const hasSpeech = useSpeech(chat, message);
+  const hasBreaks = useBreaks(chat, message);
   const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
   const canSwipe = (message.variant_count ?? 1) > 1 && !run && !isEdited;
   return (
@@ -153,9 +155,15 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
         />
       )}
       <Images chat={chat} message={message} />
-      {isEdited
-        ? <MessageEditForm chat={chat} canResend={false} />
-        : <Markdown text={text} isFinal={run === undefined} citations={citations} hasSpeech={hasSpeech} />}
+      {isEdited ? <MessageEditForm chat={chat} canResend={false} /> : (
+        <Markdown
+          text={text}
+          isFinal={run === undefined}
+          citations={citations}
+          hasSpeech={hasSpeech}
+          hasBreaks={hasBreaks}
+        />
+      )}
       {!run && hasOwnCalls(message) && (
         <ToolRounds
           chat={chat}
@@ -186,8 +194,17 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
 /** Quotation marks mean speech only in chats with characters. */
 function useSpeech(chat: OpenChat, message: Message): boolean {
   const { color_speech, dim_actions } = useStore().device.look.value;
-  const isOfCharacter = Boolean(message.character_id) || (chat.options.value.participants?.length ?? 0) > 0;
-  return isOfCharacter && (color_speech || dim_actions);
+  return isOfCharacter(chat, message) && (color_speech || dim_actions);
+}
+
+/** Cards and replies of characters are written for programs in which a line break is a line break. */
+function useBreaks(chat: OpenChat, message: Message): boolean {
+  const { settings } = useStore().preferences;
+  return settings.value?.line_breaks !== "markdown" || isOfCharacter(chat, message);
+}
+
+function isOfCharacter(chat: OpenChat, message: Message): boolean {
+  return Boolean(message.character_id) || (chat.options.value.participants?.length ?? 0) > 0;
 }
 
 interface CitedDocument {
