@@ -262,7 +262,7 @@ class Maintenance {
 
 /** Creates Parlor's cleanup tasks. */
 export function createMaintenance(core: Core, services: MaintainedServices): Maintenance {
-  const { db, folders, log, retention, trash, versions } = core;
+  const { db, folders, log, now, retention, trash, versions } = core;
   return new Maintenance([
     {
       name: "remove expired trash, versions and revisions",
