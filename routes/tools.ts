@@ -26,6 +26,7 @@ export function toolServerRoutes(services: Services) {
     })
     .openapi(servers.getRoute, async (c) => {
       const status = (await services.mcp()).get(c.req.valid("param").id);
+      c.header("ETag", formatEtag(status.server.version));
       return c.json(servers.toServerJson(status), 200);
     })
     .openapi(servers.putRoute, async (c) => {

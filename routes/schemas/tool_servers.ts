@@ -184,7 +184,7 @@ export const getRoute = createRoute({
   tags,
   summary: "Get a tool server and its tools",
   request: { params: IdParams },
-  responses: server("The server"),
+  responses: server("The server; its ETag is its version"),
 });
 
 /** Create or replace a server. */

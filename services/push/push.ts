@@ -3,6 +3,7 @@
  * elsewhere: by Web Push, through the vendor of the browser, and by an ntfy or Gotify server of the owner. No text of a
  * chat leaves the server; the vendor can't read which chat it is.
  */
+import { createECDH } from "node:crypto";
 import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
@@ -381,17 +382,24 @@ function toDevice({ id, endpoint, label, createdAt }: StoredDevice): PushDevice 
 
 /** @throws {AppError} `invalid_request` */
 function assertKeys({ p256dh, auth }: PushSubscriptionInput["keys"]): void {
+  const refuse = (why: string) => new AppError("invalid_request", `Can't use the subscription: its keys ${why}`);
+  let point: Uint8Array;
+  let secret: Uint8Array;
   try {
-    const point = Uint8Array.fromBase64(p256dh, { alphabet: "base64url" });
-    const secret = Uint8Array.fromBase64(auth, { alphabet: "base64url" });
-    if (point.length === 65 && point[0] === 4 && secret.length === 16) return;
+    point = Uint8Array.fromBase64(p256dh, { alphabet: "base64url" });
+    secret = Uint8Array.fromBase64(auth, { alphabet: "base64url" });
   } catch (error) {
-    throw new AppError(
-      "invalid_request",
-      `Can't use the subscription: its keys aren't base64url: ${getErrorMessage(error)}`,
-    );
+    throw refuse(`aren't base64url: ${getErrorMessage(error)}`);
   }
-  throw new AppError("invalid_request", "Can't use the subscription: its keys have the wrong length");
+  if (point.length !== 65 || point[0] !== 4 || secret.length !== 16) throw refuse("have the wrong length");
+  // Otherwise, each notification would fail.
+  const ecdh = createECDH("prime256v1");
+  ecdh.generateKeys();
+  try {
+    ecdh.computeSecret(point);
+  } catch {
+    throw refuse("have a point that isn't on the curve P-256");
+  }
 }
 
 /** Creates a P-256 key pair for signing. @see RFC 8292, section 2 */

@@ -30,6 +30,7 @@ describe("PUT /api/tools/servers/{id}", () => {
     });
     const renamed = await app.put(`${SERVERS}/remote`, { name: "Other" }, { headers: { "If-Match": '"1"' } });
     expect([renamed.status, (await renamed.json()).header_names]).toEqual([200, ["X-Key"]]);
+    expect((await app.get(`${SERVERS}/remote`)).headers.get("etag")).toBe(renamed.headers.get("etag"));
     expect((await app.put(`${SERVERS}/remote`, { name: "Late" }, { headers: { "If-Match": '"1"' } })).status).toBe(412);
     expect(JSON.stringify(await listServers())).not.toContain("k-123456");
   });

@@ -388,6 +388,8 @@ test.each([
   ["https://127.0.0.1/x", KEYS, "address_not_allowed"],
   ["https://push.example.org/x", { ...KEYS, auth: "AAAA" }, "invalid_request"],
   ["https://push.example.org/x", { ...KEYS, p256dh: "!" }, "invalid_request"],
+  // 65 bytes that begin like an uncompressed point.
+  ["https://push.example.org/x", { ...KEYS, p256dh: `BA${"A".repeat(85)}` }, "invalid_request"],
 ])("rejects a subscription of %s with keys %o", async (address, keys, code) => {
   const push = openPush();
   await expect(push.put("d1", { endpoint: address, keys, label: "Phone" })).rejects.toMatchObject({ code });
