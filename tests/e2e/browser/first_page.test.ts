@@ -1,7 +1,13 @@
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/browser/browser.ts";
+import {
+  findAxeProblems,
+  findAxeProblemsInBothSchemes,
+  openBrowser,
+  openPage,
+  type WatchedPage,
+} from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
@@ -182,53 +188,50 @@ test("a draft follows from one browser to another", async () => {
   await expectClean(ui, other);
 });
 
-test.each(["light", "dark"] as const)(
-  "one click finds a model, adds it and uses it; settings test, change and delete it (%s)",
-  async (colorScheme) => {
-    await using llm = await openFakeLlm({
-      personality: "llama.cpp",
-      host: FOUND_HOST,
-      port: 8080,
-      pieces: ["From the ", "model"],
-    });
-    await using server = await openServer();
-    const ui = await openAt(server, "/new", { colorScheme });
-    await ui.page.getByRole("button", { name: "Find a model" }).click();
-    await ui.page.getByRole("button", { name: /^Add and use: llama\.cpp/ }).click();
-    await ui.page.getByText("Now using “llama.cpp”").waitFor();
-    await sendMessage(ui.page, "Who answers?");
-    await ui.page.locator(".reply .prose").getByText("From the model", { exact: true }).waitFor();
-    expect(llm.chats).toHaveLength(1);
+test("one click finds a model, adds it and uses it; settings test, change and delete it", async () => {
+  await using llm = await openFakeLlm({
+    personality: "llama.cpp",
+    host: FOUND_HOST,
+    port: 8080,
+    pieces: ["From the ", "model"],
+  });
+  await using server = await openServer();
+  const ui = await openAt(server, "/new");
+  await ui.page.getByRole("button", { name: "Find a model" }).click();
+  await ui.page.getByRole("button", { name: /^Add and use: llama\.cpp/ }).click();
+  await ui.page.getByText("Now using “llama.cpp”").waitFor();
+  await sendMessage(ui.page, "Who answers?");
+  await ui.page.locator(".reply .prose").getByText("From the model", { exact: true }).waitFor();
+  expect(llm.chats).toHaveLength(1);
 
-    await ui.page.goto(`${server.url}/settings/connections`);
-    await ui.page.getByRole("button", { name: "Test: llama.cpp" }).click();
-    await ui.page.getByText("The connection works").waitFor();
-    expect(await findAxeProblems(ui.page)).toEqual([]);
-    await ui.page.getByRole("link", { name: "Edit" }).click();
-    await ui.page.getByLabel("Name").fill("My model");
-    await ui.page.getByLabel("API key").fill("sk-very-secret");
-    await ui.page.getByRole("button", { name: "Save", exact: true }).click();
-    await ui.page.getByRole("heading", { name: "My model" }).waitFor();
-    await ui.page.getByRole("link", { name: "Edit" }).click();
-    await ui.page.getByText("A key is saved.").waitFor();
-    expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
-    expect(await findAxeProblems(ui.page)).toEqual([]);
-    await ui.page.getByRole("button", { name: "Remove saved key" }).click();
-    await ui.page.getByText("Key removed").waitFor();
-    await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
-    await ui.page.getByRole("button", { name: "Test" }).click();
-    await ui.page.getByText("The connection doesn’t work").waitFor();
-    await ui.page.getByRole("link", { name: "Cancel" }).click();
-    await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
-    await ui.page.goto("about:blank");
-    const names = () =>
-      server.json<{ name: string }[]>("GET", "/api/connections").then((all) => all.map((each) => each.name));
-    await eventually(names, (all) => all.join() === "My model");
-    await ui.page.goto(`${server.url}/settings/connections`);
-    await ui.page.getByRole("heading", { name: "My model" }).waitFor();
-    await expectClean(ui);
-  },
-);
+  await ui.page.goto(`${server.url}/settings/connections`);
+  await ui.page.getByRole("button", { name: "Test: llama.cpp" }).click();
+  await ui.page.getByText("The connection works").waitFor();
+  expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+  await ui.page.getByRole("link", { name: "Edit" }).click();
+  await ui.page.getByLabel("Name").fill("My model");
+  await ui.page.getByLabel("API key").fill("sk-very-secret");
+  await ui.page.getByRole("button", { name: "Save", exact: true }).click();
+  await ui.page.getByRole("heading", { name: "My model" }).waitFor();
+  await ui.page.getByRole("link", { name: "Edit" }).click();
+  await ui.page.getByText("A key is saved.").waitFor();
+  expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
+  expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+  await ui.page.getByRole("button", { name: "Remove saved key" }).click();
+  await ui.page.getByText("Key removed").waitFor();
+  await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
+  await ui.page.getByRole("button", { name: "Test" }).click();
+  await ui.page.getByText("The connection doesn’t work").waitFor();
+  await ui.page.getByRole("link", { name: "Cancel" }).click();
+  await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
+  await ui.page.goto("about:blank");
+  const names = () =>
+    server.json<{ name: string }[]>("GET", "/api/connections").then((all) => all.map((each) => each.name));
+  await eventually(names, (all) => all.join() === "My model");
+  await ui.page.goto(`${server.url}/settings/connections`);
+  await ui.page.getByRole("heading", { name: "My model" }).waitFor();
+  await expectClean(ui);
+});
 
 test(
   "a model's hostile text reaches the page through the real server and does nothing there",
