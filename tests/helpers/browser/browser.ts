@@ -1,6 +1,7 @@
 /** A real Chromium for tests of the page. */
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import axe from "axe-core";
+// @ts-types="axe-core"
+import axe from "axe-core/axe.min.js";
 import { PATIENCE_MS } from "../app/patience.ts";
 
 /** Debian's path. The variable `CHROMIUM` overrides it. */

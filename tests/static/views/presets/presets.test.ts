@@ -2,10 +2,10 @@
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { findAxeProblemsInBothSchemes, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { eventually, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -244,10 +244,11 @@ test("the last of two changes of a chat wins, even if the first one takes longer
   await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
   const { page, context, errors } = await openPreset(app);
   const sent: unknown[] = [];
+  const held = Promise.withResolvers<void>();
   await page.route("**/api/conversations/c1", async (route) => {
     if (route.request().method() !== "PATCH") return await route.continue();
     sent.push(route.request().postDataJSON().preset_id);
-    if (sent.length === 1) await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (sent.length === 1) await held.promise;
     await route.continue();
   });
   await page.getByRole("tab", { name: "Usage" }).click();
@@ -255,6 +256,9 @@ test("the last of two changes of a chat wins, even if the first one takes longer
   const pinned = page.getByRole("switch", { name: "Pinned to this chat" });
   await pinned.check();
   await pinned.uncheck();
+  // A change that doesn't wait for the one before has been saved by now.
+  await page.evaluate(async () => await (await fetch("/healthz")).text());
+  held.resolve();
   await eventually(() => sent, ({ length }) => length === 2);
   expect(sent).toEqual(["calm", null]);
   const chat = async () => await (await app.get("/api/conversations/c1")).json();
@@ -299,25 +303,25 @@ test("shows the built-in preset read-only, copies it, and imports and exports fi
   await context.close();
 });
 
-test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as const)(
-  "axe finds nothing on the preset screens: %s %o",
-  async (colorScheme, device) => {
+test.each(WIDTHS)(
+  "axe finds nothing on the preset screens, light and dark, %s",
+  async (_, device) => {
     await using app = await openTestApp();
-    const { page, context } = await openPreset(app, { ...device, colorScheme });
-    expect(await findAxeProblems(page)).toEqual([]);
+    const { page, context } = await openPreset(app, device);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.getByRole("button", { name: "Edit: Main prompt" }).click();
-    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     for (const part of ["Utility prompts", "Sampling", "Usage"]) {
       await page.getByRole("tab", { name: part }).click();
-      expect(await findAxeProblems(page)).toEqual([]);
+      expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     }
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.getByRole("link", { name: "All presets" }).click();
     await page.getByRole("link", { name: "Calm" }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.goto(`${app.url}/settings/presets/default`);
     await page.getByRole("button", { name: "Duplicate" }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
     await context.close();
   },
 );
