@@ -484,7 +484,21 @@ export class Reply implements LiveReply, ReplySource {
     if (this.#reasoning.slice(this.#start.reasoning) === this.#base.reasoning) {
       this.#split = splitContinued(this.#base, this.#text.slice(this.#start.text));
     }
+    this.#split = this.#toAnswer(end) ?? this.#split;
     this.#state = { phase: "ended", end };
+  }
+
+  /**
+   * Returns the reasoning as the answer if the model stopped without any: it, or its server, didn't mark the end of the
+   * reasoning.
+   */
+  #toAnswer({ status, finishReason, toolCalls }: ReplyEnd): SplitReply | undefined {
+    if (status !== "complete" || finishReason !== "stop" || toolCalls !== undefined) return undefined;
+    const { text, reasoning } = this.#split ??
+      { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
+    const answer = reasoning.slice(this.#base.reasoning.length).trim();
+    if (text.trim() !== this.#base.text.trim() || answer === "") return undefined;
+    return { reasoning: this.#base.reasoning, text: this.#base.text + answer };
   }
 
   #createCompletedEnd(): ReplyEnd {

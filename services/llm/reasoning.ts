@@ -8,18 +8,7 @@
 import { isJsonObject } from "../json/type_guards.ts";
 import type { ChatEvent, OpenAiCompletion } from "./chat_event.ts";
 import type { ChatStream } from "./provider.ts";
-
-/** The tags around reasoning in a text. Case is ignored. */
-export interface TagPair {
-  open: string;
-  close: string;
-}
-
-/** The tags of common models: Qwen and DeepSeek, Gemini's OpenAI endpoint, Magistral, and fine-tunes. */
-const REASONING_TAGS: readonly TagPair[] = [
-  ...["think", "thinking", "thought", "reasoning"].map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
-  { open: "[THINK]", close: "[/THINK]" },
-];
+import { findTag, findTagAt, isCode, TAG_FAMILIES, type TagFamily, type TagKinds } from "./reasoning_tags.ts";
 
 /** A reply in two parts. */
 export interface SplitReply {
@@ -28,68 +17,54 @@ export interface SplitReply {
 }
 
 /**
- * Splits a reply that starts with reasoning between tags, or whose opening tag was already written by the chat
- * template. Reasoning without a closing tag extends to the end, because the reply was truncated.
+ * Splits a reply that has reasoning between tags, or whose opening tag was already written by the chat template. Reasoning
+ * without a closing tag extends to the end, because the reply was truncated.
  *
  * @returns `undefined` for a reply without reasoning.
  */
 export function splitReasoning(text: string): SplitReply | undefined {
-  const start = text.trimStart();
-  const pair = REASONING_TAGS.find(({ open }) => startsWith(start, open));
-  if (pair === undefined) return splitAtClosingTag(text);
-  const end = indexOfTag(start, pair.close, pair.open.length);
-  if (end < 0) return { reasoning: start.slice(pair.open.length).trim(), text: "" };
-  return {
-    reasoning: start.slice(pair.open.length, end).trim(),
-    text: start.slice(end + pair.close.length).trimStart(),
-  };
+  const start = text.length - text.trimStart().length;
+  if (findTagAt(text, start, TAG_FAMILIES, ["open", "marker"])?.end === undefined) return splitAtClosingTag(text);
+  const splitter = new ReasoningSplitter();
+  const split = { reasoning: "", text: "" };
+  for (const event of [...splitter.push([{ type: "text", text }]), ...splitter.end()]) {
+    if (event.type === "text" || event.type === "reasoning") split[event.type] += event.text;
+  }
+  return { reasoning: split.reasoning.trim(), text: split.text };
 }
 
 /** Splits a reply at a closing tag without an opening one. Tags in code are ignored: they're text about tags. */
 export function splitAtClosingTag(text: string): SplitReply | undefined {
-  for (const { open, close } of REASONING_TAGS) {
-    const at = indexOfTag(text, close);
-    if (at < 0 || isCode(text, at)) continue;
-    const before = indexOfTag(text, open);
-    if (before >= 0 && before < at) continue;
-    return { reasoning: text.slice(0, at).trim(), text: text.slice(at + close.length).trimStart() };
-  }
-  return undefined;
+  // The other families have opening tags that templates don't write.
+  const families = TAG_FAMILIES.filter(({ markers }) => markers.length === 0);
+  const isExpected = (at: number) => !isCode(text, at);
+  const close = findTag(text, families, ["close"], { isExpected });
+  if (close?.end === undefined) return undefined;
+  const open = findTag(text.slice(0, close.start), [close.family], ["open"]);
+  if (open?.end !== undefined) return undefined;
+  return { reasoning: text.slice(0, close.start).trim(), text: text.slice(close.end).trimStart() };
 }
 
 /** Removes reasoning anywhere in a text that people don't see. */
 export function stripReasoning(text: string): string {
   let rest = text;
-  for (const { open, close } of REASONING_TAGS) {
-    for (let start = indexOfTag(rest, open); start >= 0; start = indexOfTag(rest, open)) {
-      const end = indexOfTag(rest, close, start);
-      rest = rest.slice(0, start) + (end < 0 ? "" : rest.slice(end + close.length));
+  for (let from = 0;;) {
+    const tag = findTag(rest, TAG_FAMILIES, ["open", "marker"], { from });
+    if (tag?.end === undefined) break;
+    if (tag.kind === "marker") {
+      rest = rest.slice(0, tag.start) + rest.slice(tag.end);
+      from = tag.start;
+      continue;
     }
-    const lone = findLastTag(rest, close);
-    if (lone >= 0) rest = rest.slice(lone + close.length);
+    const close = findTag(rest, [tag.family], ["close"], { from: tag.end });
+    rest = rest.slice(0, tag.start) + (close?.end === undefined ? "" : rest.slice(close.end));
+    from = tag.start;
+  }
+  for (let close = findTag(rest, TAG_FAMILIES, ["close"]); close?.end !== undefined;) {
+    rest = rest.slice(close.end);
+    close = findTag(rest, TAG_FAMILIES, ["close"]);
   }
   return rest;
-}
-
-function startsWith(text: string, tag: string): boolean {
-  return text.slice(0, tag.length).toLowerCase() === tag.toLowerCase();
-}
-
-/** Finds a tag, as listed or in capitals. */
-function indexOfTag(text: string, tag: string, from = 0): number {
-  const found = text.indexOf(tag, from);
-  return found >= 0 ? found : text.indexOf(tag.toUpperCase(), from);
-}
-
-function findLastTag(text: string, tag: string): number {
-  return Math.max(text.lastIndexOf(tag), text.lastIndexOf(tag.toUpperCase()));
-}
-
-/** Reports whether a position is inside a code block or inline code. */
-function isCode(text: string, at: number): boolean {
-  const before = text.slice(0, at);
-  const isInBlock = before.split("```").length % 2 === 0;
-  return isInBlock || before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0;
 }
 
 /** One block, in OpenRouter's format. */
@@ -168,38 +143,72 @@ async function* splitBatches(stream: ChatStream): AsyncGenerator<ChatEvent[]> {
 /** Returns the completion with reasoning between tags in a separate field. */
 export function splitCompletion(completion: OpenAiCompletion): OpenAiCompletion {
   const choices = completion.choices.map((choice) => {
-    const { content, reasoning_content: known } = choice.message;
-    const split = known ? undefined : splitReasoning(content ?? "");
+    const { content, reasoning_content: known, tool_calls: calls } = choice.message;
+    if (known) return { ...choice, message: { ...choice.message, content: content && dropClosingTag(content) } };
+    const split = splitReasoning(content ?? "");
     if (split === undefined) return choice;
+    // A complete reply without a closing tag is the answer.
+    const isAnswer = split.text === "" && choice.finish_reason === "stop" && !calls?.length;
+    if (isAnswer) return { ...choice, message: { ...choice.message, content: split.reasoning } };
     const reasoning = split.reasoning === "" ? {} : { reasoning_content: split.reasoning };
     return { ...choice, message: { ...choice.message, content: split.text, ...reasoning } };
   });
   return { ...completion, choices };
 }
 
-/** Maximum length of held-back text. White space before a tag is far shorter. */
+/** Removes a closing tag at the start of a text whose reasoning the server separated. */
+function dropClosingTag(text: string): string {
+  const start = text.length - text.trimStart().length;
+  const end = findTagAt(text, start, TAG_FAMILIES, ["close", "marker"])?.end;
+  return end === undefined ? text : text.slice(end).trimStart();
+}
+
+/** Maximum length of held-back text before the first word. White space before a tag is far shorter. */
 const MAX_HELD_CHARS = 1_000;
+/** Maximum length of a block in the middle of a reply. It's held back until its closing tag, because it may be text. */
+const MAX_BLOCK_CHARS = 256 * 1024;
 
-/** Position in a reply: before its first word, between the tags, right after them, or in its text. */
-type Phase = "start" | "reasoning" | "behind" | "text";
+/**
+ * Position in a reply: before its first word, in the reasoning at its start, right after that, in its text, or in a later
+ * block that is reasoning if it's closed.
+ */
+type Phase = "start" | "reasoning" | "behind" | "text" | "block";
 
-/** Splits the events of one reply. Only a tag at the start of the reply counts. */
+/**
+ * Splits the events of one reply.
+ *
+ * Tags count at the start of a reply, and anywhere outside of code after that. Elsewhere they're text about tags: if in
+ * doubt, text is the answer.
+ */
 export class ReasoningSplitter {
   #phase: Phase = "start";
-  /** Text that may be the start of a tag. */
+  /** Text that isn't decided yet. */
   #pending = "";
-  #pair: TagPair | undefined;
+  /** The family of the reply; `undefined` if it has no tags. */
+  #family: TagFamily | undefined;
+  /** The opening tag of a later block. */
+  #opening = "";
+  /** Length of the start of a later block that has no closing tag. */
+  #searched = 0;
+  /** Whether white space is dropped, because there is enough before a later block. */
+  #trimsText = false;
+  /** Text of the reply so far. */
+  #text = "";
   #hasReasoning = false;
+  /** Whether the server separated reasoning itself. */
+  #isSeparated = false;
 
   /** Splits the events of one read. */
   push(batch: ChatEvent[]): ChatEvent[] {
-    if (this.#phase === "text") return batch;
+    if (this.#phase === "text" && this.#family === undefined) return batch;
     const out: ChatEvent[] = [];
     for (const event of batch) {
       if (event.type === "text") this.#add(event.text, out);
       else {
+        if (event.type === "reasoning") this.#isSeparated = true;
         // No more text can follow.
-        if (event.type === "finish" || event.type === "tool_calls") this.#flush(out);
+        if (event.type === "finish") this.#flush(out, event.reason);
+        else if (event.type === "tool_calls") this.#flush(out);
         out.push(event);
       }
     }
@@ -215,46 +224,114 @@ export class ReasoningSplitter {
 
   #add(text: string, out: ChatEvent[]): void {
     this.#pending += text;
-    if (this.#phase === "start") this.#start(out);
-    if (this.#phase === "reasoning") this.#addReasoning(out);
-    if (this.#phase === "behind") this.#pending = this.#pending.trimStart();
-    if (this.#phase === "text" || (this.#phase === "behind" && this.#pending !== "")) {
-      this.#phase = "text";
-      this.#emit("text", this.#pending, out);
-      this.#pending = "";
+    while (this.#step(out));
+  }
+
+  /** Handles the next part of the pending text. Returns false if more text is needed. */
+  #step(out: ChatEvent[]): boolean {
+    switch (this.#phase) {
+      case "start":
+      case "behind":
+        return this.#start();
+      case "reasoning":
+        return this.#addReasoning(out);
+      case "text":
+        return this.#addText(out);
+      case "block":
+        return this.#addBlock(out);
     }
   }
 
-  #start(out: ChatEvent[]): void {
+  #start(): boolean {
+    const isStart = this.#phase === "start";
     const begun = this.#pending.trimStart();
-    const isTag = ({ open }: TagPair) => begun.slice(0, open.length).toLowerCase() === open.toLowerCase();
-    this.#pair = REASONING_TAGS.find(isTag);
-    if (this.#pair !== undefined) {
-      this.#phase = "reasoning";
-      this.#pending = begun.slice(this.#pair.open.length);
-    } else if (!REASONING_TAGS.some(({ open }) => open.toLowerCase().startsWith(begun.toLowerCase()))) {
-      this.#phase = "text";
-    } else if (this.#pending.length > MAX_HELD_CHARS) {
-      this.#flush(out);
+    if (begun === "") {
+      if (!isStart) this.#pending = "";
+      return isStart && this.#pending.length > MAX_HELD_CHARS && this.#startText();
     }
+    const families = this.#family === undefined ? TAG_FAMILIES : [this.#family];
+    const kinds: TagKinds = this.#isSeparated ? ["open", "marker", "close"] : ["open", "marker"];
+    const tag = findTagAt(begun, 0, families, kinds);
+    if (tag === undefined) {
+      if (!isStart) this.#pending = begun;
+      return this.#startText();
+    }
+    if (tag.end === undefined) return false;
+    this.#pending = begun.slice(tag.end);
+    this.#family = tag.family;
+    this.#phase = tag.kind === "open" ? "reasoning" : "behind";
+    return true;
   }
 
-  #addReasoning(out: ChatEvent[]): void {
-    const { close } = this.#pair!;
+  #startText(): boolean {
+    this.#phase = "text";
+    return true;
+  }
+
+  #addReasoning(out: ChatEvent[]): boolean {
     const text = this.#pending;
-    const end = indexOfTag(text, close);
-    if (end >= 0) {
-      this.#emit("reasoning", text.slice(0, end).trimEnd(), out);
-      this.#pending = text.slice(end + close.length);
+    const close = findTag(text, [this.#family!], ["close"]);
+    if (close?.end !== undefined) {
+      this.#emit("reasoning", text.slice(0, close.start).trimEnd(), out);
+      this.#pending = text.slice(close.end);
       this.#phase = "behind";
-      return;
+      return true;
     }
     // The end may be part of the closing tag, and white space before it isn't part of the reasoning.
-    let sure = text.length - countTagStart(text, close);
+    let sure = close?.start ?? text.length;
     const trimmed = text.slice(0, sure).trimEnd().length;
     if (sure - trimmed <= MAX_HELD_CHARS) sure = trimmed;
     this.#emit("reasoning", text.slice(0, sure), out);
     this.#pending = text.slice(sure);
+    return false;
+  }
+
+  #addText(out: ChatEvent[]): boolean {
+    if (this.#trimsText) {
+      this.#pending = this.#pending.trimStart();
+      if (this.#pending === "") return false;
+      this.#trimsText = false;
+    }
+    const text = this.#pending;
+    const whole = this.#text + text;
+    const isExpected = (at: number) => !isCode(whole, this.#text.length + at);
+    const tag = this.#family && findTag(text, [this.#family], ["open", "marker"], { isExpected });
+    if (tag === undefined) {
+      this.#pending = "";
+      this.#emit("text", text, out);
+      return false;
+    }
+    this.#pending = text.slice(tag.end ?? tag.start);
+    this.#emit("text", text.slice(0, tag.start), out);
+    if (tag.end === undefined) return false;
+    if (tag.kind === "open") {
+      this.#phase = "block";
+      this.#searched = 0;
+      this.#opening = text.slice(tag.start, tag.end);
+    }
+    return true;
+  }
+
+  #addBlock(out: ChatEvent[]): boolean {
+    const text = this.#pending;
+    const close = findTag(text, [this.#family!], ["close"], { from: this.#searched });
+    this.#searched = close?.start ?? text.length;
+    if (close?.end === undefined) return text.length > MAX_BLOCK_CHARS && this.#endBlock(out);
+    const reasoning = text.slice(0, close.start).trim();
+    if (reasoning !== "") this.#emit("reasoning", `${this.#hasReasoning ? "\n\n" : ""}${reasoning}`, out);
+    this.#pending = text.slice(close.end);
+    this.#trimsText = /\s$/.test(this.#text);
+    this.#phase = "text";
+    return true;
+  }
+
+  /** Ends a block without a closing tag: it's text. */
+  #endBlock(out: ChatEvent[]): boolean {
+    const text = this.#opening + this.#pending;
+    this.#pending = "";
+    this.#phase = "text";
+    this.#emit("text", text, out);
+    return false;
   }
 
   #emit(type: "text" | "reasoning", text: string, out: ChatEvent[]): void {
@@ -262,21 +339,17 @@ export class ReasoningSplitter {
     const sent = isFirst ? text.trimStart() : text;
     if (sent === "") return;
     if (type === "reasoning") this.#hasReasoning = true;
+    else if (this.#family !== undefined) this.#text += sent;
     out.push({ type, text: sent });
   }
 
-  #flush(out: ChatEvent[]): void {
+  #flush(out: ChatEvent[], reason?: string): void {
     if (this.#phase === "reasoning") this.#emit("reasoning", this.#pending.trimEnd(), out);
-    else this.#emit("text", this.#pending, out);
+    else if (this.#phase === "block") {
+      if (reason === "length") this.#emit("reasoning", `\n\n${this.#pending.trim()}`, out);
+      else this.#endBlock(out);
+    } else this.#emit("text", this.#pending, out);
     this.#pending = "";
     this.#phase = "text";
   }
-}
-
-/** Returns how many characters at the end of a text may be the start of a tag. */
-function countTagStart(text: string, tag: string): number {
-  for (let count = Math.min(tag.length - 1, text.length); count > 0; count--) {
-    if (text.slice(text.length - count).toLowerCase() === tag.slice(0, count).toLowerCase()) return count;
-  }
-  return 0;
 }

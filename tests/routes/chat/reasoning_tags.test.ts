@@ -39,6 +39,16 @@ test("with a closing tag only, the streamed text stays, and the split message co
   expect(lastSent()[1]).toEqual({ role: "assistant", content: "It is up." });
 });
 
+test.each([
+  ["<think>It is up.", "stop", { content: "It is up.", reasoning: undefined }],
+  ["<think>It is", "length", { content: "", reasoning: "It is" }],
+])("an answer in %j that ends with %s doesn't vanish in the reasoning", async (piece, finish, message) => {
+  llm.pieces = [piece];
+  await gather(await ask(app, 1, { model: `fake:reason=${finish}` }));
+  const { content, reasoning } = await savedMessage(app, "a1");
+  expect({ content, reasoning }).toEqual(message);
+});
+
 test("without a stream, the response is split as the message is", async () => {
   llm.pieces = ["I look.</think>It is up."];
   for (const fields of [{}, { conversation_id: undefined }]) {
