@@ -2,11 +2,13 @@
  * Finds the fields that a server rejects, in all error formats, sends the request again without them, and remembers
  * them (docs/protocols/llm.md, "Dialects").
  */
+import { createHash } from "node:crypto";
 import { isJsonObject } from "../json/type_guards.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import type { ChatMessage } from "./chat_event.ts";
 import type { LeftOutField, SentFacts, UpstreamTarget } from "./provider.ts";
 import type { ModelCall } from "./model_call.ts";
+import { findRefusedTool, getToolName } from "./dialects/tool_definitions.ts";
 
 /** Essential fields. They're never left out. */
 const REQUIRED_FIELDS = new Set(["model", "messages", "stream", "tools", "system"]);
@@ -171,6 +173,8 @@ export function learnPrefillRefusal(
   return true;
 }
 
+/** Maximum number of tools to leave out of a call one by one. */
+const MAX_REFUSED_TOOLS = 16;
 /** Maximum number of retries of a call. */
 const MAX_MORE_TRIES = 3;
 const MAX_REASON_CHARS = 300;
@@ -243,11 +247,19 @@ export async function sendLearning(
 ): Promise<{ response: Response; sent: SentFacts }> {
   const memory = call.target.connection?.memory ?? unsaved.isAt(call.target.baseUrl);
   const refusals = [...memory.list(model)];
-  for (let tries = 0;; tries++) {
+  for (let tries = 0, toolTries = 0;; tries++) {
     const { fields, leftOut } = applyRefusals(body.fields, refusals);
     const response = await send(fields);
     if (response.ok) return { response, sent: { leftOut, outputLimit: readOutputLimit(fields) } };
     const { error, text } = await call.readErrorText(response);
+    const tool = toolTries < MAX_REFUSED_TOOLS ? findToolRefusal(error, text, fields) : undefined;
+    if (tool !== undefined) {
+      refusals.push(tool);
+      memory.add(model, tool);
+      tries--;
+      toolTries++;
+      continue;
+    }
     const found = findNewRefusals(error, text, { ...body, fields }, refusals);
     if (found.length === 0 || tries === MAX_MORE_TRIES) throw error;
     for (const { field: wire, replacement } of found) {
@@ -262,6 +274,26 @@ export async function sendLearning(
       memory.add(model, refusal);
     }
   }
+}
+
+/** Returns the refusal of a single tool, if an error is about one. */
+function findToolRefusal(error: UpstreamError, text: string, { tools }: Record<string, unknown>): Refusal | undefined {
+  const isAboutRequest = error.status === 400 || error.status === 422;
+  if (!isAboutRequest || error.kind !== "failed" || !Array.isArray(tools)) return undefined;
+  const index = findRefusedTool(text, tools);
+  if (index === undefined) return undefined;
+  return {
+    wire: createToolKey(tools[index]),
+    field: `tools: ${getToolName(tools[index])}`,
+    status: error.status!,
+    reason: toReason(error.reported ?? error.message),
+  };
+}
+
+/** Identifies a tool by its name and definition, so that a corrected one is offered again. */
+function createToolKey(tool: unknown): string {
+  const hash = createHash("sha256").update(JSON.stringify(tool)).digest("base64url").slice(0, 12);
+  return `tools: ${getToolName(tool)} ${hash}`;
 }
 
 /**
@@ -283,6 +315,10 @@ function applyRefusals(body: Record<string, unknown>, refusals: readonly Refusal
   const fields = { ...body };
   const leftOut: LeftOutField[] = [];
   for (const { wire, field, sentAs, status, reason } of refusals) {
+    if (wire.startsWith("tools: ")) {
+      if (leaveOutTool(fields, wire)) leftOut.push({ field, status, reason });
+      continue;
+    }
     if (!(wire in fields)) continue;
     const value = fields[wire];
     delete fields[wire];
@@ -290,6 +326,18 @@ function applyRefusals(body: Record<string, unknown>, refusals: readonly Refusal
     else leftOut.push({ field, status, reason });
   }
   return { fields, leftOut };
+}
+
+/** Removes a tool from a request. Returns whether the request had it. */
+function leaveOutTool(fields: Record<string, unknown>, key: string): boolean {
+  if (!Array.isArray(fields.tools)) return false;
+  const others = fields.tools.filter((tool) => createToolKey(tool) !== key);
+  if (others.length === fields.tools.length) return false;
+  fields.tools = others;
+  if (others.length === 0) delete fields.tools;
+  // A forced call of this tool can't be made, and there's nothing to choose from without tools.
+  if (others.length === 0 || isJsonObject(fields.tool_choice)) delete fields.tool_choice;
+  return true;
 }
 
 /** Returns the token limit of the reply in a request. */

@@ -102,9 +102,13 @@ export type ToolName = Pick<Tool, "serverId" | "name">;
 
 /** Maximum size of the definitions in a request: about 16,000 tokens. */
 export const MAX_DEFINITION_BYTES = 64 * 1024;
-/** Matches names that all servers accept. @see https://platform.openai.com/docs/api-reference/chat/create */
-const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const MAX_NAME_LENGTH = 64;
+/**
+ * Matches names that all servers accept. Gemini's rule is the strictest.
+ *
+ * @see https://ai.google.dev/api/caching#FunctionDeclaration
+ */
+const VALID_NAME = /^[a-zA-Z_][a-zA-Z0-9_-]{0,62}$/;
+const MAX_NAME_LENGTH = 63;
 
 /** Merges sources of tools. */
 export class ToolRegistry {
@@ -197,7 +201,8 @@ function nameTools(tools: readonly Tool[]): OfferedTool[] {
   const usedNames = new Set(tools.filter(isOwn).map(({ name }) => name));
   return tools.map((tool) => {
     if (isOwn(tool)) return { name: tool.name, tool };
-    const cleaned = `${tool.serverName}_${tool.name}`.replace(/[^a-zA-Z0-9_-]+/g, "_").slice(0, MAX_NAME_LENGTH);
+    const cleaned = `${tool.serverName}_${tool.name}`.replace(/[^a-zA-Z0-9_-]+/g, "_").replace(/^(?=[0-9-])/, "_")
+      .slice(0, MAX_NAME_LENGTH);
     let name = cleaned;
     for (let n = 2; usedNames.has(name); n++) name = `${cleaned.slice(0, MAX_NAME_LENGTH - `_${n}`.length)}_${n}`;
     usedNames.add(name);

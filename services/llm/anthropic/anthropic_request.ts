@@ -2,6 +2,7 @@
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { getOwn, isJsonObject } from "../../json/type_guards.ts";
 import { ANTHROPIC_BUDGETS } from "../dialects/known_dialects.ts";
+import { fitParameters } from "../dialects/tool_definitions.ts";
 import { mergeFields } from "../openai/openai_request.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
 import { ANTHROPIC_FORMAT } from "../reasoning.ts";
@@ -261,7 +262,7 @@ function toToolDefinitions(tools: unknown): Record<string, unknown>[] {
     return {
       name: definition.name,
       ...(definition.description !== undefined && { description: definition.description }),
-      input_schema: definition.parameters ?? { type: "object", properties: {} },
+      input_schema: fitParameters("anthropic", definition.parameters),
     };
   });
 }

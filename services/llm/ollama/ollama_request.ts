@@ -2,6 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { getOwn, isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
+import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
 import { mergeFields } from "../openai/openai_request.ts";
 import type { UpstreamTarget } from "../provider.ts";
 import type { OllamaModelFacts } from "./ollama_models.ts";
@@ -75,7 +76,7 @@ export function createOllamaBody(
   if (format !== undefined) body.format = format;
   for (const name of PASSED_FIELDS) if (isSet(params[name])) body[name] = params[name];
   if (Array.isArray(params.tools) && params.tools.length > 0 && params.tool_choice !== "none") {
-    body.tools = params.tools;
+    body.tools = fitToolDefinitions("ollama", params.tools);
   }
   return body;
 }

@@ -3,6 +3,7 @@ import { isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../chat_event.ts";
 import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
 import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
+import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
 import { isLimitName, type ModelRequestBody } from "../refused_fields.ts";
 
 /** Fields that the provider fills itself. */
@@ -33,6 +34,7 @@ export function createOpenAiBody(
     // Fields that the caller sent under the server's own name take precedence.
     fields = mergeFields(translated, fields);
   }
+  if (fields.tools !== undefined) fields.tools = fitToolDefinitions(dialect.name, fields.tools);
   Object.assign(fields, toLimit(target, dialect, call.params));
   if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
   const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);

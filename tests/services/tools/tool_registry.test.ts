@@ -27,11 +27,11 @@ test("gives tools with the same name the name of their server, and each tool a u
   expect(leftOut).toEqual([]);
 });
 
-test("cuts names to 64 characters and keeps them apart", async () => {
+test("cuts names to 63 characters and keeps them apart", async () => {
   const long = "x".repeat(80);
   const { tools } = await openRegistry(new FakeTools("a").set(long, done), new FakeTools("a").set(long, done))
     .listOffer(never());
-  expect(tools.map(({ name }) => name.length)).toEqual([64, 64]);
+  expect(tools.map(({ name }) => name.length)).toEqual([63, 63]);
   expect(new Set(tools.map(({ name }) => name)).size).toBe(2);
 });
 
