@@ -91,10 +91,13 @@ function findDocuments({ role, documents }: HistoryMessage | ChatMessage): Docum
   return role === "user" && documents !== undefined ? parseDocumentUses(documents) : undefined;
 }
 
-/** Returns whether a message is sent. Hidden and empty messages, and one that is being written, aren't. */
+/**
+ * Returns whether a message is sent. Hidden and empty messages, and one that is being written, aren't. The result of a tool
+ * may be empty.
+ */
 function isSent(message: Message): boolean {
-  const { hidden, status, content } = message;
-  return hidden !== true && status !== "streaming" && (content.length > 0 || hasCalls(message));
+  const { hidden, role, status, content } = message;
+  return hidden !== true && status !== "streaming" && (content.length > 0 || role === "tool" || hasCalls(message));
 }
 
 /**

@@ -2,9 +2,10 @@
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { getOwn, isJsonObject } from "../../json/type_guards.ts";
 import { ANTHROPIC_BUDGETS } from "../dialects/known_dialects.ts";
+import { fitMessages } from "../dialects/portable_messages.ts";
 import { fitParameters } from "../dialects/tool_definitions.ts";
 import { mergeFields } from "../openai/openai_request.ts";
-import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
+import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
 import { ANTHROPIC_FORMAT } from "../reasoning.ts";
 
 /** Sampler fields. Newer models reject them, so they're only sent if set. */
@@ -53,7 +54,8 @@ export function createAnthropicBody(
   { stream, isAdaptive = false }: { stream: boolean; isAdaptive?: boolean },
 ): AnthropicRequest {
   const { params } = call;
-  const { system, messages } = toAnthropicMessages(call.messages, call.stableMessages);
+  const fitted = fitMessages(getTargetDialect(target), call.messages);
+  const { system, messages } = toAnthropicMessages(fitted, call.stableMessages);
   const limit = params.max_tokens ?? params.max_completion_tokens ?? getDefaultMaxTokens(target);
   const body: Record<string, unknown> = {
     ...mergeFields(target.extraBody, call.extraBody),
@@ -67,7 +69,8 @@ export function createAnthropicBody(
   // OpenAI's scale ends at 2.
   if (typeof params.temperature === "number") body.temperature = Math.min(1, params.temperature);
   // The model can't think in a reply that has already started.
-  if (messages.at(-1)?.role !== "assistant") Object.assign(body, toThinking(params.reasoning_effort, isAdaptive));
+  const canThink = messages.at(-1)?.role !== "assistant" && !hasUnsignedCalls(messages);
+  if (canThink) Object.assign(body, toThinking(params.reasoning_effort, isAdaptive));
   for (const name of PASSED_FIELDS) if (isSet(params[name])) body[name] = params[name];
   const leftOut = fitThinking(body);
   const stops = [params.stop ?? params.stop_sequences ?? []].flat()
@@ -112,6 +115,20 @@ function fitThinking(body: Record<string, unknown>): string[] {
   const removed = SAMPLING_FIELDS.filter((name) => isSet(body[name]) && isRefused(name));
   for (const name of removed) delete body[name];
   return removed;
+}
+
+/**
+ * Returns whether the current reply has tool calls without signed reasoning, because another server or model made them.
+ * Anthropic refuses to think after these.
+ *
+ * @see https://docs.claude.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks
+ */
+function hasUnsignedCalls(messages: readonly AnthropicMessage[]): boolean {
+  const isQuestion = ({ role, content }: AnthropicMessage) =>
+    role === "user" && content.every(({ type }) => type !== "tool_result");
+  const reply = messages.slice(messages.findLastIndex(isQuestion) + 1);
+  const withCalls = reply.filter(({ content }) => content.some(({ type }) => type === "tool_use"));
+  return withCalls.some(({ content }) => !/thinking$/.test(content[0]!.type));
 }
 
 /**
@@ -223,6 +240,7 @@ function toThinkingBlocks(details: unknown): Block[] {
   if (!Array.isArray(details)) return [];
   return details.filter(isJsonObject).filter(({ format }) => format === ANTHROPIC_FORMAT).flatMap((detail): Block[] => {
     if (detail.type === "reasoning.encrypted") return [{ type: "redacted_thinking", data: detail.data }];
+    if (typeof detail.signature !== "string" || detail.signature === "") return [];
     return [{ type: "thinking", thinking: detail.text, signature: detail.signature }];
   });
 }

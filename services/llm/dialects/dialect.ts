@@ -50,6 +50,13 @@ export interface ThinkingSwitch {
   toFields(effort: ReasoningEffort): Record<string, unknown>;
 }
 
+/** IDs of tool calls that a server accepts. */
+export interface CallIdRule {
+  pattern: RegExp;
+  /** Length of IDs that replace others. */
+  length: number;
+}
+
 /** Properties of one kind of server. */
 export interface Dialect {
   name: DialectName;
@@ -77,6 +84,8 @@ export interface Dialect {
   /** Whether documents are separate content blocks. */
   documents: boolean;
   tools: boolean;
+  /** Other IDs are replaced when they're sent. */
+  callIds: CallIdRule;
   /** How the prompt marks what may be cached: not at all, or with `cache_control` in content blocks. */
   cacheMarks: "none" | "cache_control";
   /**

@@ -19,6 +19,7 @@ const COMMON = {
   imageTypes: COMMON_IMAGE_TYPES,
   documents: false,
   tools: true,
+  callIds: { pattern: /^[\x21-\x7e]+$/, length: 24 },
   cacheMarks: "none",
   returnsReasoningWithTools: [],
 } as const satisfies Partial<Dialect>;
@@ -29,6 +30,7 @@ const openai: Dialect = {
   name: "openai",
   title: "OpenAI",
   outputLimit: "max_completion_tokens",
+  callIds: { pattern: /^[\x21-\x7e]{1,40}$/, length: 24 },
   samplers: OPENAI_SAMPLERS,
   thinking: sendEffort("none", "minimal", "low", "medium", "high"),
 };
@@ -48,6 +50,7 @@ const anthropic: Dialect = {
   ...COMMON,
   name: "anthropic",
   title: "Anthropic",
+  callIds: { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 24 },
   outputLimit: "max_tokens",
   needsOutputLimit: true,
   samplers: { ...mapToSameNames("temperature", "top_p", "top_k"), stop: "stop_sequences" },
@@ -81,6 +84,7 @@ const mistral: Dialect = {
   ...COMMON,
   name: "mistral",
   title: "Mistral",
+  callIds: { pattern: /^[a-zA-Z0-9]{9}$/, length: 9 },
   outputLimit: "max_tokens",
   samplers: {
     ...mapToSameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"),

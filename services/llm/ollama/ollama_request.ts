@@ -2,6 +2,8 @@
 import { AppError } from "../../errors.ts";
 import { getOwn, isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
+import { getDialect } from "../dialects/dialects.ts";
+import { fitMessages } from "../dialects/portable_messages.ts";
 import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
 import { mergeFields } from "../openai/openai_request.ts";
 import type { UpstreamTarget } from "../provider.ts";
@@ -144,7 +146,7 @@ function toFormat(format: unknown): unknown {
 
 function toOllamaMessages(messages: readonly ChatMessage[]): OllamaMessage[] {
   const toolNames = new Map<unknown, string>();
-  return messages.map((message) => {
+  return fitMessages(getDialect("ollama"), messages).map((message) => {
     const { text, images } = splitContent(message.content);
     const role = message.role === "developer" ? "system" : message.role;
     const converted: OllamaMessage = { role, content: text, ...(images.length > 0 && { images }) };

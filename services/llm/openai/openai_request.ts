@@ -3,6 +3,7 @@ import { isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../chat_event.ts";
 import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
 import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
+import { fitMessages } from "../dialects/portable_messages.ts";
 import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
 import { isLimitName, type ModelRequestBody } from "../refused_fields.ts";
 
@@ -39,7 +40,7 @@ export function createOpenAiBody(
   if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
   const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);
   for (const field of RESERVED_FIELDS) delete body[field];
-  const messages = chooseReasoning(dialect, call.messages);
+  const messages = chooseReasoning(dialect, fitMessages(dialect, call.messages, call.model));
   return { fields: { model: call.model, messages, ...body, stream: options.stream }, callerNames };
 }
 

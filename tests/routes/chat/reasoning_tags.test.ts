@@ -45,7 +45,7 @@ test.each([
 ])("an answer in %j that ends with %s doesn't vanish in the reasoning", async (piece, finish, message) => {
   llm.pieces = [piece];
   await gather(await ask(app, 1, { model: `fake:reason=${finish}` }));
-  const { content, reasoning } = await savedMessage(app, "a1");
+  const { content, reasoning } = (await savedMessage(app, "a1"))!;
   expect({ content, reasoning }).toEqual(message);
 });
 

@@ -24,7 +24,7 @@ test("OpenRouter's signed reasoning is stored with the call of a tool, and a cli
   const { index: _, ...call } = CALL;
   const messages = [
     { role: "user", content: "look" },
-    { role: "assistant", content: "", tool_calls: [call], reasoning_details: stored!.reasoning_details },
+    { role: "assistant", content: null, tool_calls: [call], reasoning_details: stored!.reasoning_details },
     { role: "tool", tool_call_id: "t1", content: "a fox" },
   ];
   const answer = await app.post("/api/chat", { messages, tools: [TOOL], stream: false });

@@ -357,7 +357,7 @@ test("fields unknown to Anthropic are omitted; tools and the temperature scale a
       messages: [{ role: "user", content: [{ type: "text", text: "hi", cache_control: { type: "ephemeral" } }] }],
       stream: true,
       temperature: 1,
-      tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],
+      tools: [{ name: "f", description: "d", input_schema: { type: "object", properties: {} } }],
       tool_choice: { type: "any" },
     });
 });
