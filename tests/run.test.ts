@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
 import { fileURLToPath } from "node:url";
-import { redTests, type RunReport } from "./run_summary.ts";
+import { redTests, type RunReport, slowestFiles } from "./run_summary.ts";
+import { findSlowReason, orderFiles } from "./runner/file_queue.ts";
+import type { FileTimes } from "./runner/file_times.ts";
+import { findRelatedTests } from "./runner/related.ts";
+import { isGone } from "./helpers/processes/processes.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -20,9 +24,28 @@ const FILES: Record<string, string> = {
     import { beforeAll, test } from "vitest";
     beforeAll(() => { throw new Error("the hook threw"); });
     test("never run", () => {});`,
+  "tests/services/leaks.test.ts": `
+    import { test } from "vitest";
+    test("it leaves a program, a port and a file, and changes a variable", () => {
+      const child = new Deno.Command("sleep", { args: ["1000"], stdin: "null", stdout: "null", stderr: "null" }).spawn();
+      child.unref();
+      Deno.listen({ port: 0 });
+      Deno.makeTempFileSync({ prefix: "forgotten-" });
+      Deno.env.set("LEFT_BY_A_TEST", "yes");
+    });`,
+  "tests/services/variables.test.ts": `
+    import { expect, test } from "vitest";
+    test("no other file's variables are seen", () => expect(Deno.env.has("LEFT_BY_A_TEST")).toBe(false));`,
 };
+/** Files of this repository that a run needs. */
+const RUNNER = [
+  "tests/vitest.config.ts",
+  "tests/security_cases.ts",
+  "tests/helpers/app/patience.ts",
+  ...["file_queue", "file_setup", "file_times", "running_processes"].map((name) => `tests/runner/${name}.ts`),
+];
 
-test("ends with what failed in any lane, and retries nothing", async () => {
+test("ends with what failed in any lane and what a file left, and retries nothing", async () => {
   const folder = await Deno.makeTempDir({ prefix: "parlor-run-" });
   try {
     await Deno.symlink(fileURLToPath(new URL("node_modules", ROOT)), `${folder}/node_modules`);
@@ -30,7 +53,7 @@ test("ends with what failed in any lane, and retries nothing", async () => {
     const config = { nodeModulesDir: "manual", imports: { vitest } };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify(config));
     const files = { ...FILES };
-    for (const path of ["tests/vitest.config.ts", "tests/security_cases.ts", "tests/helpers/app/patience.ts"]) {
+    for (const path of RUNNER) {
       files[path] = await Deno.readTextFile(new URL(path, ROOT));
     }
     for (const [path, text] of Object.entries(files)) {
@@ -46,14 +69,17 @@ test("ends with what failed in any lane, and retries nothing", async () => {
     const lines = new TextDecoder().decode(stdout).trimEnd().split("\n");
     const first = lines.findIndex((line) => line.startsWith("FAILED "));
     const shown = lines.slice(first).filter((line) => !line.startsWith("    "));
-    expect(shown.map((line) => line.replace(/: \d+ s$/, ": N s")), new TextDecoder().decode(stderr)).toEqual([
-      "FAILED tests/static/page.test.ts > the page is red",
+    expect(shown.slice(0, -2).sort(), new TextDecoder().decode(stderr)).toEqual([
       "FAILED tests/services/hook.test.ts as a whole",
       "FAILED tests/services/late.test.ts > a group > it would pass a second time",
-      "page: N s",
-      "all others: N s",
-      "1 passed, 2 failed, 1 skipped",
+      "FAILED tests/services/leaks.test.ts as a whole",
+      "FAILED tests/static/page.test.ts > the page is red",
     ]);
+    expect(shown.at(-2)).toMatch(/^\d+ s; the same order again: --seed \d+$/);
+    expect(shown.at(-1)).toBe("3 passed, 2 failed, 1 skipped");
+    const [, pid] = /Left by this file: process (\d+) \(sleep 1000\); listening port \d+; temporary file forgotten-\w+/
+      .exec(lines.join("\n")) ?? [];
+    expect(await isGone(Number(pid))).toBe(true);
     expect(lines.slice(first)).toEqual(expect.arrayContaining([
       expect.stringMatching(/^ {4}.*expected 'one\\ntwo' to be 'three'/),
       expect.stringMatching(/^ {4}.*the hook threw/),
@@ -87,6 +113,87 @@ function ownEnvironment(): Record<string, string> {
   const isOurs = (name: string) => /^(VITEST|TEST|NODE_ENV|DEV|PROD|MODE|SSR|BASE_URL)/.test(name);
   return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !isOurs(name)));
 }
+
+test("files run in an order that the seed repeats, and those that say why they take long come first", () => {
+  const files = Array.from({ length: 100 }, (_, i) => i);
+  const isSlow = (file: number) => file % 10 === 0;
+  const order = orderFiles(files, 7, isSlow);
+  expect(order).toEqual(orderFiles(files, 7, isSlow));
+  expect(order).not.toEqual(orderFiles(files, 8, isSlow));
+  expect(order.toSorted((a, b) => a - b)).toEqual(files);
+  expect(order.slice(0, 10).every(isSlow)).toBe(true);
+  expect(order.slice(10)).not.toEqual(order.slice(10).toSorted((a, b) => a - b));
+});
+
+test("lists the slowest files, and which of those above 30 s don't say why", () => {
+  const times = (file: string, seconds: number): FileTimes => ({
+    file: `/a/${file}`,
+    seconds,
+    importSeconds: 1,
+    testSeconds: seconds - 2,
+    hookSeconds: 1,
+    processorSeconds: 4,
+  });
+  const all = [times("a.test.ts", 31), times("b.test.ts", 30), times("c.test.ts", 90)];
+  const source = "/** @slow Kills 40 servers. */\nimport {} from 'vitest';";
+  const reason = (file: string) => file === "/a/c.test.ts" ? findSlowReason(source) : findSlowReason("// quick");
+  expect(slowestFiles(all, "/a/", reason)).toEqual([
+    "Slowest files:",
+    "  90.0 s,    4.0 s of processor time (imports 1.0, hooks 1.0, tests 88.0) c.test.ts: Kills 40 servers.",
+    "  31.0 s,    4.0 s of processor time (imports 1.0, hooks 1.0, tests 29.0) a.test.ts: NO REASON given for more than 30 s",
+  ]);
+  expect(slowestFiles([times("b.test.ts", 30)], "/a/", reason)).toEqual([]);
+  expect(slowestFiles(Array.from({ length: 50 }, (_, i) => times(`${i}`, i / 10)), "/a/", reason).length).toBe(21);
+});
+
+test("finds the tests of a file: importers, child programs, mirrors of what needs the whole server or page", () => {
+  const tree = new Map(Object.entries({
+    "main.ts": 'import "./services/services.ts";',
+    "services/services.ts": 'import "./auth/auth.ts"; import "./chat/reply.ts";',
+    "services/errors.ts": "",
+    "services/auth/auth.ts": 'import { AppError } from "../errors.ts";',
+    "services/chat/reply.ts": 'import type { Auth } from "../auth/auth.ts"; new Worker(new URL("./worker.ts", base));',
+    "services/chat/worker.ts": "",
+    "services/chat/unseen.ts": "",
+    "routes/chat.ts": 'import type { Reply } from "../services/chat/reply.ts";',
+    "routes/app.ts": 'import "../main.ts"; import "./chat.ts";',
+    "static/src/main.tsx": 'import "./views/chat/Chat.tsx";',
+    "static/src/views/chat/Chat.tsx": 'import "../../state/drafts.ts"; import "./Send.tsx";',
+    "static/src/views/chat/Send.tsx": "",
+    "static/src/views/tools/Tools.tsx": "",
+    "static/src/state/drafts.ts": 'import "./store.ts";',
+    "static/src/state/store.ts": "",
+    "tests/helpers/app.ts": 'import "../../routes/app.ts";',
+    "tests/helpers/page.ts": 'import "../../static/src/main.tsx";',
+    "tests/helpers/kill_child.ts": 'import "../../services/auth/auth.ts";',
+    "tests/routes/chat.test.ts": 'import "../helpers/app.ts";',
+    "tests/services/auth/auth.test.ts": 'import "../../../services/auth/auth.ts";',
+    "tests/services/chat/kill.test.ts": 'start("kill_child.ts");',
+    "tests/static/views/chat/send.test.ts": 'import "../../../helpers/page.ts";',
+    "tests/static/views/chat/other.test.ts": 'import "../../../helpers/page.ts";',
+    "tests/static/views/tools/tools.test.ts": 'import "../../../helpers/page.ts";',
+    "tests/static/state/drafts.test.ts": 'import "../../../static/src/state/drafts.ts";',
+  }));
+  const related = (...paths: string[]) =>
+    findRelatedTests(tree, paths).tests.map((path) => path.slice("tests/".length));
+  expect(related("services/auth/auth.ts")).toEqual(
+    expect.arrayContaining(["services/auth/auth.test.ts", "services/chat/kill.test.ts"]),
+  );
+  expect(related("services/chat/worker.ts")).toEqual(["routes/chat.test.ts"]);
+  expect(related("services/errors.ts")).toEqual(["services/auth/auth.test.ts", "services/chat/kill.test.ts"]);
+  expect(related("static/src/views/chat/Send.tsx")).toEqual([
+    "static/views/chat/other.test.ts",
+    "static/views/chat/send.test.ts",
+  ]);
+  expect(related("static/src/views/tools/Tools.tsx")).toEqual(["static/views/tools/tools.test.ts"]);
+  expect(related("static/src/state/drafts.ts")).toEqual([
+    "static/state/drafts.test.ts",
+    "static/views/chat/other.test.ts",
+  ]);
+  expect(related("static/src/state/store.ts")).toEqual(["static/state/drafts.test.ts"]);
+  expect(related("tests/routes/chat.test.ts")).toEqual(["routes/chat.test.ts"]);
+  expect(findRelatedTests(tree, ["docs/api.md"])).toEqual({ tests: [], untested: ["docs/api.md"] });
+});
 
 const TOOLS = new URL("real/tools/", import.meta.url);
 

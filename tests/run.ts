@@ -1,18 +1,26 @@
 /**
  * Runs the tests.
  *
- * - `deno task test` runs everything except `tests/real`, in two lanes at once.
+ * - `deno task test` runs everything except `tests/real`, in a few lanes at once.
  * - `deno task test PATH…` runs what vitest finds under these paths, with any other arguments of vitest.
+ * - `deno task test --related FILE…` runs the tests of these files, and `--changed` those of what differs from main, as
+ *   `runner/related.ts` finds them.
  * - `deno run -A tests/run.ts real` runs `tests/real`, which needs real parts (a language model server, the compiled
  *   executable); a skipped test counts as a failure.
+ * - `deno run -A tests/run.ts cases` checks every security case against the reports of other runs.
  * - `deno run -A tests/run.ts prepare` only installs the browser and builds the page.
  *
- * Ends with the tests that failed, the duration of each lane and one line of counts. `--reports FOLDER` at the very end keeps
- * vitest's reports; a run of `real` then also checks every security case against all reports in the folder.
+ * Files run in random order; `--seed N` repeats that of another run. Ends with the slowest files, the tests that failed and one
+ * line of counts. `--reports FOLDER` at the very end keeps vitest's reports.
  */
+import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { builtUi } from "./helpers/browser/built_ui.ts";
-import { redTests, type RunReport } from "./run_summary.ts";
+import { redTests, type RunReport, slowestFiles } from "./run_summary.ts";
+import { findSlowReason } from "./runner/file_queue.ts";
+import type { FileTimes } from "./runner/file_times.ts";
+import { findRelatedTests, readTree } from "./runner/related.ts";
+import { findVariable, listProcesses, readCommand } from "./runner/running_processes.ts";
 import { securityCaseLines } from "./security_results.ts";
 
 /** Where Debian puts it, and where apt-get installs it to. */
@@ -27,89 +35,135 @@ const OTHER_BROWSERS = [
 ];
 const VITEST = "npm:vitest@5.1.1";
 
-/** Tests that drive a browser. They take as long as all others together and run at the same time; both lanes only read the built page. */
-const PAGE_TESTS = ["tests/static", "tests/e2e/browser"];
-
 /** The report of a run that ended before it wrote one: it failed, and nothing passed. */
 const NO_REPORT =
   '{ "numPassedTests": 0, "numFailedTests": 0, "numPendingTests": 0, "success": true, "testResults": [] }';
 
-type Counted = "numPassedTests" | "numFailedTests" | "numPendingTests";
-
-/** How one lane ended. */
-interface LaneResult {
-  name: string;
+/** How vitest ended. */
+interface RunResult {
   isGreen: boolean;
   seconds: number;
   report: RunReport;
+  times: FileTimes[];
+  /** What is left of the run. */
+  leaks: string[];
 }
 
 const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefined;
-const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
+const { seed, args } = takeSeed(reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2));
 const [first, ...others] = args;
+if (first === "cases") Deno.exit(await checkCases());
 // Tests that run vitest themselves write its report there, too.
 if (reportsAt !== undefined) Deno.env.set("TEST_REPORTS_FOLDER", await Deno.realPath(await makeFolder(reportsAt)));
 const isReal = first === "real";
+const isRelated = first === "--related" || first === "--changed";
+const related = isRelated ? await findRelated(others) : [];
+if (isRelated && related.length === 0) {
+  console.log("0 passed, 0 failed, 0 skipped");
+  Deno.exit(0);
+}
 
 await installBrowser();
 await builtUi();
 if (first === "prepare") Deno.exit(0);
-const lanes = isReal
-  ? [await runLane("real parts", ["tests/real", ...others])]
-  : args.length > 0
-  ? [await runLane("tests", ["--exclude", "tests/real/**", ...args])]
-  : await Promise.all([
-    runLane("page", PAGE_TESTS),
-    runLane("all others", ["tests/real", ...PAGE_TESTS].flatMap((folder) => ["--exclude", `${folder}/**`])),
-  ]);
-const reports = lanes.map(({ report }) => report);
-const sum = (key: Counted) => reports.reduce((total, report) => total + report[key], 0);
-const [passed, failed, skipped] = [sum("numPassedTests"), sum("numFailedTests"), sum("numPendingTests")];
-for (const line of redTests(reports, `${Deno.cwd()}/`)) console.log(line);
+// Tests of real parts share these parts, and each file starts with a process of its own.
+if (isReal) Deno.env.set("TEST_LANES", "1");
+const run = await runVitest(
+  isReal ? ["--isolate", "tests/real", ...others] : ["--exclude", "tests/real/**", ...(isRelated ? related : args)],
+);
+const { report, leaks } = run;
+for (const line of slowestFiles(run.times, `${Deno.cwd()}/`, slowReason)) console.log(line);
+for (const line of redTests([report], `${Deno.cwd()}/`)) console.log(line);
+for (const leak of leaks) console.log(`FAILED left by the run: ${leak}`);
 // No report mentions what is thrown outside of every test.
-if (lanes.some(({ isGreen, report }) => !isGreen && report.success)) {
-  console.log('FAILED outside of every test: see "Unhandled Errors" above');
-}
-const cases = isReal && reportsAt !== undefined
-  ? await securityCaseLines(reportsAt, excludedFiles(others))
-  : { lines: [], isGreen: true };
-for (const line of cases.lines) console.log(line);
-for (const { name, seconds } of lanes) console.log(`${name}: ${seconds} s`);
+if (!run.isGreen && report.success) console.log('FAILED outside of every test: see "Unhandled Errors" above');
+console.log(`${run.seconds} s; the same order again: --seed ${seed}`);
+const { numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped } = report;
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
 // A run of the tests with real parts has the parts, so a skipped test is one that did not run.
-const isWhole = reports.every(({ numPassedTests }) => numPassedTests > 0) && (!isReal || skipped === 0);
-Deno.exit(lanes.every(({ isGreen }) => isGreen) && isWhole && cases.isGreen ? 0 : 1);
+const isWhole = passed > 0 && (!isReal || skipped === 0);
+Deno.exit(run.isGreen && isWhole && leaks.length === 0 ? 0 : 1);
 
 /** Runs vitest with further arguments; its output is shown as it is made. */
-async function runLane(name: string, args: string[]): Promise<LaneResult> {
-  const path = await Deno.makeTempFile({ suffix: ".json" });
+async function runVitest(args: string[]): Promise<RunResult> {
   const startedAtMs = performance.now();
+  const folder = await Deno.makeTempDir({ prefix: "t" });
+  const [path, times, temporary] = [`${folder}/report.json`, `${folder}/times.jsonl`, `${folder}/t`];
+  await Deno.mkdir(temporary);
+  Deno.env.set("TEST_RUN_FOLDER", temporary);
+  Deno.env.set("TEST_TIMES_FILE", times);
   try {
     const isGreen = await succeeds(Deno.execPath(), [
-      ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts"],
-      ...["--reporter=default", "--reporter=json", `--outputFile.json=${path}`],
+      ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts", `--sequence.seed=${seed}`],
+      ...["--reporter=default", "--reporter=tests/runner/file_times.ts"],
+      ...["--reporter=json", `--outputFile.json=${path}`],
       ...args,
     ]);
     const seconds = Math.round((performance.now() - startedAtMs) / 1000);
-    if (reportsAt !== undefined) await keepReport(path, reportsAt);
-    return { name, isGreen, seconds, report: JSON.parse(await Deno.readTextFile(path) || NO_REPORT) };
+    const text = await Deno.readTextFile(path).catch(() => NO_REPORT);
+    if (reportsAt !== undefined) await Deno.writeTextFile(`${reportsAt}/${crypto.randomUUID()}.json`, text);
+    const lines = (await Deno.readTextFile(times).catch(() => "")).split("\n").filter((line) => line !== "");
+    const leaks = await findLeftProcesses(temporary);
+    return { isGreen, seconds, report: JSON.parse(text), times: lines.map((line) => JSON.parse(line)), leaks };
   } finally {
-    await Deno.remove(path);
+    await Deno.remove(folder, { recursive: true });
   }
 }
 
-/** Finds the files that the arguments of vitest leave out: `--exclude FILE`. */
-function excludedFiles(args: readonly string[]): string[] {
-  return args.filter((_, i) => args[i - 1] === "--exclude");
+/** Lists the processes that were started in this run and are still there, with the test file that started them. */
+async function findLeftProcesses(folder: string): Promise<string[]> {
+  const find = () =>
+    listProcesses().filter(({ pid }) => findVariable(pid, "TEST_RUN_FOLDER") === folder && pid !== Deno.pid);
+  for (let tries = 0; find().length > 0 && tries < 50; tries++) await delay(200);
+  return find().map(({ pid }) =>
+    `process ${pid} (${readCommand(pid)}) of ${findVariable(pid, "TEST_FILE") ?? "a lane"}`
+  );
+}
+
+/** Takes `--seed N` from the arguments; without it the order is a new one. */
+function takeSeed(args: readonly string[]): { seed: number; args: string[] } {
+  const at = args.indexOf("--seed");
+  if (at < 0) return { seed: crypto.getRandomValues(new Uint16Array(1))[0]!, args: [...args] };
+  return { seed: Number(args[at + 1]), args: args.toSpliced(at, 2) };
+}
+
+/** Finds the tests of the named files, or of all that differ from main, committed or not. */
+async function findRelated(named: readonly string[]): Promise<string[]> {
+  const changed = first === "--changed" ? await listChanged() : named.map((path) => relative(".", path));
+  const { tests, untested } = findRelatedTests(await readTree("."), changed);
+  console.log(`${changed.length} files have ${tests.length} test files`);
+  for (const path of untested) console.log(`No test file belongs to ${path}; the whole suite may test it`);
+  return tests;
+}
+
+async function listChanged(): Promise<string[]> {
+  const git = async (...args: string[]) => {
+    const { success, stdout, stderr } = await new Deno.Command("git", { args }).output();
+    if (!success) throw new Error(new TextDecoder().decode(stderr));
+    return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
+  };
+  const main = await git("rev-parse", "--verify", "--quiet", "origin/main").catch(() => ["main"]);
+  const [base = "HEAD"] = await git("merge-base", main[0]!, "HEAD");
+  return [...await git("diff", "--name-only", base), ...await git("ls-files", "--others", "--exclude-standard")];
+}
+
+function slowReason(file: string): string | undefined {
+  return findSlowReason(Deno.readTextFileSync(file));
+}
+
+/** Checks every security case; `--exclude FILE` names files of tests that the runs left out. @returns The exit code. */
+async function checkCases(): Promise<number> {
+  const { lines, isGreen } = await securityCaseLines(
+    reportsAt!,
+    others.filter((_, i) => others[i - 1] === "--exclude"),
+  );
+  for (const line of lines) console.log(line);
+  return isGreen ? 0 : 1;
 }
 
 async function makeFolder(path: string): Promise<string> {
   await Deno.mkdir(path, { recursive: true });
   return path;
-}
-
-async function keepReport(report: string, folder: string): Promise<void> {
-  await Deno.copyFile(report, `${folder}/${crypto.randomUUID()}.json`);
 }
 
 /**

@@ -1,9 +1,15 @@
-/** The end of a test run: lists each test that failed, so that the last lines of any log name them. */
+/** The end of a test run: the slowest files, and each test that failed, so that the last lines of any log name them. */
+import type { FileTimes } from "./runner/file_times.ts";
 
 /** Lines shown of one error; vitest's own output has the rest. */
 const ERROR_LINES = 8;
 /** Longest line of an error; those that compare whole documents are cut. */
 const MAX_LINE_CHARS = 240;
+
+/** Files that are listed as the slowest. */
+const SLOWEST = 20;
+/** A file that takes longer says why: `/** @slow … *\/`. */
+const REASON_AFTER_SECONDS = 30;
 
 /** What vitest's JSON report says of one run. */
 export interface RunReport {
@@ -50,6 +56,34 @@ export function redTests(reports: readonly RunReport[], root: string): string[] 
     }
   }
   return lines;
+}
+
+/**
+ * Lists the slowest files: how long each took, how much of it was processor time, and what it was for.
+ *
+ * @param root Folder that paths are shown from, ending with a slash.
+ * @param findReason Why a file takes long, if it says so.
+ * @returns No lines for a run of few files.
+ */
+export function slowestFiles(
+  times: readonly FileTimes[],
+  root: string,
+  findReason: (file: string) => string | undefined,
+): string[] {
+  const slowest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
+  const isShown = (file: FileTimes) => times.length > SLOWEST || file.seconds > REASON_AFTER_SECONDS;
+  const rounded = (seconds: number) => seconds.toFixed(1).padStart(6);
+  const lines = slowest.filter(isShown).map((file) => {
+    const reason = findReason(file.file) ?? "NO REASON given for more than 30 s";
+    return [
+      `${rounded(file.seconds)} s, ${rounded(file.processorSeconds)} s of processor time`,
+      `(imports ${file.importSeconds.toFixed(1)}, hooks ${file.hookSeconds.toFixed(1)}, tests ${
+        file.testSeconds.toFixed(1)
+      })`,
+      file.file.startsWith(root) ? file.file.slice(root.length) : file.file,
+    ].join(" ") + (file.seconds > REASON_AFTER_SECONDS ? `: ${reason}` : "");
+  });
+  return lines.length === 0 ? [] : ["Slowest files:", ...lines];
 }
 
 function errorLines(error = ""): string[] {

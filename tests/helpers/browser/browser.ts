@@ -3,6 +3,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 // @ts-types="axe-core"
 import axe from "axe-core/axe.min.js";
 import { PATIENCE_MS } from "../app/patience.ts";
+import { LANE_VARIABLE } from "../../runner/running_processes.ts";
 
 /** Debian's path. The variable `CHROMIUM` overrides it. */
 const CHROMIUM_PATH = "/usr/bin/chromium";
@@ -34,10 +35,58 @@ export interface AxeFinding {
   help: string;
 }
 
-/** Starts a browser. Close it. */
-export function openBrowser(flags: string[] = []): Promise<Browser> {
+/** The browsers of this process by their flags: starting one costs as much as opening several pages. */
+const running = new Map<string, Promise<Browser>>();
+
+/**
+ * Opens a browser. Close it. In tests, all that ask for the same flags share one browser process, which ends with the lane;
+ * closing then closes the contexts that were opened here.
+ */
+export async function openBrowser(flags: string[] = []): Promise<Browser> {
+  if (!Deno.env.has("VITEST_POOL_ID")) return await startBrowser(flags);
+  const key = flags.join(" ");
+  let shared = running.get(key);
+  if (shared === undefined) {
+    shared = startBrowser(flags, { ...Deno.env.toObject(), [LANE_VARIABLE]: "browser" });
+    running.set(key, shared);
+    // The next file starts another one.
+    shared.then((browser) => browser.once("disconnected", () => running.delete(key)), () => running.delete(key));
+  }
+  return ownContexts(await shared);
+}
+
+function startBrowser(flags: string[], env?: Record<string, string>): Promise<Browser> {
   const executablePath = Deno.env.get("CHROMIUM") ?? CHROMIUM_PATH;
-  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags] });
+  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags], env });
+}
+
+/** Returns a view of a shared browser whose `close` closes only the contexts that were opened by it. */
+function ownContexts(browser: Browser): Browser {
+  const contexts = new Set<BrowserContext>();
+  const own: Partial<Browser> = {
+    async newContext(options) {
+      const context = await browser.newContext(options);
+      contexts.add(context);
+      context.once("close", () => contexts.delete(context));
+      return context;
+    },
+    async newPage(options) {
+      const page = await browser.newPage(options);
+      contexts.add(page.context());
+      page.context().once("close", () => contexts.delete(page.context()));
+      return page;
+    },
+    contexts: () => [...contexts],
+    async close() {
+      await Promise.all([...contexts].map((context) => context.close()));
+    },
+  };
+  return new Proxy(browser, {
+    get(target, name) {
+      const value = own[name as keyof Browser] ?? Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** Minimum size of a touch target, in CSS px. */
