@@ -224,3 +224,69 @@ test("everything that installs a part tries its downloads again", async () => {
   expect(lines.length).toBeGreaterThan(15);
   expect(lines.filter((line) => !line.includes("retry "))).toEqual([]);
 });
+
+/** Runs `.ci/run` in a tree whose tools only say what they do. @param failing Commands that fail. */
+async function runCi(...failing: string[]): Promise<{ code: number; lines: string[] }> {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-ci-" });
+  const write = (path: string, text: string) => Deno.writeTextFile(`${folder}/${path}`, text, { mode: 0o755 });
+  try {
+    for (const path of [".ci", "bin", "tests/real/tools"]) await Deno.mkdir(`${folder}/${path}`, { recursive: true });
+    await write(".ci/run", await Deno.readTextFile(new URL(".ci/run", ROOT)));
+    await write("tests/real/tools/retry.sh", 'retry() { "$@"; }');
+    const script = await Deno.readTextFile(new URL(".ci/run", ROOT));
+    const [, parts = ""] = /^parts=\(([^)]+)\)$/m.exec(script) ?? [];
+    const fails = failing.map((command) => `"${command}"*) echo "no luck"; exit 3;;`).join(" ");
+    const says = `case "$said" in ${fails} *) echo "said $said";; esac`;
+    for (const part of [...parts.split(" "), "container"]) {
+      await write(`tests/real/tools/${part}.sh`, `#!/bin/bash\nsaid="${part} $1"; [ "$1" != stop ] || exit 0; ${says}`);
+    }
+    // `npx -y deno@VERSION ARGUMENT…`
+    const counts =
+      'case "$said" in "task test "*) echo "9 passed, 0 failed, 1 skipped";; *"run.ts real"*) echo "5 passed, 0 failed, 0 skipped";; esac';
+    await write("bin/npx", `#!/bin/bash\nshift 2; said="$*"; ${says}; ${counts}`);
+    const { code, stdout } = await new Deno.Command("bash", {
+      args: [".ci/run"],
+      cwd: folder,
+      env: { PATH: `${folder}/bin:${Deno.env.get("PATH")}`, XDG_CACHE_HOME: `${folder}/cache`, RETRY_PAUSE_S: "0" },
+      stderr: "null",
+    }).output();
+    return { code, lines: new TextDecoder().decode(stdout).trimEnd().split("\n") };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+test(".ci/run ends with the counts of the tests with real parts, after its sum", async () => {
+  const { code, lines } = await runCi();
+  expect(lines.at(-1)).toBe("5 passed, 0 failed, 0 skipped");
+  expect(lines.at(-2)).toMatch(/^all: \d+ s; with cached parts on two quiet cores at most 1200 s$/);
+  expect(lines).toEqual(expect.arrayContaining(["said fmt --check", "said lint", "said check", "said task prose"]));
+  expect(lines.filter((line) => line.startsWith("install llm: "))).toHaveLength(1);
+  expect(code).toBe(0);
+});
+
+test(".ci/run names what fails: a check, a part with the end of its log, the tests, the cases", async () => {
+  const check = await runCi("lint", "task prose");
+  expect(check.lines).toEqual(expect.arrayContaining([
+    "FAILED deno lint with code 3",
+    "FAILED prose with code 3",
+    "said fmt --check",
+  ]));
+  expect(check.lines).not.toContain("9 passed, 0 failed, 1 skipped");
+  expect(check.code).toBe(1);
+  const part = await runCi("proxies install", "comfyui install");
+  expect(part.lines.slice(-6)).toEqual([
+    "FAILED install comfyui with code 3; its log ends with:",
+    "no luck",
+    "FAILED install proxies with code 3; its log ends with:",
+    "no luck",
+    expect.stringMatching(/^real parts: \d+ s$/),
+    "FAILED real parts with code 1",
+  ]);
+  expect(part.lines).toContain("9 passed, 0 failed, 1 skipped");
+  expect(part.code).toBe(1);
+  const cases = await runCi("run -A tests/run.ts cases");
+  expect(cases.lines.at(-1)).toBe("5 passed, 0 failed, 0 skipped");
+  expect(cases.code).toBe(1);
+  expect((await runCi("task test")).code).not.toBe(0);
+});

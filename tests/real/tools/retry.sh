@@ -13,14 +13,17 @@ retry() {
   done
 }
 
-# For apt-get: waits up to ten minutes for another apt-get or dpkg to end.
+# For apt-get: waits up to ten minutes for another apt-get or dpkg to end. Its lists have a lock that it doesn't wait for, so
+# parts that are installed at the same time take turns.
 # shellcheck disable=SC2034
 apt_options=(-qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+# shellcheck disable=SC2034
+apt_turn=(flock "/tmp/parlor-apt-$(id -u).lock")
 
 # apt_download PACKAGE...: downloads Debian packages into the current folder, and the package lists if they are missing.
 apt_download() {
   local apt=(apt-get "${apt_options[@]}" -o APT::Sandbox::User=root) sudo=()
   [ "$(id -u)" = 0 ] || sudo=(sudo -n)
   "${apt[@]}" download "$@" 2>/dev/null ||
-    { ${sudo[@]+"${sudo[@]}"} "${apt[@]}" update && "${apt[@]}" download "$@"; }
+    { "${apt_turn[@]}" ${sudo[@]+"${sudo[@]}"} "${apt[@]}" update && "${apt[@]}" download "$@"; }
 }

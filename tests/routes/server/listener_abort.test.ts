@@ -1,5 +1,5 @@
 /** The runtime throws if a connection or server is ended that has just ended. As an uncaught error, that ends the process. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 interface EndSignal {
   addEventListener(type: "abort", listener: () => void): void;
@@ -21,7 +21,9 @@ test("the server survives ending a connection that has just ended", async () => 
           throw new Deno.errors.BadResource("Bad resource ID");
         }),
     }, ...rest);
-  // The runtime's function is looked up once.
+  onTestFinished(() => void (internals.serveHttpOnConnection = serve));
+  // The runtime's function is looked up once, by a module that an earlier file may have loaded.
+  vi.resetModules();
   const { openListener } = await import("../../../routes/server/listener.ts");
   const limits = { firstRequestMs: 20 };
   const listener = openListener({ ...OPTIONS, limits, handler: () => new Response("Hello") });
