@@ -27,13 +27,18 @@ const FORMULA_BLOCK = new RegExp(
   String
     .raw`^ {0,3}(?:\$\$(${IN_DOLLARS}{1,${MAX_FORMULA}})\$\$|\\\[(${IN_BRACKETS}{1,${MAX_FORMULA}})\\\])[ \t]*(?:\n+|$)`,
 );
+/** An environment that is a formula without delimiters, as in MathJax. */
+const ENVIRONMENT = new RegExp(
+  String
+    .raw`^ {0,3}(\\begin\{((?:equation|align|alignat|flalign|gather|multline|eqnarray)\*?)\}${INSIDE}{1,${MAX_FORMULA}}?\\end\{\2\})[ \t]*(?:\n+|$)`,
+);
 /** A formula without its end delimiter. Until that arrives, it is neither a list nor a heading. */
 const OPEN_BLOCK = new RegExp(
   String
     .raw`^ {0,3}(?:\$\$[ \t]*(?:\n${IN_DOLLARS}{0,${MAX_FORMULA}})?|\\\[[ \t]*(?:\n${IN_BRACKETS}{0,${MAX_FORMULA}})?)$`,
 );
 /** Searches only to the end of the paragraph; otherwise a text of many paragraphs takes quadratic time. */
-const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
+const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[|\\begin\{)|[ \t]*\n)/;
 
 /** Environments and commands that need a line of their own, which `$…$` doesn't give them. */
 const DISPLAY_ONLY =
@@ -54,10 +59,10 @@ const formulaBlock: TokenizerExtension = {
   name: "maths",
   level: "block",
   start: (source) => findStart(BLOCK_START.exec(source)),
-  tokenizer(source): MathToken | undefined {
-    const match = FORMULA_BLOCK.exec(source);
-    if (match) return createToken(match[0], match[1] ?? match[2] ?? "", true);
-    return undefined;
+  tokenizer(source, tokens): MathToken | undefined {
+    if (endsInFormula(tokens.at(-1))) return undefined;
+    const match = FORMULA_BLOCK.exec(source) ?? ENVIRONMENT.exec(source);
+    return match ? createToken(match[0], match[1] ?? match[2] ?? "", true) : undefined;
   },
 };
 
@@ -65,8 +70,8 @@ const formulaBlock: TokenizerExtension = {
 const openFormula: TokenizerExtension & RendererExtension = {
   name: "openMaths",
   level: "block",
-  tokenizer(source) {
-    const match = OPEN_BLOCK.exec(source);
+  tokenizer(source, tokens) {
+    const match = endsInFormula(tokens.at(-1)) ? undefined : OPEN_BLOCK.exec(source);
     return match ? { type: "openMaths", raw: match[0], text: match[0].trim() } : undefined;
   },
   renderer: ({ text }) => `<p>${escapeText(text).replaceAll("\n", "<br>")}</p>\n`,
@@ -88,9 +93,16 @@ const inlineFormula: TokenizerExtension = {
   },
 };
 
+/** True if a paragraph ends within `$$…`, so that the next `$$` ends that formula. */
+function endsInFormula(last: Token | undefined): boolean {
+  if (last?.type !== "paragraph" && last?.type !== "text") return false;
+  const paragraph = last.raw.endsWith("\n\n") ? "" : last.raw;
+  return paragraph.includes("$$") && paragraph.split("$$").length % 2 === 0;
+}
+
 /** Returns the start of a formula; undefined if the search ended at something else. */
 function findStart(match: RegExpExecArray | null): number | undefined {
-  return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
+  return match && /\$|\\(?:[([]|begin)/.test(match[0]) ? match.index : undefined;
 }
 
 function createToken(raw: string, text: string, isDisplay: boolean): MathToken {

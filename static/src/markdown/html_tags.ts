@@ -7,7 +7,7 @@ export const ALLOWED_TAGS = (
 ).split(" ");
 
 /** Elements that become links to what they would load, if they have attributes. */
-const MEDIA_TAGS = "img picture video audio source track embed object iframe image".split(" ");
+const MEDIA_TAGS = "img picture video audio source track embed object iframe".split(" ");
 
 /** Elements of which only the content is shown. */
 const UNWRAPPED_TAGS = (
@@ -20,7 +20,7 @@ const HTML_TAGS = new Set([...ALLOWED_TAGS, ...MEDIA_TAGS, ...UNWRAPPED_TAGS]);
 const BREAK_TAGS = new Set(["br", "hr", "wbr"]);
 
 /** Elements without an end tag. */
-const VOID_TAGS = new Set("br hr wbr img image source track embed col".split(" "));
+const VOID_TAGS = new Set("br hr wbr img source track embed col".split(" "));
 
 /** Elements that contain blocks and that only their end tag closes. */
 const CONTAINER_TAGS = new Set(

@@ -59,6 +59,17 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "<ol><li><p><math></p><ul><li><p><math></p><ul><li><p><math block></p></li></ul></li></ul></li></ol>",
     ],
     [String.raw`Then $f(x)=\begin{cases}1 & x>0\\0 & x\le 0\end{cases}$ follows.`, "<p>Then <math> follows.</p>"],
+    ["The formula is $$\nx = 1\n$$", "<p>The formula is</p><p><math block></p>"],
+    ["- It is $$\n  x = 1\n  $$", "<ul><li><p>It is</p><p><math block></p></li></ul>"],
+    ["\\begin{align}\nx &= 1 \\\\\ny &= 2\n\\end{align}", "<p><math block></p>"],
+    ["So:\n\\begin{equation*}\nx = 1\n\\end{equation*}\nand so on.", "<p>So:</p><p><math block></p><p>and so on.</p>"],
+    [String.raw`Use \begin{align} here.`, String.raw`<p>Use \begin{align} here.</p>`],
+    ["Costs $$\n\n$$\nx\n$$", "<p>Costs $$</p><p><math block></p>"],
+    [
+      "| `a` | $$x$$ |\n|---|---|\n| \\[y\\] | <T> |",
+      "<table><thead><tr><th><p><code>a</code></p></th><th><p><math block></p></th></tr></thead><tbody><tr><td><p><math block></p></td><td><p>&lt;T&gt;</p></td></tr></tbody></table>",
+    ],
+    [String.raw`\\(x\\) and \\[y\\] are escaped.`, String.raw`<p>\(x\) and \[y\] are escaped.</p>`],
   ],
   brackets: [
     [
@@ -143,6 +154,13 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
     ["foo <bar@baz> qux", "<p>foo &lt;bar@baz&gt; qux</p>"],
     ["<3 <33 >:( <_<", "<p>&lt;3 &lt;33 &gt;:( &lt;_&lt;</p>"],
     ['<span style="color:red">red</span>', "<p><span>red</span></p>"],
+    ['<Image src="/x.png" />', "<p>&lt;Image src=&quot;/x.png&quot; /&gt;</p>"],
+    ["#include <stdio.h>\nint main() {}", "<p>#include &lt;stdio.h&gt;<br>int main() {}</p>"],
+    ["Vec<u8>, Option<Box<dyn Error>>", "<p>Vec&lt;u8&gt;, Option&lt;Box&lt;dyn Error&gt;&gt;</p>"],
+    ["<li> is a list item", "<p>&lt;li&gt; is a list item</p>"],
+    ["<b>bold <i>both</i></b>", "<p><b>bold <i>both</i></b></p>"],
+    ["Use `<details>` or <details> tags.", "<p>Use <code>&lt;details&gt;</code> or &lt;details&gt; tags.</p>"],
+    ["1 < 2 and 3 > 2, a<=b, <=>, <-> <--", "<p>1 &lt; 2 and 3 &gt; 2, a&lt;=b, &lt;=&gt;, &lt;-&gt; &lt;--</p>"],
   ],
   html_blocks: [
     [
@@ -192,6 +210,12 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "<details><summary>Formula</summary><p><math block></p></details>",
     ],
     ["<section>\n\nText in a section\n\n</section>", "<p>Text in a section</p>"],
+    ["<div>\n\nunclosed **x**", "<div><p>unclosed <strong>x</strong></p></div>", { "not": ["first"] }],
+    [
+      "<details>\n<summary>A</summary>\n<p>x</p>\n\n- a\n\n  ```js\n  b\n  ```\n</details>\n\ntail",
+      "<details><summary>A</summary><p>x</p><ul><li><p>a</p><pre>b</pre></li></ul></details><p>tail</p>",
+    ],
+    ["<p>One\n<p>Two", "<p>One</p><p>Two</p>"],
   ],
   emphasis: [
     [
@@ -254,6 +278,13 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
     ["日本**「東京」**、韓国**『ソウル』**", "<p>日本<strong>「東京」</strong>、韓国<strong>『ソウル』</strong></p>"],
     ["**$x$**の値", "<p><strong><math></strong>の値</p>"],
     ["**[リンク](https://example.com)**です", '<p><strong><a href="https://example.com">リンク</a></strong>です</p>'],
+    [
+      "**重要:**内容 **“A”**，**B！**C",
+      "<p><strong>重要:</strong>内容 <strong>“A”</strong>，<strong>B！</strong>C</p>",
+    ],
+    ["Q: 1*2*3=6; *x*2*y*", "<p>Q: 1*2*3=6; <em>x</em>2<em>y</em></p>"],
+    ["~~a~~b~~c~~", "<p><del>a</del>b<del>c</del></p>"],
+    ["***a** b*", "<p><em><strong>a</strong> b</em></p>"],
   ],
   links: [
     ["看https://a.example/x。然后走", '<p>看<a href="https://a.example/x">https://a.example/x</a>。然后走</p>'],
@@ -312,6 +343,7 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "[角括弧](https://example.com/日本語)",
       '<p><a href="https://example.com/%E6%97%A5%E6%9C%AC%E8%AA%9E">角括弧</a></p>',
     ],
+    ["E-mail: a_b@c.example，谢谢", '<p>E-mail: <a href="mailto:a_b@c.example">a_b@c.example</a>，谢谢</p>'],
   ],
   direction: [
     ["مرحبا، الإصدار 2 من البرنامج جيد.", "<p>مرحبا، الإصدار 2 من البرنامج جيد.</p>", { "directions": "rtl" }],
@@ -487,6 +519,10 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
     [
       "| | b |\n|---|---|\n| 1 | |",
       "<table><thead><tr><th></th><th><p>b</p></th></tr></thead><tbody><tr><td><p>1</p></td><td></td></tr></tbody></table>",
+    ],
+    [
+      "| a |\n|---|\n| $a|b|c$ |",
+      "<table><thead><tr><th><p>a</p></th></tr></thead><tbody><tr><td><p><math></p></td></tr></tbody></table>",
     ],
   ],
   lists: [

@@ -5,6 +5,7 @@ import type { Rendered, RenderTask } from "../../corpus/replies/page.ts";
 import { type Place, REPLIES, type Reply } from "../../corpus/replies/replies.ts";
 import { DIFFERENCES } from "../../corpus/replies/commonmark_differences.ts";
 import { FORMULAS } from "../../corpus/replies/formulas.ts";
+import { splitReasoning } from "../../../static/src/state/chat/message_text.ts";
 import { openBrowser } from "../../helpers/browser/browser.ts";
 import { bundleForPage } from "../../helpers/browser/page_bundle.ts";
 
@@ -121,6 +122,12 @@ test("shows CommonMark's examples as its specification does, except those on the
   }, examples.map(({ html }) => withTabs(html)));
   const different = examples.filter((_, n) => withoutLevels(found[n]!.shows) !== withoutLevels(references[n]!));
   expect(different.map(({ number }) => number)).toEqual(Object.values(DIFFERENCES).flat().sort((a, b) => a - b));
+});
+
+test("a copied message is as it was written", () => {
+  // Except what a model thinks, which is not part of its answer.
+  const others = REPLIES.filter(({ markdown }) => !markdown.startsWith("<thinking>"));
+  expect(others.filter(({ markdown }) => splitReasoning(markdown).text !== markdown)).toEqual([]);
 });
 
 test("has at least 400 texts of its own, none twice", () => {

@@ -1,4 +1,5 @@
 /** The name of a chat in lists, headers and menus: its characters and its title. */
+import { stripTags } from "../../markdown/html_tags.ts";
 import type { ConversationSummary } from "../../api/types.ts";
 import type { Profiles } from "../../state/characters/profiles.ts";
 import { texts } from "../../texts/texts.ts";
@@ -28,10 +29,9 @@ export function nameChat(people: Pick<Profiles, "getListItem">, item: Named): Ch
 
 /** Returns the beginning of a message as one line without its markup. */
 export function toPlainText(text: string | undefined): string {
-  return (text ?? "")
-    .replace(/<think(?:ing)?>.*?(?:<\/think(?:ing)?>|$)/gs, "")
+  return stripTags((text ?? "").replace(/<think(?:ing)?>.*?(?:<\/think(?:ing)?>|$)/gs, ""))
     .replace(/!?\[([^\]]*)\]\([^)\s]*\)?/g, "$1")
-    .replace(/<\/?[a-z][^>]*>?/gi, "")
+    .replace(/<[a-z]+\s[^<>]*=[^<>]*$/i, "") // cut off
     .replace(/^\s*(?:\+|\d+\.)\s+/gm, "")
     .replace(/(^|\s)(?:#{1,6}|>|-)\s+/g, "$1")
     .replace(/[*_`~]+|\|/g, "")

@@ -137,11 +137,13 @@ test("saves settings one by one, and reverts a refused one with a toast", async 
   await page.keyboard.press("Tab");
   await page.getByRole("switch", { name: "Press Enter to send" }).click();
   await page.getByRole("switch", { name: "Name chats automatically" }).click();
-  await eventually(() => api.settings, (settings) => !settings.auto_title && !settings.send_on_enter);
+  await page.getByRole("switch", { name: "Keep line breaks" }).click();
+  await eventually(() => api.settings, (settings) => settings.line_breaks === "markdown");
   expect(api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
     { display_name: "Ada" },
     { send_on_enter: false },
     { auto_title: false },
+    { line_breaks: "markdown" },
   ]);
   api.refuse("PATCH /api/settings", { status: 507, code: "storage_full", message: "The disk is full" });
   const theme = page.getByLabel("Theme");

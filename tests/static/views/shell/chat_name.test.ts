@@ -42,6 +42,8 @@ test.each([
   ["<think>secret plan</think>Hello <b>you</b>", "Hello you"],
   ["<think>unfinished", ""],
   ["> quoted 3 * 4", "quoted 3 4"],
+  ["git push <remote> and Promise<void>", "git push <remote> and Promise<void>"],
+  ['<b>Bold</b> and <span style="col', "Bold and"],
   ["1. Flour\n2. Salt", "Flour Salt"],
   ["It was in 1998. Then came 3 + 4.", "It was in 1998. Then came 3 + 4."],
 ])("turns %j into plain text", (markdown, plain) => {

@@ -7,11 +7,11 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-/** Shows texts as replies and returns the page when all are rendered. */
+/** Shows texts as replies, just as they are, and returns the page when all are rendered. */
 async function show(...contents: string[]): Promise<Opened> {
-  const messages = contents.map((content) => ({ role: "assistant", content: `${content}\n\nEnd of it.` }));
+  const messages = contents.map((content) => ({ role: "assistant", content }));
   const ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", messages) });
-  await ui.page.getByText("End of it.").nth(contents.length - 1).waitFor();
+  await ui.page.locator(".prose").nth(contents.length - 1).waitFor();
   return ui;
 }
 
@@ -111,10 +111,60 @@ test("renders a formula the same from pieces as from the whole, and never as a l
   for (const character of text.slice(0, text.indexOf("= c"))) reply.say(character);
   await ui.page.locator(".prose", { hasText: "- b" }).waitFor();
   expect(await ui.page.locator(".prose li, .prose h3").count()).toBe(0);
-  for (const character of `${text.slice(text.indexOf("= c"))}\n\nEnd of it.`) reply.say(character);
-  await ui.page.getByText("End of it.").waitFor();
+  for (const character of text.slice(text.indexOf("= c"))) reply.say(character);
   await ui.page.locator("math").nth(2).waitFor();
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
   expect(await ui.page.locator(".prose").innerHTML()).toBe(await whole.page.locator(".prose").innerHTML());
+});
+
+const POEM = "Roses are red,\nViolets are blue";
+
+test.each(
+  [
+    ["keep", undefined, 1],
+    ["markdown", undefined, 0],
+    ["markdown", "luna", 1],
+  ] as const,
+)(
+  "with line breaks set to %s, a message (character: %s) has %i of them, and so has the user's",
+  async (line_breaks, character_id, count) => {
+    await using ui = await bench.open("/c/c1", {
+      prepare(api) {
+        Object.assign(api.settings, { line_breaks, user_markdown: true });
+        const conversation = api.addConversation("c1", "Chat", [
+          { role: "user", content: POEM },
+          { role: "assistant", content: POEM, character_id },
+        ]);
+        if (character_id) Object.assign(conversation, { participants: [character_id] });
+      },
+    });
+    await ui.page.locator(".reply .prose p").waitFor();
+    expect(await ui.page.locator(".reply .prose br").count()).toBe(count);
+    expect(await ui.page.locator(".user-message .prose br").count()).toBe(count);
+  },
+);
+
+test("copies the source of a formula that can't be rendered", async () => {
+  await using ui = await bench.open("/c/c1", {
+    permissions: ["clipboard-read", "clipboard-write"],
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "assistant", content: "See $\\nonesuch{x}$" }]),
+  });
+  await ui.page.getByRole("button", { name: "Copy formula" }).click();
+  const copied = () => ui.page.evaluate(() => navigator.clipboard.readText());
+  expect(await eventually(copied, (text) => text !== "")).toBe("$\\nonesuch{x}$");
+});
+
+test("titles, the list of chats, messages and the composer run in the direction of their text", async () => {
+  const text = "مرحبا بك في المحادثة";
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) =>
+      api.addConversation("c1", text, [{ role: "user", content: text }, { role: "assistant", content: text }]),
+  });
+  await ui.page.getByLabel("Message", { exact: true }).fill(text);
+  await ui.page.locator(".reply .prose p").waitFor();
+  for (const selector of ["h1", ".chat-row .chat-link-over", ".user-text", ".prose p", ".composer textarea"]) {
+    const bidi = await ui.page.locator(selector).first().evaluate((element) => getComputedStyle(element).unicodeBidi);
+    expect([selector, bidi]).toEqual([selector, "plaintext"]);
+  }
 });
