@@ -109,7 +109,9 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
  */
 async function runSandboxChild(name: string): Promise<number> {
   if (!/^\w+$/.test(name)) throw new AppError("invalid_request", `Unknown sandbox "${name}"`);
-  await import(`./${name}.js`);
+  // Not in one expression, which the bundler would take for every file of the folder.
+  const { href } = new URL(`${name}.js`, import.meta.url);
+  await import(href);
   return 0;
 }
 

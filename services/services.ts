@@ -177,11 +177,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return models;
   });
 
-  const images = scope.lazy(async (onClose): Promise<ImagePool> => {
+  const images = scope.lazy(async (): Promise<ImagePool> => {
     const { openImagePool } = await import("./attachments/images/image_pool.ts");
-    const images = openImagePool();
-    onClose(() => images.close());
-    return images;
+    return openImagePool(core.sandbox);
   });
   const attachments = scope.lazy(async () => {
     const { Attachments } = await import("./attachments/attachments.ts");
@@ -420,7 +418,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new WebTools({
       settings: new WebSettings({ db, events, sealer: sealer.forPurpose("web tools") }),
       client,
-      pages: new PageReader({ openGuard: guard, now }),
+      pages: new PageReader({ sandbox: core.sandbox, openGuard: guard, now }),
     });
   });
 

@@ -61,6 +61,11 @@ export class Semaphore {
     return this.#used === 0;
   }
 
+  /** Whether the next call of `acquire` has to wait. */
+  get isFull(): boolean {
+    return this.#used >= this.#limit;
+  }
+
   /**
    * Waits for a permit.
    *

@@ -26,7 +26,10 @@ export interface DocumentError {
 }
 
 /** What the text is divided into. Only PDF has pages; other files have sections. */
-export type PageUnit = "page" | "section";
+export type PageUnit = typeof PAGE_UNITS[number];
+
+/** All of them. */
+export const PAGE_UNITS = ["page", "section"] as const;
 
 /** A document without its text. */
 export interface StoredDocument {

@@ -28,10 +28,13 @@ import {
   updateDocument,
 } from "./document.ts";
 import { DOCUMENT_HEAD_BYTES, type DocumentType, ExtractionFault, sniffDocument } from "./extraction/extraction.ts";
-import { extractDocument, extractPageImage, WORKER_LIMITS } from "./extraction/extractor.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import { extractDocument, extractPageImage, READER_LIMITS } from "./extraction/extractor.ts";
 
 /** Dependencies of `Documents`. */
 export interface DocumentsDeps {
+  /** Reads the files. */
+  sandbox: Sandbox;
   db: Database;
   /** For the purpose "documents". */
   sealer: PurposeSealer;
@@ -47,7 +50,7 @@ export interface DocumentsDeps {
   log: Log;
   now(): number;
   /** Limits of the Worker that extracts the text. */
-  limits?: Partial<typeof WORKER_LIMITS>;
+  limits?: Partial<typeof READER_LIMITS>;
 }
 
 /** A file to store. */
@@ -201,7 +204,7 @@ export class Documents {
     // Each may take as much memory as an extraction.
     const release = await this.#pageImages.acquire(signal);
     try {
-      return await extractPageImage(source, page, { ...WORKER_LIMITS, ...limits });
+      return await extractPageImage(this.#deps.sandbox, source, page, { ...READER_LIMITS, ...limits });
     } catch (error) {
       if (!(error instanceof ExtractionFault)) throw error;
       throw new AppError("unprocessable", `Can't read page ${page} of "${name}" as an image: ${error.message}`);
@@ -345,7 +348,7 @@ export class Documents {
     await db.write([removeText(id)]);
     let about: Pick<StoredDocument, "unit"> & { total: number; title?: string } = { unit: "section", total: 0 };
     let [part, pages, tokens] = [0, 0, 0];
-    await extractDocument({
+    await extractDocument(this.#deps.sandbox, {
       content: readSealedFile(sealer, getOriginalFile(folder, id)),
       sizeBytes,
       name: document.name,
@@ -359,7 +362,7 @@ export class Documents {
         tokens += batch.reduce((sum, { text }) => sum + estimateTokens(text), 0);
         progress({ done: pages, total: about.total || null, unit: `${about.unit}s` });
       },
-    }, { ...WORKER_LIMITS, ...limits });
+    }, { ...READER_LIMITS, ...limits });
     await this.#change(id, (before) => ({
       ...before,
       name: url !== undefined && about.title ? toName(about.title) : before.name,

@@ -1,10 +1,10 @@
 /**
  * Detects audio formats by their signatures, because content types and file names are often wrong. Reads duration and sample rate
- * in a new Worker per file.
+ * in the sandbox.
  */
 import { AppError } from "../errors.ts";
-import type { AudioProbeRequest, AudioProbeResponse } from "./audio_probe_worker.ts";
-import { openWorker } from "../process/worker.ts";
+import type { AudioProbeRequest, AudioProbeResponse } from "./audio_probe_child.ts";
+import { type Sandbox, SandboxFault, type SandboxKind } from "../platform/sandbox/sandbox.ts";
 
 /** The supported formats. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "m4a", "webm"] as const;
@@ -122,39 +122,38 @@ export interface AudioProperties {
   sampleRateHz?: number;
 }
 
-/** Time limit. A valid file of 50 MB takes far less. */
-const LIMIT_MS = 15_000;
+const MIB = 1024 * 1024;
+const KIND: SandboxKind = {
+  url: new URL("./audio_probe_child.ts", import.meta.url),
+  maxChildren: 1,
+  // A valid file of 50 MB takes far less.
+  maxCpuMs: 15_000,
+  maxResidentBytes: 512 * MIB,
+  maxMessageBytes: MIB,
+};
 
 /**
- * Reads the properties of an audio file. The buffer of `bytes` is transferred to the Worker.
+ * Reads the properties of an audio file.
  *
  * @throws {AppError} `unprocessable` if the file is invalid or takes too long to read
  */
-export async function probeAudio(bytes: Uint8Array<ArrayBuffer>, format: AudioFormat): Promise<AudioProperties> {
-  const worker = openWorker(new URL("./audio_probe_worker.ts", import.meta.url));
-  let timer: ReturnType<typeof setTimeout> | undefined;
+export async function probeAudio(
+  sandbox: Sandbox,
+  bytes: Uint8Array<ArrayBuffer>,
+  format: AudioFormat,
+): Promise<AudioProperties> {
   try {
-    const answer = await new Promise<AudioProbeResponse>((resolve) => {
-      worker.onmessage = (event: MessageEvent<AudioProbeResponse>) => resolve(event.data);
-      worker.onerror = (event) => {
-        event.preventDefault();
-        resolve({ problem: event.message });
-      };
-      timer = setTimeout(() => resolve({ problem: `it took longer than ${LIMIT_MS / 1000} s to read` }), LIMIT_MS);
-      const request: AudioProbeRequest = { bytes, contentType: AUDIO_TYPES[format] };
-      worker.postMessage(request, [bytes.buffer]);
-    });
-    if ("problem" in answer) {
-      throw new AppError("unprocessable", `Can't read the ${format} file: ${answer.problem.replace(/\.+$/, "")}`);
-    }
-    return { durationS: requirePositive(answer.durationS), sampleRateHz: requirePositive(answer.sampleRateHz) };
-  } finally {
-    clearTimeout(timer);
-    worker.terminate();
+    const request: AudioProbeRequest = { contentType: AUDIO_TYPES[format] };
+    const { value } = await sandbox.run(KIND, { value: request, bytes: [bytes] });
+    const { durationS, sampleRateHz } = (value ?? {}) as AudioProbeResponse;
+    return { durationS: requirePositive(durationS), sampleRateHz: requirePositive(sampleRateHz) };
+  } catch (error) {
+    if (!(error instanceof SandboxFault)) throw error;
+    throw new AppError("unprocessable", `Can't read the ${format} file: ${error.message.replace(/\.+$/, "")}`);
   }
 }
 
 /** A stream's header may have a length of 0 or infinity. */
 function requirePositive(value: number | undefined): number | undefined {
-  return value !== undefined && Number.isFinite(value) && value > 0 ? value : undefined;
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
 }

@@ -265,7 +265,7 @@ export interface SpeechServices {
 
 /** Dependencies of speech. */
 interface SpeechDeps
-  extends Pick<VoiceSamplesDeps, "db" | "events" | "versions" | "now">, Pick<VoiceImportsDeps, "jobs"> {
+  extends Pick<VoiceSamplesDeps, "db" | "events" | "versions" | "sandbox" | "now">, Pick<VoiceImportsDeps, "jobs"> {
   config: { ytDlpPath: string | null };
   sealer: Sealer;
   trash: Trash;
@@ -278,13 +278,14 @@ export async function openSpeech(
   guard: Guard,
   onClose: (hook: CloseHook) => void,
 ): Promise<SpeechServices> {
-  const { config, db, sealer, events, jobs, trash, versions, now, folders } = deps;
+  const { config, db, sealer, events, jobs, trash, versions, sandbox, now, folders } = deps;
   const voices = new VoiceSamples({
     db,
     sealer: sealer.forPurpose("voices"),
     folder: folders.voices,
     trash,
     versions,
+    sandbox,
     events,
     now,
   });

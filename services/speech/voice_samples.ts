@@ -9,6 +9,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { AUDIO_TYPES, type AudioFormat, probeAudio, sniffAudio } from "./audio_format.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import { createVersionAad, type Version, type Versions } from "../storage/versions.ts";
@@ -53,6 +54,8 @@ export interface VoiceSamplesDeps {
   events: EventHub;
   trash: VoiceTrash;
   versions: Versions;
+  /** Reads the samples. */
+  sandbox: Sandbox;
   now?: () => number;
 }
 
@@ -139,8 +142,7 @@ export class VoiceSamples {
       );
     }
     const sizeBytes = audio.length;
-    // The Worker takes ownership of the copy.
-    const properties = await probeAudio(audio.slice(), format);
+    const properties = await probeAudio(this.#options.sandbox, audio, format);
     const id = known.id ?? createUuidV7();
     this.#checkIdIsFree(id);
     const createdAtMs = known.createdAtMs ?? (this.#options.now ?? Date.now)();

@@ -1,6 +1,6 @@
 /**
  * Decodes and encodes images with WebAssembly: imagescript, and @jsquash/webp for WebP (docs/decisions/0034-image-codecs.md). Each call
- * uses a new instance, whose memory is freed with it. These functions block; only the image Worker calls them.
+ * uses a new instance, whose memory is freed with it. These functions block; only children of the sandbox call them.
  */
 import decodeWebpFile, { init as initWebp } from "@jsquash/webp/decode.js";
 import { type ImageFacts, readOrientation } from "./image_header.ts";
@@ -18,13 +18,19 @@ const CODEC_FILES = {
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 
-function loadCodec(name: keyof typeof CODEC_FILES): Promise<WebAssembly.Module> {
+/** Loads a codec. In the sandbox, only codecs that were loaded before can be used. */
+export function loadCodec(name: keyof typeof CODEC_FILES): Promise<WebAssembly.Module> {
   let module = compiled.get(name);
   if (module === undefined) {
     module = Deno.readFile(new URL(CODEC_FILES[name]())).then((code) => WebAssembly.compile(code));
     compiled.set(name, module);
   }
   return module;
+}
+
+/** Loads all codecs. */
+export async function loadCodecs(): Promise<void> {
+  await Promise.all(Object.keys(CODEC_FILES).map((name) => loadCodec(name as keyof typeof CODEC_FILES)));
 }
 
 /** Limits for decoding. */

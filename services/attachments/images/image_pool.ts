@@ -1,8 +1,9 @@
-/** Decodes, resizes and encodes images in Workers, so that hostile files and slow work never affect the main thread. */
+/** Decodes, resizes and encodes images in the sandbox. */
+import { Semaphore } from "../../async/locks.ts";
 import { AppError } from "../../errors.ts";
+import { type Sandbox, SandboxFault, type SandboxKind } from "../../platform/sandbox/sandbox.ts";
+import type { ImageJobTask, ImageOperation } from "./image_child.ts";
 import { sniffImage } from "./image_header.ts";
-import type { ImageJobTask, ImageOperation, ImageResult } from "./image_worker.ts";
-import { openWorker } from "../../process/worker.ts";
 
 /** Limits of the pool. */
 export interface ImageLimits {
@@ -10,25 +11,14 @@ export interface ImageLimits {
   maxPixels: number;
   /** Maximum file size. */
   maxFileBytes: number;
-  /** Time limit per image. */
+  /** Processor time per image. */
   timeoutMs: number;
   /** Maximum number and total size of queued images. */
   maxQueued: number;
   maxQueuedBytes: number;
-  /** How long an idle Worker stays alive. */
-  idleMs: number;
 }
 
-/** Options of the pool. */
-export interface ImagePoolOptions {
-  /** Maximum number of Workers; by default one less than processors, but at most two. */
-  workers?: number;
-  limits?: Partial<ImageLimits>;
-  /** Creates a Worker; by default image_worker.ts. */
-  startWorker?: () => Worker;
-}
-
-/** Converts images. All methods throw the same errors and copy their input. */
+/** Converts images. All methods throw the same errors. Their input mustn't change until they resolve. */
 export interface ImagePool {
   /**
    * Converts an image, or the first frame of an animation, to PNG without text chunks.
@@ -46,8 +36,6 @@ export interface ImagePool {
     bytes: Uint8Array,
     options: { widthPx: number; mustBeComplete?: boolean },
   ): Promise<Uint8Array<ArrayBuffer>>;
-  /** Rejects queued work and terminates the Workers. */
-  close(): void;
 }
 
 const DEFAULT_LIMITS: ImageLimits = {
@@ -57,127 +45,70 @@ const DEFAULT_LIMITS: ImageLimits = {
   timeoutMs: 30_000,
   maxQueued: 256,
   maxQueuedBytes: 128 * 1024 * 1024,
-  idleMs: 60_000,
+};
+
+const MIB = 1024 * 1024;
+const KIND: SandboxKind = {
+  url: new URL("./image_child.ts", import.meta.url),
+  readsPackages: true,
+  maxChildren: Math.max(1, Math.min(2, navigator.hardwareConcurrency - 1)),
+  maxCpuMs: DEFAULT_LIMITS.timeoutMs,
+  // Twice what the largest image takes.
+  maxResidentBytes: 1024 * MIB,
+  // A PNG of the largest image, without any compression.
+  maxMessageBytes: 192 * MIB,
 };
 
 /** No visible loss in a chat. */
 const DEFAULT_JPEG_QUALITY = 85;
 
-interface Job {
-  task: ImageJobTask;
-  resolve(file: Uint8Array<ArrayBuffer>): void;
-  reject(error: AppError): void;
-}
-
-interface WorkerSlot {
-  worker: Worker;
-  job?: Job;
-  /** Time limit of the job, or idle time of the Worker. */
-  timer?: ReturnType<typeof setTimeout>;
-}
-
-/** Opens a pool. Workers start with the first image. */
-export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
+/** Creates a pool. Children start with the first image. */
+export function openImagePool(
+  sandbox: Sandbox,
+  options: { limits?: Partial<ImageLimits>; kind?: Partial<SandboxKind> } = {},
+): ImagePool {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const maxWorkers = options.workers ?? Math.max(1, Math.min(2, navigator.hardwareConcurrency - 1));
-  const startWorker = options.startWorker ??
-    (() => openWorker(new URL("./image_worker.ts", import.meta.url)));
-  const slots = new Set<WorkerSlot>();
-  const queue: Job[] = [];
-  let queuedBytes = 0;
-  let isClosed = false;
+  const kind = { ...KIND, ...options.kind };
+  const semaphore = new Semaphore(kind.maxChildren);
+  const queued = { count: 0, bytes: 0 };
 
-  function add(bytes: Uint8Array, order: ImageOperation): Promise<Uint8Array<ArrayBuffer>> {
-    checkHeader(bytes, order, limits);
-    if (isClosed) throw new AppError("not_available", "The server is shutting down");
-    if (queue.length >= limits.maxQueued || queuedBytes + bytes.length > limits.maxQueuedBytes) {
-      throw new AppError(
-        "not_available",
-        `Can't process the image: ${queue.length} images are already queued. Try again later`,
-        {
-          retryAfterSeconds: 1,
-        },
-      );
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>();
-    queue.push({ task: { bytes, operation: order, maxPixels: limits.maxPixels }, resolve, reject });
-    queuedBytes += bytes.length;
-    startQueued();
-    return promise;
-  }
-
-  function startQueued(): void {
-    while (queue.length > 0) {
-      const slot = findFreeSlot();
-      if (slot === undefined) return;
-      const job = queue.shift()!;
-      queuedBytes -= job.task.bytes.length;
-      start(slot, job);
+  async function make(bytes: Uint8Array, operation: ImageOperation): Promise<Uint8Array<ArrayBuffer>> {
+    checkHeader(bytes, operation, limits);
+    const release = await enter(bytes.length);
+    try {
+      const task: ImageJobTask = { operation, maxPixels: limits.maxPixels };
+      const result = await sandbox.run(kind, { value: task, bytes: [bytes], maxCpuMs: limits.timeoutMs });
+      const [file] = result.bytes;
+      if (file === undefined) throw createUnreadableError("the result isn't an image");
+      return file;
+    } catch (error) {
+      throw error instanceof SandboxFault ? createUnreadableError(error.message) : error;
+    } finally {
+      release();
     }
   }
 
-  function findFreeSlot(): WorkerSlot | undefined {
-    for (const slot of slots) {
-      if (slot.job === undefined) return slot;
+  /** Waits for a free child. @throws {AppError} `not_available` if too many wait already. */
+  async function enter(sizeBytes: number): Promise<() => void> {
+    if (!semaphore.isFull) return await semaphore.acquire();
+    if (queued.count >= limits.maxQueued || queued.bytes + sizeBytes > limits.maxQueuedBytes) {
+      const message = `Can't process the image: ${queued.count} images are already queued. Try again later`;
+      throw new AppError("not_available", message, { retryAfterSeconds: 1 });
     }
-    return slots.size < maxWorkers ? openSlot() : undefined;
+    queued.count++;
+    queued.bytes += sizeBytes;
+    try {
+      return await semaphore.acquire();
+    } finally {
+      queued.count--;
+      queued.bytes -= sizeBytes;
+    }
   }
 
-  function openSlot(): WorkerSlot {
-    const slot: WorkerSlot = { worker: startWorker() };
-    slot.worker.onmessage = ({ data }: MessageEvent<ImageResult>) => finish(slot, data);
-    slot.worker.onerror = (event) => {
-      event.preventDefault(); // Otherwise it would end the process.
-      fail(slot, event.message);
-    };
-    slot.worker.onmessageerror = () => fail(slot, "the image Worker sent an unreadable result");
-    slots.add(slot);
-    return slot;
-  }
-
-  function start(slot: WorkerSlot, job: Job): void {
-    clearTimeout(slot.timer);
-    slot.job = job;
-    slot.timer = setTimeout(() => fail(slot, `no result after ${limits.timeoutMs} ms`), limits.timeoutMs);
-    slot.worker.postMessage(job.task);
-  }
-
-  function finish(slot: WorkerSlot, result: ImageResult): void {
-    const job = slot.job;
-    clearTimeout(slot.timer);
-    slot.job = undefined;
-    slot.timer = setTimeout(() => retire(slot), limits.idleMs);
-    Deno.unrefTimer(slot.timer);
-    if ("file" in result) job?.resolve(result.file);
-    else job?.reject(createUnreadableError(result.fault));
-    startQueued();
-  }
-
-  /** A Worker that hangs or crashes fails its one image. The next image starts a new Worker. */
-  function fail(slot: WorkerSlot, reason: string): void {
-    retire(slot);
-    slot.job?.reject(createUnreadableError(reason));
-    startQueued();
-  }
-
-  function retire(slot: WorkerSlot): void {
-    clearTimeout(slot.timer);
-    slot.worker.terminate();
-    slots.delete(slot);
-  }
-
-  // deno-lint-ignore require-await -- what add throws becomes a rejection
-  const make = async (bytes: Uint8Array, order: ImageOperation) => add(bytes, order);
   return {
     toPng: (bytes, { maxPx, mustBeComplete } = {}) => make(bytes, { kind: "png", maxPx, mustBeComplete }),
     toJpeg: (bytes, { maxPx, quality = DEFAULT_JPEG_QUALITY }) => make(bytes, { kind: "jpeg", maxPx, quality }),
     resizePng: (bytes, { widthPx, mustBeComplete }) => make(bytes, { kind: "png_of_width", widthPx, mustBeComplete }),
-    close() {
-      isClosed = true;
-      const waiting = [...queue.splice(0), ...[...slots].flatMap(({ job }) => job ?? [])];
-      for (const slot of slots) retire(slot);
-      for (const { reject } of waiting) reject(new AppError("not_available", "The server is shutting down"));
-    },
   };
 }
 

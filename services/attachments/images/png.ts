@@ -14,7 +14,7 @@ const PNG_SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x
 /** Maximum number of chunks. */
 export const MAX_CHUNKS = 10_000;
 
-/** Maximum number of pixels: 160 MB decoded, the same as for the image Workers. */
+/** Maximum number of pixels: 160 MB decoded, the same as for the images that are read. */
 const MAX_PIXELS = 40_000_000;
 
 /** Bytes of a chunk besides its data: length, type, CRC. */

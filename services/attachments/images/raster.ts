@@ -1,4 +1,4 @@
-/** Operations on pixels in memory. Only used in the image Worker. */
+/** Operations on pixels in memory. Only used in children of the sandbox. */
 
 /** Pixels in rows from the top left, four bytes each: red, green, blue, alpha (not premultiplied). */
 export interface Raster {

@@ -1,5 +1,5 @@
 /**
- * Extraction of text, for both sides of the Worker: document types, limits, messages, and plain text. Text without
+ * Extraction of text, for both sides of the sandbox: document types, limits, messages, and plain text. Text without
  * pages is divided into sections of about one page: at headings, or else between paragraphs or lines.
  */
 import type { DocumentErrorCode, DocumentPage, PageUnit } from "../document.ts";
@@ -50,21 +50,13 @@ export class ExtractionFault extends Error {
   }
 }
 
-/** Messages to the Worker: what to extract, the bytes in order, the end, and then a request for each batch. */
-export type ExtractionOrder =
-  | ({ kind: "begin"; sizeBytes: number } & Omit<ExtractionInput, "bytes">)
-  | { kind: "bytes"; bytes: Uint8Array }
-  | { kind: "end" }
-  | { kind: "more" };
+/** A job of the sandbox. It calls `read` for the pieces of the file, `begin`, `part` and `pages`. */
+export type ExtractionOrder = { sizeBytes: number } & Omit<ExtractionInput, "bytes">;
 
-/** Messages from the Worker. It waits for `resume` after each batch. */
-export type ExtractionResponse =
-  | { kind: "begin"; unit: PageUnit; total: number; title?: string }
-  | { kind: "pages"; pages: DocumentPage[] }
-  | { kind: "end" }
-  | { kind: "image"; jpeg: Uint8Array<ArrayBuffer> }
-  | { kind: "fault"; code: DocumentErrorCode; message: string; pages: number }
-  | { kind: "memory"; bytes: number };
+/** The result of a job. */
+export interface ExtractionResponse {
+  fault: { code: DocumentErrorCode; message: string; pages: number };
+}
 
 /** A paragraph, list item or table row. */
 export interface TextBlock {

@@ -1,7 +1,8 @@
-/** Extracts the text of a document in a Worker of its own. document_worker.ts is the code of the Worker. */
-import { Worker } from "node:worker_threads";
-import { AppError, getErrorMessage } from "../../errors.ts";
-import type { DocumentPage, PageUnit } from "../document.ts";
+/** Extracts the text of documents in the sandbox. */
+import { AppError } from "../../errors.ts";
+import { type Sandbox, SandboxFault, type SandboxFunction, type SandboxKind } from "../../platform/sandbox/sandbox.ts";
+import type { SandboxMessage } from "../../platform/sandbox/frames.ts";
+import { DOCUMENT_ERRORS, type DocumentPage, PAGE_UNITS, type PageUnit } from "../document.ts";
 import {
   EXTRACTION_LIMITS,
   ExtractionFault,
@@ -25,26 +26,38 @@ export interface ExtractionSource {
 export interface ExtractionRequest extends ExtractionSource {
   /** Called once it's known what the text is divided into. */
   begin(about: { unit: PageUnit; total: number; title?: string }): void;
-  /** Stores pages. The Worker continues afterwards. */
+  /** Stores pages. The reader continues afterwards. */
   store(pages: DocumentPage[]): Promise<void>;
 }
 
-/** Limits of the Worker. */
-export interface WorkerLimits extends ExtractionLimits {
+/** Limits of the reader. */
+export interface ReaderLimits extends ExtractionLimits {
+  /** Processor time. */
   timeMs: number;
-  /** Maximum memory of the Worker. */
+  /** Memory that the file takes. */
   memoryBytes: number;
 }
 
 const MIB = 1024 * 1024;
 
 /** The limits of every document. */
-export const WORKER_LIMITS: WorkerLimits = { ...EXTRACTION_LIMITS, timeMs: 120_000, memoryBytes: 512 * MIB };
+export const READER_LIMITS: ReaderLimits = { ...EXTRACTION_LIMITS, timeMs: 120_000, memoryBytes: 512 * MIB };
 
-/** How often memory is checked. A parser out of control allocates about 1 GB per second. */
-const WATCH_MS = 100;
-/** How long the Worker's report of its memory, sent with every batch, is valid. */
-const REPORT_TTL_MS = 1_000;
+/** Memory of a reader without a file. */
+const READER_BYTES = 128 * MIB;
+
+const DOCUMENTS: SandboxKind = {
+  url: new URL("./document_child.ts", import.meta.url),
+  maxChildren: 2,
+  maxCpuMs: READER_LIMITS.timeMs,
+  maxResidentBytes: READER_LIMITS.memoryBytes + READER_BYTES,
+  maxMessageBytes: 32 * MIB,
+};
+const PDFS: SandboxKind = {
+  ...DOCUMENTS,
+  url: new URL("./pdf_child.ts", import.meta.url),
+  readsPackages: true,
+};
 
 /** Limits of the images of one page. */
 const IMAGE_TIME_MS = 60_000;
@@ -55,10 +68,20 @@ const IMAGE_TIME_MS = 60_000;
  * @throws {ExtractionFault} if the document can't be read; {AppError} errors of `content` and `store`; the signal's
  *   reason.
  */
-export async function extractDocument(request: ExtractionRequest, limits = WORKER_LIMITS): Promise<void> {
-  await runWorker(request, limits, undefined, (answer, more) => {
-    if (answer.kind === "begin") request.begin(answer);
-    else if (answer.kind === "pages") return request.store(answer.pages).then(more);
+export async function extractDocument(
+  sandbox: Sandbox,
+  request: ExtractionRequest,
+  limits = READER_LIMITS,
+): Promise<void> {
+  let parts: string[] = [];
+  await runReader(sandbox, request, limits, undefined, {
+    begin: (about) => request.begin(parseAbout(about)),
+    part: (text) => void parts.push(String(text)),
+    pages: async (value) => {
+      const pages = parsePages(value);
+      if (pages[0] !== undefined) pages[0].text = parts.splice(0).join("") + pages[0].text;
+      await request.store(pages);
+    },
   });
 }
 
@@ -70,113 +93,98 @@ export async function extractDocument(request: ExtractionRequest, limits = WORKE
  *   signal's reason.
  */
 export async function extractPageImage(
+  sandbox: Sandbox,
   source: ExtractionSource,
   page: number,
-  limits = WORKER_LIMITS,
+  limits = READER_LIMITS,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  let jpeg: Uint8Array<ArrayBuffer> | undefined;
-  await runWorker(source, { ...limits, timeMs: Math.min(IMAGE_TIME_MS, limits.timeMs) }, page, (answer) => {
-    if (answer.kind === "image") jpeg = answer.jpeg;
-  });
-  return jpeg!;
+  const timeMs = Math.min(IMAGE_TIME_MS, limits.timeMs);
+  const { bytes } = await runReader(sandbox, source, { ...limits, timeMs }, page, {});
+  if (bytes[0] === undefined) throw new ExtractionFault("damaged", "Can't read the file: there is no image");
+  return bytes[0];
 }
 
-/**
- * Runs a Worker for one document.
- *
- * The Worker is terminated at its limits. Its JavaScript heap is limited by the runtime (since Deno 2.9). Buffers
- * outside the heap, and the heap in older runtimes, are limited by watching how much the process has grown.
- *
- * @param imagePage The page whose images are extracted instead of the text.
- * @param take Called with the Worker's results; call `resume` to continue after pages.
- */
-async function runWorker(
+/** Runs a job of the sandbox. @param imagePage The page whose images are extracted instead of the text. */
+async function runReader(
+  sandbox: Sandbox,
   { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
-  limits: WorkerLimits,
+  limits: ReaderLimits,
   imagePage: number | undefined,
-  take: (answer: ExtractionResponse, more: () => void) => Promise<void> | void,
-): Promise<void> {
-  signal.throwIfAborted();
-  const done = Promise.withResolvers<void>();
-  done.promise.catch(() => {}); // Awaited below, once the content is sent.
-  const worker = new Worker(new URL("./document_worker.ts", import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(limits.memoryBytes / MIB) },
-  });
-  const post = (order: ExtractionOrder) => worker.postMessage(order);
-  const createTooLargeError = () => {
-    const limit = Math.round(limits.memoryBytes / MIB);
-    done.reject(new ExtractionFault("too_large", `Can't read the file: it needs more than ${limit} MiB of memory`));
+  functions: Record<string, SandboxFunction>,
+): Promise<SandboxMessage> {
+  const { inflatedBytes, pages, chars, timeMs, memoryBytes } = limits;
+  const order: ExtractionOrder = {
+    name,
+    contentType,
+    sizeBytes,
+    limits: { inflatedBytes, pages, chars },
+    url,
+    imagePage,
   };
-  worker.on("message", (answer: ExtractionResponse) => {
-    switch (answer.kind) {
-      case "memory":
-        return watch.report(answer.bytes);
-      case "end":
-        return done.resolve();
-      case "fault":
-        return done.reject(new ExtractionFault(answer.code, answer.message, answer.pages));
-      default:
-        take(answer, () => post({ kind: "more" }))?.catch(done.reject);
-        if (answer.kind === "image") done.resolve();
-    }
-  });
-  worker.on("error", (error: Error & { code?: string }) => {
-    if (error.code === "ERR_WORKER_OUT_OF_MEMORY") return createTooLargeError();
-    done.reject(new ExtractionFault("damaged", `Can't read the file: ${getErrorMessage(error)}`));
-  });
-  worker.on("exit", () => done.reject(new ExtractionFault("damaged", "Can't read the file: the Worker ended")));
-  const timer = setTimeout(() => {
-    const limit = Math.round(limits.timeMs / 1000);
-    done.reject(new ExtractionFault("timeout", `Can't read the file: it took longer than ${limit} s`));
-  }, limits.timeMs);
-  const watch = watchMemory(limits.memoryBytes, createTooLargeError);
-  const stop = () => done.reject(signal.reason);
-  signal.addEventListener("abort", stop);
+  const read = createReader(content, sizeBytes);
   try {
-    post({ kind: "begin", name, contentType, sizeBytes, limits: toExtractionLimits(limits), url, imagePage });
-    await Promise.race([sendContent(content, sizeBytes, post), done.promise]);
-    await done.promise;
-  } finally {
-    clearTimeout(timer);
-    watch.end();
-    signal.removeEventListener("abort", stop);
-    await worker.terminate();
+    const result = await sandbox.run(contentType === "application/pdf" ? PDFS : DOCUMENTS, {
+      value: order,
+      functions: { ...functions, read },
+      signal,
+      maxCpuMs: timeMs,
+      maxResidentBytes: memoryBytes + READER_BYTES,
+    });
+    throwFault(result.value);
+    return result;
+  } catch (error) {
+    throw error instanceof SandboxFault ? toExtractionFault(error, limits) : error;
   }
 }
 
-async function sendContent(
-  content: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  sizeBytes: number,
-  post: (order: ExtractionOrder) => void,
-): Promise<void> {
+/** Returns the function that hands out the file piece by piece. */
+function createReader(content: AsyncIterable<Uint8Array<ArrayBuffer>>, sizeBytes: number): SandboxFunction {
+  const pieces = content[Symbol.asyncIterator]();
   let sentBytes = 0;
-  for await (const bytes of content) {
-    sentBytes += bytes.length;
-    if (sentBytes > sizeBytes) break;
-    post({ kind: "bytes", bytes });
-  }
-  if (sentBytes !== sizeBytes) throw new AppError("internal", "The stored file of a document has the wrong size");
-  post({ kind: "end" });
-}
-
-function toExtractionLimits({ inflatedBytes, pages, chars }: WorkerLimits): ExtractionLimits {
-  return { inflatedBytes, pages, chars };
-}
-
-/**
- * Calls `onExceeded` when the process has grown by more than the limit, unless the Worker has just reported that it
- * isn't the cause.
- */
-function watchMemory(limitBytes: number, onExceeded: () => void) {
-  const startBytes = Deno.memoryUsage().rss;
-  let last = { bytes: 0, atMs: -Infinity };
-  const timer = setInterval(() => {
-    if (Deno.memoryUsage().rss - startBytes <= limitBytes) return;
-    const isInnocent = last.bytes < limitBytes && performance.now() - last.atMs < REPORT_TTL_MS;
-    if (!isInnocent) onExceeded();
-  }, WATCH_MS);
-  return {
-    report: (bytes: number) => void (last = { bytes, atMs: performance.now() }),
-    end: () => clearInterval(timer),
+  return async () => {
+    const next = await pieces.next();
+    sentBytes += next.done ? 0 : next.value.length;
+    if (next.done || sentBytes > sizeBytes) {
+      throw new AppError("internal", "The stored file of a document has the wrong size");
+    }
+    return { bytes: [next.value] };
   };
+}
+
+function toExtractionFault({ reason, message }: SandboxFault, { timeMs, memoryBytes }: ReaderLimits): ExtractionFault {
+  switch (reason) {
+    case "time":
+      return new ExtractionFault("timeout", `Can't read the file: it took longer than ${Math.round(timeMs / 1000)} s`);
+    case "memory": {
+      const limit = Math.round(memoryBytes / MIB);
+      return new ExtractionFault("too_large", `Can't read the file: it needs more than ${limit} MiB of memory`);
+    }
+    case "output":
+      return new ExtractionFault("too_large", `Can't read the file: ${message}`);
+    default:
+      return new ExtractionFault("damaged", `Can't read the file: ${message}`);
+  }
+}
+
+// What a reader sends may be anything: a file may have taken control of it.
+
+function throwFault(value: unknown): void {
+  const { fault } = (value ?? {}) as Partial<ExtractionResponse>;
+  if (fault === undefined) return;
+  const code = DOCUMENT_ERRORS.find((known) => known === fault.code) ?? "damaged";
+  throw new ExtractionFault(code, String(fault.message).slice(0, 500), Number(fault.pages) || 0);
+}
+
+function parseAbout(value: unknown): { unit: PageUnit; total: number; title?: string } {
+  const { unit, total, title } = (value ?? {}) as Record<string, unknown>;
+  return {
+    unit: PAGE_UNITS.find((known) => known === unit) ?? "section",
+    total: Number(total) || 0,
+    ...typeof title === "string" ? { title } : {},
+  };
+}
+
+function parsePages(value: unknown): DocumentPage[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((page) => ({ n: Number(page?.n) || 0, text: String(page?.text) }));
 }

@@ -5,6 +5,7 @@
 import { getDocument, OPS, PasswordResponses, VerbosityLevel } from "unpdf/pdfjs";
 import { getErrorMessage } from "../../errors.ts";
 import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
+import { encodeJpeg } from "../../attachments/images/image_codecs.ts";
 import type { Raster } from "../../attachments/images/raster.ts";
 
 /** Minimum gap between paragraphs, in line heights. */
@@ -153,7 +154,6 @@ export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: num
       new Promise<unknown>((resolve) => (id.startsWith("g_") ? page.commonObjs : page.objs).get(id, resolve));
     const drawings = await findDrawings(fnArray, argsArray, view.transform as Matrix, find);
     if (drawings.length === 0) throw new ExtractionFault("no_text", `Can't draw page ${number}: it has no images`);
-    const { encodeJpeg } = await import("../../attachments/images/image_codecs.ts");
     return await encodeJpeg(draw(drawings, view.width, view.height), JPEG_QUALITY);
   } catch (error) {
     throw toPdfFault(error);

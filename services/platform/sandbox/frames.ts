@@ -44,8 +44,8 @@ export class FrameReader {
   #filled = 0;
   #lengths: number[] | undefined;
 
-  /** @param maxBytes Maximum size of one frame. */
-  constructor(maxBytes: number) {
+  /** @param maxBytes Maximum size of one frame. @param maxTextBytes Maximum size of its JSON, which is parsed at once. */
+  constructor(maxBytes: number, readonly maxTextBytes: number = maxBytes) {
     this.#maxBytes = maxBytes;
   }
 
@@ -77,6 +77,7 @@ export class FrameReader {
         (_, n) => view.getUint32(NUMBER_BYTES + n * NUMBER_BYTES, true),
       );
       const sizeBytes = this.#lengths.reduce((sum, length) => sum + length, 0);
+      if (this.#lengths[0]! > this.maxTextBytes) throw new FrameError("its text is too long");
       if (sizeBytes > this.#maxBytes) throw new FrameError(`${sizeBytes} bytes; the limit is ${this.#maxBytes}`);
       this.#buffer = new Uint8Array(sizeBytes);
       this.#filled = 0;
@@ -85,7 +86,8 @@ export class FrameReader {
     const [textBytes, ...lengths] = this.#lengths as [number, ...number[]];
     const value = parseValue(this.#buffer.subarray(0, textBytes));
     let at = textBytes;
-    const bytes = lengths.map((length) => this.#buffer.subarray(at, at += length));
+    // Copies, because readers of binary formats use the whole buffer of an array.
+    const bytes = lengths.map((length) => this.#buffer.slice(at, at += length));
     this.#buffer = new Uint8Array(HEAD_BYTES);
     this.#filled = 0;
     this.#lengths = undefined;

@@ -3,6 +3,7 @@
  * output. What exceeds a limit is killed, and is gone before the caller hears of it
  * (docs/decisions/0047-sandbox.md).
  */
+import { join } from "node:path";
 import { AppError } from "../../errors.ts";
 import { type ChildMessage, type ParentMessage, SANDBOX_COMMAND } from "./child.ts";
 import { encodeFrame, FrameError, FrameReader, type SandboxMessage } from "./frames.ts";
@@ -17,10 +18,8 @@ import type {
 export interface SandboxKind {
   /** The file that a child runs. A literal relative to this module's URL, so that build.ts finds it. */
   url: URL;
-  /** Folders and files that the child reads while it loads from source, such as those of WebAssembly. */
-  readPaths?: readonly string[];
-  /** Environment variables that its packages ask for while it loads from source. */
-  envNames?: readonly string[];
+  /** Set if the child reads files of packages while it loads, such as those of WebAssembly. */
+  readsPackages?: boolean;
   /** Maximum number of children at once. More jobs wait. */
   maxChildren: number;
   /** Processor time of one job. */
@@ -99,8 +98,10 @@ const START_CPU_SECONDS = 20;
 const REVIEW_MS = 1_000;
 /** Share of the memory limit from which a child isn't used again. */
 const WORN_SHARE = 0.5;
-/** Calls of one job that Parlor handles at once. Further ones wait in the pipe. */
+/** Calls of one job that Parlor handles at once. Further ones, or beyond the size of a message, wait in the pipe. */
 const MAX_CALLS = 8;
+/** Parsing a megabyte of JSON takes a few milliseconds of the serving thread. */
+const MAX_TEXT_BYTES = 8 * 1024 * 1024;
 
 const MIB = 1024 * 1024;
 
@@ -121,7 +122,9 @@ interface RunningJob extends SandboxJob {
   /** The same for the current step. */
   stepStartMs?: number;
   lastMessageAtMs: number;
+  /** Calls that are being handled, and the size of their byte arrays. */
   calls: number;
+  callBytes: number;
 }
 
 /** The children of all kinds. They start with their first job. */
@@ -141,9 +144,9 @@ export class Sandbox {
    *   child can be started; the reason of `signal`; errors of `functions`. No process of the job is left then.
    */
   async run(kind: SandboxKind, job: SandboxJob = {}): Promise<SandboxMessage> {
-    job.signal?.throwIfAborted();
     // Loaded with the first job: most starts need none.
     const { startSupervised } = await import("./supervisor.ts");
+    job.signal?.throwIfAborted();
     if (this.#isClosed) throw createClosedError();
     const pool = this.#pools.get(kind.url.href) ?? new Pool(kind, this.#times, startSupervised);
     this.#pools.set(kind.url.href, pool);
@@ -154,6 +157,11 @@ export class Sandbox {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
+  /** As `close`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }
 
@@ -180,6 +188,7 @@ class Pool {
         outputBytes: 0,
         lastMessageAtMs: 0,
         calls: 0,
+        callBytes: 0,
       };
       const leave = () => {
         const at = this.#waiting.findIndex((each) => each.job === running);
@@ -250,7 +259,7 @@ class Child {
     readonly times: SandboxTimes,
     readonly events: { onFree(): void; onGone(): void },
   ) {
-    this.#reader = new FrameReader(kind.maxMessageBytes);
+    this.#reader = new FrameReader(kind.maxMessageBytes, MAX_TEXT_BYTES);
     this.#process = started;
     this.#process.output.on("data", (piece: Uint8Array) => this.#read(piece));
     this.#process.output.on("end", () => void this.#endCrashed());
@@ -288,7 +297,8 @@ class Child {
 
   async #endCrashed(): Promise<void> {
     if (this.#isEnding) return;
-    const said = this.#process.lastWords.trim().split("\n").at(-1)?.slice(0, 200);
+    const lines = this.#process.lastWords.trim().split("\n");
+    const said = (lines.find((line) => /error: /i.test(line)) ?? lines.at(-1)!).slice(0, 200);
     // V8 ends a process whose heap reaches its limit.
     const isOutOfMemory = /out of memory|OOM/.test(this.#process.lastWords);
     await this.end(
@@ -377,7 +387,10 @@ class Child {
   ): Promise<void> {
     const called = Object.hasOwn(job.functions ?? {}, name) ? job.functions![name]! : undefined;
     if (called === undefined) return void this.end(createOutputFault());
-    if (++job.calls >= MAX_CALLS) this.#process.output.pause();
+    const sizeBytes = bytes.reduce((sum, { length }) => sum + length, 0);
+    job.calls++;
+    job.callBytes += sizeBytes;
+    if (job.calls >= MAX_CALLS || job.callBytes >= this.kind.maxMessageBytes / 2) this.#process.output.pause();
     try {
       const answer = await called(value, bytes, { startStep: () => job.stepStartMs = undefined });
       if (this.#job === job && typeof id === "number") {
@@ -388,7 +401,9 @@ class Child {
       if (this.#job === job) await this.end(error);
     } finally {
       job.lastMessageAtMs = performance.now();
-      if (--job.calls < MAX_CALLS) this.#process.output.resume();
+      job.calls--;
+      job.callBytes -= sizeBytes;
+      if (job.calls < MAX_CALLS && job.callBytes < this.kind.maxMessageBytes / 2) this.#process.output.resume();
     }
   }
 
@@ -445,16 +460,14 @@ function getCommand(kind: SandboxKind): SupervisedOptions {
     const value = Deno.env.get(key);
     return value === undefined ? [] : [[key, value]];
   }));
+  env.NO_COLOR = "1";
   const program = Deno.execPath();
   // A heap at its limit ends before the measured memory does.
   const flags = [REGEXP_FLAG, `--max-old-space-size=${Math.ceil(kind.maxResidentBytes / MIB)}`];
   if (Deno.build.standalone) {
     return { maxCpuSeconds, program, args: [SANDBOX_COMMAND, name], env: { ...env, DENO_V8_FLAGS: flags.join(",") } };
   }
-  const allowed = [
-    ...(kind.readPaths === undefined ? [] : [`--allow-read=${kind.readPaths.join(",")}`]),
-    ...(kind.envNames === undefined ? [] : [`--allow-env=${kind.envNames.join(",")}`]),
-  ];
+  const allowed = kind.readsPackages ? [`--allow-read=${join(import.meta.dirname!, "../../../node_modules")}`] : [];
   const run = ["run", "--quiet", "--no-prompt", "--cached-only", `--v8-flags=${flags.join(",")}`, ...allowed];
   return { maxCpuSeconds, program, args: [...run, kind.url.href, SANDBOX_COMMAND, name], env };
 }

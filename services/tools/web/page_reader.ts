@@ -1,8 +1,9 @@
 /** Reads the main text of web pages for models, from public addresses only and in parts. */
 import { Semaphore } from "../../async/locks.ts";
 import { DOCUMENT_HEAD_BYTES, ExtractionFault, sniffDocument } from "../../documents/extraction/extraction.ts";
-import { extractDocument, WORKER_LIMITS, type WorkerLimits } from "../../documents/extraction/extractor.ts";
+import { extractDocument, READER_LIMITS, type ReaderLimits } from "../../documents/extraction/extractor.ts";
 import { AppError } from "../../errors.ts";
+import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
 
 /** The text of a page. */
@@ -20,7 +21,7 @@ export interface PageLimits {
   maxBytes: number;
   /** Time limit until the last byte, including redirects. */
   fetchMs: number;
-  worker: WorkerLimits;
+  reader: ReaderLimits;
 }
 
 const MIB = 1024 * 1024;
@@ -29,10 +30,10 @@ const MIB = 1024 * 1024;
 export const PAGE_LIMITS: PageLimits = {
   maxBytes: 16 * MIB,
   fetchMs: 30_000,
-  worker: { ...WORKER_LIMITS, chars: 4 * MIB, pages: 2_000, timeMs: 30_000, memoryBytes: 256 * MIB },
+  reader: { ...READER_LIMITS, chars: 4 * MIB, pages: 2_000, timeMs: 30_000, memoryBytes: 256 * MIB },
 };
 
-/** Number of pages read at the same time. Each may take its size and the memory of a Worker. */
+/** Number of pages read at the same time. Each may take its size and the memory of a reader. */
 const PARALLEL = 2;
 /** Number of cached pages. A model reads long pages in parts, so recent ones aren't fetched again. */
 const MAX_CACHED = 4;
@@ -41,6 +42,8 @@ const MAX_CACHED_CHARS = MIB;
 
 /** Dependencies of `PageReader`. */
 export interface PageReaderDeps {
+  /** Reads the pages. */
+  sandbox: Sandbox;
   /** Opens the guard, which fetches pages. */
   openGuard(): Promise<Guard>;
   now(): number;
@@ -83,7 +86,7 @@ export class PageReader {
   }
 
   async #fetch(guard: Guard, url: URL, signal: AbortSignal): Promise<PageText> {
-    const { maxBytes, fetchMs, worker } = this.#limits;
+    const { maxBytes, fetchMs, reader } = this.#limits;
     const headers = { accept: "text/html, application/pdf;q=0.9, */*;q=0.8" };
     const response = await guard.fetch(url, { signal, maxBytes, timeoutMs: fetchMs, headers });
     if (!response.ok || response.body === null) {
@@ -107,7 +110,7 @@ export class PageReader {
     let title = "";
     const texts: string[] = [];
     try {
-      await extractDocument({
+      await extractDocument(this.#deps.sandbox, {
         content: streamPieces(pieces),
         sizeBytes,
         name: finalUrl.pathname,
@@ -116,7 +119,7 @@ export class PageReader {
         signal,
         begin: (about) => title = about.title ?? "",
         store: (pages) => (texts.push(...pages.map(({ text }) => text)), Promise.resolve()),
-      }, worker);
+      }, reader);
     } catch (error) {
       if (!(error instanceof ExtractionFault)) throw error;
       throw new AppError("unprocessable", `Can't read "${url.host}": ${error.message}`);

@@ -1,5 +1,4 @@
 /** A process that sends each Worker a message that it can't read, and prints what comes back. */
-import { Worker as NodeWorker } from "node:worker_threads";
 import { openWorker } from "../../../services/process/worker.ts";
 
 /** Opens a Worker as its service does, and asks once or twice. */
@@ -18,22 +17,10 @@ async function ask(url: URL, times: number): Promise<void> {
   worker.terminate();
 }
 
-async function askNodeWorker(url: URL): Promise<void> {
-  const worker = new NodeWorker(url);
-  const { promise, resolve } = Promise.withResolvers<{ kind: string; message: string }>();
-  worker.on("message", resolve);
-  worker.on("error", ({ message }) => resolve({ kind: "error event", message }));
-  worker.postMessage(null);
-  const { kind, message } = await promise;
-  print(url, `${kind}: ${message}`);
-  await worker.terminate();
-}
-
 function print({ pathname }: URL, came: string): void {
   console.log(JSON.stringify([pathname.slice(pathname.lastIndexOf("/") + 1, -".ts".length), came]));
 }
 
 for (const url of Deno.args.map((href) => new URL(href))) {
-  if (url.pathname.endsWith("/document_worker.ts")) await askNodeWorker(url);
-  else await ask(url, url.pathname.endsWith("/zip_worker.ts") ? 2 : 1);
+  await ask(url, url.pathname.endsWith("/zip_worker.ts") ? 2 : 1);
 }

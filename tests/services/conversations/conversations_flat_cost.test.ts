@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Attachments } from "../../../services/attachments/attachments.ts";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { openImagePool } from "../../../services/attachments/images/image_pool.ts";
 import { BlockStore } from "../../../services/conversations/blocks/block_store.ts";
 import { ByteBudget } from "../../../services/async/byte_budget.ts";
@@ -116,7 +117,7 @@ beforeAll(async () => {
     now,
     trash,
     events,
-    images: { attachments, images: openImagePool() },
+    images: { attachments, images: openImagePool(new Sandbox()) },
     revisions: new RevisionStore(db, sealer, now, retention),
     changes: new ChangeLog(db),
     reader,

@@ -1,6 +1,7 @@
 import { deflateSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import { type ImagePool, openImagePool } from "../../../../services/attachments/images/image_pool.ts";
+import { openImagePool } from "../../../../services/attachments/images/image_pool.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { sniffImage } from "../../../../services/attachments/images/image_header.ts";
 import {
   animatedWebp,
@@ -9,6 +10,7 @@ import {
   makeGif,
   withOrientation,
 } from "../../../helpers/files/image_files.ts";
+import { listDescendants } from "../../../helpers/processes/proc.ts";
 import {
   makePng,
   makeRgbaPng,
@@ -22,8 +24,9 @@ import {
 
 const PICTURES = 1_000;
 
-const pool = openImagePool({ workers: 2 });
-afterAll(() => pool.close());
+const sandbox = new Sandbox();
+const pool = openImagePool(sandbox, { kind: { maxChildren: 2 } });
+afterAll(() => sandbox.close());
 
 const RGBA: PngLayout = { colourType: 6, bitDepth: 8 };
 
@@ -285,67 +288,52 @@ describe("rejecting", () => {
   }
 });
 
-describe("Workers", () => {
+describe("children", () => {
   const picture = makeRgbaPng(2, 2, () => [0, 0, 0, 255]);
-  const workerUrl = new URL("../../../../services/attachments/images/image_worker.ts", import.meta.url);
-  const code = (text: string) => new Worker(`data:text/javascript,${encodeURIComponent(text)}`, { type: "module" });
-  /** A pool of one Worker; the first one runs this code. */
-  function poolStartingWith(text: string, options: Parameters<typeof openImagePool>[0] = {}): ImagePool & Disposable {
-    let startedCount = 0;
-    const opened = openImagePool({
-      ...options,
-      workers: 1,
-      startWorker: () => startedCount++ === 0 ? code(text) : new Worker(workerUrl, { type: "module" }),
-    });
-    return { ...opened, [Symbol.dispose]: () => opened.close() };
+  /** A child that does what the options of a pool name as its maximum of pixels. */
+  const url = new URL("../../../helpers/processes/image_test_child.ts", import.meta.url);
+
+  async function openPool(limits: Parameters<typeof openImagePool>[1] & object) {
+    const own = new Sandbox();
+    const opened = openImagePool(own, { ...limits, kind: { url, maxChildren: 1, ...limits.kind } });
+    return { ...opened, close: () => own.close(), [Symbol.asyncDispose]: () => own.close() };
   }
 
-  test("replaces a Worker that hangs, and fails only its image", async () => {
-    using stuck = poolStartingWith("onmessage = () => { for (;;); }", { limits: { timeoutMs: 15_000 } });
+  test("an image that takes too long fails alone", async () => {
+    await using stuck = await openPool({ limits: { timeoutMs: 200, maxPixels: 1_000 } });
     const first = stuck.toPng(picture);
-    const second = stuck.toPng(picture);
-    await expect(first).rejects.toMatchObject({ code: "unprocessable", message: /no result after 15000 ms/ });
-    expect(sniffImage(await second)).toMatchObject({ widthPx: 2 });
+    await expect(first).rejects.toMatchObject({ code: "unprocessable", message: /it took longer than 1 s/ });
+    expect(sniffImage(await pool.toPng(picture))).toMatchObject({ widthPx: 2 });
   });
 
-  test("replaces a Worker that crashes", async () => {
-    using dying = poolStartingWith("onmessage = () => { throw new Error('out of memory'); }");
-    const first = dying.toPng(picture);
-    const second = dying.toPng(picture);
-    await expect(first).rejects.toMatchObject({
-      code: "unprocessable",
-      message: expect.stringContaining("out of memory"),
-    });
-    expect(sniffImage(await second)).toMatchObject({ widthPx: 2 });
+  test("a crash fails its image alone", async () => {
+    await using dying = await openPool({ limits: { maxPixels: 2_000 } });
+    const [first, second] = await Promise.allSettled([dying.toPng(picture), dying.toPng(picture)]);
+    for (const each of [first, second]) {
+      expect(each).toMatchObject({ reason: { code: "unprocessable", message: expect.stringContaining("ended") } });
+    }
   });
 
-  test("limits queued images by number and size, and rejects them when the pool closes", async () => {
+  test("limits queued images by number and size, and rejects them when the sandbox closes", async () => {
     const code = { code: "not_available" };
-    using few = poolStartingWith("onmessage = () => {}", { limits: { maxQueued: 1 } });
+    const few = await openPool({ limits: { maxQueued: 1, maxPixels: 3_000 } });
     const held = [few.toPng(picture), few.toPng(picture)];
     await expect(few.toPng(picture)).rejects.toMatchObject({ ...code, retryAfterSeconds: 1 });
-    few.close();
-    for (const waiting of held) await expect(waiting).rejects.toMatchObject(code);
+    const ended = Promise.allSettled(held);
+    await few.close();
+    for (const each of await ended) expect(each).toMatchObject({ reason: code });
     await expect(few.toPng(picture)).rejects.toMatchObject(code);
-    using small = poolStartingWith("onmessage = () => {}", { limits: { maxQueuedBytes: picture.length } });
-    const kept = [small.toPng(picture), small.toPng(picture)];
+    const small = await openPool({ limits: { maxQueuedBytes: picture.length, maxPixels: 3_000 } });
+    const kept = Promise.allSettled([small.toPng(picture), small.toPng(picture)]);
     await expect(small.toPng(picture)).rejects.toMatchObject(code);
-    small.close();
-    for (const waiting of kept) await expect(waiting).rejects.toMatchObject(code);
+    await small.close();
+    for (const each of await kept) expect(each).toMatchObject({ reason: code });
   });
 
-  test("starts no Worker before the first image", async () => {
-    let startedCount = 0;
-    const opened = openImagePool({
-      startWorker: () => {
-        startedCount++;
-        return new Worker(workerUrl, { type: "module" });
-      },
-    });
-    await expect(opened.toPng(new Uint8Array(40))).rejects.toMatchObject({ code: "unprocessable" });
-    expect(startedCount).toBe(0);
-    await opened.toPng(picture);
-    expect(startedCount).toBe(1);
-    opened.close();
+  test("an image that is refused by its header starts no child", async () => {
+    await using own = new Sandbox();
+    const before = listDescendants(Deno.pid).length;
+    await expect(openImagePool(own).toPng(new Uint8Array(40))).rejects.toMatchObject({ code: "unprocessable" });
+    expect(listDescendants(Deno.pid).length).toBe(before);
   });
 });

@@ -1,12 +1,13 @@
 import { crc32, deflateRawSync, deflateSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { DocumentPage, PageUnit } from "../../../../services/documents/document.ts";
 import { ExtractionFault, sniffDocument } from "../../../../services/documents/extraction/extraction.ts";
 import {
   extractDocument,
-  WORKER_LIMITS,
-  type WorkerLimits,
+  READER_LIMITS,
+  type ReaderLimits,
 } from "../../../../services/documents/extraction/extractor.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { joinBytes } from "../../../../services/storage/atomic_file.ts";
 import { createEntry, type PackedEntry, writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
@@ -14,6 +15,8 @@ import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 const FIXTURES = new URL("../../../fixtures/documents/", import.meta.url);
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("latin1");
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
 const MIB = 1024 * 1024;
 
 interface Extracted {
@@ -26,7 +29,7 @@ interface Extracted {
 async function extract(
   name: string,
   content: string | Uint8Array<ArrayBuffer>,
-  { url, signal = new AbortController().signal, ...limits }: Partial<WorkerLimits> & {
+  { url, signal = new AbortController().signal, ...limits }: Partial<ReaderLimits> & {
     url?: string;
     signal?: AbortSignal;
   } = {},
@@ -34,7 +37,7 @@ async function extract(
   const bytes = typeof content === "string" ? encoder.encode(content) : content;
   const found: Extracted = { pages: [] };
   const pages: DocumentPage[] = [];
-  await extractDocument({
+  await extractDocument(sandbox, {
     content: ReadableStream.from([bytes]),
     sizeBytes: bytes.length,
     name,
@@ -43,7 +46,7 @@ async function extract(
     signal,
     begin: (about) => Object.assign(found, about),
     store: async (batch) => void await Promise.resolve(pages.push(...batch)),
-  }, { ...WORKER_LIMITS, ...limits });
+  }, { ...READER_LIMITS, ...limits });
   expect(pages.map(({ n }) => n)).toEqual(pages.map((_, index) => index + 1));
   found.pages = pages.map(({ text }) => text);
   return found;
@@ -346,7 +349,7 @@ test("ends a parser that runs for too long", { tags: ["F06"] }, async () => {
   const pdf = await extract("a.txt", "fits", { timeMs: 60_000 });
   expect(pdf.pages).toEqual(["fits"]);
   const rows = Array.from({ length: 3_000 }, (_, n) => `line ${n}`);
-  expect(await codeOf(extract("a.pdf", writePdf(rows), { timeMs: 1 }))).toBe("timeout");
+  expect(await codeOf(extract("a.pdf", writePdf(rows), { timeMs: 150 }))).toBe("timeout");
 });
 
 test("refuses more pages and more text than the limits", { tags: ["F06"] }, async () => {

@@ -5,22 +5,24 @@ import type { Raster } from "../../../../services/attachments/images/raster.ts";
 import { ExtractionFault } from "../../../../services/documents/extraction/extraction.ts";
 import {
   extractPageImage,
-  WORKER_LIMITS,
-  type WorkerLimits,
+  READER_LIMITS,
+  type ReaderLimits,
 } from "../../../../services/documents/extraction/extractor.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { type PngPixels, readPng } from "../../../helpers/files/png_files.ts";
 import { dataUrl } from "../../../helpers/files/pictures.ts";
 import { type PdfObjects, printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
+const pool = openImagePool(sandbox);
 const MIB = 1024 * 1024;
-const pool = openImagePool();
-afterAll(() => pool.close());
 
-async function read(bytes: Uint8Array<ArrayBuffer>, page = 1, limits: Partial<WorkerLimits> = {}): Promise<PngPixels> {
+async function read(bytes: Uint8Array<ArrayBuffer>, page = 1, limits: Partial<ReaderLimits> = {}): Promise<PngPixels> {
   const source = { name: "scan.pdf", contentType: "application/pdf", signal: new AbortController().signal };
   const content = ReadableStream.from([bytes]);
-  const all = { ...WORKER_LIMITS, ...limits };
-  const jpeg = await extractPageImage({ ...source, content, sizeBytes: bytes.length }, page, all);
+  const all = { ...READER_LIMITS, ...limits };
+  const jpeg = await extractPageImage(sandbox, { ...source, content, sizeBytes: bytes.length }, page, all);
   return readPng(await pool.toPng(jpeg));
 }
 

@@ -53,7 +53,7 @@ test("returns the result of a job with its bytes, and keeps the child for the ne
 test("a child has no permission when it reads the first byte", { tags: ["J03"] }, async () => {
   const folder = await Deno.makeTempDir();
   await Deno.writeTextFile(`${folder}/module.ts`, "");
-  const { value } = await open().run({ ...KIND, readPaths: ["/etc"], envNames: ["HOME"] }, {
+  const { value } = await open().run({ ...KIND, readsPackages: true }, {
     value: { what: "attempts", arg: folder },
   });
   expect(value).toEqual([]);

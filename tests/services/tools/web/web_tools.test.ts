@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { openHttpClient } from "../../../../services/http/http_client.ts";
 import type { JsonObject } from "../../../../services/json/type_guards.ts";
 import type { ToolOutput } from "../../../../services/tools/tool_registry.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { PAGE_LIMITS, type PageLimits, PageReader } from "../../../../services/tools/web/page_reader.ts";
 import { WebTools } from "../../../../services/tools/web/web_tools.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
@@ -36,6 +37,9 @@ afterEach(async () => {
   await app[Symbol.asyncDispose]();
 });
 
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
+
 const at = (path: string) => `http://${PUBLIC}:${site.addr.port}${path}`;
 const html = (text: string, type = "text/html; charset=utf-8") =>
   new Response(`<!doctype html><html>${text}`, { headers: { "content-type": type } });
@@ -47,7 +51,7 @@ async function openTools(limits: Partial<PageLimits> = {}, now = Date.now) {
   const tools = new WebTools({
     settings,
     client,
-    pages: new PageReader({ openGuard: () => Promise.resolve(guard), now, limits }),
+    pages: new PageReader({ sandbox, openGuard: () => Promise.resolve(guard), now, limits }),
   });
   return {
     tools,
@@ -245,7 +249,7 @@ test("rejects a page above the limit, even one that grows when it's decompressed
 });
 
 test("stops reading a page that trickles, and one that takes too much to parse", async () => {
-  using web = await openTools({ fetchMs: 200, worker: { ...PAGE_LIMITS.worker, chars: 1_000 } });
+  using web = await openTools({ fetchMs: 200, reader: { ...PAGE_LIMITS.reader, chars: 1_000 } });
   const left = Promise.withResolvers<void>();
   serve = () =>
     new Response(

@@ -1,11 +1,10 @@
-/** The Worker of image_pool.ts: decodes, resizes and encodes one image at a time. */
-import { getErrorMessage } from "../../errors.ts";
-import { decodeImage, encodeJpeg } from "./image_codecs.ts";
+/** Decodes, resizes and encodes images in the sandbox. */
+import { decodeImage, encodeJpeg, loadCodecs } from "./image_codecs.ts";
 import { type ImageFacts, sniffImage } from "./image_header.ts";
 import { encodePng } from "./png.ts";
 import { checkImage } from "./whole_image.ts";
 import { downscale, fitWithin, flattenOntoWhite, type Raster } from "./raster.ts";
-import { reportDefects } from "../../process/worker.ts";
+import { serveSandbox } from "../../platform/sandbox/child.ts";
 
 /** What to produce. */
 export type ImageOperation =
@@ -13,17 +12,16 @@ export type ImageOperation =
   | { kind: "png_of_width"; widthPx: number; mustBeComplete?: boolean }
   | { kind: "jpeg"; maxPx: number; quality: number };
 
-/** Sent by the main thread. */
+/** A job; its bytes are the image, and those of its result the new file. */
 export interface ImageJobTask {
-  bytes: Uint8Array;
   operation: ImageOperation;
   maxPixels: number;
 }
 
-/** The new file, or the reason why it couldn't be created. */
-export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
-
-async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {
+async function processImage(
+  bytes: Uint8Array<ArrayBuffer>,
+  { operation, maxPixels }: ImageJobTask,
+): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
   if (facts === undefined) throw new Error("it isn't a PNG, JPEG, WebP or GIF");
   if (operation.kind !== "jpeg" && operation.mustBeComplete) checkImage(bytes, facts.type);
@@ -47,16 +45,7 @@ function getTargetSize({ width, height }: Raster, order: ImageOperation): { widt
   return { width: order.widthPx, height: Math.max(1, Math.round(height * order.widthPx / width)) };
 }
 
-// Importing this file outside a Worker does nothing.
-if ("DedicatedWorkerGlobalScope" in self) {
-  reportDefects();
-  self.onmessage = async ({ data }: MessageEvent<ImageJobTask>) => {
-    let result: ImageResult;
-    try {
-      result = { file: await processImage(data) };
-    } catch (error) {
-      result = { fault: getErrorMessage(error) };
-    }
-    self.postMessage(result, "file" in result ? [result.file.buffer] : []);
-  };
-}
+await serveSandbox("image_child", {
+  load: loadCodecs,
+  run: async (value, [bytes]) => ({ bytes: [await processImage(bytes!, value as ImageJobTask)] }),
+});

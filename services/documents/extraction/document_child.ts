@@ -1,0 +1,28 @@
+/** Reads documents other than PDF in the sandbox. */
+import { serveSandbox } from "../../platform/sandbox/child.ts";
+import { type DocumentType, type ExtractionOrder, extractText } from "./extraction.ts";
+import { type Extractor, runExtraction } from "./extraction_job.ts";
+import { extractEpub, extractHtml } from "./html_text.ts";
+import { extractDocx } from "./xml_archive.ts";
+
+function chooseExtractor(contentType: DocumentType | string): Extractor {
+  switch (contentType) {
+    case "application/epub+zip":
+      return extractEpub;
+    case "text/html":
+      return extractHtml;
+    case "text/plain":
+    case "text/markdown":
+    case "text/csv":
+      return extractText;
+    default:
+      return extractDocx;
+  }
+}
+
+await serveSandbox("document_child", {
+  run(value, _bytes, host) {
+    const order = value as ExtractionOrder;
+    return runExtraction(order, host, chooseExtractor(order.contentType));
+  },
+});
