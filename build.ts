@@ -14,6 +14,7 @@ import {
 import { type BuildTarget, getOwnTarget, parseTargets } from "./build/targets.ts";
 import { ensureUi } from "./build/ui_builds.ts";
 import { CURRENT_FILE } from "./routes/ui.ts";
+import { LINEAR_REGEXP_FLAG } from "./services/platform/sandbox/sandbox.ts";
 
 /** One mode of this file. `args` are the arguments after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;
@@ -95,7 +96,8 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
 
 async function compile(compiler: string, stage: string, to: string, permissions: string[], target?: BuildTarget) {
   // A code cache would be in the shared temporary folder, under a name that any user of the machine can take first.
-  const flags = ["--quiet", "--no-check", "--no-code-cache", ...permissions];
+  // Children of the sandbox are the executable itself, whose runtime takes V8 flags only when it's compiled.
+  const flags = ["--quiet", "--no-check", "--no-code-cache", `--v8-flags=${LINEAR_REGEXP_FLAG}`, ...permissions];
   const included = ["--include", "static/dist", "--include", "app", "--include", NOTICES_FILE];
   const forTarget = target === undefined ? [] : ["--target", target.triple];
   const env = Deno.env.toObject();

@@ -450,8 +450,8 @@ function createOutputFault(): SandboxFault {
   return new SandboxFault("output", "its result is too large or isn't valid");
 }
 
-/** The linear engine ends patterns like `(a+)+$`. V8 reads this flag only when a process starts. */
-const REGEXP_FLAG = "--enable-experimental-regexp-engine-on-excessive-backtracks";
+/** The linear engine ends patterns like `(a+)+$`. V8 reads this flag only when a process starts; build.ts compiles it in. */
+export const LINEAR_REGEXP_FLAG = "--enable-experimental-regexp-engine-on-excessive-backtracks";
 
 function getCommand(kind: SandboxKind): SupervisedOptions {
   const maxCpuSeconds = Math.ceil(kind.maxCpuMs * BUDGETS_PER_CHILD / 1000) + START_CPU_SECONDS;
@@ -463,7 +463,7 @@ function getCommand(kind: SandboxKind): SupervisedOptions {
   env.NO_COLOR = "1";
   const program = Deno.execPath();
   // A heap at its limit ends before the measured memory does.
-  const flags = [REGEXP_FLAG, `--max-old-space-size=${Math.ceil(kind.maxResidentBytes / MIB)}`];
+  const flags = [LINEAR_REGEXP_FLAG, `--max-old-space-size=${Math.ceil(kind.maxResidentBytes / MIB)}`];
   if (Deno.build.standalone) {
     return { maxCpuSeconds, program, args: [SANDBOX_COMMAND, name], env: { ...env, DENO_V8_FLAGS: flags.join(",") } };
   }
