@@ -2,7 +2,7 @@
  * Extraction of text, for both sides of the sandbox: document types, limits, messages, and plain text. Text without
  * pages is divided into sections of about one page: at headings, or else between paragraphs or lines.
  */
-import type { DocumentErrorCode, DocumentPage, PageUnit } from "../document.ts";
+import type { DocumentErrorCode, PageUnit } from "../document.ts";
 import { getOwn } from "../../json/type_guards.ts";
 
 /** Limits of one document. */

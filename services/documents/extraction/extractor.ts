@@ -73,7 +73,7 @@ export async function extractDocument(
   request: ExtractionRequest,
   limits = READER_LIMITS,
 ): Promise<void> {
-  let parts: string[] = [];
+  const parts: string[] = [];
   await runReader(sandbox, request, limits, undefined, {
     begin: (about) => request.begin(parseAbout(about)),
     part: (text) => void parts.push(String(text)),

@@ -293,21 +293,21 @@ describe("children", () => {
   /** A child that does what the options of a pool name as its maximum of pixels. */
   const url = new URL("../../../helpers/processes/image_test_child.ts", import.meta.url);
 
-  async function openPool(limits: Parameters<typeof openImagePool>[1] & object) {
+  function openPool(limits: Parameters<typeof openImagePool>[1] & object) {
     const own = new Sandbox();
     const opened = openImagePool(own, { ...limits, kind: { url, maxChildren: 1, ...limits.kind } });
     return { ...opened, close: () => own.close(), [Symbol.asyncDispose]: () => own.close() };
   }
 
   test("an image that takes too long fails alone", async () => {
-    await using stuck = await openPool({ limits: { timeoutMs: 200, maxPixels: 1_000 } });
+    await using stuck = openPool({ limits: { timeoutMs: 200, maxPixels: 1_000 } });
     const first = stuck.toPng(picture);
     await expect(first).rejects.toMatchObject({ code: "unprocessable", message: /it took longer than 1 s/ });
     expect(sniffImage(await pool.toPng(picture))).toMatchObject({ widthPx: 2 });
   });
 
   test("a crash fails its image alone", async () => {
-    await using dying = await openPool({ limits: { maxPixels: 2_000 } });
+    await using dying = openPool({ limits: { maxPixels: 2_000 } });
     const [first, second] = await Promise.allSettled([dying.toPng(picture), dying.toPng(picture)]);
     for (const each of [first, second]) {
       expect(each).toMatchObject({ reason: { code: "unprocessable", message: expect.stringContaining("ended") } });
@@ -316,14 +316,14 @@ describe("children", () => {
 
   test("limits queued images by number and size, and rejects them when the sandbox closes", async () => {
     const code = { code: "not_available" };
-    const few = await openPool({ limits: { maxQueued: 1, maxPixels: 3_000 } });
+    const few = openPool({ limits: { maxQueued: 1, maxPixels: 3_000 } });
     const held = [few.toPng(picture), few.toPng(picture)];
     await expect(few.toPng(picture)).rejects.toMatchObject({ ...code, retryAfterSeconds: 1 });
     const ended = Promise.allSettled(held);
     await few.close();
     for (const each of await ended) expect(each).toMatchObject({ reason: code });
     await expect(few.toPng(picture)).rejects.toMatchObject(code);
-    const small = await openPool({ limits: { maxQueuedBytes: picture.length, maxPixels: 3_000 } });
+    const small = openPool({ limits: { maxQueuedBytes: picture.length, maxPixels: 3_000 } });
     const kept = Promise.allSettled([small.toPng(picture), small.toPng(picture)]);
     await expect(small.toPng(picture)).rejects.toMatchObject(code);
     await small.close();
