@@ -123,51 +123,56 @@ function findStaticImports(
   return found;
 }
 
-/**
- * Runs `deno bundle` and reads its output; chunks keep the bundler's hashed names. The output is first written below
- * the build folder, so that a killed build leaves nothing elsewhere.
- */
+/** Bundles the page, and the service worker for itself: browsers load the worker as one classic script without imports. */
 async function bundleScripts(
   entry: URL,
   options: UiBuildOptions,
 ): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
-  const outDir = fileURLToPath(new URL("bundle/", options.dist));
-  try {
-    const flags = options.isDev ? ["--sourcemap=inline"] : ["--minify"];
-    const command = new Deno.Command(Deno.execPath(), {
-      args: [
-        "bundle",
-        "--quiet",
-        "--platform",
-        "browser",
-        "--code-splitting",
-        ...flags,
-        "--outdir",
-        outDir,
-        fileURLToPath(entry),
-        // Developers get every build immediately, without intermediate caches.
-        ...(options.isDev ? [] : [fileURLToPath(new URL("service_worker.ts", entry))]),
-      ],
-      cwd: options.root,
-      stdout: "null",
-      stderr: "inherit",
-    });
-    const { code } = await command.output();
-    if (code !== 0) throw new Error(`Can't bundle "${fileURLToPath(entry)}": deno bundle ended with code ${code}`);
-    const chunks = new Map<string, Uint8Array>();
-    let main: Uint8Array | undefined;
-    let worker: string | undefined;
-    for await (const file of Deno.readDir(outDir)) {
-      const content = await Deno.readFile(`${outDir}/${file.name}`);
-      if (file.name === "main.js") main = content;
-      else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
-      else chunks.set(file.name, content);
-    }
-    if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": the output has no main.js`);
-    return { entry: main, chunks, worker };
-  } finally {
-    await Deno.remove(outDir, { recursive: true }).catch(() => {});
-  }
+  const [chunks, worker] = await Promise.all([
+    bundle(entry, "bundle/page/", options),
+    // Developers get every build immediately, without intermediate caches.
+    options.isDev ? undefined : bundle(new URL("service_worker.ts", entry), "bundle/worker/", options),
+  ]).finally(() => Deno.remove(new URL("bundle/", options.dist), { recursive: true }).catch(() => {}));
+  const main = chunks.get("main.js");
+  if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": the output has no main.js`);
+  chunks.delete("main.js");
+  const script = worker?.get(WORKER_FILE);
+  return { entry: main, chunks, worker: script && new TextDecoder().decode(script) };
+}
+
+/**
+ * Runs `deno bundle` and returns its output by file name; chunks keep the bundler's hashed names.
+ *
+ * @param folder Where the output is written first: below the build folder, so that a killed build leaves nothing elsewhere
+ */
+async function bundle(
+  entry: URL,
+  folder: string,
+  { root, dist, isDev }: UiBuildOptions,
+): Promise<Map<string, Uint8Array>> {
+  const outDir = new URL(folder, dist);
+  const flags = isDev ? ["--sourcemap=inline"] : ["--minify"];
+  const command = new Deno.Command(Deno.execPath(), {
+    args: [
+      "bundle",
+      "--quiet",
+      "--platform",
+      "browser",
+      "--code-splitting",
+      ...flags,
+      "--outdir",
+      fileURLToPath(outDir),
+      fileURLToPath(entry),
+    ],
+    cwd: root,
+    stdout: "null",
+    stderr: "inherit",
+  });
+  const { code } = await command.output();
+  if (code !== 0) throw new Error(`Can't bundle "${fileURLToPath(entry)}": deno bundle ended with code ${code}`);
+  const files = new Map<string, Uint8Array>();
+  for await (const { name } of Deno.readDir(outDir)) files.set(name, await Deno.readFile(new URL(name, outDir)));
+  return files;
 }
 
 /** Joins the files that a style sheet imports, in order, without comments and indentation. */

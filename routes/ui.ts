@@ -70,6 +70,12 @@ const CONTENT_TYPES: Record<string, string> = {
   webmanifest: "application/manifest+json",
 };
 
+/**
+ * Target of the share menu. The page's service worker answers these requests on the device; one that arrives here came
+ * before the worker was ready, and its body isn't read.
+ */
+const SHARE_PATH = "/share";
+
 /** Compressed copies, preferred ones first. */
 const ENCODINGS = [{ name: "br", extension: ".br" }, { name: "gzip", extension: ".gz" }];
 
@@ -104,6 +110,13 @@ export function uiRoutes(folder: string): Hono<Env> {
     frame?.headers.set("Content-Security-Policy", DIAGRAM_POLICY);
     frame?.headers.set("X-Frame-Options", "SAMEORIGIN");
     return frame ?? c.notFound();
+  });
+  router.post(SHARE_PATH, (c) => {
+    const site = c.req.header("sec-fetch-site") ?? "none";
+    if (site !== "none" && site !== "same-origin") {
+      throw new AppError("cross_site", "A page on another site can't share content with Parlor");
+    }
+    return c.redirect(`${SHARE_PATH}?problem=not_ready`, 303);
   });
   router.get("/*", async (c) => {
     if (!isPagePath(c.req.path)) return c.notFound();

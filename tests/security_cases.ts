@@ -197,4 +197,9 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["J03", "A child reaches no file, network, environment, program or process"],
     ["J04", "Children end with a server that is killed"],
   ]],
+  ["Shares, decisions, limited power", [
+    ["J05", "A share from another site waits for a click"],
+    ["J06", "No address of the page changes anything before a key, click or scroll"],
+    ["J10", "What is shown for a decision hides no character, and mixed alphabets are marked"],
+  ]],
 ];

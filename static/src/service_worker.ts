@@ -4,6 +4,7 @@
  * The cache has the files of one build, all or none, and never responses of the API: nothing that a user writes or
  * reads is cached, and nothing is sent later. A new build waits until no page of the old one is open.
  */
+import { keepShare } from "./state/app/shared_content.ts";
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
 declare const SHELL_FILES: readonly string[];
@@ -11,8 +12,6 @@ declare const SHELL_VERSION: string;
 
 const PREFIX = "parlor-shell-";
 const CACHE = PREFIX + SHELL_VERSION;
-/** Cache of shared content until the page opens; views/share/ShareScreen.tsx reads it. */
-const SHARED_CACHE = "parlor-shared";
 /** Cache with the push subscription that the server has; state/app/push.ts writes it, too. */
 const PUSH_CACHE = "parlor-push";
 const CACHED_DEVICE = "/push/device";
@@ -206,21 +205,8 @@ async function respondWithPage(request: Request): Promise<Response> {
   return await getCached() ?? response ?? await pending;
 }
 
-/** Stores what another program shared until the page reads it, and opens the page. Nothing is sent. */
+/** Keeps what was shared until the owner decides on the share screen, and opens it. Nothing is sent. */
 async function receiveShared(request: Request): Promise<Response> {
-  const form = await request.formData();
-  await caches.delete(SHARED_CACHE);
-  const cache = await caches.open(SHARED_CACHE);
-  const texts = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
-    typeof part === "string" && part.trim() !== ""
-  );
-  const title = form.get("title");
-  const headers = { "X-Title": encodeURIComponent(typeof title === "string" ? title : "") };
-  await cache.put("/shared/text", new Response([...new Set(texts)].join("\n\n"), { headers }));
-  const files = form.getAll("files").filter((part) => part instanceof File);
-  for (const [index, file] of files.entries()) {
-    const headers = { "Content-Type": file.type, "X-Name": encodeURIComponent(file.name) };
-    await cache.put(`/shared/file-${index}`, new Response(file, { headers }));
-  }
-  return Response.redirect("/share", 303);
+  const problem = await keepShare(await request.formData());
+  return Response.redirect(problem === undefined ? "/share" : `/share?problem=${problem}`, 303);
 }

@@ -24,6 +24,29 @@ export const lists: typeof English = {
     noneText: "Kein Chat enthält alle diese Wörter. Versuchen Sie es mit weniger Wörtern.",
   },
 
+  share: {
+    title: "Empfangene Inhalte",
+    intro:
+      "Von einer anderen App oder Website empfangen. Der Inhalt bleibt auf diesem Gerät, bis Sie ihn in einen Chat übernehmen.",
+    noneTitle: "Nichts wartet",
+    noneText: "Was Sie aus anderen Apps mit Parlor teilen, wartet hier bis zu 7 Tage.",
+    untitled: "Empfangener Inhalt",
+    received: (time: string) => `Empfangen: ${time}`,
+    files: "Dateien",
+    delete: "Löschen",
+    deleteOf: (title: string) => `„${title}“ löschen`,
+    waiting: (n: number) =>
+      `${count(n, { one: "empfangener Inhalt", other: "empfangene Inhalte" })} aus anderen Apps oder von Websites`,
+    problems: {
+      not_ready: "Parlor war noch nicht bereit. Teilen Sie den Inhalt noch einmal.",
+      full:
+        "Der letzte Inhalt wurde nicht behalten: Es warten schon 10 Inhalte oder 100 MB. Übernehmen oder löschen Sie einige und teilen Sie ihn dann noch einmal.",
+      too_large:
+        "Der letzte Inhalt wurde nicht behalten: Er ist größer als 100 MB. Laden Sie große Dateien in einem Chat hoch.",
+      empty: "Der letzte Inhalt war leer.",
+    },
+  },
+
   activity: {
     title: "Aktivität",
     running: "Laufend",

@@ -17,6 +17,7 @@ export const shell: typeof English = {
   details: "Details",
   requestId: (id: string) => `Anfrage ${id}`,
   loading: "Wird geladen",
+  mixedScripts: (scripts: string) => `gemischt: ${scripts}`,
   chunkFailed: "Dieser Teil der Seite konnte nicht geladen werden",
   chunkFailedText:
     "Möglicherweise wurde der Server aktualisiert. Laden Sie die Seite neu, um die aktuelle Version zu erhalten.",

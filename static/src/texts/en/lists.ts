@@ -23,6 +23,27 @@ export const lists = {
     noneText: "No chat contains all of these words. Try fewer.",
   },
 
+  share: {
+    title: "Received content",
+    intro: "Received from another app or website. It’s on this device only, until you add it to a chat.",
+    noneTitle: "Nothing is waiting",
+    noneText: "What you share with Parlor from other apps waits here for up to 7 days.",
+    untitled: "Received content",
+    received: (time: string) => `Received ${time}`,
+    files: "Files",
+    delete: "Delete",
+    deleteOf: (title: string) => `Delete “${title}”`,
+    waiting: (n: number) =>
+      `${count(n, { one: "received item", other: "received items" })} from other apps or websites`,
+    problems: {
+      not_ready: "Parlor wasn’t ready to receive it. Share it again.",
+      full:
+        "The latest item wasn’t kept: 10 items or 100 MB are already waiting. Add or delete some, then share it again.",
+      too_large: "The latest item wasn’t kept: it’s larger than 100 MB. Upload large files in a chat instead.",
+      empty: "The latest item was empty.",
+    },
+  },
+
   activity: {
     title: "Activity",
     running: "Running",

@@ -24,6 +24,27 @@ export const lists: typeof English = {
     noneText: "すべての語句を含むチャットはありません。語句を減らしてください。",
   },
 
+  share: {
+    title: "受信した内容",
+    intro: "別のアプリまたはウェブサイトから受信しました。チャットに追加するまで、この端末だけに保存されます。",
+    noneTitle: "待っている内容はありません",
+    noneText: "ほかのアプリから Parlor に共有した内容は、最長7日間ここに残ります。",
+    untitled: "受信した内容",
+    received: (time: string) => `受信：${time}`,
+    files: "ファイル",
+    delete: "削除",
+    deleteOf: (title: string) => `「${title}」を削除`,
+    waiting: (n: number) => `別のアプリまたはウェブサイトから受信した内容 ${count(n, { other: "件" })}`,
+    problems: {
+      not_ready: "Parlor の準備ができていませんでした。もう一度共有してください。",
+      full:
+        "最後の内容は保存されませんでした。すでに10件または100 MBの内容が待っています。追加または削除してから、もう一度共有してください。",
+      too_large:
+        "最後の内容は100 MBを超えるため保存されませんでした。大きなファイルはチャットでアップロードしてください。",
+      empty: "最後の内容は空でした。",
+    },
+  },
+
   activity: {
     title: "実行状況",
     running: "実行中",

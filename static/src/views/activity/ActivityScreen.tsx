@@ -1,5 +1,5 @@
 /** Running replies and jobs, and recently ended ones. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Job, RunningReply } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -10,6 +10,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { getGenerationPath } from "../../state/characters/character_generation.ts";
 import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
 import { getPullConnection } from "../../state/connections/connection_state.ts";
+import { readShares } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";
@@ -28,6 +29,8 @@ export function ActivityScreen() {
   const { runningJobs, endedJobs, state, error } = activity;
   const replies = chats.replies.value;
   const sending = moving.sending.value;
+  const [waiting, setWaiting] = useState(0);
+  useEffect(() => void readShares().then((shares) => setWaiting(shares.length), () => {}), []);
   const isIdle = replies.length + runningJobs.value.length === 0 && !sending;
   return (
     <main id="main" class="page" tabIndex={-1}>
@@ -35,6 +38,11 @@ export function ActivityScreen() {
       <div class="page-scroll">
         <div class="column page-sections">
           {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void activity.refresh()} />}
+          {waiting > 0 && (
+            <List label={texts.share.title}>
+              <ListRow title={texts.share.waiting(waiting)} href="/share" />
+            </List>
+          )}
           {isIdle && state.value === "ready" && (
             <EmptyState title={t.noneTitle} text={t.noneText}>
               <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>

@@ -1,98 +1,155 @@
-/** The target of the system's share menu: shared content becomes the draft of a new chat, a link a question about its page. */
+/** The target of the system's share menu: shows what waits on this device. It's sent only after a click. */
 import { useEffect, useState } from "preact/hooks";
 import { asApiError } from "../../api/client.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { EmptyState, Notice } from "../../components/Notice.tsx";
+import { deleteShare, readSharedFiles, readShares, type Share } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
+import { formatTime } from "../../texts/format.ts";
+import { formatSize } from "../../texts/quantities.ts";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 import { addFiles } from "../chat/composer/add_files.ts";
+import { useAction } from "../hooks.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** Asks what to do with a shared link; everything else opens the new chat at once. */
+/** The shares that wait, newest first. */
 export function ShareScreen() {
   const store = useStore();
-  const [shared, setShared] = useState<SharedContent & { link: string }>();
-  const fail = (thrown: unknown) => {
-    store.report(thrown);
-    store.router.go("/new", { replace: true });
-  };
-  const openChat = async (content: SharedContent) => {
-    const chat = store.showNewChat();
-    addText(chat.draft, content.text);
-    store.router.go("/new", { replace: true });
-    await addFiles(content.files, chat, chat.draft.text.peek().length, (problem) => {
-      store.toasts.show(problem, { isError: true });
-    });
-  };
-  useEffect(() => {
-    readSharedContent().then(async (content) => {
-      const link = findOnlyLink(content);
-      if (link !== undefined) return setShared({ ...content, link });
-      await forgetSharedContent();
-      await openChat(content);
-    }).catch(fail);
-  }, []);
-  if (shared === undefined) {
-    return (
-      <main id="main" tabIndex={-1}>
-        <p class="chat-loading" role="status">{texts.loading}</p>
-      </main>
-    );
-  }
-  const { link, text, title } = shared;
-  // The page's title becomes the document's name.
-  const rest = text.replace(title, "").replace(link, "").trim();
-  const ask = () => {
-    const chat = store.showNewChat();
-    addText(chat.draft, rest);
-    store.router.go("/new", { replace: true });
-    focusComposer();
-    chat.documents.addLink(link).catch((thrown) => {
-      addText(chat.draft, link);
-      store.toasts.show(asApiError(thrown).message, { isError: true });
-    });
-    forgetSharedContent().catch(fail);
-  };
+  const t = texts.share;
+  const [shares, setShares] = useState<readonly Share[]>();
+  const refresh = () => readShares().then(setShares, store.report.bind(store));
+  useTitle(`${t.title} · ${texts.product}`);
+  useEffect(() => void refresh(), []);
+  const problem = new URLSearchParams(store.router.query.value).get("problem");
   return (
-    <main id="main" class="page share-page" tabIndex={-1}>
-      <div class="column share-offer">
-        <h1>{title || new URL(link).host}</h1>
-        <p class="muted share-link">{link}</p>
-        {rest !== "" && <p>{rest}</p>}
-        <div class="share-actions">
-          <Button kind="primary" icon="chat" onClick={ask}>{texts.documents.askAboutPage}</Button>
-          <Button onClick={() => void forgetSharedContent().then(() => openChat(shared)).catch(fail)}>
-            {texts.documents.shareAsText}
-          </Button>
+    <main id="main" class="page" tabIndex={-1}>
+      <PageHeader title={t.title} />
+      <div class="page-scroll">
+        <div class="column page-sections">
+          {problem !== null && Object.hasOwn(t.problems, problem) && (
+            <Notice tone="warning">{t.problems[problem as keyof typeof t.problems]}</Notice>
+          )}
+          {shares === undefined && <p class="chat-loading" role="status">{texts.loading}</p>}
+          {shares?.length === 0 && (
+            <EmptyState title={t.noneTitle} text={t.noneText}>
+              <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>
+            </EmptyState>
+          )}
+          {shares !== undefined && shares.length > 0 && <p class="muted">{t.intro}</p>}
+          {shares?.map((share) => <ShareCard key={share.id} share={share} onDeleted={refresh} />)}
         </div>
       </div>
     </main>
   );
 }
 
-/** Shared texts and files. */
-interface SharedContent {
-  /** Title, text and link, as far as they were shared. */
-  text: string;
-  /** Empty without one. */
-  title: string;
-  files: File[];
+function ShareCard({ share, onDeleted }: { share: Share; onDeleted: () => void }) {
+  const store = useStore();
+  const t = texts.share;
+  const { text, url, link, rest } = readTexts(share);
+  const title = share.title || (link && new URL(link).host) || t.untitled;
+  const openChat = (draft: string) => {
+    const chat = store.showNewChat();
+    addText(chat.draft, draft);
+    store.router.go("/new");
+    return chat;
+  };
+  const add = useAction(async () => {
+    const files = await readSharedFiles(share);
+    const chat = openChat([share.title, text, url].filter((part) => part !== "").join("\n\n"));
+    let isComplete = true;
+    await addFiles(files, chat, chat.draft.text.peek().length, (problem) => {
+      isComplete = false;
+      store.toasts.show(problem, { isError: true });
+    });
+    // What couldn't be added still waits.
+    if (isComplete) await deleteShare(share.id);
+  });
+  const ask = () => {
+    const chat = openChat(rest);
+    focusComposer();
+    chat.documents.addLink(link!).catch((thrown) => {
+      addText(chat.draft, link!);
+      store.toasts.show(asApiError(thrown).message, { isError: true });
+    });
+    deleteShare(share.id).catch(store.report.bind(store));
+  };
+  const remove = useAction(async () => {
+    await deleteShare(share.id);
+    onDeleted();
+  });
+  const failure = add.failure ?? remove.failure;
+  return (
+    <article class="share-card" aria-label={toVisibleText(title)}>
+      <div>
+        <h2>
+          <VisibleText text={title} />
+        </h2>
+        <p class="muted">{t.received(formatTime(new Date(share.time).toISOString(), new Date()))}</p>
+      </div>
+      {link !== undefined && (
+        <p class="share-link">
+          <VisibleText text={link} />
+        </p>
+      )}
+      {(link === undefined ? [text, url] : [rest]).filter((part) => part !== "").map((part) => (
+        <p key={part} class="share-text">
+          <VisibleText text={part} />
+        </p>
+      ))}
+      {share.files.length > 0 && (
+        <List label={t.files}>
+          {share.files.map(({ name, sizeBytes }, n) => (
+            <ListRow key={n} title={<VisibleText text={name} />} text={formatSize(sizeBytes)} />
+          ))}
+        </List>
+      )}
+      {failure && <Notice tone="danger">{failure}</Notice>}
+      <div class="actions-row">
+        {link !== undefined && <Button kind="primary" icon="chat" onClick={ask}>{texts.documents.askAboutPage}</Button>}
+        <Button kind={link === undefined ? "primary" : undefined} isBusy={add.isBusy} onClick={add.run}>
+          {texts.documents.shareAsText}
+        </Button>
+        <Button kind="quiet" isBusy={remove.isBusy} label={t.deleteOf(toVisibleText(title))} onClick={remove.run}>
+          {t.delete}
+        </Button>
+      </div>
+    </article>
+  );
 }
 
-/** The service worker's cache name. */
-const SHARED = "parlor-shared";
-/** How long to wait for the composer, in milliseconds. */
-const COMPOSER_WAIT_MS = 15_000;
-
-/** Returns the link of a share that has no files and no other link. */
-function findOnlyLink({ text, files }: SharedContent): string | undefined {
-  const links = new Set((text.match(/https?:\/\/[^\s<>"]+/gi) ?? []).map((found) => found.replace(/[.,;:!?]+$/, "")));
-  const [link] = links;
-  return files.length === 0 && links.size === 1 && URL.canParse(link!) ? link : undefined;
+/** Texts of a share without repetitions: programs put the link into any of the fields. */
+function readTexts({ title, text: shared, url: sharedUrl, files }: Share): {
+  text: string;
+  url: string;
+  /** The only link of a share without files. */
+  link: string | undefined;
+  /** What was shared besides the title and the link. */
+  rest: string;
+} {
+  const text = shared === title ? "" : shared;
+  const url = sharedUrl === title || text.includes(sharedUrl) ? "" : sharedUrl;
+  const links = new Set(
+    (`${title}\n${text}\n${url}`.match(/https?:\/\/[^\s<>"]+/gi) ?? []).map((found) => found.replace(/[.,;:!?]+$/, "")),
+  );
+  const [first] = links;
+  const link = files.length === 0 && links.size === 1 && URL.canParse(first!) ? new URL(first!).href : undefined;
+  // The page's title becomes the document's name.
+  const rest = link === undefined ? "" : text.replace(title, "").replace(first!, "").trim();
+  return { text, url, link, rest };
 }
 
 function addText(draft: { text: { peek(): string }; type(text: string): void }, text: string): void {
   const typed = draft.text.peek();
   if (text !== "") draft.type(typed === "" ? text : `${typed}\n\n${text}`);
 }
+
+/** How long to wait for the composer, in milliseconds. */
+const COMPOSER_WAIT_MS = 15_000;
 
 /** Focuses the composer when it appears. The press on the button lets phones open their keyboard. */
 function focusComposer(): void {
@@ -104,29 +161,4 @@ function focusComposer(): void {
   const observer = new MutationObserver(() => focus() && observer.disconnect());
   observer.observe(document.body, { childList: true, subtree: true });
   setTimeout(() => observer.disconnect(), COMPOSER_WAIT_MS);
-}
-
-/** Reads the shared content; empty if there is none, as after a reload. */
-async function readSharedContent(): Promise<SharedContent> {
-  const content: SharedContent = { text: "", title: "", files: [] };
-  if (!("caches" in globalThis) || !await caches.has(SHARED)) return content;
-  const cache = await caches.open(SHARED);
-  for (const request of await cache.keys()) {
-    const answer = await cache.match(request);
-    if (answer === undefined) continue;
-    const name = answer.headers.get("x-name");
-    if (name === null) {
-      content.title = decodeURIComponent(answer.headers.get("x-title") ?? "").trim();
-      content.text = await answer.text();
-    } else content.files.push(new File([await answer.blob()], decodeURIComponent(name), detectType(answer)));
-  }
-  return content;
-}
-
-async function forgetSharedContent(): Promise<void> {
-  if ("caches" in globalThis) await caches.delete(SHARED);
-}
-
-function detectType(answer: Response): FilePropertyBag {
-  return { type: answer.headers.get("content-type") ?? "" };
 }

@@ -4,7 +4,6 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, openWatchedPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
-import { picture } from "../../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { eventually } from "../../../helpers/browser/ui_page.ts";
 import { PUSH_KEYS } from "../../../helpers/files/push_keys.ts";
@@ -162,34 +161,6 @@ test("a new build waits for open pages of the old one, then replaces it complete
   expect(await next.evaluate(() => caches.keys())).toEqual(["parlor-shell-newer"]);
   await context.close();
   await Deno.remove(uiFolder, { recursive: true });
-});
-
-test("shared content becomes the draft of a new chat, and isn't sent", async () => {
-  await using opened = await openShared("/new");
-  const { page, errors } = opened;
-  const buffer = Buffer.from(picture(1, 32));
-  await page.evaluate(() => {
-    const form = document.createElement("form");
-    Object.assign(form, { action: "/share", method: "post", enctype: "multipart/form-data", id: "shared" });
-    for (const [name, value] of [["title", "A gull"], ["text", "Seen today"], ["url", "https://gulls.test/1"]]) {
-      form.append(Object.assign(document.createElement("input"), { name, value }));
-    }
-    form.append(Object.assign(document.createElement("input"), { name: "files", type: "file", multiple: true }));
-    document.body.append(form);
-  });
-  await page.locator("#shared [type=file]").setInputFiles([
-    { name: "gull.png", mimeType: "image/png", buffer },
-    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("One gull.") },
-  ]);
-  await page.evaluate(() => document.querySelector<HTMLFormElement>("#shared")!.submit());
-  await page.waitForURL(`${app.url}/new`);
-  const field = page.getByLabel("Message", { exact: true });
-  await page.locator(".document-chip").getByText("notes.txt").waitFor();
-  expect(await field.inputValue()).toBe("A gull\n\nSeen today\n\nhttps://gulls.test/1");
-  await page.locator(".composer img").waitFor();
-  expect((await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
-  expect(await page.evaluate(() => caches.has("parlor-shared"))).toBe(false);
-  expect(errors).toEqual([]);
 });
 
 test("a push message shows that a reply is ready and nothing else, and a click opens the chat", async () => {
