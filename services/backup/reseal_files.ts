@@ -7,12 +7,24 @@ import type { Sealer } from "../crypto/sealer.ts";
 import { getOriginalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import { pathExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
+import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
 import { createVersionAad, linkOrCopy, parseVersionNumber } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./backup.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
 /** Names in the data directory whose files aren't sealed. */
-const IN_THE_CLEAR = ["characters", "personas", "voices", "workflows", "config.toml", "session-key", "lost+found"];
+const IN_THE_CLEAR = [
+  ...[
+    "characters",
+    "personas",
+    "voices",
+    "workflows",
+    "config.toml",
+    "session-key",
+    DATABASE_ID_FILE_NAME,
+    "lost+found",
+  ],
+];
 const LENGTH_BYTES = 4;
 
 /** Where to read and write files, and the keys. */

@@ -15,11 +15,15 @@ import { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { openPersistentFlag, type PersistentFlag, Settings } from "../settings/settings.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
 import {
+  createDatabaseError,
+  DATABASE_ID_FILE_NAME,
   type DataDir,
   hasSealedData,
   openDataDir,
+  readDatabaseId,
   refuseLostDatabase,
   removeUnfinishedWrites,
+  writeDatabaseId,
 } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
@@ -119,9 +123,13 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     onUpgrade: (upgrade) => log("info", "Upgraded the schema of the database", { ...upgrade }),
   });
   scope.onClose(() => db.close());
-  const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
-  await verifyStorageKey(sealer, db);
+  const isFirstStart = isNewDatabase(db, dataDir);
   const settingsSealer = sealer.forPurpose("settings");
+  const fileId = await readDatabaseId(dataDir);
+  // Only the ID says that a database with all tables and nothing in them isn't new.
+  if (isFirstStart && fileId !== undefined) throw createDatabaseError(dataDir, "has lost its content");
+  await verifyStorageKey(sealer, db);
+  await settleDatabaseId(dataDir, db, settingsSealer, fileId);
   const createdAtMs = isFirstStart
     ? await saveCreationTime(db, settingsSealer, now())
     : loadCreationTime(db, settingsSealer);
@@ -177,6 +185,50 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     openFlag: (key, isSet) =>
       openPersistentFlag({ key, isSet, db, sealer: settingsSealer, save: () => saveConfigKey(config, key, true) }),
   };
+}
+
+/** Reports whether a database has no content yet. @throws {AppError} `internal` if it lacks its tables */
+function isNewDatabase(db: Database, dataDir: DataDir): boolean {
+  try {
+    return db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
+  } catch (cause) {
+    if (/no such table/.test(getErrorMessage(cause))) throw createDatabaseError(dataDir, "has lost its tables");
+    throw cause;
+  }
+}
+
+/** Where the database's ID is stored. A restored backup has that of its database. */
+const DATABASE_ID = { table: "setting", id: "database_id", field: "value", version: 1 };
+
+/**
+ * Checks that the database is the one that this folder had at earlier starts, and gives a new one its ID. The database
+ * gets it first, so that a start that is killed between the two leaves nothing that stops the next one.
+ *
+ * @throws {AppError} `internal` if it's another installation's
+ */
+async function settleDatabaseId(
+  dataDir: DataDir,
+  db: Database,
+  sealer: PurposeSealer,
+  fileId: string | undefined,
+): Promise<void> {
+  const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", DATABASE_ID.id);
+  const storedId = row && new TextDecoder().decode(sealer.openNow(DATABASE_ID, row.sealed));
+  if (storedId !== undefined && fileId !== undefined && storedId !== fileId) {
+    throw createDatabaseError(
+      dataDir,
+      `belongs to another installation. If you put it there, delete the file "${dataDir.file(DATABASE_ID_FILE_NAME)}"`,
+    );
+  }
+  // A copy from before there were IDs gets the folder's.
+  const id = storedId ?? fileId ?? createUuidV7();
+  if (storedId === undefined) {
+    await db.write([{
+      sql: "INSERT INTO setting (key, version, sealed) VALUES (?, 1, ?)",
+      params: [DATABASE_ID.id, sealer.sealNow(DATABASE_ID, id)],
+    }]);
+  }
+  if (fileId === undefined) await writeDatabaseId(dataDir, id);
 }
 
 /** Where the creation time of the database is stored. Restoring a backup restores that of its database. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { isLocked } from "./database/sqlite.ts";
-import { removeTemporaryFiles, toFileError } from "./atomic_file.ts";
+import { removeTemporaryFiles, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -218,7 +218,45 @@ export async function hasSealedData(dataDir: DataDir): Promise<boolean> {
 }
 
 /** Files and folders that are only filled once there is a database. */
-const NAMES_WITH_DATABASE = ["credentials.json", "tokens.json", "attachments", "replies", "trash"];
+const NAMES_WITH_DATABASE = ["credentials.json", "tokens.json", "attachments", "documents", "replies", "trash"];
+
+/**
+ * Name of the file with the ID of the folder's database. A database that is lost later can't be mistaken for a new
+ * installation, whatever else the folder contains.
+ */
+export const DATABASE_ID_FILE_NAME = "database-id";
+
+/** What to do about a lost or foreign database, for error messages. */
+const DATABASE_CURE = 'Restore app.db, or restore a backup with "parlor restore FILE --replace". ' +
+  "To start over, move the data folder away";
+
+/** Reads the ID of the folder's database; `undefined` before the first start. */
+export async function readDatabaseId(dataDir: DataDir): Promise<string | undefined> {
+  const path = dataDir.file(DATABASE_ID_FILE_NAME);
+  try {
+    return (await Deno.readTextFile(path)).trim() || undefined;
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return undefined;
+    throw toFileError(`Can't read the database's ID from "${path}"`, cause);
+  }
+}
+
+/** Writes the ID of the folder's database. Call it after the database has it. */
+export function writeDatabaseId(dataDir: DataDir, id: string): Promise<void> {
+  return writeFileAtomic(dataDir.file(DATABASE_ID_FILE_NAME), `${id}\n`);
+}
+
+/**
+ * Creates the error for a database that isn't the folder's.
+ *
+ * @param found As it completes "The database … ": `"is empty"`.
+ */
+export function createDatabaseError(dataDir: DataDir, found: string): AppError {
+  return new AppError(
+    "internal",
+    `The database "${dataDir.file("app.db")}" ${found}, so Parlor won't start with it. ${DATABASE_CURE}`,
+  );
+}
 
 /**
  * Offset of `user_version` in the header of a database file. @see
@@ -242,14 +280,14 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   }
   // Copies from before upgrades show that the database was in use.
   for await (const { name } of Deno.readDir(dataDir.path)) if (name.startsWith("app.db.schema-")) others.push(name);
+  if (await readDatabaseId(dataDir) !== undefined) others.push(DATABASE_ID_FILE_NAME);
   if (others.length === 0) return;
   throw new AppError(
     "internal",
     `The database "${path}" is ${found}, but the data folder contains other data (${
       others.join(", ")
     }), so Parlor won't ` +
-      'start with an empty one. Restore app.db, or restore a backup with "parlor restore FILE --replace". ' +
-      "To start over, move the data folder away",
+      `start with an empty one. ${DATABASE_CURE}`,
   );
 }
 

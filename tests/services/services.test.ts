@@ -34,8 +34,7 @@ test("a failed startup releases everything, so that the next one can succeed", a
   await openAndClose();
   await Deno.writeFile(`${dataDir}/storage-key`, new Uint8Array(3));
   await expect(openAndClose()).rejects.toThrow();
-  await Deno.remove(`${dataDir}/app.db`);
-  await Deno.remove(`${dataDir}/storage-key`);
+  for (const name of ["app.db", "database-id", "storage-key"]) await Deno.remove(`${dataDir}/${name}`);
   await openAndClose();
 });
 
