@@ -18,7 +18,9 @@ export function connectionRoutes(services: Services) {
     .openapi(schema.putRoute, async (c) => {
       const { connections, inspector } = await services.llm();
       const expected = parsePrecondition(c.req.valid("header"));
-      const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), expected);
+      const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), {
+        expectedVersion: expected,
+      });
       // So that the page knows before the first call whether an Ollama model thinks. The inspector publishes its result
       // as an event.
       if (connection.kind === "ollama") void inspector.inspect(connection.id).catch(() => {});

@@ -23,7 +23,9 @@ export function imageRoutes(services: Services) {
     .openapi(schema.putBackendRoute, async (c) => {
       const { profiles } = await services.imageGeneration();
       const expected = parsePrecondition(c.req.valid("header"));
-      const { profile, isNew } = await profiles.put(schema.toBackendInput(c.req.valid("json")), expected);
+      const { profile, isNew } = await profiles.put(schema.toBackendInput(c.req.valid("json")), {
+        expectedVersion: expected,
+      });
       c.header("ETag", formatEtag(profile.version));
       return isNew ? c.json(schema.toBackendJson(profile), 201) : c.json(schema.toBackendJson(profile), 200);
     })

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { findStorageKey, STORAGE_KEY_FILE_NAME, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import { toFileError } from "../storage/atomic_file.ts";
+import { readFileIfExists, toFileError } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openIncoming } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
@@ -19,6 +19,9 @@ import {
   KEY_ENTRY,
   REPLACED_PREFIX,
 } from "./backup.ts";
+import { createRestoredConfig, type RestoredSetting } from "./restored_config.ts";
+
+const CONFIG_NAME = "config.toml";
 
 /** What to restore, and where. */
 export interface RestoreRequest {
@@ -31,6 +34,8 @@ export interface RestoreRequest {
   /** Moves existing data aside; without it, a data directory with data is refused. */
   replace: boolean;
   now(): number;
+  /** Decides about a key of the backup's config.toml that changes what runs or who may enter. */
+  acceptSetting(setting: Pick<RestoredSetting, "key" | "line">): boolean | Promise<boolean>;
 }
 
 /** The result. */
@@ -42,6 +47,8 @@ export interface RestoreReport {
   previousFilesFolder?: string;
   /** True if the storage key came from the backup and is now in the data directory. */
   isKeyRestored: boolean;
+  /** Keys of the backup's config.toml that needed consent. */
+  settings: RestoredSetting[];
 }
 
 /**
@@ -83,10 +90,11 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
         await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
       }
       await checkUnpacked(incoming.folder, key);
+      const settings = await settleConfig(incoming.folder, dataDir.path, request.acceptSetting);
       const contents = { ...countRows(join(incoming.folder, DATABASE_NAME)), ...countFiles(paths) };
-      return { paths, contents, isKeyNew };
+      return { paths, contents, isKeyNew, settings };
     };
-    const { paths, contents, isKeyNew } = await prepare().catch(async (error) => {
+    const { paths, contents, isKeyNew, settings } = await prepare().catch(async (error) => {
       await incoming.discard().catch(() => {}); // The next start removes what is left.
       throw error;
     });
@@ -101,11 +109,30 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
       files: paths.size,
       contents,
       isKeyRestored: isKeyNew,
+      settings,
       previousFilesFolder: previousFolderName && dataDir.file(previousFolderName),
     };
   } finally {
     dataDir.close();
   }
+}
+
+/** Writes the config.toml of the restored data folder. @returns The keys of the backup's that needed consent */
+async function settleConfig(
+  folder: string,
+  dataDir: string,
+  accept: RestoreRequest["acceptSetting"],
+): Promise<RestoredSetting[]> {
+  const [backup, present] = await Promise.all(
+    [folder, dataDir].map(async (at) => {
+      const bytes = await readFileIfExists(join(at, CONFIG_NAME));
+      return bytes && new TextDecoder().decode(bytes);
+    }),
+  );
+  if (backup === undefined && present === undefined) return [];
+  const { text, settings } = await createRestoredConfig({ backup: backup ?? "", present, accept });
+  await Deno.writeTextFile(join(folder, CONFIG_NAME), text, { mode: 0o600 });
+  return settings;
 }
 
 /** Lists what a restore would replace. The lock, models and caches don't count as data. */

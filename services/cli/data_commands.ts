@@ -1,4 +1,5 @@
 /** Commands that work on the data folder: `parlor backup`, `restore`, `key` and `import`. */
+import { CONFIG_KEYS } from "../config/config_keys.ts";
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
@@ -13,11 +14,13 @@ import type { ImportRequest } from "../import_export/imports.ts";
 /** Text of `parlor backup --help` and `parlor restore --help`. */
 export const BACKUP_HELP =
   `Usage: parlor backup FILE [--passphrase-file FILE] [--storage-key-only] [--replace] [options of parlor serve]
-       parlor restore FILE [--passphrase-file FILE] [--replace] [options of parlor serve]
+       parlor restore FILE [--passphrase-file FILE] [--replace] [--accept KEY,…] [options of parlor serve]
 
   backup   writes everything except models, caches and the tailnet node to one encrypted file, even while the server runs,
            and verifies it; --storage-key-only encrypts it with the storage key instead of a passphrase, without including the key
-  restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside
+  restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside. Keys of
+           its config.toml that change what runs, where the server listens or who may enter are named and left out, except
+           those of --accept and those that you confirm in the terminal
 
 The passphrase is read from the first line of --passphrase-file, from PARLOR_BACKUP_PASSPHRASE, or from the terminal.`;
 
@@ -64,24 +67,41 @@ export async function runBackup(args: readonly string[], context: DataCommandCon
 export async function runRestore(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
-    { "passphrase-file": true, "replace": false },
+    { "passphrase-file": true, "replace": false, "accept": true },
     { wordCount: 1, usage: "parlor restore FILE. See parlor restore --help" },
   );
   const { dataDir, storageKeyFile } = context.readConfig(rest);
   const file = options.get("passphrase-file");
-  const { head, files, contents, previousFilesFolder, isKeyRestored } = await restoreBackup({
+  const accepted = options.get("accept")?.split(",").map((key) => key.trim()) ?? [];
+  const unknown = accepted.find((key) => !Object.hasOwn(CONFIG_KEYS, key));
+  if (unknown !== undefined) {
+    throw new AppError("invalid_request", `Bad value for --accept: "${unknown}" isn't a key of config.toml`);
+  }
+  const { head, files, contents, previousFilesFolder, isKeyRestored, settings } = await restoreBackup({
     path,
     dataDir,
     replace: options.has("replace"),
     now: Date.now,
     storageKeyFile: storageKeyFile ?? undefined,
     getPassphrase: () => readPassphrase({ file, environment: context.environment, isNew: false }),
+    acceptSetting: ({ key, line }) =>
+      accepted.includes(key) ||
+      (Deno.stdin.isTerminal() && confirm(`The backup's config.toml sets ${line}. Keep this setting?`)),
   });
   context.print(
     `Restored ${
       formatContents(contents)
     } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
   );
+  for (const { line, isAccepted } of settings) {
+    context.print(`${isAccepted ? "Kept in" : "Left out of"} config.toml: ${line}`);
+  }
+  if (settings.some(({ isAccepted }) => !isAccepted)) {
+    context.print(
+      "These settings change what runs on this machine, where the server listens or who may enter. They're comments in " +
+        "config.toml: to use one, remove the # in front of it.",
+    );
+  }
   if (isKeyRestored) context.print("The storage key was restored, too: it's in the file storage-key.");
   if (previousFilesFolder !== undefined) {
     context.print(`The previous data is in "${previousFilesFolder}". Delete it when everything works.`);

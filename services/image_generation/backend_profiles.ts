@@ -6,7 +6,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { type ProfileRecord, SealedProfiles } from "../storage/documents/sealed_profiles.ts";
+import { type ProfileRecord, type ProfileWrite, SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 
@@ -121,10 +121,11 @@ export class BackendProfiles {
   /** Creates or replaces a profile. @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`, `conflict` */
   async put(
     input: BackendProfileInput,
-    expectedVersion?: ExpectedVersion,
+    { expectedVersion, isImport }: Pick<ProfileWrite, "expectedVersion" | "isImport"> = {},
   ): Promise<{ profile: BackendProfile; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseProfile(input, stored), {
       expectedVersion,
+      isImport,
     });
     return { profile: this.#toProfile(record), isNew };
   }

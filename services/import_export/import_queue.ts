@@ -87,9 +87,12 @@ export class ImportQueue {
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, written } = first;
     try {
-      const { state, reason, assetCount, name = item.name } = await written;
+      const { state, reason, leftOff = [], assetCount, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
+      for (const { code, params } of leftOff) {
+        addLine(this.#report, { level: "changed", source: item.source, ...importReason(code, params) });
+      }
       if (assetCount) {
         addLine(this.#report, {
           level: "kept",

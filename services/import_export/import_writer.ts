@@ -61,6 +61,8 @@ export interface WriteResult {
   state: "added" | "updated" | "present";
   /** Why the item was changed, for the report. */
   reason?: ImportReasonCode;
+  /** What it would have switched on, for the report. */
+  leftOff?: { code: ImportReasonCode; params?: Record<string, string> }[];
   /** Number of other files stored with it, for the report. */
   assetCount?: number;
   /** Its final name. */
@@ -125,7 +127,10 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
     case "tool_server":
       if (isDryRun) parseToolServer(item.id, item.server, undefined);
       else await deps.toolServers.put(item.id, item.server, { isImport: true });
-      return createResult(item.hadSecrets);
+      return createResult(item.hadSecrets, [{
+        code: "tool_server_left_off",
+        params: { server: item.server.url ?? [item.server.command, ...item.server.args ?? []].join(" ") },
+      }]);
   }
   return { state: "added" };
 }
@@ -223,21 +228,21 @@ function toPreset({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
   return isOurs ? json as Partial<PresetDocument> : parseSillyTavernPreset(json);
 }
 
-/** Adds a connection. @throws {AppError} `invalid_request`, `address_not_allowed` */
+/** Adds a connection, without choosing it. @throws {AppError} `invalid_request`, `address_not_allowed` */
 async function importConnection(
   connections: Connections,
   { id, profile, hadKey, isActive }: ImportedConnection,
   isDryRun: boolean,
 ): Promise<WriteResult> {
-  if (isDryRun) {
-    connections.getUnsavedTarget(profile);
-    return createResult(hadKey);
-  }
-  const before = connections.findActive();
-  await connections.put({ ...profile, id });
+  if (isDryRun) connections.getUnsavedTarget(profile);
+  else await connections.put({ ...profile, id }, { isImport: true });
+  const isChosen = connections.findActive();
   // The demo connection doesn't count as a choice.
-  if (isActive && (before === undefined || before.kind === "demo")) await connections.activate(id);
-  return createResult(hadKey);
+  const isLeftOff = isActive && (isChosen === undefined || isChosen.kind === "demo");
+  return createResult(
+    hadKey,
+    isLeftOff ? [{ code: "server_not_chosen", params: { server: profile.baseUrl ?? id } }] : [],
+  );
 }
 
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
@@ -246,42 +251,47 @@ async function importImageConnection(
   { id, profile, hadKey, isActive }: ImportedImageConnection,
   isDryRun: boolean,
 ): Promise<WriteResult> {
-  if (isDryRun) {
-    profiles.getUnsavedTarget(profile);
-    return createResult(hadKey);
-  }
-  const isChosen = profiles.list().some((one) => one.isActive);
-  await profiles.put({ ...profile, id });
-  if (isActive && !isChosen) await profiles.activate(id);
-  return createResult(hadKey);
+  if (isDryRun) profiles.getUnsavedTarget(profile);
+  else await profiles.put({ ...profile, id }, { isImport: true });
+  const isLeftOff = isActive && !profiles.list().some((one) => one.isActive);
+  return createResult(
+    hadKey,
+    isLeftOff ? [{ code: "server_not_chosen", params: { server: profile.baseUrl ?? id } }] : [],
+  );
 }
 
-/** Applies settings. @throws {AppError} `invalid_request`, `address_not_allowed` */
+/** Settings that make Parlor record or read what the owner does. Only the owner turns them on. */
+const SWITCHES = { keep_recordings: "recordings_left_off", memory_proposals: "proposals_left_off" } as const;
+
+/** Applies settings, except those that switch something on. */
 async function importSettings(
   parts: { settings: Settings; speech: SpeechSettings; transcription: TranscriptionSettings },
   item: ImportedSettings,
   isDryRun: boolean,
 ): Promise<WriteResult> {
   const now = parts.settings.get().settings;
+  const leftOff: WriteResult["leftOff"] = [];
   const patch = Object.fromEntries(
     Object.entries(item.settings).filter(([name, value]) => {
       const key = name as keyof OwnerSettings;
-      return isDefault(key, now[key]) && !isDefault(key, value as OwnerSettings[typeof key]);
+      if (!isDefault(key, now[key]) || isDefault(key, value as OwnerSettings[typeof key])) return false;
+      if (Object.hasOwn(SWITCHES, key)) leftOff.push({ code: SWITCHES[key as keyof typeof SWITCHES] });
+      // Without the proposals, it would only suppress the question about them.
+      return !Object.hasOwn(SWITCHES, key) && key !== "memory_asked";
     }),
   ) as SettingsPatch;
-  const speech = parts.speech.get().baseUrl === "" ? item.speech : undefined;
-  const transcription = parts.transcription.get().baseUrl === "" ? item.transcription : undefined;
-  const hasSettings = Object.keys(patch).length > 0;
-  if (!hasSettings && speech === undefined && transcription === undefined) return { state: "present" };
-  if (!isDryRun) {
-    if (hasSettings) await parts.settings.patch(patch);
-    if (speech !== undefined) await parts.speech.put(speech);
-    if (transcription !== undefined) await parts.transcription.put(transcription);
+  const { speech, transcription } = item;
+  if (speech !== undefined && parts.speech.get().baseUrl === "") {
+    leftOff.push({ code: "speech_left_off", params: { server: speech.baseUrl ?? "" } });
   }
-  const needsSpeechKey = speech !== undefined && item.hadSpeechKey;
-  return createResult(needsSpeechKey || (transcription !== undefined && item.hadTranscriptionKey === true));
+  if (transcription !== undefined && parts.transcription.get().baseUrl === "") {
+    leftOff.push({ code: "transcription_left_off", params: { server: transcription.baseUrl ?? "" } });
+  }
+  const hasSettings = Object.keys(patch).length > 0;
+  if (hasSettings && !isDryRun) await parts.settings.patch(patch);
+  return { state: hasSettings ? "added" : "present", leftOff };
 }
 
-function createResult(hadKey: boolean): WriteResult {
-  return { state: "added", ...(hadKey && { reason: "enter_key" }) };
+function createResult(hadKey: boolean, leftOff: WriteResult["leftOff"] = []): WriteResult {
+  return { state: "added", leftOff, ...(hadKey && { reason: "enter_key" }) };
 }

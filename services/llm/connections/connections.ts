@@ -1,7 +1,7 @@
 /** The owner's connection profiles. They're stored encrypted, and one of them can be active. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { EventHub } from "../../events/event_hub.ts";
-import { SealedProfiles } from "../../storage/documents/sealed_profiles.ts";
+import { type ProfileWrite, SealedProfiles } from "../../storage/documents/sealed_profiles.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CallTimeouts } from "../../http/upstream_error.ts";
 import { splitQuery } from "../../http/base_url.ts";
@@ -94,10 +94,11 @@ export class Connections {
    */
   async put(
     input: ConnectionInput,
-    expectedVersion?: ExpectedVersion,
+    { expectedVersion, isImport }: Pick<ProfileWrite, "expectedVersion" | "isImport"> = {},
   ): Promise<{ connection: Connection; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseConnection(input, stored), {
       expectedVersion,
+      isImport,
     });
     await this.memory.forget(record.id);
     return { connection: toConnection(record, this.#profiles.activeId), isNew };

@@ -51,6 +51,8 @@ export interface ProfileWrite {
   expectedVersion?: ExpectedVersion;
   /** Statements for the same transaction. */
   extraStatements?: Statement[];
+  /** True for a profile of an import, which never becomes active by itself. */
+  isImport?: boolean;
 }
 
 /** The profiles of one kind. Writes are on disk before they are visible. */
@@ -134,7 +136,7 @@ export class SealedProfiles<Content extends object> {
       const before = this.#records.get(known);
       assertExpected(`${this.#options.what} "${known}"`, write.expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(known);
-      await this.#save(known, make(before?.content), before, write.extraStatements);
+      await this.#save(known, make(before?.content), before, write);
       return { record: this.get(known), isNew: before === undefined };
     });
   }
@@ -211,7 +213,7 @@ export class SealedProfiles<Content extends object> {
     id: string,
     content: Content,
     before: ProfileRecord<Content> | undefined,
-    extraStatements: Statement[] = [],
+    { extraStatements = [], isImport = false }: ProfileWrite = {},
   ): Promise<void> {
     const { db, sealer, now = Date.now, kind, activeKey } = this.#options;
     const updatedAtMs = now();
@@ -228,7 +230,7 @@ export class SealedProfiles<Content extends object> {
         params: [version, updatedAtMs, sealed, kind, id, before.version],
         expectChanges: 1,
       };
-    const isFirst = activeKey !== undefined && this.#activeId === undefined &&
+    const isFirst = !isImport && activeKey !== undefined && this.#activeId === undefined &&
       (before === undefined || this.#records.size === 1);
     await db.write([statement, ...extraStatements, ...(isFirst ? [this.createSetting(activeKey, id)] : [])]);
     this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });

@@ -235,17 +235,27 @@ test("voices, workflows, servers, settings and drafts are exported; keys, device
 
   await using second = await openTestApp();
   const report = await importReport(second, "kind=parlor", zip);
-  expect(report.lines.map(({ level, source }) => [level, source])).toEqual([
-    ["changed", expect.stringMatching(/^connections\//)],
-    ["changed", "image_connections/i1.json"],
-    ["changed", "settings.json"],
+  expect(report.lines.map(({ level, source, code }) => [level, source, code])).toEqual([
+    ["changed", expect.stringMatching(/^connections\//), "enter_key"],
+    ["changed", expect.stringMatching(/^connections\//), "server_not_chosen"],
+    ["changed", "image_connections/i1.json", "enter_key"],
+    ["changed", "image_connections/i1.json", "server_not_chosen"],
+    ["changed", "settings.json", "speech_left_off"],
+    ["changed", "settings.json", "transcription_left_off"],
   ]);
-  expect(report.lines.every(({ code }) => code === "enter_key")).toBe(true);
-  expect(await wholeHouse(second)).toEqual(await wholeHouse(first));
+  const [here, there] = [await wholeHouse(first), await wholeHouse(second)];
+  for (const house of [here, there]) {
+    // Only the owner switches servers on.
+    for (const path of ["connections", "image/connections"]) {
+      for (const item of house[path] as Record<string, unknown>[]) delete item.active;
+    }
+    for (const path of ["tts/config", "stt/config"]) delete house[path];
+  }
+  expect(there).toEqual(here);
 
   const again = await importReport(second, "kind=parlor", zip);
   expect(added(again)).toEqual(NOTHING_ADDED);
-  expect(again.lines).toEqual([]);
+  expect(again.lines.map(({ code }) => code)).toEqual(["speech_left_off", "transcription_left_off"]);
 });
 
 test("tool servers are exported without their secrets, and imported as disabled, even if programs aren't allowed", async () => {
@@ -262,7 +272,9 @@ test("tool servers are exported without their secrets, and imported as disabled,
   const report = await importReport(second, "kind=parlor", zip);
   expect(report.lines.map(({ source, code }) => [source, code])).toEqual([
     ["tool_servers/files.json", "enter_key"],
+    ["tool_servers/files.json", "tool_server_left_off"],
     ["tool_servers/remote.json", "enter_key"],
+    ["tool_servers/remote.json", "tool_server_left_off"],
   ]);
   expect(await (await second.get("/api/tools/servers")).json()).toMatchObject([
     {
@@ -277,6 +289,42 @@ test("tool servers are exported without their secrets, and imported as disabled,
     { id: "remote", url: "http://127.0.0.1:9/mcp", client_id: "me", has_client_secret: false, enabled: false },
   ]);
   expect((await second.put("/api/tools/servers/files", { enabled: true })).status).toBe(403);
+});
+
+test("an import switches nothing on and names what it left off", { tags: ["J13"] }, async () => {
+  const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+  const url = "http://127.0.0.1:9/v1";
+  const zip = zipSync({
+    "parlor-export.json": json({ format: 2, version: "0.1.0" }),
+    "connections/x.json": json({ kind: "openai", name: "X", baseUrl: url, isActive: true }),
+    "image_connections/z.json": json({ kind: "a1111", name: "Z", baseUrl: url, isActive: true }),
+    "tool_servers/t.json": json({ transport: "http", name: "T", url, isEnabled: true, permissions: { a: "always" } }),
+    "settings.json": json({
+      settings: { keep_recordings: true, memory_proposals: true, memory_asked: true, serif: true },
+      speech: { baseUrl: url },
+      transcription: { baseUrl: url },
+    }),
+  });
+  await using app = await openTestApp();
+  for (const query of ["kind=parlor&dry_run=true", "kind=parlor"]) {
+    const report = await importReport(app, query, new Uint8Array(zip));
+    expect(report.lines.map(({ source, code, params }) => [source, code, params?.server])).toEqual([
+      ["connections/x.json", "server_not_chosen", url],
+      ["image_connections/z.json", "server_not_chosen", url],
+      ["tool_servers/t.json", "tool_server_left_off", url],
+      ["settings.json", "proposals_left_off", undefined],
+      ["settings.json", "recordings_left_off", undefined],
+      ["settings.json", "speech_left_off", url],
+      ["settings.json", "transcription_left_off", url],
+    ]);
+  }
+  const get = async (path: string) => await (await app.get(path)).json();
+  expect(await get("/api/settings")).toMatchObject({ keep_recordings: false, memory_proposals: false, serif: true });
+  expect(await get("/api/tts/config")).toMatchObject({ base_url: "" });
+  expect(await get("/api/stt/config")).toMatchObject({ base_url: "" });
+  expect((await get("/api/connections")).find(({ id }: { id: string }) => id === "x")).toMatchObject({ active: false });
+  expect(await get("/api/image/connections")).toMatchObject([{ id: "z", active: false }]);
+  expect(await get("/api/tools/servers")).toMatchObject([{ id: "t", enabled: false, state: "off" }]);
 });
 
 test("an import keeps the settings and servers of this server", async () => {

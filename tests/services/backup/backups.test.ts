@@ -10,6 +10,7 @@ import { recording } from "../../helpers/files/recordings.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
+const acceptSetting = () => false;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const NAME = /^parlor-.*\.backup$/;
 
@@ -210,7 +211,7 @@ test("a refused restore leaves nothing but the lock", async () => {
   await Deno.writeFile(path, bytes);
   const dataDir = home.file("restored");
   const getPassphrase = () => Promise.resolve("correct horse");
-  const restoring = restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase });
+  const restoring = restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase, acceptSetting });
   await expect(restoring).rejects.toBeInstanceOf(AppError);
   expect(await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name)).toEqual(["lock"]);
 });
@@ -374,7 +375,14 @@ test("a restore keeps modification times", async () => {
   const made = await makeBackup({ ...backup, passphrase: "correct horse" });
   const dataDir = home.file("restored");
   const passphrase = () => Promise.resolve("correct horse");
-  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase: passphrase });
+  const restored = await restoreBackup({
+    path,
+    dataDir,
+    replace: false,
+    now: Date.now,
+    getPassphrase: passphrase,
+    acceptSetting,
+  });
   expect((await Deno.stat(`${dataDir}/personas/p1.json`)).mtime).toEqual(changedAt);
   expect(restored.contents).toEqual(made.contents);
   expect(restored.contents).toMatchObject({ personas: 1 });
@@ -398,6 +406,7 @@ test("a restore contains documents, their text and their owners", async () => {
     replace: false,
     now: Date.now,
     getPassphrase: () => Promise.resolve(passphrase),
+    acceptSetting,
   });
   await using restored = await openTestApp({ dataDir });
   expect(await (await restored.get(`/api/documents/${id}`)).json()).toMatchObject({
@@ -423,7 +432,14 @@ test("a backup counts recordings separately from images, and a restore brings bo
   expect(made.contents).toMatchObject({ images: 1, recordings: 2 });
   const dataDir = home.file("restored");
   const passphrase = () => Promise.resolve("correct horse");
-  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, getPassphrase: passphrase });
+  const restored = await restoreBackup({
+    path,
+    dataDir,
+    replace: false,
+    now: Date.now,
+    getPassphrase: passphrase,
+    acceptSetting,
+  });
   expect(restored.contents).toEqual(made.contents);
   await using second = await openTestApp({ dataDir });
   expect(await (await second.get("/api/attachments/b.webm")).bytes()).toEqual(recording("webm"));

@@ -26,6 +26,16 @@ export const serverTexts: ServerTexts = {
     avatar_not_in_file: "ohne Bild importiert: Die Datei enthält es nicht",
     avatar_missing: "ohne Bild importiert: Das Bild fehlt",
     enter_key: "Exporte enthalten keine API-Schlüssel: Geben Sie den Schlüssel erneut ein",
+    server_not_chosen:
+      "„{server}“ wird noch nicht verwendet: Wählen Sie die Verbindung, wenn Sie diesem Server vertrauen",
+    recordings_left_off:
+      "Aufnahmen werden weiterhin nicht behalten: Schalten Sie das in den Einstellungen ein, wenn Sie es möchten",
+    proposals_left_off: "Notizvorschläge bleiben aus: Schalten Sie sie unter „Gedächtnis“ ein, wenn Sie sie möchten",
+    speech_left_off:
+      "der Sprachserver „{server}“ wird nicht hinzugefügt: Fügen Sie ihn unter „Sprache“ hinzu, wenn Sie ihm vertrauen",
+    transcription_left_off:
+      "der Transkriptionsserver „{server}“ wird nicht hinzugefügt: Fügen Sie ihn unter „Sprache“ hinzu, wenn Sie ihm vertrauen",
+    tool_server_left_off: "bleibt aus: Schalten Sie „{server}“ unter „Werkzeuge“ ein, wenn Sie ihm vertrauen",
     keys_left_out:
       "API-Schlüssel und Einstellungen werden nicht importiert: Fügen Sie Ihre Dienste unter „Verbindungen“ hinzu",
     service_keys_left_out: "API-Schlüssel werden nicht importiert: Fügen Sie Ihre Dienste unter „Verbindungen“ hinzu",

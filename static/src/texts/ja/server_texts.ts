@@ -26,6 +26,13 @@ export const serverTexts: ServerTexts = {
     avatar_not_in_file: "画像がファイルにないため、画像なしでインポートします",
     avatar_missing: "画像がないため、画像なしでインポートします",
     enter_key: "キーはエクスポートに含まれません。もう一度入力してください",
+    server_not_chosen: "「{server}」はまだ使用されません。信頼できる場合は接続を選択してください",
+    recordings_left_off: "録音の保存はオフのままです。必要な場合は設定でオンにしてください",
+    proposals_left_off: "メモの提案はオフのままです。必要な場合はメモリーでオンにしてください",
+    speech_left_off: "音声サーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
+    transcription_left_off:
+      "文字起こしサーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
+    tool_server_left_off: "オフのままです。「{server}」を信頼できる場合は「ツール」でオンにしてください",
     keys_left_out: "サービスのキーと設定は引き継ぎません。「接続」で接続を入力してください",
     service_keys_left_out: "サービスのキーは引き継ぎません。「接続」で入力してください",
     character_missing: "キャラクター「{card}」がないため、チャットはキャラクターなしでインポートします",

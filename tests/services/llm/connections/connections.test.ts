@@ -165,10 +165,12 @@ test("a profile without a usable address is refused", async () => {
 
 test("a write checks the version it is given, and an ID that differs only in case is a conflict", async () => {
   await connections.put(llama);
-  await expect(connections.put(llama, 7)).rejects.toMatchObject({ code: "revision_mismatch" });
+  await expect(connections.put(llama, { expectedVersion: 7 })).rejects.toMatchObject({ code: "revision_mismatch" });
   await expect(connections.remove("llama", 7)).rejects.toMatchObject({ code: "revision_mismatch" });
-  await expect(connections.put({ ...llama, id: "new" }, 1)).rejects.toMatchObject({ code: "revision_mismatch" });
-  expect((await connections.put(llama, 1)).connection.version).toBe(2);
+  await expect(connections.put({ ...llama, id: "new" }, { expectedVersion: 1 })).rejects.toMatchObject({
+    code: "revision_mismatch",
+  });
+  expect((await connections.put(llama, { expectedVersion: 1 })).connection.version).toBe(2);
   await expect(connections.put({ ...llama, id: "LLAMA" })).rejects.toMatchObject({ code: "conflict" });
 });
 
