@@ -122,7 +122,7 @@ test("keeps 10 shares for 7 days, refuses more, and drops none for a later one",
   for (let n = 1; n <= 11; n++) await share(page, { title: `Share ${n}`, text: "", url: "" }, n === 1 ? [notes] : []);
   await page.getByText("10 items or 100 MB are already waiting").waitFor();
   const titles = () => page.getByRole("article").getByRole("heading").allInnerTexts();
-  expect(await titles()).toEqual(Array.from({ length: 10 }, (_, n) => `Share ${10 - n}`));
+  await expect.poll(titles).toEqual(Array.from({ length: 10 }, (_, n) => `Share ${10 - n}`));
   await share(page, { title: "", text: " ", url: "" });
   await page.getByText("The latest item was empty.").waitFor();
   await page.evaluate(async () => {
@@ -135,7 +135,7 @@ test("keeps 10 shares for 7 days, refuses more, and drops none for a later one",
   });
   await share(page, { title: "Share 12", text: "", url: "" });
   await page.getByRole("article", { name: "Share 12" }).waitFor();
-  expect(await titles()).toEqual(["Share 12", ...Array.from({ length: 8 }, (_, n) => `Share ${10 - n}`)]);
+  await expect.poll(titles).toEqual(["Share 12", ...Array.from({ length: 8 }, (_, n) => `Share ${10 - n}`)]);
   // What an expired share left is deleted.
   expect((await keptPaths(page)).filter((path) => path.startsWith("/shared/"))).toHaveLength(9);
   expect(errors).toEqual([]);
