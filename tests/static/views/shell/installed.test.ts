@@ -1,5 +1,4 @@
 /** The page as an installed app: offline use, updates, and the share target. */
-import { Buffer } from "node:buffer";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, openWatchedPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
