@@ -80,10 +80,10 @@ test.runIf(isLinux).each(MESSAGES)(
   },
 );
 
-/** Messages of imported chats. The shorter ones take five times as long to import. */
+/** Messages of imported chats. The shorter ones take longer to import. */
 const IMPORTED: [string, string][] = [
   ["messages of 6 KB", "la ".repeat(2_000)],
-  ...(isLong() ? [["messages of 600 bytes", "la ".repeat(200)] as [string, string]] : []),
+  ...(isLong() ? [["messages of 2 KB", "la ".repeat(680)] as [string, string]] : []),
 ];
 
 test.runIf(isLinux).each(IMPORTED)(
