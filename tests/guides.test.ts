@@ -1,4 +1,7 @@
-/** The code blocks of the pages: every one is tried, here or in a test named here, as far as this system can. */
+/**
+ * The code blocks of the pages: every one is tried, here or in a test named here, as far as this system can.
+ * @slow Every command of the pages runs.
+ */
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parse as parseToml } from "smol-toml";

@@ -1,4 +1,7 @@
-/** Memory that large requests take in the real server, in its own process. Linux reports the peak. */
+/**
+ * Memory that large requests take in the real server, in its own process. Linux reports the peak.
+ * @slow Servers read and write hundreds of megabytes.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";

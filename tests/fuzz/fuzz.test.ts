@@ -1,3 +1,4 @@
+/** @slow Each reader gets two seconds of processor time. */
 import { expect, test } from "vitest";
 import { sample } from "../helpers/files/sample.ts";
 import { fuzz, reportOf } from "./fuzz.ts";

@@ -1,3 +1,4 @@
+/** @slow Every JSON route gets hundreds of odd bodies. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLong } from "../helpers/files/sample.ts";
 import { fetchAs } from "../helpers/network/fetch_as.ts";

@@ -1,3 +1,4 @@
+/** @slow Each test pairs a device with a server of its own. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, findAxeProblemsInBothSchemes } from "../../helpers/browser/browser.ts";

@@ -1,6 +1,7 @@
 /**
  * A walk through every flow of the chat on the real server, at both widths and in both themes. With
  * `PARLOR_TEST_SCREENSHOTS` naming a folder it saves a screenshot of each screen there; `deno task screenshots` does that.
+ * @slow Every flow of the chat, at two widths.
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";

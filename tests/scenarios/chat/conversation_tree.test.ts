@@ -1,6 +1,7 @@
 /**
  * The tree of a conversation against a model in memory: two clients that edit, switch, delete, restore, save and are answered
  * at random. Seeded; a failure names its last steps.
+ * @slow A server is compared with a model after each of thousands of steps.
  */
 import { expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";

@@ -1,3 +1,4 @@
+/** @slow Every screen is checked at two widths, light and dark. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AxeFinding, findAxeProblems, findAxeProblemsInBothSchemes } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";

@@ -1,4 +1,7 @@
-/** Dictation and conversations by voice in a browser whose microphone plays a file. */
+/**
+ * Dictation and conversations by voice in a browser whose microphone plays a file.
+ * @slow Sound is spoken, heard and played in its own time.
+ */
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
