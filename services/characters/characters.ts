@@ -23,7 +23,8 @@ import { assertExpected, type ExpectedVersion } from "../storage/preconditions.t
 import { type Card, parseCard, serializeCard } from "./card/card.ts";
 import type { CardTrash, CardUploads } from "./card_trash.ts";
 import { type CardAssets, CardFiles } from "./charx/charx.ts";
-import { NO_CARD, parseCardBytes, parseCardFile, readCardFile } from "./card/card_file.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import { type CardFile, NO_CARD, parseCardBytes, parseCardFile, readCardFile } from "./card/card_file.ts";
 import {
   type CardFileStat,
   type CardRow,
@@ -71,6 +72,8 @@ export interface ImageTools {
 
 /** Dependencies of `Characters`. */
 export interface CharacterDeps {
+  /** Reads CHARX files. */
+  sandbox: Sandbox;
   db: Database;
   index: CardIndex;
   trash: CardTrash;
@@ -179,11 +182,18 @@ export class Characters {
       return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, image }));
     }
     const isOnDisk = typeof file === "string";
-    const { card, avatarPng, avatarImage = image, others } = isOnDisk ? await readCardFile(file) : parseCardBytes(file);
+    const { card, avatarPng, avatarImage = image, others } = isOnDisk
+      ? await this.readFile(file)
+      : parseCardBytes(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
     await this.#deps.index.refresh();
     return await this.#lock(id, () => this.#create(id, card, png, files));
+  }
+
+  /** Reads a card file on disk without storing anything. @throws {AppError} Like `readCardFile` */
+  async readFile(path: string): Promise<CardFile> {
+    return await readCardFile(path, this.#deps.sandbox);
   }
 
   /**

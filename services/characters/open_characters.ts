@@ -1,4 +1,5 @@
 /** Creates the character services: index, characters, images and trash, and the built-in character. */
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { join, resolve } from "node:path";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -29,6 +30,7 @@ interface CharacterServices {
 
 /** Dependencies of the character services. */
 interface CharacterServicesOptions {
+  sandbox: Sandbox;
   db: Database;
   databasePath: string;
   dataDir: DataDir;
@@ -57,7 +59,7 @@ interface CharacterServicesOptions {
 export async function openCharacters(
   options: CharacterServicesOptions,
 ): Promise<CharacterServices & { close(): Promise<void> }> {
-  const { db, dataDir, cardDirs, versions, events, log, images, builtinFlag: flag } = options;
+  const { db, dataDir, cardDirs, versions, events, log, images, sandbox, builtinFlag: flag } = options;
   const folder = await dataDir.ensureFolder("characters");
   const sealedFolder = await dataDir.ensureFolder("trash");
   const cache = await dataDir.ensureFolder("cache");
@@ -81,6 +83,7 @@ export async function openCharacters(
   const uploads = new CardUploads(join(cache, "arriving"));
   await uploads.clear();
   const characters = new Characters({
+    sandbox,
     uploads,
     db,
     index,

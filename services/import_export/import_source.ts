@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { streamFilePieces, writePieces } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_save.ts";
 import { ImportError } from "./import_report.ts";
@@ -163,8 +164,11 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
 export class Scratch {
   readonly #folder: string;
 
-  /** @param folder Created with the first file; the code that started the import removes it. */
-  constructor(folder: string) {
+  /**
+   * @param folder Created with the first file; the code that started the import removes it.
+   * @param sandbox Reads CHARX files.
+   */
+  constructor(folder: string, readonly sandbox: Sandbox) {
     this.#folder = folder;
   }
 

@@ -23,6 +23,7 @@ import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";
 import { createRefusedNote } from "./import_report.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
+import { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { reportDefects } from "../process/worker.ts";
 
 /** Readers by kind. Each yields items before the items that refer to them. */
@@ -67,6 +68,7 @@ async function* createResponses(
   { kind, path, name, scratch }: Exclude<ReadingOrder, "more">,
 ): AsyncGenerator<ReadingResponse> {
   const source = await openSource(path, name);
+  await using sandbox = new Sandbox();
   try {
     yield { files: source.files.length };
     const notes: ImportStep[] = source.skippedPaths.slice(0, 1_000).map((path) =>
@@ -74,7 +76,7 @@ async function* createResponses(
     );
     let batch = notes;
     let bytes = 0;
-    for await (const step of READERS[kind](source, new Scratch(scratch))) {
+    for await (const step of READERS[kind](source, new Scratch(scratch, sandbox))) {
       const size = estimateStepBytes(step);
       if (step.what === "conversation" && size > LARGE_BYTES) {
         if (batch.length > 0) yield { steps: batch };

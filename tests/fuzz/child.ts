@@ -2,6 +2,7 @@
  * Runs one target in a process of its own: its cases, then random inputs until its time is up. Needs `gc` to be exposed.
  * Before each input, it prints which one it is, so that its parent knows what crashed it.
  */
+import { listDescendants } from "../helpers/processes/proc.ts";
 import { Random } from "./random.ts";
 import { threadClock } from "./clock.ts";
 import { type FuzzTarget, SERVING_STRETCH_MS } from "./target.ts";
@@ -62,11 +63,17 @@ async function main(order: FuzzOrder): Promise<FuzzResult> {
   };
   begin("start");
   await target.open?.();
+  let result: FuzzResult;
   try {
-    return await runAll(target, order, begin);
+    result = await runAll(target, order, begin);
   } finally {
     await target.close?.();
   }
+  const left = Deno.build.os === "linux" ? listDescendants(Deno.pid) : [];
+  if (left.length > 0) {
+    result.findings.push({ input: "the end", error: `${left.length} processes are left after the target was closed` });
+  }
+  return result;
 }
 
 async function runAll(target: FuzzTarget, order: FuzzOrder, begin: (input: string) => void): Promise<FuzzResult> {

@@ -3,6 +3,7 @@ import { findEntry, findExif, sniffImage } from "../../attachments/images/image_
 import { createChunk, isPng, joinPng } from "../../attachments/images/png.ts";
 import { AppError, ignoreErrors } from "../../errors.ts";
 import { readPlainFile, toFileError } from "../../storage/atomic_file.ts";
+import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createCharx, readCharx } from "../charx/charx.ts";
 import { isCharx, isZip, removeEmbeddedAssets } from "../charx/charx_format.ts";
@@ -46,9 +47,9 @@ export function parseCardBytes(bytes: Uint8Array): CardFile {
  *
  * @throws {AppError} `unprocessable` for an invalid file, `too_large`, `internal`
  */
-export async function readCardFile(path: string): Promise<CardFile> {
+export async function readCardFile(path: string, sandbox: Sandbox): Promise<CardFile> {
   const begin = await readSignature(path);
-  const charx = isCharx(begin) ? await readCharx(path) : undefined;
+  const charx = isCharx(begin) ? await readCharx(path, sandbox) : undefined;
   // An image may have a ZIP appended. A file that starts like a ZIP must be one.
   if (charx === undefined && !isZip(begin)) {
     return parseCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());

@@ -1,5 +1,5 @@
 /**
- * CHARX files: a ZIP with card.json and its assets. A Worker validates each file; assets are then copied as stored.
+ * CHARX files: a ZIP with card.json and its assets. The sandbox validates each file; assets are then copied as stored.
  */
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
@@ -18,12 +18,13 @@ import {
   parseEmbeddedPath,
   withMainIcon,
 } from "./charx_format.ts";
-import type { CharxRequest, CharxResponse } from "./charx_worker.ts";
+import type { CharxRequest, CharxResponse } from "./charx_child.ts";
 import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
 import { pathExists, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
-import { openWorker } from "../../process/worker.ts";
+import { offerFile } from "../../platform/sandbox/remote_file.ts";
+import { type Sandbox, SandboxFault, type SandboxKind } from "../../platform/sandbox/sandbox.ts";
 
 /** Content of a CHARX file. */
 interface CharxContent {
@@ -34,10 +35,19 @@ interface CharxContent {
   others: ZipEntry[];
 }
 
-/** Time limit. A file is read once; 200 MB take two seconds on a home disk. */
+const MIB = 1024 * 1024;
+/** Processor time. A file is read once; 200 MB take two seconds. */
 const TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_MIB_MS = 500;
-const MIB = 1024 * 1024;
+
+const KIND: SandboxKind = {
+  url: new URL("./charx_child.ts", import.meta.url),
+  maxChildren: 2,
+  maxCpuMs: TIMEOUT_MS + MAX_CHARX_BYTES / MIB * TIMEOUT_PER_MIB_MS,
+  maxResidentBytes: 512 * MIB,
+  // Card and main image.
+  maxMessageBytes: 2 * MAX_CHARX_IMAGE_BYTES,
+};
 
 /** Bytes per step when compressing, about a millisecond. */
 const STEP_BYTES = 64 * 1024;
@@ -49,19 +59,54 @@ const STEP_BYTES = 64 * 1024;
  * @throws {AppError} `unprocessable` for an invalid file; `too_large` above 512 MiB, or if it inflates by more than 64
  *   MiB
  */
-export async function readCharx(path: string): Promise<CharxContent | undefined> {
-  const { size } = await Deno.stat(path);
+export async function readCharx(path: string, sandbox: Sandbox): Promise<CharxContent | undefined> {
+  using file = await Deno.open(path);
+  const { size } = await file.stat();
   if (size > MAX_CHARX_BYTES) {
     throw new AppError("too_large", `The CHARX file is larger than ${MAX_CHARX_BYTES} bytes`);
   }
-  const answer = await runInWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
+  const { answer, bytes: [text, image] } = await runReader(file, size, sandbox);
+  if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
   if (answer.isNotZip) return undefined;
-  const { card: text, image, others = [] } = answer;
-  if (text === undefined) throw new AppError("internal", "Can't read the CHARX file: the Worker found no card");
+  if (text === undefined) throw new AppError("unprocessable", "Can't read the CHARX file: it has no card.json");
   const card = parseCardText(text);
+  const others = answer.others ?? [];
   const isAlone = others.length === 0 && image !== undefined &&
     parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
   return { card: isAlone ? withMainIcon(card, OWN_IMAGE) : card, image, others };
+}
+
+async function runReader(
+  file: Deno.FsFile,
+  sizeBytes: number,
+  sandbox: Sandbox,
+): Promise<{ answer: CharxResponse; bytes: Uint8Array<ArrayBuffer>[] }> {
+  const request: CharxRequest = { sizeBytes };
+  const maxCpuMs = TIMEOUT_MS + sizeBytes / MIB * TIMEOUT_PER_MIB_MS;
+  try {
+    const { value, bytes } = await sandbox.run(KIND, { value: request, functions: offerFile(file), maxCpuMs });
+    return { answer: parseAnswer(value), bytes };
+  } catch (error) {
+    if (!(error instanceof SandboxFault)) throw error;
+    throw new AppError("unprocessable", `Can't read the CHARX file: ${error.message}`);
+  }
+}
+
+/** Reads what the child has sent, which may be anything: a file may have taken control of it. */
+function parseAnswer(value: unknown): CharxResponse {
+  const { others, isNotZip, failure } = (value ?? {}) as CharxResponse;
+  const entries = Array.isArray(others) ? others : [];
+  return {
+    isNotZip: isNotZip === true,
+    others: entries.filter(({ path, ...numbers }) =>
+      typeof path === "string" && isSafeCharxPath(path) &&
+      Object.values(numbers).every((number) => Number.isSafeInteger(number))
+    ),
+    failure: failure && {
+      code: failure.code === "too_large" ? "too_large" : "unprocessable",
+      message: String(failure.message),
+    },
+  };
 }
 
 /** A CHARX ready to be written. */
@@ -122,35 +167,6 @@ async function deflateEntry(path: string, bytes: Uint8Array<ArrayBuffer>): Promi
   };
   const stream = ReadableStream.from(steps()).pipeThrough(new CompressionStream("deflate-raw"));
   return createEntry(path, bytes, await new Response(stream).bytes());
-}
-
-function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxResponse> {
-  const worker = openWorker(new URL("./charx_worker.ts", import.meta.url));
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return new Promise<CharxResponse>((resolve, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new AppError(
-            "unprocessable",
-            `Can't read the CHARX file: the check took longer than ${Math.round(timeoutMs / 1000)} s`,
-          ),
-        ),
-      timeoutMs,
-    );
-    worker.onmessage = ({ data }: MessageEvent<CharxResponse>) => {
-      if (data.failure === undefined) resolve(data);
-      else reject(new AppError(data.failure.code, data.failure.message));
-    };
-    worker.onerror = (event) => {
-      event.preventDefault(); // Otherwise it would end the process.
-      reject(new AppError("internal", `Can't process the CHARX file: ${event.message}`));
-    };
-    worker.postMessage(order);
-  }).finally(() => {
-    clearTimeout(timer);
-    worker.terminate();
-  });
 }
 
 /** Maximum of the classic ZIP format. */

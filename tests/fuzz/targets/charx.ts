@@ -1,5 +1,6 @@
-/** CHARX files, which a Worker judges: a ZIP with a card and pictures, also behind a picture. */
+/** CHARX files, which the sandbox judges: a ZIP with a card and pictures, also behind a picture. */
 import { zipSync } from "fflate";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { readCardFile } from "../../../services/characters/card/card_file.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { fixtureImage } from "../../helpers/files/image_files.ts";
@@ -17,6 +18,7 @@ const ICON = { type: "icon", uri: "embeded://assets/icon/images/main.png", name:
 const JPEG = fixtureImage("quarters.jpg");
 
 let folder: string;
+let sandbox: Sandbox;
 
 function zipOf(card: string, more: Record<string, Uint8Array> = {}): Uint8Array<ArrayBuffer> {
   const files = { "card.json": new TextEncoder().encode(card), "assets/icon/images/main.png": picture(1), ...more };
@@ -28,9 +30,13 @@ const whole = () => JSON.stringify({ ...CARD, data: { ...CARD.data, assets: [ICO
 export const CHARX = target<Uint8Array>({
   name: "charx",
   async open() {
+    sandbox = new Sandbox();
     folder = await Deno.makeTempDir({ prefix: "fuzz-charx-" });
   },
-  close: () => Deno.remove(folder, { recursive: true }),
+  async close() {
+    await sandbox.close();
+    await Deno.remove(folder, { recursive: true });
+  },
   generate(random) {
     const assets = mutateJson(random, [ICON, { type: "emotion", uri: "embeded://assets/joy.png", name: "joy" }]);
     const json = mutateJson(random, { ...CARD, data: { ...CARD.data, assets } });
@@ -55,7 +61,7 @@ export const CHARX = target<Uint8Array>({
   async run(bytes) {
     const path = `${folder}/card.charx`;
     await Deno.writeFile(path, bytes);
-    const file = await unlessRefusedLater(() => readCardFile(path));
+    const file = await unlessRefusedLater(() => readCardFile(path, sandbox));
     if (file === undefined) return;
     claimSame(parseCardText(serializeCard(file.card)), file.card, "A card changes when it is read again");
     for (const { path } of file.others ?? []) {

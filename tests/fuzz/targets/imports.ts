@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/import_export/import_item.ts";
 import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { READERS } from "../../../services/import_export/import_worker.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
@@ -300,6 +301,7 @@ function changedFile(random: Random, path: string, bytes: Uint8Array): Uint8Arra
 }
 
 let root: string;
+let sandbox: Sandbox;
 
 async function laidOut({ files, isZip, changeZip }: Import): Promise<{ path: string; name?: string }> {
   const path = `${root}/import`;
@@ -327,7 +329,7 @@ async function readAll({ kind, path, name }: { kind: ImportKind; path: string; n
   const source = await openSource(path, name);
   const scratch = `${root}/scratch`;
   try {
-    return await Array.fromAsync(READERS[kind](source, new Scratch(scratch)));
+    return await Array.fromAsync(READERS[kind](source, new Scratch(scratch, sandbox)));
   } finally {
     source.close();
     await Deno.remove(scratch, { recursive: true }).catch(() => {});
@@ -364,10 +366,14 @@ export const IMPORTS = target<Import>({
   name: "imports",
   maxStretchMs: 3_000, // imports run in a Worker
   async open() {
+    sandbox = new Sandbox();
     root = await Deno.makeTempDir({ prefix: "fuzz-imports-" });
     PRESET = await risuPreset({ name: "Calm", temperature: 80 });
   },
-  close: () => Deno.remove(root, { recursive: true }),
+  async close() {
+    await sandbox.close();
+    await Deno.remove(root, { recursive: true });
+  },
   generate(random) {
     const kind = random.pick(IMPORT_KINDS);
     const made = SAMPLES[kind](random);

@@ -1,10 +1,13 @@
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { addLine, createReport, importReason } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
 import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
 import { READERS } from "../../../services/import_export/import_worker.ts";
 
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
 let folder: string;
 beforeEach(async () => {
   folder = await Deno.makeTempDir();
@@ -17,7 +20,7 @@ async function read(kind: ImportKind, files: Record<string, string>): Promise<Im
   await Deno.mkdir(root);
   for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(join(root, name), text);
   const source = await openSource(root);
-  return await Array.fromAsync(READERS[kind](source, new Scratch(join(folder, "scratch"))));
+  return await Array.fromAsync(READERS[kind](source, new Scratch(join(folder, "scratch"), sandbox)));
 }
 
 const levels = (count: number) => `${'{"a":'.repeat(count)}1${"}".repeat(count)}`;

@@ -87,7 +87,7 @@ class Files {
 
   /** @param source Name of the file in the report. */
   async *readCharx(path: string, source: string): AsyncGenerator<ImportStep> {
-    const { card, others = [] } = await readCardFile(path);
+    const { card, others = [] } = await readCardFile(path, this.scratch.sandbox);
     const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
     yield { ...this.#toCharacter(source, card, path), files };
   }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseCard } from "../../../../services/characters/card/card.ts";
 import { type CardFile, readCardFile as readFileAt } from "../../../../services/characters/card/card_file.ts";
 import { CardFiles, createCharx } from "../../../../services/characters/charx/charx.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import {
   exifComment,
@@ -38,6 +39,8 @@ const charx = () =>
   });
 const refused = { code: "unprocessable" };
 
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
 let folder: string;
 beforeAll(async () => void (folder = await Deno.makeTempDir()));
 afterAll(() => Deno.remove(folder, { recursive: true }));
@@ -46,7 +49,7 @@ afterAll(() => Deno.remove(folder, { recursive: true }));
 async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked: () => Promise<Unzipped> }> {
   const path = join(folder, crypto.randomUUID());
   await Deno.writeFile(path, content);
-  const read = await readFileAt(path);
+  const read = await readFileAt(path, sandbox);
   return {
     ...read,
     async unpacked() {

@@ -1,7 +1,9 @@
-/** The Worker of charx.ts: validates CHARX files on disk and reads card and image. */
+/** Validates CHARX files in the sandbox and reads card and image. */
 import { isJsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import { AppError } from "../../errors.ts";
-import { readBytesAt } from "../../storage/atomic_file.ts";
+import { serveSandbox } from "../../platform/sandbox/child.ts";
+import { RemoteFile } from "../../platform/sandbox/remote_file.ts";
+import { type RandomAccessFile, readBytesAt } from "../../storage/atomic_file.ts";
 import {
   hasZipEnd,
   readWholeContent,
@@ -19,22 +21,25 @@ import {
   parseEmbeddedPath,
 } from "./charx_format.ts";
 import { removeCard } from "../png/png_card.ts";
-import { reportDefects } from "../../process/worker.ts";
 
-/** Path of the file. */
-export type CharxRequest = string;
+/** A job, which reads the file by the function `file`. */
+export interface CharxRequest {
+  sizeBytes: number;
+}
 
-/** Sent to the main thread. */
+/** The result. Its bytes are the content of card.json, and the main image in any format if there is one. */
 export interface CharxResponse {
-  /** Content of card.json. */
-  card?: Uint8Array<ArrayBuffer>;
-  /** The main image in any format. */
-  image?: Uint8Array<ArrayBuffer>;
   /** All other files. */
   others?: ZipEntry[];
   /** True if there is no ZIP directory. */
   isNotZip?: boolean;
   failure?: { code: "unprocessable" | "too_large"; message: string };
+}
+
+/** What is in a file. */
+interface CharxFiles {
+  value: CharxResponse;
+  bytes?: Uint8Array<ArrayBuffer>[];
 }
 
 /** Expressions and backgrounds make hundreds of entries. */
@@ -50,10 +55,9 @@ class CharxError extends Error {
   }
 }
 
-async function readCharxFile(path: string): Promise<CharxResponse> {
-  using file = await Deno.open(path);
-  const { size } = await file.stat();
-  if (!await hasZipEnd(file)) return { isNotZip: true };
+async function readCharxFile(file: RemoteFile): Promise<CharxFiles> {
+  const size = file.sizeBytes;
+  if (!await hasZipEnd(file)) return { value: { isNotZip: true } };
   const { entries, beginsAt } = await readZipDirectory(file, MAX_ENTRIES);
   const files = checkEntries(entries, size);
   const cardEntry = files.get(CARD_PATH);
@@ -68,11 +72,11 @@ async function readCharxFile(path: string): Promise<CharxResponse> {
   if (image !== undefined && image.path === own && isBarePng(own, image.bytes)) files.delete(own);
   const others = [...files.values()];
   for (const entry of others) if (entry.method !== 0) await checkInflates(file, entry);
-  return { card, image: image?.bytes, others };
+  return { value: { others }, bytes: image === undefined ? [card] : [card, image.bytes] };
 }
 
 async function readMainImage(
-  file: Deno.FsFile,
+  file: RandomAccessFile,
   files: Map<string, ZipEntry>,
   inside: string | undefined,
   beginsAt: number,
@@ -112,7 +116,7 @@ function checkEntries(entries: readonly ZipEntry[], fileBytes: number): Map<stri
 }
 
 /** Inflates a file to check that its size is as stated. */
-async function checkInflates(file: Deno.FsFile, entry: ZipEntry): Promise<void> {
+async function checkInflates(file: RandomAccessFile, entry: ZipEntry): Promise<void> {
   for await (const _ of streamContent(file, entry));
 }
 
@@ -149,12 +153,12 @@ function toFailure(error: unknown): CharxResponse["failure"] {
   return { code: "unprocessable", message: "Can't read the CHARX file: it's damaged" };
 }
 
-// Importing this file outside a Worker does nothing.
-if ("DedicatedWorkerGlobalScope" in self) {
-  reportDefects();
-  self.onmessage = async ({ data }: MessageEvent<CharxRequest>) => {
-    const answer: CharxResponse = await readCharxFile(data).catch((error) => ({ failure: toFailure(error) }));
-    const sent = [answer.card, answer.image].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);
-    self.postMessage(answer, sent);
-  };
-}
+await serveSandbox("charx_child", {
+  async run(value, _bytes, host) {
+    try {
+      return await readCharxFile(new RemoteFile(host, (value as CharxRequest).sizeBytes));
+    } catch (error) {
+      return { value: { failure: toFailure(error) } satisfies CharxResponse };
+    }
+  },
+});
