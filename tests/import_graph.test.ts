@@ -173,11 +173,14 @@ test("no file loads one that loads it", () => {
   expect([...loads.keys()].filter((path) => reaches(path).has(path))).toEqual([]);
 });
 
+/** The only module that server and page both load. */
+const SHARED = "services/json/search_fold.ts";
+
 test("on the page a room imports only the rooms named for it, but for their types", () => {
   const roomOnPage = (path: string) => /^static\/src\/([^/]+)\//.exec(path)?.[1];
   const wrong = imports.filter(({ from, to, isType }) => {
     const [own, other] = [roomOnPage(from), roomOnPage(to)];
-    if (isType || own === undefined || own === "dev" || own === other) return false;
+    if (isType || own === undefined || own === "dev" || own === other || to === SHARED) return false;
     return other === undefined || PAGE_ROOMS[own]?.includes(other) !== true;
   });
   expect(wrong).toEqual([]);
@@ -211,8 +214,10 @@ test("a start loads what a first answer rests on, and no room, schema or command
   expect(texts.filter(([, text]) => heavy.test(text!)).map(([path]) => path)).toEqual([]);
 });
 
-test("the page imports only types of the server, and these from routes/schemas in its API client", async () => {
-  const outside = imports.filter(({ from, to }) => from.startsWith("static/src/") && !to.startsWith("static/src/"));
+test("the page imports only types of the server, from routes/schemas in its API client, and how it folds searches", async () => {
+  const outside = imports.filter(({ from, to }) =>
+    from.startsWith("static/src/") && !to.startsWith("static/src/") && to !== SHARED
+  );
   const wrong = outside.filter(({ from, to, isType }) =>
     !isType || !from.startsWith("static/src/api/") || !to.startsWith("routes/schemas/")
   );

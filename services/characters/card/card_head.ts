@@ -1,6 +1,7 @@
 /** Extracts what lists show from card files, reading as little as possible. Runs in the scan Worker. */
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
+import { foldForSearch } from "../../json/search_fold.ts";
 import { foldForSorting, quoteKey } from "../../json/text.ts";
 import { type Card, getFolder, MAX_CARD_BYTES, parseCardText } from "./card.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
@@ -86,7 +87,7 @@ export function toCardRow(file: CardFileStat, card: Card): CardRow {
     ...file,
     hasAvatar: item.has_avatar,
     name: quoteKey(item.name),
-    search: [foldForSorting(item.name), foldForSorting(item.creator), ...tags].join("\n"),
+    search: [item.name, item.creator, ...item.tags].map(foldForSearch).join("\n"),
     tags,
     item: JSON.stringify(item),
   };

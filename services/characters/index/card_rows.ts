@@ -4,6 +4,7 @@
  */
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
+import { foldForSearch } from "../../json/search_fold.ts";
 import { foldForSorting, sortByName } from "../../json/text.ts";
 import {
   BUFFER_BYTES,
@@ -158,7 +159,7 @@ export function listCards(db: Database, query: CardQuery): CardPage {
   const sortKey = SORT_KEYS[sort];
   const conditions = ["name IS NOT NULL"];
   const params: SqlValue[] = [];
-  for (const word of foldForSorting(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
+  for (const word of foldForSearch(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
     conditions.push("instr(search, ?) > 0");
     params.push(word);
   }

@@ -1,7 +1,8 @@
 /** Searches all conversations in a Worker. This file runs on the serving thread. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
-import { type DocumentCursor, type DocumentHit, foldForSearch, parseQuery } from "./search_text.ts";
+import { foldForSearch } from "../../json/search_fold.ts";
+import { type DocumentCursor, type DocumentHit, parseQuery } from "./search_text.ts";
 import type { ScanCursor, SearchHit } from "./search_scan.ts";
 import type { FindRequest, FoundPage, SearchOrder, SearchWorkerResponse } from "./search_worker.ts";
 import { openWorker } from "../../process/worker.ts";
@@ -248,7 +249,7 @@ const STOP_WORDS = new Set(
     "gesagt gesprochen habe haben hat hatte hatten ich ihr im in ist ja kann mal man mein mich mir mit nach nicht noch nun oder " +
     "sagte sagten sich sie sind so über um und uns unser von vor war waren warum was wann wie wir wird wo wer zu zum zur " +
     "こと これ それ あれ です ます した して する いる ある なに 何 いつ どこ だれ 誰 私 あなた 話 言っ 言い 話し について")
-    .split(" "),
+    .split(" ").map(foldForSearch),
 );
 
 /** Finds passages of other chats. @throws {AppError} Like `Search.search` */

@@ -6,15 +6,8 @@ import { createBlockAad, createSummaryAad, SMALLEST_GAP } from "../stored_form.t
 import type { ConversationSummary } from "../conversation.ts";
 import { getContentText, type Message } from "../message.ts";
 import { type BlockRange, LINEAR_TREE, readTree, ROOT_SEGMENT } from "../conversation_tree.ts";
-import {
-  containsAllTerms,
-  createQuickTest,
-  type FoldedBlock,
-  type FoldedTexts,
-  foldForSearch,
-  listJsonParts,
-  truncateSnippet,
-} from "./search_text.ts";
+import { containsAllTerms, foldForSearch } from "../../json/search_fold.ts";
+import { createQuickTest, type FoldedBlock, type FoldedTexts, listJsonParts, truncateSnippet } from "./search_text.ts";
 
 /** A message or a title that contains all terms. */
 export interface SearchHit {

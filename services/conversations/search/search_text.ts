@@ -1,11 +1,11 @@
 /**
- * Matches texts: parses queries, folds texts and extracts snippets. Also scans the encrypted text of documents, newest
+ * Matches texts: parses queries and extracts snippets. Also scans the encrypted text of documents, newest
  * first. `FoldedTexts` caches the folded text of searched conversations, so that the next search only decrypts blocks
  * that may contain a hit. Only the memory of the search Worker holds the cache, and the Worker ends after a while without
  * searches.
  */
 import { AppError } from "../../errors.ts";
-import { normalized } from "../../json/text.ts";
+import { containsAllTerms, foldForSearch, parseSearchTerms } from "../../json/search_fold.ts";
 import type { Opener } from "../../crypto/sealer.ts";
 import {
   DOCUMENT_COLUMNS,
@@ -24,21 +24,10 @@ const SNIPPET_LEAD = 50;
 /** Number of UTF-16 units folded at a time to find a position in a long text. */
 const FOLD_CHUNK = 1024;
 
-/** A quoted phrase, with or without a closing quote, or a word. Phones type curly quotes. */
-const TERM = /["“”„]([^"“”„]+)(?:["“”„]|$)|(\S+)/g;
 /** Characters that may look different in JSON, alone or after an escape: `\n` and a combining accent become `\ń`. */
 const UNSURE_IN_JSON = /["\\\p{Cc}\p{Cs}\p{M}]+/u;
 // deno-lint-ignore no-control-regex -- all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
-
-/**
- * Folds a text for comparison: NFKC, lower case, and a single sigma, because the lower case of Σ depends on what follows.
- */
-export function foldForSearch(text: string): string {
-  if (ASCII.test(text)) return text.toLowerCase();
-  const folded = normalized(text, "NFKC").toLowerCase();
-  return folded.includes("ς") ? folded.replaceAll("ς", "σ") : folded;
-}
 
 /**
  * Returns the folded terms of a query: words and quoted phrases. The longest, which is likely the rarest, comes first.
@@ -52,18 +41,9 @@ export function parseQuery(query: string): string[] {
       `The query is too long: ${query.length} characters; the limit is ${MAX_QUERY_LENGTH}`,
     );
   }
-  const terms = new Set<string>();
-  for (const [, phrase, word] of normalized(query, "NFKC").matchAll(TERM)) {
-    const term = foldForSearch(phrase?.trim() ?? word ?? "");
-    if (term !== "") terms.add(term);
-  }
-  if (terms.size === 0) throw new AppError("invalid_request", "The query is empty: q contains no words");
-  return [...terms].sort((a, b) => b.length - a.length);
-}
-
-/** Returns whether a folded text contains all terms. */
-export function containsAllTerms(folded: string, terms: readonly string[]): boolean {
-  return terms.every((term) => folded.includes(term));
+  const terms = parseSearchTerms(query);
+  if (terms.length === 0) throw new AppError("invalid_request", "The query is empty: q contains no words");
+  return terms.sort((a, b) => b.length - a.length);
 }
 
 /** Returns the longest part of each term that looks the same in JSON and in a string. */

@@ -352,4 +352,12 @@ export const MIGRATIONS: Migration[] = [
       CREATE INDEX stored_response_by_owner ON stored_response(owner);
     `,
   },
+  {
+    version: 12,
+    // Searches find what can't be typed: the next list scans the files again.
+    sql: `
+      DELETE FROM card_tag;
+      DELETE FROM card_file;
+    `,
+  },
 ];

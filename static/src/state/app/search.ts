@@ -1,4 +1,5 @@
 /** Search over all conversations while the user types. */
+import { findTerms, parseSearchTerms } from "../../../../services/json/search_fold.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -91,14 +92,13 @@ interface TextPart {
   isHit: boolean;
 }
 
-/** Splits a text at the words of a query. "Quoted phrases" count as a whole. Case-insensitive. */
+/** Splits a text at the words of a query, found as the server finds them. */
 export function splitByWords(text: string, query: string): TextPart[] {
-  const words = [...query.matchAll(/"([^"]+)"|([^\s"]+)/g)].map(([, phrase, word]) => phrase ?? word ?? "").filter(
-    Boolean,
-  );
-  if (words.length === 0) return [{ text, isHit: false }];
-  // Longer words first, so that a word's prefix doesn't match before it.
-  const sorted = words.sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const parts = text.split(new RegExp(`(${sorted.join("|")})`, "giu"));
-  return parts.map((part, index) => ({ text: part, isHit: index % 2 === 1 })).filter((piece) => piece.text !== "");
+  const parts: TextPart[] = [];
+  let at = 0;
+  for (const [start, end] of findTerms(text, parseSearchTerms(query))) {
+    parts.push({ text: text.slice(at, start), isHit: false }, { text: text.slice(start, end), isHit: true });
+    at = end;
+  }
+  return [...parts, { text: text.slice(at), isHit: false }].filter((part) => part.text !== "");
 }

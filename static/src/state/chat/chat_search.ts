@@ -1,4 +1,5 @@
 /** Search in all messages of the open chat, loaded or not. */
+import { parseSearchTerms } from "../../../../services/json/search_fold.ts";
 import type { SearchHit } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -47,7 +48,7 @@ export class ChatSearch {
     const hit = this.hits.peek()[target];
     if (!hit?.message_id) return;
     this.at.value = target;
-    await this.#chat.show(hit.message_id, splitQuery(this.query.peek()));
+    await this.#chat.show(hit.message_id, parseSearchTerms(this.query.peek()));
   }
 
   /** Ends the search and its requests. */
@@ -94,11 +95,4 @@ export class ChatSearch {
       return false;
     }
   }
-}
-
-/** Splits a query like the server: words, and "quoted phrases" as a whole; in lower case. */
-function splitQuery(query: string): string[] {
-  return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)]
-    .map(([, phrase, word]) => (phrase ?? word ?? "").replaceAll('"', "").trim())
-    .filter((word) => word !== "");
 }

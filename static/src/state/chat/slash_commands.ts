@@ -1,4 +1,5 @@
 /** Slash commands of the composer, and the variables of prompt templates. */
+import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import type { OpenChat } from "./open_chat.ts";
 import type { PromptTemplate } from "../../api/types.ts";
 
@@ -138,9 +139,9 @@ const VARIABLE = /\[\[([^[\]\n]{1,60})\]\]/g;
 
 /** Returns the templates whose names start with the word after the `/`, while the text is nothing else. */
 export function findTemplates(text: string, templates: readonly PromptTemplate[]): PromptTemplate[] {
-  const typed = /^\/([\p{L}\p{N}_-]*)$/u.exec(text)?.[1]?.toLocaleLowerCase();
+  const typed = /^\/([\p{L}\p{M}\p{N}_-]*)$/u.exec(text)?.[1];
   if (typed === undefined) return [];
-  return templates.filter(({ name }) => name.toLocaleLowerCase().startsWith(typed));
+  return templates.filter(({ name }) => foldForSearch(name).startsWith(foldForSearch(typed)));
 }
 
 const SNIPPET_CHARS = 100;

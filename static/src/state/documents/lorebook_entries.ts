@@ -1,4 +1,5 @@
 /** Reads and changes lorebook entries. Fields of other programs stay. */
+import { containsAllTerms, foldForSearch } from "../../../../services/json/search_fold.ts";
 import type { CardBook, LorebookEntry } from "../../api/types.ts";
 
 /** Longest title made from content, in characters. */
@@ -97,12 +98,12 @@ export interface IndexedEntry {
 
 /** Finds the entries that contain all words in title, keys or content. */
 export function searchEntries(book: CardBook, query: string): IndexedEntry[] {
-  const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const words = foldForSearch(query).split(/\s+/).filter(Boolean);
   const entries = book.entries.map((entry, index) => ({ entry, index }));
   if (words.length === 0) return entries;
   return entries.filter(({ entry }) => {
     const { keys, secondary_keys = [], content } = entry;
-    const text = [getEntryTitle(entry), ...keys, ...secondary_keys, content].join("\n").toLocaleLowerCase();
-    return words.every((word) => text.includes(word));
+    const text = [getEntryTitle(entry), ...keys, ...secondary_keys, content].join("\n");
+    return containsAllTerms(foldForSearch(text), words);
   });
 }

@@ -1,4 +1,5 @@
 /** Selects connection and model: of this chat, of a retry, or of one version of a reply. */
+import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../../api/types.ts";
@@ -69,7 +70,7 @@ export function ModelPicker(
   };
 
   const query = filter.trim();
-  const isMatch = (name: string) => name.toLowerCase().includes(query.toLowerCase());
+  const isMatch = (name: string) => foldForSearch(name).includes(foldForSearch(query));
   const names = (result?.models ?? []).filter(isMatch);
   const named = (choices: readonly ModelChoice[]) => withConnections(choices, connections.items.value, isMatch);
   const favorites = named(device.favoriteModels.value);

@@ -1,4 +1,5 @@
 /** About: version, licenses, and diagnostics of the installation. */
+import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import { useState } from "preact/hooks";
 import { readFindings, readLicenses } from "../../api/server.ts";
 import type { Finding, LicenseNotice } from "../../api/types.ts";
@@ -102,8 +103,8 @@ function Packages() {
   const [query, setQuery] = useState("");
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={again} />;
   if (value === undefined) return <p class="muted" role="status">{texts.loading}</p>;
-  const text = query.trim().toLowerCase();
-  const found = value.filter(({ name, licence }) => `${name} ${licence}`.toLowerCase().includes(text));
+  const text = foldForSearch(query.trim());
+  const found = value.filter(({ name, licence }) => foldForSearch(`${name} ${licence}`).includes(text));
   return (
     <>
       <TextField label={t.find} type="search" value={query} onInput={setQuery} />

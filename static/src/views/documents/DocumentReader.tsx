@@ -1,4 +1,5 @@
 /** The text of a document by pages, with a search. Pages to send can be chosen in it. */
+import { findTerms, foldForSearch } from "../../../../services/json/search_fold.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -56,8 +57,8 @@ export function DocumentReader(
   useEffect(() => {
     if (page !== undefined) list.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView();
   }, [pages]);
-  const query = words.trim().toLowerCase();
-  const found = pages?.filter(({ text }) => text !== "" && (query === "" || text.toLowerCase().includes(query)));
+  const query = foldForSearch(words.trim());
+  const found = pages?.filter(({ text }) => text !== "" && (query === "" || foldForSearch(text).includes(query)));
   const chosen = choice && parsePageList(written, choice.count);
   const toggle = (n: number, isChosen: boolean) => {
     const others = (chosen ?? []).filter((each) => each !== n);
@@ -138,11 +139,10 @@ export function DocumentReader(
 function mark(text: string, query: string) {
   if (query === "") return text;
   const parts = [];
-  const lower = text.toLowerCase();
   let at = 0;
-  for (let hit = lower.indexOf(query); hit >= 0; hit = lower.indexOf(query, at)) {
-    parts.push(text.slice(at, hit), <mark key={hit}>{text.slice(hit, hit + query.length)}</mark>);
-    at = hit + query.length;
+  for (const [start, end] of findTerms(text, [query])) {
+    parts.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>);
+    at = end;
   }
   return [...parts, text.slice(at)];
 }

@@ -1,4 +1,5 @@
 /** Settings, Memory: proposals that wait, all notes by scope, their history, and whether the model may propose any. */
+import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, MemoryProposal, Settings } from "../../api/types.ts";
@@ -48,8 +49,8 @@ export function MemoryPage() {
       if (scope.kind === "character" && scope.id !== undefined) store.people.loadCharacter(scope.id);
     }
   }, [notes.value, proposals.value]);
-  const folded = query.trim().toLocaleLowerCase();
-  const shown = notes.value?.filter(({ id, text }) => !hidden.has(id) && text.toLocaleLowerCase().includes(folded));
+  const folded = foldForSearch(query.trim());
+  const shown = notes.value?.filter(({ id, text }) => !hidden.has(id) && foldForSearch(text).includes(folded));
   const groups = [...Map.groupBy(shown ?? [], ({ scope }) => getScopeKey(scope)).values()];
   const scopes = listAllScopes(store);
   const hide = (id: string, isHidden: boolean) =>

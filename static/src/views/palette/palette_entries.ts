@@ -1,4 +1,5 @@
 /** The entries of the palette: chats, commands, settings; and the search over them. */
+import { containsAllTerms, foldForSearch } from "../../../../services/json/search_fold.ts";
 import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
@@ -32,7 +33,7 @@ const SHOWN = { recent: 6, chats: 12, others: 8 };
 
 /** Returns the matching entries, best first in each group; without a query recent chats and all commands. */
 export function findEntries(query: string, store: Store, found: readonly CharacterItem[]): PaletteGroup[] {
-  const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const words = foldForSearch(query).split(/\s+/).filter(Boolean);
   const go = (address: string) => () => store.router.go(address);
   const chats = store.chats.shown.value.map((item): PaletteEntry => ({
     key: item.id,
@@ -125,9 +126,8 @@ function listCommands(store: Store): PaletteEntry[] {
 function findBest(entries: readonly PaletteEntry[], words: readonly string[], limit: number): PaletteEntry[] {
   const ranked: { entry: PaletteEntry; rank: number }[] = [];
   for (const entry of entries) {
-    const title = entry.title.toLocaleLowerCase();
-    const text = `${title} ${entry.hint?.toLocaleLowerCase() ?? ""} ${entry.keywords?.toLocaleLowerCase() ?? ""}`;
-    if (!words.every((word) => text.includes(word))) continue;
+    const title = foldForSearch(entry.title);
+    if (!containsAllTerms(`${title} ${foldForSearch(`${entry.hint ?? ""} ${entry.keywords ?? ""}`)}`, words)) continue;
     const first = words[0]!;
     const rank = title.startsWith(first) ? 0 : title.includes(` ${first}`) ? 1 : title.includes(first) ? 2 : 3;
     ranked.push({ entry, rank });

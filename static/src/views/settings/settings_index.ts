@@ -2,6 +2,7 @@
  * The index of all settings, for the settings search and the command palette. A new setting needs a line here; `anchor`
  * is the id of its control. Everyday words for it are in `texts.settings.keywords`.
  */
+import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import { texts } from "../../texts/texts.ts";
 
@@ -195,14 +196,14 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
 
 /** Finds the settings whose title, page or keywords contain all words; those whose title does come first. */
 export function findSettings(query: string, entries: readonly SettingEntry[]): SettingEntry[] {
-  const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const words = foldForSearch(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   const rankOf = ({ title, place, keywords }: SettingEntry): number => {
-    const name = title.toLocaleLowerCase();
+    const name = foldForSearch(title);
     if (words.every((word) => name.includes(word))) return 0;
-    const known = ` ${keywords.toLocaleLowerCase()}`;
+    const known = ` ${foldForSearch(keywords)}`;
     if (words.every((word) => name.includes(word) || known.includes(word))) return 1;
-    const text = `${name} ${place.toLocaleLowerCase()}${known}`;
+    const text = `${name} ${foldForSearch(place)}${known}`;
     return words.every((word) => text.includes(word)) ? 2 : 3;
   };
   // The sort is stable: within a rank the order is that of the pages.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DatabaseSync } from "node:sqlite";
 import { Search } from "../../../../services/conversations/search/search.ts";
-import { FoldedTexts } from "../../../../services/conversations/search/search_text.ts";
+import { FoldedTexts, parseQuery } from "../../../../services/conversations/search/search_text.ts";
 import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
 import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
 import { openReader } from "../../../../services/storage/database/database.ts";
@@ -141,7 +141,7 @@ test("opens only blocks that may hold a hit once their conversation was searched
     expect(await find("nowhere")).toEqual([[], 16]);
     expect(await find("nowhere")).toEqual([[], 0]);
     expect(await find("word1x3")).toEqual([["c1m3"], 1]);
-    expect(await find("größe", "wide")).toEqual([["c9m0"], 1]);
+    expect(await find(...parseQuery("größe wide"))).toEqual([["c9m0"], 1]);
     await conversationWriter.editMessage("c1", "c1m3", (before) => ({ ...before, content: "word1x9" }));
     expect(await find("word1x3")).toEqual([[], 5]);
     expect(await find("word1x9")).toEqual([["c1m3"], 1]);

@@ -1,4 +1,5 @@
 /** The scroll position: keeps the end of the messages in view, and scrolls to a message. */
+import { findTerms } from "../../../../../services/json/search_fold.ts";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
@@ -183,14 +184,11 @@ function highlightWords(element: Element, words: readonly string[]): void {
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     // Running out of time is not a result.
     if (node.parentElement?.closest(".message-actions")) continue;
-    const text = (node.textContent ?? "").toLowerCase();
-    for (const word of words) {
-      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
-        const range = document.createRange();
-        range.setStart(node, at);
-        range.setEnd(node, Math.min(at + word.length, node.textContent!.length));
-        ranges.push(range);
-      }
+    for (const [start, end] of findTerms(node.textContent ?? "", words)) {
+      const range = document.createRange();
+      range.setStart(node, start);
+      range.setEnd(node, end);
+      ranges.push(range);
     }
   }
   registry.set(HIGHLIGHT_NAME, new Highlight(...ranges));
