@@ -1,4 +1,5 @@
 /** `/api/chat`: sending messages to a model, and following, listing and stopping the replies that the server stores. */
+import type { ToolDecision } from "../services/chat/tools/tool_round.ts";
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal, type Identity } from "../middleware/env.ts";
 import {
@@ -96,7 +97,7 @@ export function chatRoutes(
         by: describeCaller(c.var.identity),
         ...(args != null && { arguments: args }),
         ...(remember != null && { remember }),
-      };
+      } satisfies ToolDecision;
       const record = await replies.decide(mid, call_id, input, c.req.valid("query").conversation_id);
       return passRawResponse(c.json(toCallJson(record), 200));
     })

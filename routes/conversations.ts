@@ -121,7 +121,12 @@ function messageRoutes(services: Services) {
     .openapi(messageSchema.addRoute, async (c) => {
       const { messages } = await services.conversations();
       const { message: input, after } = c.req.valid("json");
-      const options = { after: after ?? undefined, expected: parsePrecondition(c.req.valid("header")) };
+      const options = {
+        after: after ?? undefined,
+        expected: parsePrecondition(c.req.valid("header")),
+      } satisfies Parameters<
+        typeof messages.add
+      >[2];
       const { message, revision } = await messages.add(c.req.valid("param").id, input, options);
       setEtag(c, revision);
       return passRawResponse(c.json(message, 201));

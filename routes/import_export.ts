@@ -1,4 +1,5 @@
 /** `/api/import` and `/api/export`. */
+import type { ImportRequest } from "../services/import_export/imports.ts";
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
@@ -25,7 +26,7 @@ function importRoutes(services: Services) {
   return createRouter().openapi(importableRoute, (c) => c.json(importable, 200)).openapi(importRoute, async (c) => {
     const imports = await services.imports();
     const { kind, dry_run, name, upload_id } = c.req.valid("query");
-    const request = { kind, isDryRun: dry_run === "true", name };
+    const request = { kind, isDryRun: dry_run === "true", name } satisfies ImportRequest;
     const { body } = c.req.raw;
     if (upload_id === undefined && body === null) {
       throw new AppError("invalid_request", "The body of the request must be the file to import");

@@ -1,4 +1,5 @@
 /** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
+import type { TranscriptionRequest } from "../services/transcription/transcription.ts";
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import type {
@@ -75,7 +76,7 @@ export function openAiRoutes(services: Services) {
         model: await transcription.chooseModel(form.text("model") ?? "", getClientSignal(c)),
         language: parseFormField(SpeechLanguage.optional(), "language", form.text("language")),
         prompt: parseFormField(TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
-      };
+      } satisfies TranscriptionRequest;
       if (form.text("stream") === "true") {
         const events = transcription.stream(request, getClientSignal(c));
         // An error before the first event gets an ordinary error response.

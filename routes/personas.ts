@@ -31,7 +31,9 @@ export function personaRoutes(services: Services) {
     .openapi(schema.putRoute, async (c) => {
       const personas = await services.personas();
       const { name, description, documents } = c.req.valid("json");
-      const text = { name, description: description === null ? "" : description };
+      const text = { name, description: description === null ? "" : description } satisfies Parameters<
+        typeof personas.put
+      >[1];
       const { id } = c.req.valid("param");
       return await locks.run(id, async () => {
         const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));

@@ -1,4 +1,6 @@
 /** `/api/voices`, `/v1/audio` and `/api/stt`: speech, voice samples, transcription. */
+import type { VoiceMetadata } from "../services/speech/voice_samples.ts";
+import type { TranscriptionRequest } from "../services/transcription/transcription.ts";
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
@@ -82,7 +84,7 @@ function voiceRoutes(services: Services) {
     .openapi(schema.patchSampleRoute, async (c) => {
       const { voices } = await services.speech();
       const { name, description } = c.req.valid("json");
-      const changes = { name, description: description === null ? "" : description };
+      const changes = { name, description: description === null ? "" : description } satisfies Partial<VoiceMetadata>;
       const sample = await voices.change(c.req.valid("param").id, changes);
       c.header("ETag", formatEtag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
@@ -166,7 +168,7 @@ export function transcriptionRoutes(services: Services) {
         audio: form.file,
         language: parseFormField(transcriptions.SpeechLanguage.optional(), "language", form.text("language")),
         prompt: parseFormField(transcriptions.TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
-      };
+      } satisfies TranscriptionRequest;
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
         return c.json(
           transcriptions.toTranscriptJson(await transcription.transcribe(request, getClientSignal(c))),

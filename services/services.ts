@@ -5,6 +5,7 @@
  * Opened at once: the data folder with its key and database, and authentication. Everything else opens on first use,
  * because loading its code takes time: `await services.characters()` opens it, or returns the open one.
  */
+import type { ChatDeps } from "./chat/open_chat.ts";
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
 import { isLoopbackAddress } from "./auth/hosts.ts";
@@ -329,7 +330,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       toolLimits: options.toolLimits,
       push: await push(),
       titleIdleMs: options.titleIdleMs,
-    };
+    } satisfies ChatDeps;
     return await openChat(core, deps, onClose);
   });
 

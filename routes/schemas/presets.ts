@@ -117,7 +117,8 @@ export function toPresetItem(
 /** Converts a preset to its JSON form. */
 export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetResponse> {
   const { sampler, prompts, prompt_order, rest, extra_body, dialect } = preset.body;
-  const extra = Object.keys(extra_body ?? {}).length > 0 && { extra_body };
+  const extra = Object.keys(extra_body ?? {}).length > 0 &&
+    { extra_body } satisfies Partial<z.infer<typeof PresetResponse>>;
   return {
     ...toPresetItem(preset),
     sampler: sampler as Record<string, number>,

@@ -361,7 +361,9 @@ function toLockKey(name: string): string {
 }
 
 function toAttachment({ name, type, bytes, width, height, created_at }: AttachmentRow): Attachment {
-  const size = width !== null && height !== null ? { widthPx: width, heightPx: height } : {};
+  const size = width !== null && height !== null
+    ? { widthPx: width, heightPx: height } satisfies Partial<Attachment>
+    : {};
   return { name, type, sizeBytes: bytes, ...size, version: created_at };
 }
 

@@ -11,7 +11,7 @@ import { bytesOfFile } from "../crypto/sealed_pieces.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { TEMPORARY_ENDING, toFileError, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/sqlite.ts";
-import { type ArchiveEntry, openBackup, streamBackup } from "./backup_file.ts";
+import { type ArchiveEntry, type BackupKeys, openBackup, streamBackup } from "./backup_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { DatabaseSync } from "node:sqlite";
 
@@ -117,7 +117,10 @@ async function checkBackup(
   digests: Map<string, string>,
   took: Took,
 ): Promise<void> {
-  const keys = { getPassphrase: () => Promise.resolve(passphrase!), getStorageKey: () => Promise.resolve(storageKey) };
+  const keys = {
+    getPassphrase: () => Promise.resolve(passphrase!),
+    getStorageKey: () => Promise.resolve(storageKey),
+  } satisfies BackupKeys;
   using backup = await openBackup(path, keys);
   const found = new Map<string, string>();
   for await (const entry of streamWithDigest(backup.entries, found, took)) for await (const _ of entry.content);

@@ -18,7 +18,7 @@ export interface BackupHead {
 }
 
 /** Keys to open a backup. */
-interface BackupKeys {
+export interface BackupKeys {
   /** Called only if the backup needs it. */
   getPassphrase?(): Promise<string>;
   /** Returns the storage key, or `undefined` if there is none. */

@@ -271,7 +271,7 @@ function toCall(
   // Without a limit in the request, the provider derives the reply's limit from this size. Where calls set the size,
   // the target's size is the owner's limit.
   const isKnown = !contextSize.isAssumed && target.kind !== "ollama";
-  const sized = isKnown ? { ...target, contextSize: contextSize.tokens } : target;
+  const sized = isKnown ? { ...target, contextSize: contextSize.tokens } satisfies UpstreamTarget : target;
   const stableMessages = countStable(prompt);
   return { target: sized, call: { model, messages, params, extraBody, neededTokens, stableMessages }, prompt };
 }

@@ -12,7 +12,7 @@ import type { PromptMessage, PromptSource } from "../prompts/prompt.ts";
 import { createHash } from "node:crypto";
 import type { ConversationHead } from "../conversations/conversation.ts";
 import { AppError } from "../errors.ts";
-import type { OpenPromptContext } from "../prompts/prompt_context.ts";
+import type { OpenPromptContext, PromptFields } from "../prompts/prompt_context.ts";
 import type { ChatRequest } from "./chat_service.ts";
 import type { ReplyContextDeps } from "./reply_context.ts";
 import { isJsonObject } from "../json/type_guards.ts";
@@ -159,7 +159,7 @@ export async function openClientContext(
   const begin = messages.findIndex((message) => !isSystem(message));
   const leading = begin < 0 ? messages : messages.slice(0, begin);
   const turns = messages.slice(leading.length);
-  const fields = { ...head, participants: [{ character_id: characterId }] };
+  const fields = { ...head, participants: [{ character_id: characterId }] } satisfies PromptFields;
   const participants = await scenes.loadParticipants(fields);
   if (participants.length === 0) throw new AppError("not_found", `Character "${characterId}" not found`);
   const conversationId = identify(characterId, turns[0]);

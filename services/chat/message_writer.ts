@@ -1,6 +1,6 @@
 /** Stores the messages that a chat request adds before the model is called: the user message and an empty reply. */
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
-import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { BlockChange, BlockStore } from "../conversations/blocks/block_store.ts";
 import { type ConversationState, toTitle } from "../conversations/conversation.ts";
 import type { ConversationWriter } from "../conversations/conversation_writer.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
@@ -154,8 +154,11 @@ export class MessageWriter {
     ];
     if (existing === undefined) await this.#createConversation(request, reply, added, userMessage);
     else {
-      const touched = { added: added.map((message) => message.id) };
-      const edit = { statements: blocks.append(id, added), last: userMessage ?? "unchanged" as const, touched };
+      const edit = {
+        statements: blocks.append(id, added),
+        last: userMessage ?? "unchanged" as const,
+        touched: { added: added.map((message) => message.id) },
+      } satisfies BlockChange;
       await conversationWriter.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
     }
     return { userMessage, base };
@@ -200,7 +203,7 @@ export class MessageWriter {
       };
     }, [createEmptyReply(reply)]);
     const next = dropStaleSummary(blocks, withTitle(existing, request), mid!);
-    const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
+    const change = { statements: edit.statements, last: edit.after, touched: edit.touched } satisfies BlockChange;
     await conversationWriter.write(next, edit.messageCount - existing.messageCount, change, [
       ...saved,
       startRow(id, reply),

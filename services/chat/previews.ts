@@ -3,7 +3,7 @@ import type { ConversationState } from "../conversations/conversation.ts";
 import { mergeFields } from "../llm/openai/openai_request.ts";
 import type { ModelRoute } from "../llm/model_router.ts";
 import { refusesPrefill } from "../llm/refused_fields.ts";
-import type { Prompt } from "../prompts/prompt.ts";
+import type { Prompt, PromptLimits } from "../prompts/prompt.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
 import {
@@ -109,7 +109,7 @@ export class ChatPreviewer {
       timeZone: stateful.timeZone,
     });
     const { params, contextTokens } = mergeParams(stateful, head, scene.preset);
-    const limits = { ...getPromptLimits(route, params, contextTokens), isExact: true };
+    const limits = { ...getPromptLimits(route, params, contextTokens), isExact: true } satisfies PromptLimits;
     const prompt = await prompts.assemble(source, limits, signal, false);
     const dropped = this.#listDropped(conversationId, prompt);
     const extraBody = mergeFields(route.target.extraBody, scene.preset.extraBody);

@@ -1,6 +1,6 @@
 /** A running reply: collects and journals the model's output, and lets clients follow it. */
 import type { LiveReply } from "../conversations/live_replies.ts";
-import type { Message } from "../conversations/message.ts";
+import type { Message, MessageError } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
 import type { ChatEvent, ChatNotice, Usage } from "../llm/chat_event.ts";
 import type { SentFacts } from "../llm/provider.ts";
@@ -321,7 +321,7 @@ export class Reply implements LiveReply, ReplySource {
     const code = thrown instanceof AppError ? thrown.code : "internal";
     const message = thrown instanceof AppError ? thrown.message : "The reply failed because of a bug in the server";
     const upstream = thrown instanceof AppError ? thrown.upstream : undefined;
-    const error = { code, message, ...(upstream && { upstream }) };
+    const error = { code, message, ...(upstream && { upstream }) } satisfies MessageError;
     this.#finish({ status: "failed", finishReason: null, error, ...this.#getMeasurements() });
     this.#abort.abort(); // If the error is Parlor's own, the model must stop, too.
   }

@@ -155,7 +155,11 @@ export class Summaries {
       const isSame = isDeepStrictEqual([head.summary, head.chapters], [summary, stored]);
       if (!isSame || !isDeepStrictEqual(now, messages)) return undefined;
       isWritten = true;
-      const chapter = { text, from_message_id: messages[0]!.id, up_to_message_id: messages.at(-1)!.id };
+      const chapter = {
+        text,
+        from_message_id: messages[0]!.id,
+        up_to_message_id: messages.at(-1)!.id,
+      } satisfies Chapter;
       // Hidden messages alone don't get a chapter: the previous one is extended.
       const previous = texts.length === 0 ? chapters[gap.at - 1] : undefined;
       return withChapters(

@@ -14,7 +14,7 @@ import { type ConversationHead, type ConversationState, toSnippet } from "./conv
 import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { type Message, withPin } from "./message.ts";
-import { getPath, type MessageTree, replaceMessages, replaceTree } from "./message_tree.ts";
+import { getPath, type MessageTree, type Replacement, replaceMessages, replaceTree } from "./message_tree.ts";
 import { NO_TEXT_CHANGE, type TextChange } from "./new_messages.ts";
 import type { ChangeLog } from "./revisions/change_log.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
@@ -113,7 +113,7 @@ export class ConversationWriter {
         text,
       };
     }
-    const replacement = { storedTree, head: state.head, tree, texts, cause: "put" as const };
+    const replacement = { storedTree, head: state.head, tree, texts, cause: "put" as const } satisfies Replacement;
     const { statements, text, touched } = await replaceMessages(this.#deps, past, replacement);
     return {
       statements: [

@@ -246,7 +246,7 @@ export async function findChangedIds(
 }
 
 /** A replacement of all messages. The previous state is stored as a revision. */
-interface Replacement {
+export interface Replacement {
   /** The stored messages. */
   storedTree: OpenTree;
   head: ConversationHead;
@@ -296,7 +296,7 @@ function findTouched(before: Message[], after: Message[], changed: ReadonlySet<s
   if (before.length === 0) return { added: after.map(({ id }) => id) };
   const stored = new Map(before.map((message) => [message.id, message]));
   const staying = new Set(after.map(({ id }) => id));
-  const touched = { added: [] as string[], changed: [] as string[] };
+  const touched = { added: [] as string[], changed: [] as string[] } satisfies Partial<Touched>;
   for (const { id } of after) {
     if (!stored.has(id)) touched.added.push(id);
     else if (changed.has(id)) touched.changed.push(id);

@@ -90,7 +90,11 @@ export class Messages {
       }
       if (options.after !== undefined) blocks.requireOnPath(id, options.after);
       const change = options.after === undefined
-        ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
+        ? {
+          statements: blocks.append(id, [message]),
+          last: message,
+          touched: { added: [message.id] },
+        } satisfies BlockChange
         : blocks.insert(id, [message], "after", options.after);
       const next = options.after === undefined
         ? state
@@ -119,7 +123,11 @@ export class Messages {
         throw new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
       }
       const { message } = opening;
-      const change = { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } };
+      const change = {
+        statements: blocks.append(id, [message]),
+        last: message,
+        touched: { added: [message.id] },
+      } satisfies BlockChange;
       await this.#deps.writer.write(state, 1, change, opening.createStatements(id));
       return opening.message;
     });

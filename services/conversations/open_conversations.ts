@@ -9,7 +9,7 @@ import { ConversationImporter } from "./conversation_importer.ts";
 import { AttachmentReferences } from "./message_attachments.ts";
 import { BlockStore } from "./blocks/block_store.ts";
 import { ChangeLog } from "./revisions/change_log.ts";
-import { Conversations } from "./conversations.ts";
+import { Conversations, type ConversationsDeps } from "./conversations.ts";
 import { ConversationWriter } from "./conversation_writer.ts";
 import { ConversationReader } from "./conversation_reader.ts";
 import { ConversationStreams } from "./conversation_streams.ts";
@@ -94,7 +94,17 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: createUuidV7(), nowMs: now() });
     return { characterId, texts: settled, groupOnlyFrom };
   };
-  const common = { db, store, blocks, variants, writer, live, locks, images: { attachments, images }, now };
+  const common = {
+    db,
+    store,
+    blocks,
+    variants,
+    writer,
+    live,
+    locks,
+    images: { attachments, images },
+    now,
+  } satisfies Partial<ConversationsDeps> & { locks: unknown };
   const drafts = new Drafts({ db, store, locks, events });
   const conversationTrash = new ConversationTrash({ ...common, trash, events });
   trash.register("conversation", conversationTrash);

@@ -14,7 +14,7 @@ import { openReader, type Reader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/sqlite.ts";
 import { createOk, createProblem, type Finding, note, runCheck } from "./finding.ts";
 import { BACKUP_NAME, isMounted, parseBackupTime } from "../backup/backup_settings.ts";
-import { openBackup } from "../backup/backup_file.ts";
+import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
 import { DATABASE_NAME } from "../backup/backup.ts";
 import { createJobStore, type JobRecord } from "../jobs/job_store.ts";
 
@@ -244,7 +244,7 @@ async function openFindings(
       if (passphrase === undefined) throw new AppError("invalid_request", "its passphrase isn't known here");
       return Promise.resolve(passphrase);
     },
-  };
+  } satisfies BackupKeys;
   try {
     using backup = await openBackup(path, keys);
     let [bytes, hasDatabase] = [0, false];

@@ -8,7 +8,7 @@ import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
 import { findLocalServer, readCertificate } from "./local_server.ts";
-import { checkReachability, checkServer, type ReachConfig } from "./reachability_checks.ts";
+import { checkReachability, checkServer, type ReachConfig, type ServerQuestion } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataLocation {
@@ -48,7 +48,7 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
   const { dataDir, backupDir, modelsDir, tlsCert } = config;
   const sessionKey = await Deno.readFile(`${dataDir}/session-key`).catch(() => undefined);
   const caCert = tlsCert === null ? undefined : await Deno.readTextFile(tlsCert).catch(() => undefined);
-  const question = { sessionKey, caCert };
+  const question = { sessionKey, caCert } satisfies Partial<ServerQuestion>;
   return [
     createOk("config_ok"),
     ...await checkFiles(config),

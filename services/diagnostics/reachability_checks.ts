@@ -104,7 +104,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise
 }
 
 /** How to ask a server. */
-interface ServerQuestion {
+export interface ServerQuestion {
   /** `"http://localhost:8787"`, or the URL users type. */
   url: string;
   /** Address to connect to instead of the URL's host. */

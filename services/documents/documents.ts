@@ -29,7 +29,7 @@ import {
 } from "./document.ts";
 import { DOCUMENT_HEAD_BYTES, type DocumentType, ExtractionFault, sniffDocument } from "./extraction/extraction.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
-import { extractDocument, extractPageImage, READER_LIMITS } from "./extraction/extractor.ts";
+import { extractDocument, type ExtractionSource, extractPageImage, READER_LIMITS } from "./extraction/extractor.ts";
 
 /** Dependencies of `Documents`. */
 export interface DocumentsDeps {
@@ -200,7 +200,7 @@ export class Documents {
       throw new AppError("unprocessable", `Can't show pages of "${name}" as images: it isn't a PDF`);
     }
     const content = readSealedFile(sealer, getOriginalFile(folder, id));
-    const source = { content, sizeBytes, name, contentType, url, signal };
+    const source = { content, sizeBytes, name, contentType, url, signal } satisfies ExtractionSource;
     // Each may take as much memory as an extraction.
     const release = await this.#pageImages.acquire(signal);
     try {
@@ -385,7 +385,7 @@ export class Documents {
     const { db, sealer, events, now } = this.#deps;
     const before = this.#load(id);
     if (before === undefined) throw new AppError("not_found", `Document "${id}" not found`);
-    const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) };
+    const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) } satisfies StoredDocument;
     await db.write([updateDocument(sealer, after)]);
     events.publish({ kind: "document", id });
     return after;

@@ -186,7 +186,12 @@ function createChat(
       [parent, group, before] = [shown, shown.children, mid];
     }
   }
-  const chat = { id, messages, ...(continuations.length > 0 && { continuations }), ...(forkedFrom && { forkedFrom }) };
+  const chat = {
+    id,
+    messages,
+    ...(continuations.length > 0 && { continuations }),
+    ...(forkedFrom && { forkedFrom }),
+  } satisfies TreeChat;
   return { chat, further };
 }
 

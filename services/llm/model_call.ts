@@ -78,7 +78,7 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
     report: ErrorReport | undefined,
     options?: { statusText?: string; retryAfterSeconds?: number },
   ): UpstreamError {
-    const masked = report && { ...report, message: this.mask(report.message) };
+    const masked = report && { ...report, message: this.mask(report.message) } satisfies ErrorReport;
     return createReportedError(this.server, status, masked, options);
   }
 }

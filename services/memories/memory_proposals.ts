@@ -169,7 +169,7 @@ export class MemoryProposals {
           source: head.source ?? null,
         });
       }
-      const decided = { ...head, state: newState, ...(memory && { memoryId: memory.id }) };
+      const decided = { ...head, state: newState, ...(memory && { memoryId: memory.id }) } satisfies ProposalFields;
       await store.put(id, () => ({ head: decided, body: null }));
       await this.#forgetOldest();
       return memory;

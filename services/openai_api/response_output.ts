@@ -242,7 +242,7 @@ export class ResponseWriter {
 
   /** Adds a reasoning item without text, for data that the server needs back. */
   #keepDetails(out: ResponseEvent[], callExtras?: HiddenReasoning["callExtras"]): void {
-    const hidden = { text: "", ...this.#takeDetails(), ...(callExtras && { callExtras }) };
+    const hidden = { text: "", ...this.#takeDetails(), ...(callExtras && { callExtras }) } satisfies HiddenReasoning;
     this.#completeHidden(this.#openReasoning(out), [], hidden, out);
   }
 

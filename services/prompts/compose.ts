@@ -305,7 +305,12 @@ class Composer {
     const chance = this.#formatFreshness(undefined);
     const expanded = this.#macros.expand(text ?? "", { location: field, self: field, ...chance });
     if (cleanText(expanded) === "") return "";
-    const context = { location: `${field}:format`, field, expanded: { [field]: expanded }, ...chance };
+    const context = {
+      location: `${field}:format`,
+      field,
+      expanded: { [field]: expanded },
+      ...chance,
+    } satisfies MacroContext;
     return cleanText(this.#macros.tryExpand(format, context) ?? expanded);
   }
 

@@ -1,4 +1,5 @@
 /** Composes a prompt from its context: scans lorebooks, expands macros and builds the blocks. */
+import type { MacroClock } from "./macros/macro_text.ts";
 import { LRUCache } from "lru-cache";
 import {
   activate,
@@ -11,7 +12,7 @@ import {
 } from "../lorebooks/activation.ts";
 import { composeBlocks } from "./compose.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
-import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
+import { type MacroContext, type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
 import {
   type ComposedPrompt,
   formatLoreName,
@@ -56,7 +57,10 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const userMessages = seen.messages.filter(({ message }) => message.role === "user");
   const seed = [conversationId, userMessages.length, userMessages[0] && splitContent(userMessages[0].message).text]
     .join("\n");
-  const fresh = { random: createSeededRandom(seed), clock: { nowMs, timeZone, idleMs } };
+  const fresh = { random: createSeededRandom(seed), clock: { nowMs, timeZone, idleMs } } satisfies Pick<
+    MacroContext,
+    "random" | "clock"
+  >;
   // The text itself is the key of its random choices, because entries have no ID that survives edits of the book.
   const expand = (text: string, { bookName, entryName }: EntryName) =>
     macros.expand(text, { location: `lore\n${text}`, field: "lorebook", source: formatLoreName(bookName, entryName) });
@@ -83,10 +87,10 @@ export function createMessageExpander(
 ): ((text: string, id: string, atMs: number) => string) | undefined {
   if (stage.context.character === undefined) return undefined;
   const macros = new Macros({ ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
-  const options = { field: "history", hasTags: false, hasOwnVariables: true };
+  const options = { field: "history", hasTags: false, hasOwnVariables: true } satisfies Partial<MacroContext>;
   return (text, id, atMs) => {
     if (!text.includes("{{")) return text;
-    const clock = { nowMs: atMs, timeZone: stage.timeZone };
+    const clock = { nowMs: atMs, timeZone: stage.timeZone } satisfies MacroClock;
     return macros.expand(text, { ...options, location: id, source: id === "" ? undefined : id, clock });
   };
 }

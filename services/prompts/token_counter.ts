@@ -131,10 +131,17 @@ const CONTEXT_SIZE_TIMEOUT_MS = 3_000;
 /** Maximum number of models; the least recently used are dropped. */
 const MODELS = 200;
 
+/** A context size that is being requested or was. */
+interface CachedSize {
+  size: Promise<number | undefined>;
+  untilMs: number;
+  isUnknown?: boolean;
+}
+
 /** Looks up context sizes. */
 export class ContextSizes {
   readonly #provider: Pick<Provider, "readContextSize" | "chooseContextSize">;
-  readonly #known = new Map<string, { size: Promise<number | undefined>; untilMs: number; isUnknown?: boolean }>();
+  readonly #known = new Map<string, CachedSize>();
 
   constructor(provider: Pick<Provider, "readContextSize" | "chooseContextSize">) {
     this.#provider = provider;
@@ -180,7 +187,7 @@ export class ContextSizes {
     const size = this.#provider.readContextSize(target, model, AbortSignal.timeout(CONTEXT_SIZE_TIMEOUT_MS)).catch(() =>
       undefined
     );
-    const entry = { size, untilMs: Infinity, isUnknown: false };
+    const entry: CachedSize = { size, untilMs: Infinity, isUnknown: false };
     if (this.#known.size >= MODELS) this.#known.clear();
     this.#known.set(key, entry);
     size.then((found) => {

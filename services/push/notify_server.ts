@@ -6,7 +6,7 @@
  */
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, toBearerHeader, updateBoundKey } from "../http/base_url.ts";
-import { openHttpClient } from "../http/http_client.ts";
+import { type HttpRequest, type HttpTarget, openHttpClient } from "../http/http_client.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/read_body.ts";
 
 /** The supported programs. */
@@ -60,20 +60,20 @@ export async function sendNotice(
 ): Promise<void> {
   const client = openHttpClient();
   try {
-    const target = { baseUrl: url, apiKey: token?.value, timeouts: TIMEOUTS };
+    const target = { baseUrl: url, apiKey: token?.value, timeouts: TIMEOUTS } satisfies HttpTarget;
     const request = kind === "ntfy"
       ? {
         url,
         method: "POST" as const,
         headers: { ...toBearerHeader(token?.value), title: "Parlor" },
         body: TEXTS[notice],
-      }
+      } satisfies HttpRequest
       : {
         url: `${url}/message`,
         method: "POST" as const,
         headers: { ...(token && { "x-gotify-key": token.value }), "content-type": "application/json" },
         body: JSON.stringify({ title: "Parlor", message: TEXTS[notice], priority: GOTIFY_PRIORITY }),
-      };
+      } satisfies HttpRequest;
     const response = await client.fetch("the notification server", target, request, signal);
     if (response.ok) return await response.body?.cancel();
     const message = findErrorMessage(await readErrorText(response, token?.value));

@@ -3,6 +3,7 @@
  * elsewhere: by Web Push, through the vendor of the browser, and by an ntfy or Gotify server of the owner. No text of a
  * chat leaves the server; the vendor can't read which chat it is.
  */
+import type { PushMessage } from "@block65/webcrypto-web-push";
 import { createECDH } from "node:crypto";
 import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
@@ -336,7 +337,7 @@ export class Push {
     const message = {
       data: { kind, conversation_id: conversationId, language: this.#deps.getLanguage() },
       options: { ttl: TTL_SECONDS, urgency: "high" as const },
-    };
+    } satisfies PushMessage;
     const { headers, body } = await buildPushPayload(message, { endpoint, expirationTime: null, keys }, {
       subject: CONTACT,
       ...vapid,

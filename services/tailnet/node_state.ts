@@ -89,7 +89,7 @@ export class NodeMemory {
     for (const [name, key] of Object.entries(keys) as [keyof NodeSettings, (typeof keys)[keyof NodeSettings]][]) {
       const value = change[name];
       if (value === undefined || value === this.#wanted[name]) continue;
-      const unsaved = { ...this.#stored.wanted };
+      const unsaved: Partial<NodeSettings> = { ...this.#stored.wanted };
       try {
         await this.#save(key, value);
         delete unsaved[name];

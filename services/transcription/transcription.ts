@@ -110,7 +110,7 @@ function applyInput(input: TranscriptionConfigInput, before: Content): Content {
 export const MAX_RECORDING_BYTES = 25 * 1024 * 1024;
 
 /** A recording to transcribe. `undefined` fields come from the settings. */
-interface TranscriptionRequest {
+export interface TranscriptionRequest {
   /** Its format is detected by its signature. */
   audio: Uint8Array<ArrayBuffer>;
   model?: string;

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import { getServerRoot, listEndpointPrefixes, maskKey, toBearerHeader } from "../http/base_url.ts";
 import { createResponseError, findErrorMessage, readErrorText, readText } from "../http/read_body.ts";
-import { type HttpClient, type Probe, probeAll, type ProbeOptions } from "../http/http_client.ts";
+import { type HttpClient, type HttpTarget, type Probe, probeAll, type ProbeOptions } from "../http/http_client.ts";
 import { type CallTimeouts, UpstreamError } from "../http/upstream_error.ts";
 import { asArray, asNumber, asObject, isNonEmptyString } from "../json/type_guards.ts";
 import { parseTranscriptEvents, type TranscriptEvent } from "./transcript_events.ts";
@@ -205,7 +205,7 @@ export class TranscriptionServer {
   ): Promise<Response> {
     const headers = toBearerHeader(this.target.apiKey);
     const method = body === undefined ? "GET" : "POST";
-    const target = { ...this.target, timeouts };
+    const target = { ...this.target, timeouts } satisfies HttpTarget;
     return this.client.fetch("the transcription server", target, { url, method, headers, body }, signal);
   }
 

@@ -58,7 +58,9 @@ export async function readCardFile(path: string, sandbox: Sandbox): Promise<Card
     throw new AppError("unprocessable", "Can't read the CHARX file: it isn't a complete ZIP file");
   }
   const { card, image, others } = charx;
-  const avatar = image !== undefined && isPng(image) ? { avatarPng: image } : { avatarImage: image };
+  const avatar = image !== undefined && isPng(image)
+    ? { avatarPng: image } satisfies Partial<CardFile>
+    : { avatarImage: image } satisfies Partial<CardFile>;
   return { card, ...avatar, others };
 }
 

@@ -151,7 +151,7 @@ function findTools(
 }
 
 function endCall(open: OpenCall, replyId: string, now: number): OpenCall {
-  const ended = { ...open };
+  const ended = { ...open } satisfies OpenCall;
   closeCall(ended, now, ({ content, text }) => {
     ended.record = { ...ended.record, result: text };
     const ids = { replyId, id: createUuidV7(), now: new Date(now).toISOString() };

@@ -25,7 +25,7 @@ export interface OpenCall {
 }
 
 /** The fields of a reply that a round's message gets. */
-interface RoundOwner {
+export interface RoundOwner {
   messageId: string;
   model: string;
   connectionId?: string;

@@ -262,7 +262,7 @@ export class ToolApproval {
 
   #setDecision(call: OpenCall, decision: "allow" | "deny", by: string): void {
     const atMs = this.#deps.now();
-    const decided = { ...call.record, decision, decidedBy: by, decidedAtMs: atMs };
+    const decided = { ...call.record, decision, decidedBy: by, decidedAtMs: atMs } satisfies Partial<ToolCallRecord>;
     if (decision === "allow") {
       call.record = { ...decided, state: "running", startedAtMs: atMs };
     } else {

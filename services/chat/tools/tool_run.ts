@@ -11,7 +11,7 @@ import { isJsonObject } from "../../json/type_guards.ts";
 import type { Log } from "../../log.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
-import type { ToolOffer, ToolOutput } from "../../tools/tool_registry.ts";
+import type { ToolCallOptions, ToolOffer, ToolOutput } from "../../tools/tool_registry.ts";
 import type { UpstreamCall } from "../call_builder.ts";
 import type { StatefulChatRequest } from "../chat_service.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -26,6 +26,7 @@ import {
   MAX_STORED_BYTES,
   type OpenCall,
   parseArguments,
+  type RoundOwner,
   toNotice,
   type ToolResult,
   toRoundGeneration,
@@ -182,7 +183,7 @@ export class ToolRun {
       model: this.#reply.model,
       connectionId: this.#reply.connectionId,
       characterId: typeof speaker === "string" ? speaker : undefined,
-    };
+    } satisfies RoundOwner;
     this.#rounds++;
     this.#maxResultBytes = chooseResultBytes(sent, written.calls.length);
     const message = createRoundMessage(written, owner, createUuidV7(), new Date(this.#deps.now()).toISOString());
@@ -294,7 +295,13 @@ export class ToolRun {
       if (tool.fingerprint !== wanted!.fingerprint) {
         throw new AppError("conflict", `The definition of the tool "${tool.name}" has changed, so it wasn't called`);
       }
-      const options = { signal, timeoutMs, maxBytes: MAX_STORED_BYTES, conversationId, messageId };
+      const options = {
+        signal,
+        timeoutMs,
+        maxBytes: MAX_STORED_BYTES,
+        conversationId,
+        messageId,
+      } satisfies ToolCallOptions;
       return await tools.callTool(tool, parseArguments(args)!, options);
     };
     try {

@@ -227,7 +227,11 @@ export class BlockStore extends BlockWriter {
     if (messages.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, messages));
     const isOnPath = this.getTree(conversationId).findRangeIndex(row) !== undefined;
-    const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
+    const touched = !isOnPath
+      ? {}
+      : after === undefined
+      ? { removed: [mid] } satisfies Touched
+      : { changed: [mid] } satisfies Touched;
     return { statements, before, after, touched, last: this.#findLastAfter(conversationId, row, messages) };
   }
 
@@ -293,7 +297,7 @@ export class BlockStore extends BlockWriter {
         changed: [...old.intersection(fresh), ...(after === undefined ? [] : [mid])],
         added: [...fresh.difference(old)],
         removed: removed.filter((id) => !fresh.has(id)),
-      }
+      } satisfies Touched
       : {};
     const difference = next.length - rounds.length - (after === undefined ? 1 : 0);
     return { statements, before, after, touched, last, messagesAdded: isOnPath ? difference : 0 };
@@ -370,7 +374,7 @@ export class BlockStore extends BlockWriter {
       changed: [mid],
       added: [...added.map(({ id }) => id), ...appearing],
       removed: [...messages.slice(index + 1).map(({ id }) => id), ...leaving],
-    };
+    } satisfies Touched;
     return {
       statements,
       before,

@@ -126,7 +126,9 @@ export class RevisionStore {
     const all = [...segments.values()].flat();
     const rows = all.filter((block) => !block.isUnreadable).map(({ row }) => row);
     const blocks = rows.map(({ id, version }) => [id, version] as const);
-    const tree = continuations.length === 0 ? {} : { segments: rows.map(({ segment }) => segment), continuations };
+    const tree = continuations.length === 0
+      ? {}
+      : { segments: rows.map(({ segment }) => segment), continuations } satisfies Partial<RevisionRecord>;
     return [
       {
         sql: "UPDATE block SET kept = 1 WHERE conversation_id = ? AND live = 1 AND kept = 0",

@@ -7,7 +7,7 @@ import type { ConversationHead, ConversationState } from "../conversation.ts";
 import type { ConversationWriter } from "../conversation_writer.ts";
 import type { TextChange } from "../new_messages.ts";
 import { getContentText, type Message, withoutNulls, withPin } from "../message.ts";
-import { allMessages, getPath, replaceMessages, toMessageTree } from "../message_tree.ts";
+import { allMessages, getPath, type Replacement, replaceMessages, toMessageTree } from "../message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
 import { deleteReplyRow, type LiveReplies } from "../live_replies.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
@@ -154,7 +154,7 @@ export class Revisions {
       mids: [...new Set(back.map(({ mid }) => mid))],
       replaced: await variants.openMany(variants.listRowsOf(state.id, replaced)),
     };
-    const replacement = { storedTree, head, tree, texts, cause: "restore" as const };
+    const replacement = { storedTree, head, tree, texts, cause: "restore" as const } satisfies Replacement;
     const { statements, touched } = await replaceMessages(this.#deps, state, replacement);
     const path = getPath(tree);
     const change: BlockChange = { statements, last: path.at(-1), touched };

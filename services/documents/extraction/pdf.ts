@@ -22,7 +22,7 @@ const PDF_OPTIONS = {
   enableXfa: false,
   stopAtErrors: false,
   verbosity: VerbosityLevel.ERRORS,
-};
+} satisfies Parameters<typeof getDocument>[0];
 
 /** The relevant fields of a piece of text. */
 interface TextItem {

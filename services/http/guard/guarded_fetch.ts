@@ -195,7 +195,9 @@ class Call {
       http2: false, // One request per connection
       poolMaxIdlePerHost: 0,
     });
-    const request = { ...sent, client: this.#client, redirect: "manual" as const, signal };
+    const request = { ...sent, client: this.#client, redirect: "manual", signal } satisfies RequestInit & {
+      client?: Deno.HttpClient;
+    };
     const response = await fetch(url, request).catch((cause) => {
       throw this.#createRefusal("upstream_error", cause);
     });

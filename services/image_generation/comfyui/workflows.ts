@@ -248,7 +248,7 @@ function toResource(id: string) {
 const STARTER_VERSION = hashVersion(new TextEncoder().encode(JSON.stringify(STARTER_WORKFLOW)));
 
 function toEntry(id: string, fileName: string, { bytes, mtimeMs }: PlainFile): WorkflowEntry {
-  const entry = { id, name: removeExtension(fileName), updatedAtMs: mtimeMs };
+  const entry = { id, name: removeExtension(fileName), updatedAtMs: mtimeMs } satisfies Partial<WorkflowEntry>;
   try {
     return { ...entry, placeholders: listPlaceholders(parseFile(bytes)) };
   } catch (error) {

@@ -18,7 +18,7 @@ import {
 } from "../streaming/response_body.ts";
 import { isReportedError, type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import type { ListedModel, ModelList, Provider, SentFacts, UpstreamTarget } from "../provider.ts";
-import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
+import { type ModelRequestBody, sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { readReply } from "../streaming/reply_reader.ts";
@@ -62,7 +62,12 @@ export function createAnthropicProvider(http: HttpClient): Provider {
     const key = `${target.baseUrl}\n${chat.model}`;
     const isAdaptive = adaptiveModels.has(key);
     const { body, leftOut } = createAnthropicBody(target, chat, { stream, isAdaptive });
-    const request = { fields: body, callerNames: CALLER_NAMES, refusalTexts: REFUSAL_TEXTS, requiredFields: REQUIRED };
+    const request = {
+      fields: body,
+      callerNames: CALLER_NAMES,
+      refusalTexts: REFUSAL_TEXTS,
+      requiredFields: REQUIRED,
+    } satisfies ModelRequestBody;
     return await endpoints.find(target.baseUrl, async (prefix) => {
       const send = (fields: Record<string, unknown>) =>
         sendRequest(http, call, { url: `${prefix}/messages`, headers: createHeaders(target), body: fields });
@@ -184,19 +189,25 @@ interface Frame {
   stop_reason?: string | null;
 }
 
+/** A tool call of a reply. `input` is what its block started with, until its first fragment. */
+interface StartedTool {
+  index: number;
+  input?: unknown;
+}
+
 /** Creates the translator of one Anthropic reply. */
 export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   // Running totals: a later count replaces an earlier one.
   let counts: Counts = {};
-  // Block index → tool call. `input` is what the block started with, until its first fragment.
-  const tools = new Map<number, { index: number; input?: unknown }>();
+  // By block index
+  const tools = new Map<number, StartedTool>();
   let toolCount = 0;
   // Incomplete reasoning blocks by index
   const reasoningTexts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
     if (block.type === "tool_use") {
-      const tool = { index: toolCount++, input: block.input };
+      const tool: StartedTool = { index: toolCount++, input: block.input };
       tools.set(index, tool);
       out.push(createToolFragment(tool.index, { id: block.id, type: "function", name: block.name, arguments: "" }));
     } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });

@@ -7,7 +7,7 @@ import type { CallTimeouts } from "../../http/upstream_error.ts";
 import { splitQuery } from "../../http/base_url.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { chooseDialect } from "../dialects/dialects.ts";
-import type { UpstreamTarget } from "../provider.ts";
+import type { CallConnection, UpstreamTarget } from "../provider.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
 import type { UpstreamClient } from "../upstream_client.ts";
 import {
@@ -132,7 +132,11 @@ export class Connections {
   getTarget(id: string): UpstreamTarget {
     const content = this.#profiles.getContent(id);
     const dialect = this.getDialect(id);
-    const connection = { id, name: content.name, memory: this.memory.toCallMemory(id, content.model !== undefined) };
+    const connection = {
+      id,
+      name: content.name,
+      memory: this.memory.toCallMemory(id, content.model !== undefined),
+    } satisfies CallConnection;
     return { ...this.#toTarget(content), ...(dialect && { dialect }), connection };
   }
 

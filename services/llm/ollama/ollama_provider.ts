@@ -6,9 +6,9 @@ import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ChatCall, ChatEvent, Usage } from "../chat_event.ts";
-import { isReportedError, type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
+import { isReportedError, type ModelCall, type ModelRequest, openStream, runCall, sendRequest } from "../model_call.ts";
 import type { ListenToNotices, Provider, SentFacts, ServerNotice, UpstreamTarget } from "../provider.ts";
-import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
+import { type ModelRequestBody, sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import {
@@ -77,7 +77,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
         ...toBearerHeader(target.apiKey),
         ...(stream && { accept: "application/x-ndjson, application/json" }),
       },
-    };
+    } satisfies Partial<ModelRequest>;
     let loadedSize = loaded?.contextSize;
     let contextSize = own ?? chooseContextSize(needed, loadedSize, most);
     for (let enlargements = 0;; enlargements++) {
@@ -86,7 +86,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
         fields: createOllamaBody(chat, { stream, contextSize, think: toThink(chat.params, facts) }),
         callerNames: CALLER_NAMES,
         refusalTexts: REFUSAL_TEXTS,
-      };
+      } satisfies ModelRequestBody;
       try {
         const { response, sent } = await sendLearning(
           call,

@@ -177,7 +177,9 @@ export function listCandidates(repo: HubRepo, format: ModelFormat): DownloadCand
   return files.flatMap((file): DownloadCandidate[] => {
     const { path, sizeBytes, sha256 } = file;
     if (format === "mlx") return [{ path, sizeBytes, sha256, role: isWeights(path) ? "model" : "other" }];
-    const about = { path, quantization: parseQuantization(path), role: parseRole(path) };
+    const about = { path, quantization: parseQuantization(path), role: parseRole(path) } satisfies Partial<
+      DownloadCandidate
+    >;
     if (parseShard(path) === undefined) return [{ ...about, sizeBytes, sha256 }];
     const parts = whole.get(path);
     if (parts === undefined) return [];

@@ -215,7 +215,7 @@ export async function keepRunning(model: SupervisedModel): Promise<void> {
     inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
     if (inARow > MAX_RESTARTS) throw new Error(`${end.message}; stopped after ${MAX_RESTARTS} restarts`);
     model.log("warn", "The local model ended and is being restarted", { cause: end.message });
-    const ended = { memoryBytes: undefined, startedAtMs: undefined };
+    const ended = { memoryBytes: undefined, startedAtMs: undefined } satisfies Partial<RunnerStatus>;
     model.onChange({ state: "starting", error: end.message, restarts, ...ended });
     await delay(model.times.restartMs * 2 ** (inARow - 1), model.signal);
   }

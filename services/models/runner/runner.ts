@@ -250,7 +250,7 @@ export class Runner {
       },
       onChange: (change) => this.#set(change),
     });
-    const ended = { memoryBytes: undefined, startedAtMs: undefined };
+    const ended = { memoryBytes: undefined, startedAtMs: undefined } satisfies Partial<RunnerStatus>;
     run.over = keeping.then(
       () => this.#set({ state: "stopped", ...ended }),
       (error) => {

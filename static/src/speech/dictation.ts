@@ -126,7 +126,7 @@ export class Dictation {
       prompt: this.#prompt,
       signal: this.#abort.signal,
       onText: (text: string) => this.text.value = text,
-    };
+    } satisfies Parameters<TranscriptionApi["transcribe"]>[1];
     const isNative = native !== undefined && !needsWave;
     try {
       return cleanTranscript((await this.#api.transcribe(isNative ? native : wave, options)).text);

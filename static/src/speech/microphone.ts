@@ -44,7 +44,7 @@ export interface MicrophoneListener {
 /** Echo cancellation removes what the page itself plays. */
 const CONSTRAINTS = {
   audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 },
-};
+} satisfies MediaStreamConstraints;
 
 /** Opens the microphone. Browsers ask for permission the first time. @throws {MicrophoneError} */
 export async function openMicrophone(listener: MicrophoneListener): Promise<Microphone> {

@@ -14,7 +14,7 @@ import type {
   ImportedMessage,
   ImportStep,
 } from "../../import_item.ts";
-import { MAX_MEMORY_TEXT, parseScope } from "../../../memories/memory.ts";
+import { MAX_MEMORY_TEXT, type MemoryFields, parseScope } from "../../../memories/memory.ts";
 import {
   parseExportedConnection,
   parseExportedToolServer,
@@ -167,7 +167,7 @@ function parseMemory(json: JsonObject): Pick<ImportedMemory, "name" | "fields"> 
       conversationId: asText(conversationId),
       ...(isId(asText(messageId)) && { messageId: asText(messageId) }),
     },
-  };
+  } satisfies Partial<MemoryFields>;
   return { name: text.slice(0, NAME_LENGTH), fields: { text, scope, pinned: json.pinned === true, ...source } };
 }
 

@@ -1,7 +1,7 @@
 /** Inputs besides text: a choice, a number, a slider and a switch. */
 import { Field, type FieldProps, TextField } from "./Field.tsx";
 import { useId, useState } from "preact/hooks";
-import { parseNumber } from "../../state/documents/sampling.ts";
+import { type NumberField, parseNumber } from "../../state/documents/sampling.ts";
 import { texts } from "../../texts/texts.ts";
 import type { ComponentChildren } from "preact";
 
@@ -66,7 +66,7 @@ export function NumberInput(
     onChange: (value: number | undefined) => void;
   },
 ) {
-  const field = { name: label, min, max, isWhole };
+  const field = { name: label, min, max, isWhole } satisfies NumberField;
   const [typed, setTyped] = useState(value === undefined ? "" : String(value));
   const [last, setLast] = useState(value);
   const read = (text: string) => {

@@ -1,4 +1,5 @@
 /** Push notifications on this device: the browser's subscription, and presence reports of open pages. */
+import type { PagePresence } from "../../api/types.ts";
 import { ApiError } from "../../api/client.ts";
 import type { PushApi } from "../../api/push.ts";
 import { newId } from "./ids.ts";
@@ -104,7 +105,7 @@ export function reportPresence(
   let reportedAtMs = 0;
   const send = (visible: boolean) => {
     reportedAtMs = Date.now();
-    const presence = { page, visible, used: visible && reportedAtMs - usedAtMs < RENEW_MS };
+    const presence = { page, visible, used: visible && reportedAtMs - usedAtMs < RENEW_MS } satisfies PagePresence;
     // If a report is lost, there is one notification too many or too few.
     if (current.id !== undefined) {
       const reportedId = current.id;

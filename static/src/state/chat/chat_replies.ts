@@ -132,7 +132,8 @@ export class ChatReplies {
       output_limit: undefined,
       left_out: undefined,
     });
-    const params = choice && { connection_id: choice.connectionId, model: choice.model || undefined };
+    const params = choice &&
+      { connection_id: choice.connectionId, model: choice.model || undefined } satisfies Partial<ReplyParams>;
     void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...params });
   }
 
@@ -209,7 +210,7 @@ export class ChatReplies {
       status: "streaming",
       created_at: new Date().toISOString(),
     });
-    const params = { user_message_id: userMessageId, character_id: characterId, action };
+    const params = { user_message_id: userMessageId, character_id: characterId, action } satisfies ReplyParams;
     return this.#start(messageId, { text: "", reasoning: "" }, params, sentDraft);
   }
 

@@ -141,7 +141,7 @@ export class ImageGeneration {
       ...(seed !== "" && { seed: Number(seed) }),
       conversation_id: target.conversationId,
       message_id: target.messageId,
-    };
+    } satisfies GenerateImage;
     const jobId = Promise.withResolvers<string | undefined>();
     this.#jobId = jobId;
     const listener = {

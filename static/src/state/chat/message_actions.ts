@@ -144,7 +144,7 @@ export class MessageActions {
 
   async #saveText(editing: Editing, message: Message, text: string): Promise<boolean> {
     if (this.#clashes(editing, message)) return false;
-    const changes = { content: withText(message.content, text) };
+    const changes = { content: withText(message.content, text) } satisfies Partial<Message>;
     try {
       await this.#store.change(message.id, changes, this.#chat.pages.revision);
       return true;

@@ -65,7 +65,10 @@ export function readRounds(messages: readonly Message[]): ReplyRound[] {
   for (const message of messages) {
     if (message.role === "tool") {
       const call = open.get(message.tool_call_id ?? "");
-      const result = { result: getContentText(message.content), images: listImageUrls(message).filter(isLocalImage) };
+      const result = {
+        result: getContentText(message.content),
+        images: listImageUrls(message).filter(isLocalImage),
+      } satisfies Partial<ShownCall>;
       if (call) Object.assign(call, result);
       else {
         const stray: ShownCall = { id: message.tool_call_id ?? message.id, name: "", arguments: "", ...result };
@@ -81,7 +84,7 @@ export function readRounds(messages: readonly Message[]): ReplyRound[] {
         id: id ?? "",
         name: called?.name ?? "",
         arguments: typeof args === "string" ? args : JSON.stringify(args ?? {}),
-      };
+      } satisfies ShownCall;
       open.set(call.id, call);
       return call;
     });

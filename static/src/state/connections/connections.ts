@@ -134,8 +134,8 @@ export class Connections {
     const { base_url, kind, software, models } = server;
     const known = this.savedFor(server);
     const address = software === "Ollama"
-      ? { kind: "ollama" as const, base_url: stripPath(base_url) }
-      : { kind, base_url };
+      ? { kind: "ollama" as const, base_url: stripPath(base_url) } satisfies ConnectionInput
+      : { kind, base_url } satisfies ConnectionInput;
     const connection = known ??
       await this.#api.saveConnection({ name: software, ...address, model: models[0] ?? null });
     await this.activate(connection.id);

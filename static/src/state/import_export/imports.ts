@@ -132,7 +132,7 @@ export class Imports {
     const dryRun = getImportOutcome(this.job.peek());
     if (dryRun?.upload_id === undefined) return;
     const file = this.file.peek();
-    const wish = { kind: dryRun.kind, isDryRun: false, name: file?.name };
+    const wish = { kind: dryRun.kind, isDryRun: false, name: file?.name } satisfies ImportRequest;
     this.error.value = undefined;
     try {
       this.#follow(await importUpload(this.#store.api.client, wish, dryRun.upload_id));

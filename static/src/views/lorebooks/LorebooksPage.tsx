@@ -7,6 +7,7 @@ import type {
   LorebookEntry,
   LorebookItem,
   LorebookTest,
+  LorebookTestRequest,
   MissedEntry,
 } from "../../api/types.ts";
 import { Tabs } from "../../components/Tabs.tsx";
@@ -141,7 +142,10 @@ function ActivationTest({ editor, api }: LorebookSectionProps) {
     setBusy(true);
     setError(undefined);
     try {
-      const scanned = { ...(chatId !== "" && { conversation_id: chatId }), ...(text !== "" && { text }) };
+      const scanned = {
+        ...(chatId !== "" && { conversation_id: chatId }),
+        ...(text !== "" && { text }),
+      } satisfies LorebookTestRequest;
       setFound(await api.try({ book: { ...book, name }, ...scanned }, abort.signal));
     } catch (thrown) {
       if (abort.signal.aborted) return;

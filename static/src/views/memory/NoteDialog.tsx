@@ -124,7 +124,7 @@ export function RememberDialog(
       scopes={scopes}
       onClose={onClose}
       onSave={async (fields) => {
-        const source = { conversation_id: chat.id, message_id: message.id };
+        const source = { conversation_id: chat.id, message_id: message.id } satisfies MemoryInput["source"];
         await memoryApi(store.api.client).save(newId(), { ...fields, source });
         store.toasts.show(texts.memory.remembered);
       }}

@@ -8,7 +8,7 @@ import { texts } from "../../texts/texts.ts";
 import { DownloadList } from "./DownloadList.tsx";
 import { HUB_SEARCH_ID, HubSearch } from "./HubSearch.tsx";
 import { formatCount, formatSize } from "../../texts/quantities.ts";
-import type { LocalModel } from "../../api/types.ts";
+import type { LocalModel, RunModel } from "../../api/types.ts";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
@@ -192,8 +192,14 @@ function RunDialog({ models, model, onClose }: { models: Models; model: LocalMod
   const start = () => {
     if (!isGood) return;
     onClose();
-    const gpu = layers === "" ? {} : { gpu_layers: Number(layers) };
-    const request = { path: model.path, context_size: Number(context), idle_minutes: Number(idle), ...gpu, activate };
+    const gpu = layers === "" ? {} : { gpu_layers: Number(layers) } satisfies Partial<RunModel>;
+    const request = {
+      path: model.path,
+      context_size: Number(context),
+      idle_minutes: Number(idle),
+      ...gpu,
+      activate,
+    } satisfies RunModel;
     models.run(request).catch((thrown) => store.report(thrown));
   };
   return (

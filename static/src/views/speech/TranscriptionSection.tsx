@@ -80,7 +80,7 @@ function TranscriptionServerForm(
   const [result, setResult] = useState<TranscriptionTest>();
   const [found, setFound] = useState<DetectedTranscriptionServer[]>();
   const fields = { ...config, ...typed };
-  const changes = { ...typed, ...(key === "" ? {} : { api_key: key }) };
+  const changes = { ...typed, ...(key === "" ? {} : { api_key: key }) } satisfies TranscriptionConfigPatch;
   const set = (change: TranscriptionConfigPatch) => {
     setTyped({ ...typed, ...change });
     setResult(undefined);

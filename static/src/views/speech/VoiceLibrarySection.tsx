@@ -1,7 +1,7 @@
 /** The library of voice samples: record, upload, import; play, rename, delete. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Job, VoiceSample } from "../../api/types.ts";
+import type { Job, VoiceImport, VoiceSample } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
@@ -193,7 +193,7 @@ function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClos
     event.preventDefault();
     setChecked(true);
     if (isUrlBad || isPieceBad || name.trim() === "") return;
-    const request = { url: url.trim(), name: name.trim(), start_s: startS, end_s: endS };
+    const request = { url: url.trim(), name: name.trim(), start_s: startS, end_s: endS } satisfies VoiceImport;
     void library.import(request).then((isDone) => isDone && store.toasts.show(t.fetched(request.name)));
     onClose();
   };
