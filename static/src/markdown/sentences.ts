@@ -1,14 +1,18 @@
 /** Splits growing text into whole sentences, for screen readers and speech. */
-
-import { stripTags } from "./html_tags.ts";
+import { SpokenBlocks, type SpokenWords, toSpokenText } from "./plain_text.ts";
 
 /** Returns each sentence of a growing text once, as soon as it is complete. */
 export class Sentences {
+  readonly #words: SpokenWords;
+  readonly #blocks: SpokenBlocks;
   #spoken = 0;
 
   /** @param known Text that was there before; its whole sentences are skipped. */
-  constructor(known = "") {
+  constructor(words: SpokenWords, known = "") {
+    this.#words = words;
+    this.#blocks = new SpokenBlocks(words);
     this.#spoken = findLastEnd(known);
+    this.#blocks.next(known.slice(0, this.#spoken));
   }
 
   /** @param isFinal The text is complete, so the rest counts as a sentence. */
@@ -17,7 +21,7 @@ export class Sentences {
     const fresh = text.slice(this.#spoken);
     const end = isFinal ? fresh.length : findLastEnd(fresh);
     this.#spoken += end;
-    return stripMarkdown(fresh.slice(0, end));
+    return toSpokenText(this.#blocks.next(fresh.slice(0, end)), this.#words);
   }
 }
 
@@ -29,26 +33,4 @@ function findLastEnd(text: string): number {
   let end = 0;
   for (const match of text.matchAll(SENTENCE_END)) end = match.index + match[0].length;
   return end;
-}
-
-/** A link or an image. It never crosses another opening bracket, so that 100,000 of them take linear time. */
-const LINK = /!?\[([^[\]]*)\]\((?:[^()\n]|\([^()\n]*\))*\)/g;
-
-/** The cells of a table's row; nothing for the line below its head. */
-function speakRow(row: string): string {
-  if (/^[|:\s-]*$/.test(row)) return "";
-  return row.split("|").map((cell) => cell.trim()).filter((cell) => cell !== "").join(", ");
-}
-
-/** Removes formatting marks. */
-export function stripMarkdown(text: string): string {
-  return stripTags(text)
-    .replace(LINK, "$1")
-    .replace(/\[\^[^\]\s]{1,64}\]:?/g, "")
-    .replace(/^[ \t]*\|.*$/gm, speakRow)
-    .replace(/^(\s{0,3}[-*+]\s+)\[[ xX]\]\s/gm, "$1")
-    .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")
-    .replace(/[*_`~]+/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
 }

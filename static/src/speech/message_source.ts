@@ -7,7 +7,9 @@ import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
 import { StreamedAudio } from "./streamed_audio.ts";
 import { type AudioSource, playSource } from "./playback.ts";
-import { SENTENCE_END, stripMarkdown } from "../markdown/sentences.ts";
+import { SpokenBlocks, type SpokenWords, toSpokenText } from "../markdown/plain_text.ts";
+import { SENTENCE_END } from "../markdown/sentences.ts";
+import { texts } from "../texts/texts.ts";
 
 /** The voices of a message; undefined is the default voice. */
 interface Voices {
@@ -52,7 +54,10 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
         return;
       }
       voices = chooseVoices(store, chat, message);
-      pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).text });
+      pieces = new SpeechSegments(texts.chat.spoken, {
+        isSplit: voices.narration !== voices.quoted,
+        known: splitReasoning(known).text,
+      });
       const name = store.speaking.isHandsFree && chat.isGroup.peek() &&
         store.people.character(message?.character_id)?.name;
       if (name) waiting.push({ text: `${name}.`, isQuoted: false });
@@ -121,15 +126,18 @@ const ABBREVIATED = /(?:^|[\s("“„«])(?:Mrs?|Ms|Dr|Prof|St|vs|bzw|ca|Nr|No|z
 
 /** Splits a growing message into segments to read aloud: sentences, and quotations if they have their own voice. */
 export class SpeechSegments {
+  readonly #words: SpokenWords;
+  readonly #blocks: SpokenBlocks;
   readonly #isSplit: boolean;
   #read = 0;
-  #isInCode = false;
   #isAtLineStart = true;
   /** The closing mark of the open quotation. */
   #closing: string | undefined;
 
   /** @param options.isSplit Quotations become segments. @param options.known Text to skip. */
-  constructor({ isSplit = false, known = "" }: { isSplit?: boolean; known?: string } = {}) {
+  constructor(words: SpokenWords, { isSplit = false, known = "" }: { isSplit?: boolean; known?: string } = {}) {
+    this.#words = words;
+    this.#blocks = new SpokenBlocks(words);
     this.#isSplit = isSplit;
     // A period at the end counts, whatever follows.
     this.next(`${known} `, false);
@@ -145,17 +153,14 @@ export class SpeechSegments {
   }
 
   #piecesOf(sentence: string): SpeechSegment[] {
-    const isLineStart = this.#isAtLineStart;
     this.#isAtLineStart = sentence.endsWith("\n");
-    if (isLineStart && /^\s{0,3}(?:```|~~~)/.test(sentence)) {
-      this.#isInCode = !this.#isInCode;
-      return [];
-    }
-    if (this.#isInCode) return [];
-    const runs = this.#isSplit ? this.#runsOf(sentence) : [{ text: sentence, isQuoted: false }];
+    const said = this.#blocks.next(sentence);
+    const runs = this.#isSplit ? this.#runsOf(said) : [{ text: said, isQuoted: false }];
     // A quotation that nobody closed ends with its paragraph.
     if (this.#isAtLineStart) this.#closing = undefined;
-    return runs.flatMap(({ text, isQuoted }) => listSpokenParts(text).map((part) => ({ text: part, isQuoted })));
+    return runs.flatMap(({ text, isQuoted }) =>
+      listSpokenParts(text, this.#words).map((part) => ({ text: part, isQuoted }))
+    );
   }
 
   /** Cuts a sentence at its quotation marks, which go. */
@@ -199,12 +204,8 @@ function splitSentences(text: string, isFinal: boolean): string[] {
 }
 
 /** Returns a text as it is spoken: without formatting, URLs as their host, nothing without words. */
-function listSpokenParts(text: string): string[] {
-  const spoken = stripMarkdown(text)
-    .replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1")
-    .replace(/^\||\|$/g, "")
-    .replace(/\s*\|\s*/g, ", ")
-    .trim();
+function listSpokenParts(text: string, words: SpokenWords): string[] {
+  const spoken = toSpokenText(text, words).replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1").trim();
   return /[\p{L}\p{N}]/u.test(spoken) ? [...shorter(spoken)] : [];
 }
 

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { Sentences } from "../../../static/src/markdown/sentences.ts";
 
+const WORDS = { formula: "formula", diagram: "diagram" };
+
 test("announces each whole sentence of a growing text once", () => {
-  const sentences = new Sentences();
+  const sentences = new Sentences(WORDS);
   const said = [
     "It was",
     "It was dark. The",
@@ -16,25 +18,25 @@ test("announces each whole sentence of a growing text once", () => {
 });
 
 test("doesn't end a sentence at a period inside a number or a URL", () => {
-  expect(new Sentences().next("Version 2.9 of example.org is", false)).toBe("");
+  expect(new Sentences(WORDS).next("Version 2.9 of example.org is", false)).toBe("");
 });
 
 test("ends Japanese sentences without a space", () => {
-  expect(new Sentences().next("こんにちは。元気で", false)).toBe("こんにちは。");
+  expect(new Sentences(WORDS).next("こんにちは。元気で", false)).toBe("こんにちは。");
 });
 
 test("doesn't announce formatting marks", () => {
   const text = "# A *title*\n- see [the page](https://example.org)\n> and `code`\n";
-  expect(new Sentences().next(text, false)).toBe("A title see the page and code");
+  expect(new Sentences(WORDS).next(text, false)).toBe("A title see the page and code");
 });
 
 test("speaks words of tables, tasks, footnotes and HTML, not their marks", () => {
   const text = "| City | Hours |\n|:--|--:|\n| Oslo | 18 |\n- [x] pack[^1]\n<b>Go</b> <br>now\n[^1]: Light.\n";
-  expect(new Sentences().next(text, true)).toBe("City, Hours Oslo, 18 pack Go now Light.");
+  expect(new Sentences(WORDS).next(text, true)).toBe("City, Hours Oslo, 18 pack Go now Light.");
 });
 
 test("doesn't announce text that was there before", () => {
-  expect(new Sentences("Old. Ne").next("Old. New. ", false)).toBe("New.");
+  expect(new Sentences(WORDS, "Old. Ne").next("Old. New. ", false)).toBe("New.");
 });
 
 test.each([
@@ -43,11 +45,11 @@ test.each([
   ["begun links with brackets inside", "[a](b(c)"],
   ["images of images", "![![a]("],
 ])("announces 100,000 %s in linear time", { tags: ["F02"] }, (_, part) => {
-  expect(new Sentences().next(part.repeat(100_000), true).length).toBeGreaterThan(0);
+  expect(new Sentences(WORDS).next(part.repeat(100_000), true).length).toBeGreaterThan(0);
 });
 
 test("skips a whole URL with brackets", () => {
-  expect(new Sentences().next("[A page](https://example.org/a_(b)) and ![an image](x.png)", true)).toBe(
+  expect(new Sentences(WORDS).next("[A page](https://example.org/a_(b)) and ![an image](x.png)", true)).toBe(
     "A page and an image",
   );
 });

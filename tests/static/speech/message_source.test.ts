@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { SpeechSegments } from "../../../static/src/speech/message_source.ts";
 
+const WORDS = { formula: "formula", diagram: "diagram" };
+
 const spoken = (text: string, isSplit = false) =>
-  new SpeechSegments({ isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);
+  new SpeechSegments(WORDS, { isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);
 
 test("returns each sentence once, as soon as it is complete", () => {
-  const pieces = new SpeechSegments();
+  const pieces = new SpeechSegments(WORDS);
   const next = (text: string, isFinal = false) => pieces.next(text, isFinal).map(({ text }) => text);
   expect(next("The ferry")).toEqual([]);
   expect(next("The ferry comes.")).toEqual([]);
@@ -16,9 +18,9 @@ test("returns each sentence once, as soon as it is complete", () => {
 });
 
 test("doesn't repeat text that was there before", () => {
-  const pieces = new SpeechSegments({ known: "One. Two" });
+  const pieces = new SpeechSegments(WORDS, { known: "One. Two" });
   expect(pieces.next("One. Two and a half. Three", true).map(({ text }) => text)).toEqual(["Two and a half.", "Three"]);
-  const continued = new SpeechSegments({ known: "One is whole." });
+  const continued = new SpeechSegments(WORDS, { known: "One is whole." });
   expect(continued.next("One is whole. Two", true).map(({ text }) => text)).toEqual(["Two"]);
 });
 

@@ -106,6 +106,7 @@ export const chat: typeof English = {
     shownPlain: "Als einfacher Text angezeigt, weil die Formatierung zu komplex ist",
     copyFormula: "Formel kopieren",
     tokens: (n: number) => count(n, { other: "Token" }),
+    spoken: { formula: "Formel", diagram: "Diagramm" },
     replyDone: "Antwort vollständig.",
     later: "Spätere Nachrichten anzeigen",
     goneMessage: "Diese Nachricht ist nicht mehr in diesem Chat.",

@@ -103,6 +103,7 @@ export const chat = {
     shownPlain: "Shown as plain text because it’s too complex to format",
     copyFormula: "Copy formula",
     tokens: (n: number) => count(n, { one: "token", other: "tokens" }),
+    spoken: { formula: "formula", diagram: "diagram" },
     replyDone: "Reply complete.",
     later: "Show later messages",
     goneMessage: "That message is no longer in this chat.",

@@ -104,6 +104,7 @@ export const chat: typeof English = {
     shownPlain: "書式が複雑すぎるため、プレーンテキストで表示しています",
     copyFormula: "数式をコピー",
     tokens: (n: number) => count(n, { other: "トークン" }),
+    spoken: { formula: "数式", diagram: "図" },
     replyDone: "返信が完了しました。",
     later: "以降のメッセージを表示",
     goneMessage: "そのメッセージはこのチャットにありません。",

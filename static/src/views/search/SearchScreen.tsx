@@ -8,7 +8,7 @@ import { useTitle } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { Search, splitByWords } from "../../state/app/search.ts";
-import { stripMarkdown } from "../../markdown/sentences.ts";
+import { stripMarkdown } from "../../markdown/plain_text.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";

@@ -5,7 +5,7 @@ import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { stripMarkdown } from "../../markdown/sentences.ts";
+import { stripMarkdown } from "../../markdown/plain_text.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";

@@ -167,7 +167,7 @@ function Announcer({ chat }: { chat: OpenChat }) {
     // Reasoning is collapsed for everyone.
     let start = run.calls.peek().at(-1)?.textLength;
     const getText = () => splitReasoning(run.text.peek().slice(start)).text;
-    let sentences = new Sentences(getText());
+    let sentences = new Sentences(texts.chat.spoken, getText());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
@@ -178,7 +178,7 @@ function Announcer({ chat }: { chat: OpenChat }) {
       if (last !== start) {
         say(sentences.next(getText(), true));
         start = last;
-        sentences = new Sentences(getText());
+        sentences = new Sentences(texts.chat.spoken, getText());
       }
       for (const { call } of calls) {
         if (announced.get(call.id) === call.state) continue;
