@@ -95,7 +95,7 @@ test.runIf(isLinux).each(IMPORTED)(
   async (_name, text) => {
     await withServers(async (start) => {
       await using server = await start();
-      const zip = await zipOfChats(40, 20_000_000, text);
+      const zip = await zipOfChats(40, 20_000_000, { text, level: 9 });
       const risen = await risenBytes(server, async () => {
         const { state, added } = await importChats(server.url, zip);
         expect(state).toBe("done");
