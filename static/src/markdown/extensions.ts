@@ -27,6 +27,11 @@ const FORMULA_BLOCK = new RegExp(
   String
     .raw`^ {0,3}(?:\$\$(${IN_DOLLARS}{1,${MAX_FORMULA}})\$\$|\\\[(${IN_BRACKETS}{1,${MAX_FORMULA}})\\\])[ \t]*(?:\n+|$)`,
 );
+/** With blank lines, which TeX doesn't allow, if the delimiters are alone on their lines. */
+const SPACED_BLOCK = new RegExp(
+  String
+    .raw`^ {0,3}(?:\$\$[ \t]*\n((?:(?!\$\$)[^]){1,${MAX_FORMULA}})\n {0,3}\$\$|\\\[[ \t]*\n((?:(?!\\\])[^]){1,${MAX_FORMULA}})\n {0,3}\\\])[ \t]*(?:\n+|$)`,
+);
 /** An environment that is a formula without delimiters, as in MathJax. */
 const ENVIRONMENT = new RegExp(
   String
@@ -35,7 +40,7 @@ const ENVIRONMENT = new RegExp(
 /** A formula without its end delimiter. Until that arrives, it is neither a list nor a heading. */
 const OPEN_BLOCK = new RegExp(
   String
-    .raw`^ {0,3}(?:\$\$[ \t]*(?:\n${IN_DOLLARS}{0,${MAX_FORMULA}})?|\\\[[ \t]*(?:\n${IN_BRACKETS}{0,${MAX_FORMULA}})?)$`,
+    .raw`^ {0,3}(?:\$\$[ \t]*(?:\n(?![ \t]*\n)${IN_DOLLARS}{0,${MAX_FORMULA}})?|\\\[[ \t]*(?:\n(?![ \t]*\n)${IN_BRACKETS}{0,${MAX_FORMULA}})?)$`,
 );
 /** Searches only to the end of the paragraph; otherwise a text of many paragraphs takes quadratic time. */
 const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[|\\begin\{)|[ \t]*\n)/;
@@ -47,8 +52,8 @@ const DISPLAY_ONLY =
 const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
   [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX_FORMULA}}?)\$\$`), true],
   // As in pandoc, so that prices don't match: no space inside the delimiters, no digit after them. Nor do variables of a
-  // shell: $HOME/$USER.
-  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX_FORMULA}}?)(?<![\s/:])\$(?![\d$A-Z_])`), false],
+  // shell ($HOME/$USER), or what spans code.
+  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n\`]){1,${MAX_FORMULA}}?)(?<![\s/:])\$(?![\d$A-Z_])`), false],
   [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX_FORMULA}}?)\\\)`), false],
   [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX_FORMULA}}?)\\\]`), true],
 ];
@@ -61,7 +66,7 @@ const formulaBlock: TokenizerExtension = {
   start: (source) => findStart(BLOCK_START.exec(source)),
   tokenizer(source, tokens): MathToken | undefined {
     if (endsInFormula(tokens.at(-1))) return undefined;
-    const match = FORMULA_BLOCK.exec(source) ?? ENVIRONMENT.exec(source);
+    const match = FORMULA_BLOCK.exec(source) ?? SPACED_BLOCK.exec(source) ?? ENVIRONMENT.exec(source);
     return match ? createToken(match[0], match[1] ?? match[2] ?? "", true) : undefined;
   },
 };

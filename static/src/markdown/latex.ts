@@ -63,8 +63,8 @@ const NUMBER = /\\num\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}/g;
 
 /** Rewrites a formula for the converter. */
 export function adaptLatex(tex: string): string {
-  if (!tex.includes("\\")) return tex;
   return tex
+    .replace(/\n(?:[ \t]*\n)+/g, "\n")
     .replace(
       /(\\text[a-z]*\s*)\{([^{}$\\]*)\}/g,
       (_, command, text) => `${command}{${text.replace(/[_%#&]/g, "\\$&")}}`,

@@ -70,6 +70,12 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "<table><thead><tr><th><p><code>a</code></p></th><th><p><math block></p></th></tr></thead><tbody><tr><td><p><math block></p></td><td><p>&lt;T&gt;</p></td></tr></tbody></table>",
     ],
     [String.raw`\\(x\\) and \\[y\\] are escaped.`, String.raw`<p>\(x\) and \[y\] are escaped.</p>`],
+    ["cost: $1,000–$2,000; `$x`", "<p>cost: $1,000–$2,000; <code>$x</code></p>"],
+    ["\\[\n\na = b\n\n\\]", "<p><math block></p>", { "isLate": true }],
+    ["$$\n\\begin{aligned}\na &= b\n\n\\end{aligned}\n$$\n\nEnd", "<p><math block></p><p>End</p>", { "isLate": true }],
+    ["$$x\n\ny$$ is no formula.", "<p>$$x</p><p>y$$ is no formula.</p>"],
+    ["- \\[x\\]\n- $$y$$", "<ul><li><p><math block></p></li><li><p><math block></p></li></ul>"],
+    [String.raw`($x$), “$y$”; $\text{速度}=5$です`, "<p>(<math>), “<math>”; <math>です</p>"],
   ],
   brackets: [
     [
@@ -216,6 +222,12 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "<details><summary>A</summary><p>x</p><ul><li><p>a</p><pre>b</pre></li></ul></details><p>tail</p>",
     ],
     ["<p>One\n<p>Two", "<p>One</p><p>Two</p>"],
+    [
+      "<table>\n\n<tr>\n\n<td>\n\nHi\n\n</td>\n\n</tr>\n\n</table>",
+      "<table><tbody><tr><td><p>Hi</p></td></tr></tbody></table>",
+    ],
+    ["<ol>\n<li>\n\npara\n\n</li>\n</ol>\n\nafter", "<ol><li><p>para</p></li></ol><p>after</p>"],
+    ['<div align="center">\n  <b>x</b>\n\n  text\n\n</div>', '<div align="center"><p><b>x</b></p><p>text</p></div>'],
   ],
   emphasis: [
     [
@@ -285,6 +297,16 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
     ["Q: 1*2*3=6; *x*2*y*", "<p>Q: 1*2*3=6; <em>x</em>2<em>y</em></p>"],
     ["~~a~~b~~c~~", "<p><del>a</del>b<del>c</del></p>"],
     ["***a** b*", "<p><em><strong>a</strong> b</em></p>"],
+    [
+      "**粗体**和**“引号”**以及*（斜体）*混排",
+      "<p><strong>粗体</strong>和<strong>“引号”</strong>以及<em>（斜体）</em>混排</p>",
+    ],
+    [
+      "これは**重要**です。**「大事」**、**100%**です",
+      "<p>これは<strong>重要</strong>です。<strong>「大事」</strong>、<strong>100%</strong>です</p>",
+    ],
+    ["~/dir and ~50 and ~", "<p>~/dir and ~50 and ~</p>"],
+    ["<u>under **bold**</u>", "<p><u>under <strong>bold</strong></u></p>"],
   ],
   links: [
     ["看https://a.example/x。然后走", '<p>看<a href="https://a.example/x">https://a.example/x</a>。然后走</p>'],
