@@ -1,3 +1,4 @@
+/** @slow Renders 540 texts in six places and as they grow: 13 s of processor time. */
 import commonmark from "commonmark-spec";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
