@@ -1,6 +1,6 @@
 /** Matches keys against texts. Patterns, and plain keys in large amounts, run in the sandbox with a time limit. */
 import { Mutex } from "../async/locks.ts";
-import { packKeyJob } from "./key_matcher_child.ts";
+import { type KeyJob, packKeyJob } from "./key_matcher_child.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 import { type Sandbox, SandboxFault, type SandboxKind } from "../platform/sandbox/sandbox.ts";
@@ -103,10 +103,20 @@ export class SandboxKeyMatcher implements KeyMatcher {
   /** Runs queries in the sandbox; again without a pattern that doesn't finish. */
   async #ask(texts: string[], queries: KeyQuery[]): Promise<KeyFinding[]> {
     const findings: KeyFinding[] = [];
+    let isOneByOne = queries.length === 1;
     for (let leftMs = this.#limits.callMs; findings.length < queries.length && leftMs > 0;) {
-      const fault = await this.#askOnce(texts, queries, findings, leftMs);
+      const fault = await this.#askOnce(
+        packKeyJob(texts, queries.slice(findings.length), isOneByOne),
+        findings,
+        leftMs,
+      );
       if (fault === undefined) break;
       leftMs -= Math.max(fault.cpuMs, this.#limits.patternMs);
+      if (!isOneByOne) {
+        // The pattern that stalls is among those after the last result.
+        isOneByOne = true;
+        continue;
+      }
       const stuck = queries[findings.length];
       if (stuck === undefined) break;
       this.#rememberSlow(stuck.key);
@@ -117,20 +127,19 @@ export class SandboxKeyMatcher implements KeyMatcher {
 
   /** Adds results for the rest of the queries, until the fault that it returns. */
   async #askOnce(
-    texts: string[],
-    queries: KeyQuery[],
+    job: KeyJob,
     findings: KeyFinding[],
     leftMs: number,
   ): Promise<SandboxFault | undefined> {
     try {
       await this.#sandbox.run(KIND, {
-        value: packKeyJob(texts, queries.slice(findings.length)),
+        value: job,
         maxCpuMs: leftMs,
         maxStepCpuMs: this.#limits.patternMs,
         functions: {
-          found: (found, _bytes, job) => {
+          found: (found, _bytes, { startStep }) => {
             for (const finding of parseFindings(found)) findings.push(finding);
-            job.startStep();
+            startStep();
           },
         },
       });

@@ -1,21 +1,26 @@
-/** Matches keys in the sandbox. It reports each result immediately, so that key_matcher.ts knows which pattern stalls. */
+/** Matches keys in the sandbox, and reports results as they are found. */
 import { compilePattern, containsKey, type KeyFinding, parsePattern, type ScanKey, ScanText } from "./scan_keys.ts";
 import type { KeyQuery } from "./key_matcher.ts";
 import { serveSandbox } from "../platform/sandbox/child.ts";
 
-/** Number of plain keys per message. */
+/** Maximum number of results per message. */
 const BATCH = 500;
+/** Results wait at most this long for further ones. A message takes as long as matching a few patterns. */
+const BATCH_MS = 20;
 
 /** Yields results in order. */
-function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyFinding[]> {
+function* runKeyJob({ texts, keys, codes, textSets, isOneByOne }: KeyJob): Generator<KeyFinding[]> {
   const scanned = texts.map((text) => new ScanText(text));
   let findings: KeyFinding[] = [];
+  let sentAtMs = performance.now();
   for (const [index, text] of keys.entries()) {
     const way = codes[index]!;
     const isPattern = (way & PATTERN) > 0;
-    if (isPattern && findings.length > 0) {
+    const isDue = isPattern && (isOneByOne || performance.now() - sentAtMs > BATCH_MS);
+    if (findings.length >= BATCH || (findings.length > 0 && isDue)) {
       yield findings;
       findings = [];
+      sentAtMs = performance.now();
     }
     const within = textSets[Math.floor(way / FLAG_VALUES)]!.map((at) => scanned[at]!);
     findings.push(
@@ -25,10 +30,6 @@ function* runKeyJob({ texts, keys, codes, textSets }: KeyJob): Generator<KeyFind
         isWholeWord: (way & WHOLE_WORD) > 0,
       }),
     );
-    if (isPattern || findings.length >= BATCH) {
-      yield findings;
-      findings = [];
-    }
   }
   if (findings.length > 0) yield findings;
 }
@@ -52,6 +53,8 @@ export interface KeyJob {
   codes: number[];
   /** Sets of text indexes. */
   textSets: number[][];
+  /** Reports each result before the next pattern, so that it's known which one stalls. */
+  isOneByOne: boolean;
 }
 
 /** Flags of a key. */
@@ -62,7 +65,7 @@ const PATTERN = 4;
 const FLAG_VALUES = 8;
 
 /** Packs queries into a job. */
-export function packKeyJob(texts: string[], queries: readonly KeyQuery[]): KeyJob {
+export function packKeyJob(texts: string[], queries: readonly KeyQuery[], isOneByOne: boolean): KeyJob {
   const sets = new Map<string, number>();
   const among: number[][] = [];
   const ways = queries.map(({ key, texts: within }) => {
@@ -72,7 +75,7 @@ export function packKeyJob(texts: string[], queries: readonly KeyQuery[]): KeyJo
     return set * FLAG_VALUES + (key.isCaseSensitive ? CASE_SENSITIVE : 0) + (key.isWholeWord ? WHOLE_WORD : 0) +
       (key.pattern === undefined ? 0 : PATTERN);
   });
-  return { texts, keys: queries.map(({ key }) => key.text), codes: ways, textSets: among };
+  return { texts, keys: queries.map(({ key }) => key.text), codes: ways, textSets: among, isOneByOne };
 }
 
 await serveSandbox("key_matcher_child", {
