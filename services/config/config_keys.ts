@@ -9,6 +9,7 @@ import {
   domainSuffix,
   hostLabel,
   hosts,
+  hostsWithPorts,
   httpUrl,
   oneOf,
   origins,
@@ -124,8 +125,8 @@ export const CONFIG_KEYS = {
   discover_hosts: {
     type: "list",
     default: ["127.0.0.1"],
-    about: "hosts to search for model servers",
-    check: hosts,
+    about: "hosts to search for model servers; HOST:PORT searches one port",
+    check: hostsWithPorts,
   },
   hub_url: { type: "string", default: "https://huggingface.co", about: "model hub", check: httpUrl },
   hub_token_file: { type: "path", default: null, about: "file with the access token for the model hub" },

@@ -96,6 +96,11 @@ export function hosts(value: ConfigValue): void {
   }
 }
 
+/** A check that each item is a host name or an IP address, with or without a port: `192.168.1.20:9000`, `[::1]:9000`. */
+export function hostsWithPorts(value: ConfigValue): void {
+  for (const item of toItems(value)) hosts([/^(?:\[.*\]|[^:]*)(?=:\d{1,5}$)/.exec(item)?.[0] ?? item]);
+}
+
 /** A check that each item is an origin: scheme, host and optional port, nothing more. */
 export function origins(value: ConfigValue): void {
   for (const item of toItems(value)) {

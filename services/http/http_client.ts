@@ -254,7 +254,10 @@ export type Probe = (path: string) => Promise<ProbeResponse | undefined>;
 export interface ProbeOptions<Port> {
   /** From the configuration, never from a request: otherwise any client could use Parlor as a port scanner. */
   hosts: readonly string[];
+  /** Ports to probe on hosts without a port of their own, such as `192.168.1.20:9000`. */
   ports: readonly (Port & { port: number })[];
+  /** How to probe a port that isn't among `ports`. */
+  otherPort: Port;
   /** Time limit per request. */
   deadlineMs?: number;
   resolve?: ResolveHost;
@@ -275,16 +278,20 @@ export async function probeAll<Port, Found>(
   options: ProbeOptions<Port>,
   detect: (origin: string, port: Port, probe: Probe) => Promise<Found | undefined>,
 ): Promise<Found[]> {
-  const { hosts, ports, deadlineMs = DEADLINE_MS, resolve } = options;
+  const { hosts, ports, otherPort, deadlineMs = DEADLINE_MS, resolve } = options;
   const client = openHttpClient({ resolve, keepsConnections: false });
   try {
-    const probes = hosts.flatMap((host) =>
-      ports.map(async (port) => {
+    const probes = hosts.flatMap((item) => {
+      const { host, port: only } = parseHostAndPort(item);
+      const probed = only === undefined
+        ? ports
+        : [ports.find(({ port }) => port === only) ?? { ...otherPort, port: only }];
+      return probed.map(async (port) => {
         const origin = findOrigin(host, port.port);
         if (origin === undefined) return undefined;
         return await detect(origin, port, (path) => probe(client, origin, path, deadlineMs));
-      })
-    );
+      });
+    });
     return (await Promise.all(probes)).filter((found) => found !== undefined);
   } finally {
     client.close();
@@ -306,6 +313,12 @@ export async function probeAddress<Found>(
   } finally {
     client.close();
   }
+}
+
+/** Splits `"192.168.1.20:9000"` and `"[::1]:9000"`. An IPv6 address without brackets has no port. */
+function parseHostAndPort(item: string): { host: string; port?: number } {
+  const [, host, port] = /^(\[.*\]|[^:]*):(\d{1,5})$/.exec(item) ?? [];
+  return host === undefined ? { host: item } : { host, port: Number(port) };
 }
 
 /** Returns the origin for a host, or `undefined` if the host is invalid or not allowed. */

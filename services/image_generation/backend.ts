@@ -262,9 +262,9 @@ const PORTS = [{ port: 7860 }, { port: 8188 }];
 
 /** Probes all hosts for both kinds on both ports. */
 export async function detectBackends(
-  options: Omit<ProbeOptions<object>, "ports"> & { ports?: readonly { port: number }[] },
+  options: Omit<ProbeOptions<object>, "ports" | "otherPort"> & { ports?: readonly { port: number }[] },
 ): Promise<DetectedBackend[]> {
-  return await probeAll({ ...options, ports: options.ports ?? PORTS }, async (origin, _port, probe) => {
+  return await probeAll({ ...options, ports: options.ports ?? PORTS, otherPort: {} }, async (origin, _port, probe) => {
     const found = await detectKind(probe);
     return found && { ...found, baseUrl: origin };
   });

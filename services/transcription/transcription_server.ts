@@ -291,9 +291,9 @@ const UNKNOWN = "OpenAI-compatible";
 
 /** Probes all hosts and ports at once. */
 export async function detectTranscriptionServers(
-  options: Omit<ProbeOptions<object>, "ports"> & { ports?: readonly { port: number }[] },
+  options: Omit<ProbeOptions<object>, "ports" | "otherPort"> & { ports?: readonly { port: number }[] },
 ): Promise<DetectedTranscriptionServer[]> {
-  return await probeAll({ ...options, ports: options.ports ?? PORTS }, async (origin, _port, probe) => {
+  return await probeAll({ ...options, ports: options.ports ?? PORTS, otherPort: {} }, async (origin, _port, probe) => {
     const kobold = asObject((await probe("/api/extra/version"))?.json);
     if (kobold.result === "KoboldCpp") {
       // It lists only its language model. Any name selects the Whisper model.

@@ -30,7 +30,7 @@ interface DetectionPort {
 
 /** What to probe. Tests use other ports. Each port gets at most two requests. */
 export type DetectionOptions =
-  & Omit<ProbeOptions<DetectionPort>, "ports">
+  & Omit<ProbeOptions<DetectionPort>, "ports" | "otherPort">
   & Partial<Pick<ProbeOptions<DetectionPort>, "ports">>;
 
 /** A response that shows which server it's from. */
@@ -88,7 +88,7 @@ const OWN_ENDPOINTS: { path: string; software: string; isOwn(json: unknown): boo
 /** Probes all hosts and ports at once. */
 export async function detectServers(options: DetectionOptions): Promise<DetectedServer[]> {
   const ports = options.ports ?? Object.keys(PROBE_PLANS).map((port) => ({ port: Number(port), as: Number(port) }));
-  return await probeAll({ ...options, ports }, async (origin, { as }, probe) => {
+  return await probeAll({ ...options, ports, otherPort: { as: BY_MODELS } }, async (origin, { as }, probe) => {
     const found = await runPlan(as, probe);
     if (found === undefined) return undefined;
     return {
@@ -132,6 +132,8 @@ interface SecondProbe {
 }
 
 const UNKNOWN = "OpenAI-compatible";
+/** The default port whose servers are identified by their model list, as those on other ports are. */
+const BY_MODELS = 8080;
 const MODELS = "/v1/models";
 const SOFTWARE_BY_OWNER: Record<string, string> = {
   llamacpp: "llama.cpp",

@@ -13,9 +13,6 @@ import { type ChildServer, startChildServer } from "../../helpers/app/child_serv
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { eventually, sendMessage } from "../../helpers/browser/ui_page.ts";
 
-/** A loopback address of our own, so that no other server is found. Detection looks for llama.cpp on port 8080. */
-const FOUND_HOST = "127.0.0.9";
-
 let browser: Browser;
 beforeAll(async () => {
   await builtUi();
@@ -23,10 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** A real server on a fresh data directory. */
-async function openServer(args: string[] = []): Promise<ChildServer> {
+/** Where nothing listens, so that no other server is found. */
+const NOWHERE = "127.0.0.1:9";
+
+/** A real server on a fresh data directory. @param searched Where it looks for model servers. */
+async function openServer(args: string[] = [], searched = NOWHERE): Promise<ChildServer> {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
-  const server = await startChildServer({ dataDir, args: ["--discover-hosts", FOUND_HOST, ...args] });
+  const server = await startChildServer({ dataDir, args: ["--discover-hosts", searched, ...args] });
   return {
     ...server,
     async [Symbol.asyncDispose]() {
@@ -189,13 +189,8 @@ test("a draft follows from one browser to another", async () => {
 });
 
 test("one click finds a model, adds it and uses it; settings test, change and delete it", async () => {
-  await using llm = await openFakeLlm({
-    personality: "llama.cpp",
-    host: FOUND_HOST,
-    port: 8080,
-    pieces: ["From the ", "model"],
-  });
-  await using server = await openServer();
+  await using llm = await openFakeLlm({ personality: "llama.cpp", pieces: ["From the ", "model"] });
+  await using server = await openServer([], `127.0.0.1:${llm.port}`);
   const ui = await openAt(server, "/new");
   await ui.page.getByRole("button", { name: "Find a model" }).click();
   await ui.page.getByRole("button", { name: /^Add and use: llama\.cpp/ }).click();

@@ -164,7 +164,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
 export function testConfig(dataDir: string, changes: Partial<Config> = {}): Config {
   const config = loadConfig({
     // No test reaches a public site by accident; those that mean a hub or a card site bring their own.
-    args: ["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE],
+    args: ["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE, "--discover-hosts", "127.0.0.1:9"],
     environment: {},
     os: Deno.build.os,
     readTextFile: () => undefined,

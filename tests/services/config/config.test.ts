@@ -37,6 +37,7 @@ test("flags take precedence over the environment, the environment over the file,
 
 test.each([
   [["--allowed-hosts", "a.test, b.test"], { allowedHosts: ["a.test", "b.test"] }],
+  [["--discover-hosts", "a.test:9000,::1,[::1]:9000"], { discoverHosts: ["a.test:9000", "::1", "[::1]:9000"] }],
   [["--allowed-hosts=*.fox.test,10.0.0.0/8"], { allowedHosts: ["*.fox.test", "10.0.0.0/8"] }],
   [["--require-auth", "false"], { requireAuth: false }],
   [["--log-requests"], { logRequests: true }],
@@ -82,6 +83,9 @@ test.each([
   [{ args: ["--trusted-proxies", "proxy.test"] }, '"proxy.test" is neither an IP address nor a CIDR'],
   [{ args: ["--cors-origins", "https://a.test/"] }, "isn't an origin"],
   [{ args: ["--allowed-hosts", "https://a.test"] }, "isn't a host name"],
+  [{ args: ["--allowed-hosts", "a.test:80"] }, "isn't a host name"],
+  [{ args: ["--discover-hosts", "http://a.test:80"] }, "isn't a host name"],
+  [{ args: ["--discover-hosts", "a.test:port"] }, "isn't a host name"],
   [{ args: ["--hub-url", "https://u:p@hub.test"] }, "without credentials"],
 ])("%j stops startup with one sentence that names the key", (given, sentence) => {
   expect(() => load(given)).toThrow(sentence);

@@ -94,7 +94,7 @@ function ServerAdvice({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () => void
   const t = texts.connections;
   const hosts = setup?.discover_hosts ?? [];
   const [software, setSoftware] = useState<keyof typeof LISTENING>("Ollama");
-  const isElsewhere = hosts.some((host) => !isLoopback(host));
+  const isElsewhere = hosts.some((host) => !isLoopback(host.replace(/^(\[.*\]|[^:]*):\d+$/, "$1")));
   if (!setup?.in_container && !isElsewhere) {
     return (
       <>

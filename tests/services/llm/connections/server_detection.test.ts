@@ -134,6 +134,17 @@ test("discover skips metadata and link-local hosts, as literals and as names", {
   expect(asked).toEqual(["evil.example"]);
 });
 
+test("a configured host with a port is searched only there", async () => {
+  await using llm = await openFakeLlm({ personality: "llama.cpp", models: MODELS });
+  await using other = await openFakeLlm({ personality: "llama.cpp" });
+  const ports = [{ port: other.port, as: 8080 }];
+  const find = (host: string) => detectServers({ hosts: [host], ports, deadlineMs });
+  expect(await find(`127.0.0.1:${llm.port}`)).toMatchObject([{ baseUrl: `${llm.origin}/v1`, models: MODELS }]);
+  expect(await find(`127.0.0.1:${other.port}`)).toMatchObject([{ baseUrl: `${other.origin}/v1` }]);
+  expect(await find("127.0.0.1")).toMatchObject([{ baseUrl: `${other.origin}/v1` }]);
+  expect(await find("169.254.169.254:80")).toEqual([]);
+});
+
 /** Containers often have no IPv6, not even for themselves. */
 function hasIpv6(): boolean {
   try {
