@@ -59,9 +59,10 @@ export const getRoute = createRoute({
   request: { params: NameParams, headers: RangeHeaders },
   responses: {
     200: {
-      description: "The file with its content type; 206 with a part of it if Range requests one",
+      description: "The file with its content type",
       content,
     },
+    206: { description: "The part of it that Range requests", content },
     ...ERRORS,
   },
 });

@@ -4,7 +4,7 @@ import { ATTACHMENT_NAME } from "../../services/attachments/attachment_rows.ts";
 import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/characters/card/card.ts";
 import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
-import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import { BINARY, ERRORS, eventStream, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 import { DocumentUsesSchema, toDocumentUses } from "./documents.ts";
 import type { ErrorBody } from "../errors.ts";
 import { Job } from "./jobs.ts";
@@ -281,9 +281,11 @@ export const exportRoute = createRoute({
   responses: {
     200: {
       description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to import again",
-      content: Object.fromEntries(
-        ["image/png", "application/json", "application/zip"].map((type) => [type, { schema: BINARY }]),
-      ),
+      content: {
+        "image/png": { schema: BINARY },
+        "application/json": { schema: z.looseObject({ spec: z.string(), data: z.looseObject({}) }) },
+        "application/zip": { schema: BINARY },
+      },
     },
     ...ERRORS,
   },
@@ -454,7 +456,7 @@ export const createCharacterRoute = createRoute({
       description:
         "Events while the character is written; nothing is stored: start {model}; field with a CardFieldUpdate; then done " +
         "{is_cut} or error. If the client disconnects, the model stops",
-      content: { "text/event-stream": { schema: CardFieldUpdate } },
+      content: eventStream("A change of a field: {field, append} or {field, value}"),
     },
     202: json(Job, "With background: the job; its detail is {character_id?, name?, is_cut?}"),
     ...ERRORS,

@@ -160,6 +160,21 @@ function toWholePath([index, ...rest]: PropertyKey[], list: string, at: number):
   return [list, at + Number(index), ...rest];
 }
 
+/**
+ * Describes a stream of server-sent events. As in OpenAPI 3.1, the schema describes one event.
+ *
+ * @param data What the data of the events is.
+ */
+export function eventStream(data: string) {
+  const schema = z.object({
+    event: z.string().optional(),
+    data: z.string().openapi({ description: data }),
+    id: z.string().optional(),
+    retry: z.number().int().optional(),
+  });
+  return { "text/event-stream": { schema } };
+}
+
 /** Schema of bytes in the API document. */
 export const BINARY = { type: "string", format: "binary" } as const;
 

@@ -151,6 +151,9 @@ export const pageImageRoute = createRoute({
   },
 });
 
+/** Files of all types that documents have. */
+const anyFile = { "*/*": { schema: BINARY } };
+
 /** The original. */
 export const fileRoute = createRoute({
   method: "get",
@@ -159,8 +162,8 @@ export const fileRoute = createRoute({
   summary: "Get the original file, whole or in part",
   request: { params: IdParams, headers: RangeHeaders },
   responses: {
-    200: { description: "The file", content: { "application/octet-stream": { schema: BINARY } } },
-    206: { description: "A part of the file", content: { "application/octet-stream": { schema: BINARY } } },
+    200: { description: "The file; any kind of text is text/plain", content: anyFile },
+    206: { description: "A part of the file", content: anyFile },
     ...ERRORS,
   },
 });

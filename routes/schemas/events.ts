@@ -1,7 +1,7 @@
 /** Change events in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { ERRORS } from "./common.ts";
+import { ERRORS, eventStream } from "./common.ts";
 
 const Change = z.object({
   kind: z.string().openapi({ example: "conversation" }),
@@ -17,8 +17,8 @@ export const eventsRoute = createRoute({
   summary: "Stream changes as they happen: names only, no content",
   responses: {
     200: {
-      description: "Server-sent events; each `data:` is one ChangeEvent. Earlier changes aren't repeated",
-      content: { "text/event-stream": { schema: Change } },
+      description: "Server-sent events. Earlier changes aren't repeated",
+      content: eventStream("{kind, id, revision?}"),
     },
     ...ERRORS,
   },

@@ -12,7 +12,19 @@ import type { DetectedBackend } from "../../services/image_generation/backend.ts
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
 import { createAttachmentUrl } from "../../services/attachments/attachment_rows.ts";
-import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+import {
+  ApiKey,
+  BINARY,
+  ERRORS,
+  eventStream,
+  Id,
+  IdParams,
+  IfMatch,
+  json,
+  jsonBody,
+  Time,
+  Unreadable,
+} from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
@@ -278,7 +290,7 @@ export const generateRoute = createRoute({
     200: {
       description: "The stored images; as events: job {id}, progress {progress, step?, steps?, preview?}, then done " +
         "(the JSON response) or error. X-Parlor-Job-Id names the job, which continues if the client disconnects",
-      content: { "application/json": { schema: Generated }, "text/event-stream": { schema: z.string() } },
+      content: { "application/json": { schema: Generated }, ...eventStream("JSON of the event") },
     },
     ...ERRORS,
   },

@@ -106,7 +106,7 @@ export const exportChatRoute = createRoute({
         "The conversation: as Markdown for reading, as JSON with everything, or in SillyTavern's JSONL format",
       content: {
         "text/markdown": { schema: file },
-        "application/json": { schema: file },
+        "application/json": { schema: z.looseObject({}) },
         "application/jsonl": { schema: file },
       },
     },

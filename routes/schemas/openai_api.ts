@@ -13,7 +13,7 @@ import { asNumber, asObject } from "../../services/json/type_guards.ts";
 import type { TranscriptEvent } from "../../services/transcription/transcript_events.ts";
 import type { Transcript } from "../../services/transcription/transcription_server.ts";
 import { isId } from "../../services/storage/ids.ts";
-import { BINARY, json, jsonBody } from "./common.ts";
+import { BINARY, eventStream, json, jsonBody } from "./common.ts";
 
 const ErrorResponse = z.object({
   error: z.object({
@@ -120,11 +120,7 @@ export const completionsRoute = createRoute({
       description: "The reply; with stream, its chunks and [DONE]",
       content: {
         "application/json": { schema: Completion },
-        "text/event-stream": {
-          schema: z.string().openapi({
-            description: "chat.completion.chunk events; a failure is a data event with an error",
-          }),
-        },
+        ...eventStream("A chat.completion.chunk, or an error; [DONE] is the last"),
       },
     },
     ...OPENAI_ERRORS,
@@ -300,7 +296,7 @@ export const transcriptionsRoute = createRoute({
       content: {
         "application/json": { schema: Transcription },
         "text/plain": { schema: z.string() },
-        "text/event-stream": { schema: z.string() },
+        ...eventStream("JSON of the event"),
       },
     },
     ...OPENAI_ERRORS,

@@ -4,7 +4,7 @@ import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { OpenedResponse } from "../../services/openai_api/responses.ts";
 import type { ResponseEvent, ResponseObject } from "../../services/openai_api/response_output.ts";
 import type { ResolvedModel } from "../../services/openai_api/openai_models.ts";
-import { json, jsonBody } from "./common.ts";
+import { eventStream, json, jsonBody } from "./common.ts";
 import { ModelName, OPENAI_ERRORS, OPENAI_TAGS } from "./openai_api.ts";
 
 /** Fields whose absence would change the meaning of a request. */
@@ -72,11 +72,7 @@ export const createResponseRoute = createRoute({
       description: "The response; with stream, its events",
       content: {
         "application/json": { schema: Response },
-        "text/event-stream": {
-          schema: z.string().openapi({
-            description: "response.created to response.completed, response.incomplete or response.failed",
-          }),
-        },
+        ...eventStream("JSON of response.created to response.completed, response.incomplete or response.failed"),
       },
     },
     ...OPENAI_ERRORS,

@@ -308,7 +308,11 @@ export const sampleAudioRoute = createRoute({
   request: { params: IdParams, headers: RangeHeaders },
   responses: {
     200: {
-      description: "The audio; 206 with a part of it if Range requests one",
+      description: "The audio",
+      content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
+    },
+    206: {
+      description: "The part of it that Range requests",
       content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
     },
     ...ERRORS,

@@ -6,7 +6,7 @@ import type {
   TranscriptionTestResult,
 } from "../../services/transcription/transcription.ts";
 import type { DetectedTranscriptionServer, Transcript } from "../../services/transcription/transcription_server.ts";
-import { ApiKey, BINARY, ERRORS, IfMatch, json, jsonBody } from "./common.ts";
+import { ApiKey, BINARY, ERRORS, eventStream, IfMatch, json, jsonBody } from "./common.ts";
 
 const Name = z.string().max(300);
 
@@ -163,7 +163,7 @@ export const transcribeRoute = createRoute({
     200: {
       description: "The transcript; with Accept: text/event-stream as events: delta {text} as the text arrives, then " +
         "done (the JSON answer) or error",
-      content: { "application/json": { schema: TranscriptResponse }, "text/event-stream": { schema: z.string() } },
+      content: { "application/json": { schema: TranscriptResponse }, ...eventStream("JSON of the event") },
     },
     ...ERRORS,
   },

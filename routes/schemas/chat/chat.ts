@@ -8,7 +8,7 @@ import type { LoreSource } from "../../../services/prompts/prompt.ts";
 import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";
 import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
 import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
-import { ERRORS, Id, json, jsonBody, Time } from "../common.ts";
+import { ERRORS, eventStream, Id, json, jsonBody, Time } from "../common.ts";
 import { MissedEntry } from "../lorebooks.ts";
 import { DocumentUsesSchema, SentDocumentSchema } from "../documents.ts";
 import { MessageResponse } from "./messages.ts";
@@ -259,11 +259,7 @@ const Preview = z.object({
   }),
 }).openapi("ChatPreview");
 
-const events = {
-  "text/event-stream": {
-    schema: z.string().openapi({ description: "chat.completion.chunk frames in OpenAI's format; [DONE] is the last" }),
-  },
-};
+const events = eventStream("A chat.completion.chunk in OpenAI's format; [DONE] is the last");
 const tags = ["Chat"];
 const ReplyParams = z.object({ mid: Id });
 const ReplyQuery = z.object({
