@@ -8,7 +8,7 @@ import type { RefusalMemory } from "./refused_fields.ts";
 import { toHeaderKey } from "../http/base_url.ts";
 
 /** The protocols. `demo` needs no server. */
-export const PROVIDER_KINDS = ["openai", "anthropic", "ollama", "demo"] as const;
+export const PROVIDER_KINDS = ["openai", "openai-responses", "anthropic", "ollama", "demo"] as const;
 
 /** One of the protocols. */
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];

@@ -11,6 +11,7 @@ import { withQuickTimeouts } from "./model_call.ts";
 import { OllamaModels, pullModel, type PullProgress } from "./ollama/ollama_models.ts";
 import { createOllamaProvider } from "./ollama/ollama_provider.ts";
 import { type CreateEmbeddings, createEmbeddingsClient, createOpenAiProvider } from "./openai/openai_provider.ts";
+import { createResponsesProvider } from "./openai_responses/responses_provider.ts";
 import type { ChatStream, Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
 import { splitCompletion, splitStream } from "./reasoning.ts";
 import { AppError, type UpstreamFailure } from "../errors.ts";
@@ -56,8 +57,10 @@ export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
   const http = openHttpClient(options);
   const ollama = new OllamaModels(http);
+  const openai = createOpenAiProvider(http);
   const providers: Record<ProviderKind, Provider> = {
-    openai: createOpenAiProvider(http),
+    openai,
+    "openai-responses": createResponsesProvider(http, openai),
     anthropic: createAnthropicProvider(http),
     ollama: createOllamaProvider(http, ollama),
     demo: createDemoProvider({ delayMs: options.demoDelayMs }),

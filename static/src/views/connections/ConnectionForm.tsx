@@ -21,7 +21,7 @@ import {
 import { RareFields } from "./RareFields.tsx";
 import { useFormRequests } from "../hooks.tsx";
 
-const KINDS: readonly ConnectionKind[] = ["openai", "ollama", "anthropic"];
+const KINDS: readonly ConnectionKind[] = ["openai", "openai-responses", "ollama", "anthropic"];
 
 /** Requests that the form's buttons start. */
 type Attempt = "test" | "save" | "use";
