@@ -68,7 +68,7 @@ export function openImagePool(
   options: { limits?: Partial<ImageLimits>; kind?: Partial<SandboxKind> } = {},
 ): ImagePool {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const kind = { ...KIND, ...options.kind };
+  const kind: SandboxKind = { ...KIND, ...options.kind };
   const semaphore = new Semaphore(kind.maxChildren);
   const queued = { count: 0, bytes: 0 };
 
