@@ -5,7 +5,7 @@ import { asObject, isJsonObject, isNonEmptyString } from "../../json/type_guards
 import type { ChatCall, ChatEvent, Usage } from "../chat_event.ts";
 import { type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
 import { createAuthHeaders, type Provider, type SentFacts } from "../provider.ts";
-import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
+import { type ModelRequestBody, sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import {
@@ -30,7 +30,7 @@ export function createResponsesProvider(http: HttpClient, openai: Provider): Pro
     const { body, leftOut } = createResponsesBody(target, chat, stream);
     const accept: Record<string, string> = stream ? { accept: "text/event-stream, application/json" } : {};
     const headers = { ...createAuthHeaders(target), ...accept };
-    const request = { fields: body, callerNames: new Map<string, string>() };
+    const request: ModelRequestBody = { fields: body, callerNames: new Map() };
     return await endpoints.find(target.baseUrl, async (prefix) => {
       const url = `${prefix}/responses`;
       const send = (fields: Record<string, unknown>) => sendRequest(http, call, { url, headers, body: fields });
