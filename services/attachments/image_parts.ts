@@ -92,7 +92,9 @@ async function toSentPart({ attachments, images }: ImagePartsDeps, part: Part, i
       return name === undefined ? part : createTextPart(NO_IMAGE);
     }
     const jpeg = await images.toJpeg(bytes, { maxPx: SENT_PX });
-    return withUrl(part, `data:image/jpeg;base64,${Buffer.from(jpeg.buffer).toString("base64")}`);
+    // Servers don't know where a picture is from.
+    const { origin: _, ...sent } = part;
+    return withUrl(sent as Part, `data:image/jpeg;base64,${Buffer.from(jpeg.buffer).toString("base64")}`);
   } catch (error) {
     const isLost = error instanceof AppError && (error.code === "not_found" || error.code === "unprocessable");
     if (isLost && !isNewest) return createTextPart(MISSING_IMAGE);

@@ -314,7 +314,7 @@ function createEmptyReply(reply: NewReply): Message {
 /** Fields of a message that a reply sets besides its text. */
 const REPLY_FIELDS = [
   ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "lorebook_state", "documents"],
-  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"],
+  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details", "sources"],
   "tool_rounds",
 ];
 

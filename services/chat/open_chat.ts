@@ -158,6 +158,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     push: deps.push,
   };
   const runner = new ReplyRunner({
+    images: promptDeps,
     live,
     events,
     log,

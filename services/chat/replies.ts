@@ -250,9 +250,11 @@ export class StoredReply implements ReplySource {
     this.generation = generation;
     this.model = message.model ?? "";
     this.startedAtMs = startedAtMs;
-    this.#text = before.text + (typeof message.content === "string" ? message.content : "");
+    this.#text = before.text + getContentText(message.content);
     this.#reasoning = before.reasoning + (message.reasoning ?? "");
-    this.#end = toReplyEnd(message);
+    // Pictures and sources aren't part of the text that clients follow.
+    const hasMore = Array.isArray(message.content) || message.sources !== undefined;
+    this.#end = { ...toReplyEnd(message), ...(hasMore && { message: last as Message }) };
     this.#changed = message.split_reasoning === true ? last as Message : undefined;
   }
 

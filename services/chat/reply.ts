@@ -1,10 +1,12 @@
 /** A running reply: collects and journals the model's output, and lets clients follow it. */
 import type { LiveReply } from "../conversations/live_replies.ts";
-import type { Message, MessageError } from "../conversations/message.ts";
+import type { Message, MessageContent, MessageError } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
-import type { ChatEvent, ChatNotice, Usage } from "../llm/chat_event.ts";
+import { readField } from "../json/type_guards.ts";
+import type { ChatEvent, ChatNotice, ContentPart, Usage } from "../llm/chat_event.ts";
 import type { SentFacts } from "../llm/provider.ts";
 import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/reasoning.ts";
+import { SourceList } from "../llm/sources.ts";
 import { type ToolCall, ToolCalls } from "../llm/streaming/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
@@ -26,6 +28,8 @@ import {
 const MAX_RECENT_CHARS = 512 * 1024;
 /** Length that an event adds to that limit besides its text. */
 const EVENT_CHARS = 64;
+/** Maximum number of pictures in a reply. */
+const MAX_IMAGES = 16;
 /** Maximum length of a reply. The model of a longer one is in an endless loop. */
 const MAX_CHARS = 32 * 1024 * 1024;
 
@@ -122,6 +126,11 @@ export class Reply implements LiveReply, ReplySource {
   #timings: Record<string, unknown> | undefined;
   #toolCalls = new ToolCalls();
   #details = new ReasoningDetails();
+  /** URLs of pictures that the model returned. */
+  readonly #images: string[] = [];
+  /** The stored ones. */
+  #imageParts: ContentPart[] = [];
+  readonly #sources = new SourceList();
   /** What the model server is doing before it answers; `undefined` once it answers. */
   #notice: ChatNotice | undefined;
   #notices = 0;
@@ -255,6 +264,18 @@ export class Reply implements LiveReply, ReplySource {
     return false;
   }
 
+  /**
+   * Stores the pictures that the model returned.
+   *
+   * @param store Stores those in data URLs as attachments.
+   */
+  async storeImages(store: (parts: ContentPart[]) => Promise<ContentPart[]>): Promise<void> {
+    if (this.#images.length === 0 || this.#imageParts.length > 0) return;
+    const stored = await store(this.#images.map((url) => ({ type: "image_url", image_url: { url }, origin: "model" })));
+    // Pictures in unknown formats are dropped: a message is too small for them.
+    this.#imageParts = stored.filter((part) => !/^data:/i.test(String(readField(part.image_url, "url"))));
+  }
+
   /** Returns the model's output since the last tool calls. */
   readRound(): WrittenRound {
     const [whole, thought] = [this.#text.slice(this.#start.text), this.#reasoning.slice(this.#start.reasoning)];
@@ -329,7 +350,8 @@ export class Reply implements LiveReply, ReplySource {
   /** Records that the message was saved. Clients get it if it differs from what was streamed. */
   markSaved(message: Message): void {
     const end = this.end!;
-    this.#state = { phase: "saved", end: this.#split === undefined ? end : { ...end, message } };
+    const isStreamed = this.#split === undefined && this.#imageParts.length === 0 && message.sources === undefined;
+    this.#state = { phase: "saved", end: isStreamed ? end : { ...end, message } };
   }
 
   /**
@@ -368,7 +390,8 @@ export class Reply implements LiveReply, ReplySource {
   #createMessage(stored: Message, end: ReplyEnd | undefined, isStreaming = end === undefined): Message {
     const { text, reasoning } = this.#split ??
       { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
-    const message: Message = { ...stored, content: text, status: isStreaming ? "streaming" : end!.status };
+    const content = withImages(text, [...findImageParts(stored.content), ...this.#imageParts]);
+    const message: Message = { ...stored, content, status: isStreaming ? "streaming" : end!.status };
     if (this.model !== "") message.model = this.model;
     if (this.connectionId !== undefined) message.connection_id = this.connectionId;
     if (this.sent?.outputLimit !== undefined) message.output_limit = this.sent.outputLimit;
@@ -376,6 +399,8 @@ export class Reply implements LiveReply, ReplySource {
     if (reasoning !== "") message.reasoning = reasoning;
     if (this.#split !== undefined) message.split_reasoning = true;
     const { error, usage, timings, toolCalls, finishReason } = end ?? {};
+    const sources = this.#sources.all();
+    if (sources.length > 0) message.sources = sources;
     if (error !== undefined) message.error = error;
     if (usage !== undefined) message.usage = usage;
     if (timings !== undefined) message.timings = timings;
@@ -433,6 +458,12 @@ export class Reply implements LiveReply, ReplySource {
           break;
         case "reasoning_details":
           this.#details.add(event.details);
+          break;
+        case "images":
+          this.#images.push(...event.urls.slice(0, MAX_IMAGES - this.#images.length));
+          break;
+        case "sources":
+          this.#sources.add(event.sources);
           break;
         case "finish":
           this.#finishReason = event.reason;
@@ -493,7 +524,8 @@ export class Reply implements LiveReply, ReplySource {
    * reasoning.
    */
   #toAnswer({ status, finishReason, toolCalls }: ReplyEnd): SplitReply | undefined {
-    if (status !== "complete" || finishReason !== "stop" || toolCalls !== undefined) return undefined;
+    const hasOther = toolCalls !== undefined || this.#images.length > 0;
+    if (status !== "complete" || finishReason !== "stop" || hasOther) return undefined;
     const { text, reasoning } = this.#split ??
       { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
     const answer = reasoning.slice(this.#base.reasoning.length).trim();
@@ -502,7 +534,7 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #createCompletedEnd(): ReplyEnd {
-    if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty) {
+    if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty && this.#images.length === 0) {
       return {
         status: "failed",
         finishReason: null,
@@ -527,6 +559,16 @@ export class Reply implements LiveReply, ReplySource {
       toolCalls: this.#toolCalls.isEmpty || isDropped ? undefined : this.#toolCalls.all(),
     };
   }
+}
+
+/** Returns the pictures that a message has. */
+function findImageParts(content: MessageContent): ContentPart[] {
+  return Array.isArray(content) ? content.filter(({ type }) => type === "image_url") : [];
+}
+
+function withImages(text: string, images: readonly ContentPart[]): MessageContent {
+  if (images.length === 0) return text;
+  return [...(text === "" ? [] : [{ type: "text", text }]), ...images];
 }
 
 /**

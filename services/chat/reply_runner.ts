@@ -1,4 +1,5 @@
 /** Runs replies: calls the model, collects its reply and saves the message. */
+import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -40,6 +41,7 @@ interface ReplyRunnerDeps {
   sender: CallSender;
   saver: ReplySaver;
   fallback: ToolFallback;
+  images: ImagePartsDeps;
   /** Called for each completed reply. */
   listeners: readonly { replyCompleted(reply: CompletedReply): void }[];
 }
@@ -104,6 +106,7 @@ export class ReplyRunner {
     }
     try {
       await reply.tools?.abandon();
+      await this.#storeImages(reply);
       await saver.save(reply, sent?.prompt);
     } finally {
       live.remove(reply);
@@ -113,6 +116,16 @@ export class ReplyRunner {
     if (sent !== undefined) this.#report(reply, sent);
     if (reply.end?.status === "failed") started.reject(refusal);
     else started.resolve();
+  }
+
+  /** Stores the pictures of a reply. Without them, its text is saved nevertheless. */
+  async #storeImages(reply: Reply): Promise<void> {
+    const { images, log } = this.#deps;
+    try {
+      await reply.storeImages((parts) => storeInlineImages(images, parts));
+    } catch (error) {
+      log("error", "Couldn't store the pictures of a reply", { error: getErrorTrace(error) });
+    }
   }
 
   /** Calls the model and runs its tool calls until it has answered. Returns the last call. */

@@ -182,6 +182,7 @@ export function getLastAttempt(variants: VariantStore, conversationId: string, m
     split_reasoning: ________,
     reasoning_details: _________,
     tool_rounds: __________,
+    sources: ___________,
     ...rest
   } = message;
   return {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { UpstreamFailure } from "../errors.ts";
 import type { ContentPart, Usage } from "../llm/chat_event.ts";
 import type { LeftOutField } from "../llm/provider.ts";
+import type { Source } from "../llm/sources.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationHead } from "./conversation.ts";
 
@@ -43,6 +44,8 @@ export interface Message {
   left_out?: LeftOutField[];
   /** With tool calls: blocks of reasoning that must be sent back to the server with the tool results. */
   reasoning_details?: unknown[];
+  /** The sources that the model or its server named. */
+  sources?: Source[];
   /** The tool calls of an assistant message. */
   tool_calls?: unknown[];
   /** The call that a message of the role `tool` has the result of. */

@@ -22,7 +22,7 @@ export interface Variant {
 const TEXT_FIELDS = [
   ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
   ...["timings", "finish_reason", "tool_calls", "lorebook_state", "documents"] as const,
-  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"] as const,
+  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details", "sources"] as const,
   // Tool rounds belong to the version that they led to.
   "tool_rounds" as const,
 ] as const;

@@ -40,7 +40,9 @@ export function toMarkdown(conversation: WholeConversation, names: SpeakerNames)
   const parts = title === "" ? [] : [`# ${title}`];
   for (const message of conversation.messages) {
     if (message.hidden === true) continue;
-    const text = [getContentText(message.content), ...describeToolCalls(message)].filter((one) => one !== "").join(
+    const text = [getContentText(message.content), ...describeToolCalls(message), describeSources(message)].filter((
+      one,
+    ) => one !== "").join(
       "\n\n",
     );
     const images = Array.isArray(message.content)
@@ -98,6 +100,15 @@ function describeToolCalls({ tool_calls: calls }: Message): string[] {
     const state = typeof call.state === "string" ? ` (${call.state})` : "";
     return `*Called ${name}${state}:*\n\n${toCodeBlock(String(args ?? ""))}`;
   });
+}
+
+/** Lists the sources of a reply. Only web addresses become links. */
+function describeSources({ sources }: Message): string {
+  if (!Array.isArray(sources)) return "";
+  return sources.map(({ n, url, title, quote }) => {
+    const name = (title ?? url ?? quote ?? "").replace(/\s+/g, " ").replace(/[\\[\]]/g, "\\$&");
+    return url !== undefined && /^https?:\/\/[^\s<>()]+$/i.test(url) ? `${n}. [${name}](${url})` : `${n}. ${name}`;
+  }).join("\n");
 }
 
 /** Creates a code block. The fence has more backticks than the text has in a row. */

@@ -3,6 +3,8 @@
  * translated.
  */
 
+import type { NamedSource } from "./sources.ts";
+
 /**
  * One step of a reply, in order of arrival.
  *
@@ -16,6 +18,9 @@ export type ChatEvent =
   | { type: "reasoning"; text: string }
   | { type: "tool_calls"; delta: unknown[] }
   | { type: "reasoning_details"; details: unknown[] }
+  /** Pictures: data URLs or addresses. */
+  | { type: "images"; urls: string[] }
+  | { type: "sources"; sources: NamedSource[] }
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
 

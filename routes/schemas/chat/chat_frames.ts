@@ -1,4 +1,5 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, regardless of the model server's protocol. */
+import type { NamedSource } from "../../../services/llm/sources.ts";
 import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
 import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
@@ -54,6 +55,16 @@ export class ChunkFrames {
     return this.#chunk(`{"reasoning_details":${JSON.stringify(details)}}`, null);
   }
 
+  images(urls: readonly string[]): string {
+    const parts = urls.map((url) => ({ type: "image_url", image_url: { url } }));
+    return this.#chunk(`{"images":${JSON.stringify(parts)}}`, null);
+  }
+
+  sources(sources: readonly NamedSource[]): string {
+    const annotations = sources.map((source) => ({ type: "url_citation", url_citation: source }));
+    return this.#chunk(`{"annotations":${JSON.stringify(annotations)}}`, null);
+  }
+
   finish(reason: string | null): string {
     return this.#chunk("{}", reason);
   }
@@ -71,6 +82,8 @@ export class ChunkFrames {
       else if (event.type === "reasoning") frames += this.reasoning(event.text);
       else if (event.type === "tool_calls") frames += this.toolCalls(event.delta);
       else if (event.type === "reasoning_details") frames += this.reasoningDetails(event.details);
+      else if (event.type === "images") frames += this.images(event.urls);
+      else if (event.type === "sources") frames += this.sources(event.sources);
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);
     }

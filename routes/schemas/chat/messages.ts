@@ -40,6 +40,15 @@ const MessageToolCall = z.looseObject({
   }),
 }).openapi("MessageToolCall");
 
+/** A source of a reply. */
+const MessageSource = z.looseObject({
+  n: z.number().int().openapi({ description: "Its number in the reply, from 1" }),
+  url: z.string().optional(),
+  title: z.string().optional(),
+  document_id: z.string().optional(),
+  quote: z.string().optional().openapi({ description: "The cited text" }),
+}).openapi("MessageSource");
+
 const MessageFields = z.looseObject({
   role: Role.optional(),
   content: Content.nullish(),
@@ -57,6 +66,9 @@ const MessageFields = z.looseObject({
   attachments: z.array(z.string()).nullish(),
   documents: MessageDocuments.nullish(),
   active_variant: z.number().int().min(0).optional(),
+  sources: z.array(MessageSource).max(500).nullish().openapi({
+    description: "The sources that the model or its server named for a reply",
+  }),
   tool_calls: z.array(MessageToolCall).nullish().openapi({ description: "Tool calls, in OpenAI's format" }),
   tool_call_id: z.string().nullish().openapi({ description: "For a message with the role tool: ID of its call" }),
   reply_id: z.string().nullish().openapi({

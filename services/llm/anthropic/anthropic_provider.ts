@@ -23,6 +23,7 @@ import { collectCompletion } from "../streaming/completion.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { createAnthropicBody, THINKING_REASON, toThinking } from "./anthropic_request.ts";
+import { readCitation } from "../sources.ts";
 import { ANTHROPIC_FORMAT, type ReasoningDetail } from "../reasoning.ts";
 
 const API_VERSION = "2023-06-01";
@@ -166,6 +167,7 @@ interface ContentBlock {
   /** Reasoning that only Anthropic can read. */
   data?: string;
   input?: unknown;
+  citations?: unknown;
 }
 
 interface Delta {
@@ -174,6 +176,7 @@ interface Delta {
   thinking?: string;
   partial_json?: string;
   signature?: string;
+  citation?: unknown;
   stop_reason?: string | null;
 }
 
@@ -206,6 +209,7 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   const reasoningTexts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
+    addCitations(block.citations, out);
     if (block.type === "tool_use") {
       const tool: StartedTool = { index: toolCount++, input: block.input };
       tools.set(index, tool);
@@ -237,7 +241,13 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
     if (reasoningText.signature !== "") out.push(createDetail(index, { type: "reasoning.text", ...reasoningText }));
   }
 
+  function addCitations(citations: unknown, out: ChatEvent[]): void {
+    const sources = [citations].flat().map(readCitation).filter((source) => source !== undefined);
+    if (sources.length > 0) out.push({ type: "sources", sources });
+  }
+
   function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
+    if (delta.type === "citations_delta") addCitations(delta.citation, out);
     if (delta.type === "text_delta" && isNonEmptyString(delta.text)) out.push({ type: "text", text: delta.text });
     else if (delta.type === "thinking_delta" && isNonEmptyString(delta.thinking)) {
       const reasoningText = reasoningTexts.get(index);

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { isJsonObject } from "../../json/type_guards.ts";
-import type { ChatMessage } from "../chat_event.ts";
+import type { ChatMessage, ContentPart } from "../chat_event.ts";
 import type { CallIdRule, Dialect, DialectName } from "./dialect.ts";
 
 /** Names of functions that OpenAI accepts. */
@@ -19,6 +19,10 @@ const NO_EMPTY_TEXT: readonly DialectName[] = [
 const FOREIGN_SIGNATURE = { google: { thought_signature: "skip_thought_signature_validator" } };
 /** Sent if a reply ended right after the result of a tool, because Mistral refuses a user message there. */
 const ENDED = "(The reply ended here.)";
+/** Stands for a picture in a reply. */
+const PICTURE = "[a picture]";
+/** Introduces pictures of earlier replies. */
+const MOVED = "[The pictures of your last reply:]";
 /** Formats of reasoning that OpenRouter passes on, by the vendor in the name of the model. */
 const FORMATS: Record<string, string> = {
   anthropic: "anthropic-claude",
@@ -36,7 +40,7 @@ export function fitMessages(dialect: Dialect, messages: readonly ChatMessage[], 
   const { name, callIds } = dialect;
   const ids = new CallIds(callIds);
   const fitted: ChatMessage[] = [];
-  for (const message of messages) {
+  for (const message of moveImages(dialect, messages)) {
     const role = WITHOUT_DEVELOPER.includes(name) && message.role === "developer" ? "system" : message.role;
     const { tool_calls: calls } = message;
     let next: ChatMessage = role === message.role ? message : { ...message, role };
@@ -56,6 +60,32 @@ export function fitMessages(dialect: Dialect, messages: readonly ChatMessage[], 
     else fitted.push(next);
   }
   return fitted;
+}
+
+/**
+ * Moves pictures of replies to the next user message: no documented API takes them in messages of the assistant.
+ * Where none follows, a note stands for them.
+ */
+function moveImages({ imageTypes }: Dialect, messages: readonly ChatMessage[]): ChatMessage[] {
+  let moved: ContentPart[] = [];
+  return messages.map((message, index) => {
+    const { role, content } = message;
+    if (role === "assistant" && Array.isArray(content) && content.some(isImage)) {
+      const canMove = imageTypes.length > 0 && messages.slice(index).some((later) => later.role === "user");
+      if (canMove) moved.push(...content.filter(isImage));
+      const text = content.map((part) => isImage(part) ? PICTURE : String(part.text ?? "")).join("\n");
+      return { ...message, content: text };
+    }
+    if (role !== "user" || moved.length === 0) return message;
+    const own = typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
+    const parts = [{ type: "text", text: MOVED }, ...moved, ...own];
+    moved = [];
+    return { ...message, content: parts };
+  });
+}
+
+function isImage({ type }: ContentPart): boolean {
+  return type === "image_url";
 }
 
 /** Adapts one call. */

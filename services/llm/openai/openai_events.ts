@@ -4,7 +4,8 @@ import { isReportedError, type ModelCall } from "../model_call.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { isEndMark, parseEventData, type ReplyTranslator } from "../streaming/response_body.ts";
 import { ToolCallReader, ToolCalls } from "../streaming/tool_calls.ts";
-import { isNonEmptyString } from "../../json/type_guards.ts";
+import { readSources } from "../sources.ts";
+import { isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Delta {
   content?: unknown;
@@ -12,6 +13,8 @@ interface Delta {
   reasoning_content?: unknown;
   reasoning?: unknown;
   reasoning_details?: unknown;
+  images?: unknown;
+  audio?: { transcript?: unknown } | null;
   tool_calls?: unknown;
   function_call?: unknown;
 }
@@ -52,6 +55,8 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
         addDelta(delta, toolCalls, out);
       } else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
     }
+    const sources = readSources(chunk, choice, choice?.delta, choice?.message);
+    if (sources.length > 0) out.push({ type: "sources", sources });
     if (isReportedError(chunk)) throw call.createReportedError(chunk);
     if (choice?.error) throw call.createReportedError({ error: choice.error });
     const isBlocked = chunk.prompt_feedback?.block_reason ?? chunk.promptFeedback?.blockReason;
@@ -104,6 +109,9 @@ function addDelta(delta: Delta, toolCalls: ToolCallReader, out: ChatEvent[]): vo
   if (isNonEmptyString(delta.content)) out.push({ type: "text", text: delta.content });
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
   else if (isNonEmptyString(delta.refusal)) out.push({ type: "text", text: delta.refusal });
+  else if (isNonEmptyString(delta.audio?.transcript)) out.push({ type: "text", text: delta.audio.transcript });
+  const urls = [delta.images].flat().flatMap(readImageUrl);
+  if (urls.length > 0) out.push({ type: "images", urls });
   // `function_call` is the predecessor of `tool_calls`.
   const calls = delta.tool_calls ?? delta.function_call;
   if (calls === undefined || calls === null) return;
@@ -116,12 +124,23 @@ function addDelta(delta: Delta, toolCalls: ToolCallReader, out: ChatEvent[]): vo
  * `thinking`.
  */
 function addParts(parts: unknown[], out: ChatEvent[]): void {
+  const urls = parts.flatMap(readImageUrl);
+  if (urls.length > 0) out.push({ type: "images", urls });
   for (const part of parts as ({ type?: unknown; text?: unknown; thinking?: unknown } | null)[]) {
     if (part?.type === "thinking") {
       const text = joinTexts(part.thinking);
       if (text !== "") out.push({ type: "reasoning", text });
     } else if (isNonEmptyString(part?.text)) out.push({ type: "text", text: part.text });
   }
+}
+
+/** Returns the URL of a picture: a content part, or an object with base64 data. */
+function readImageUrl(part: unknown): string[] {
+  if (!isJsonObject(part)) return [];
+  const { image_url: image, url, b64_json: data } = part;
+  const found = isJsonObject(image) ? image.url : image ?? url;
+  if (isNonEmptyString(found)) return /^(data:image\/|https?:\/\/)/i.test(found) ? [found] : [];
+  return isNonEmptyString(data) ? [`data:image/png;base64,${data}`] : [];
 }
 
 /** Returns the text of a `thinking` part: a string, or parts of text. */

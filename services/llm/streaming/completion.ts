@@ -19,6 +19,7 @@ export class CompletionBuilder {
   #reasoning = "";
   readonly #toolCalls = new ToolCalls();
   readonly #details = new ReasoningDetails();
+  readonly #images: unknown[] = [];
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
@@ -36,6 +37,9 @@ export class CompletionBuilder {
         break;
       case "reasoning_details":
         this.#details.add(event.details);
+        break;
+      case "images":
+        this.#images.push(...event.urls.map((url) => ({ type: "image_url", image_url: { url } })));
         break;
       case "finish":
         this.#finishReason = event.reason;
@@ -59,6 +63,7 @@ export class CompletionBuilder {
           role: "assistant",
           content: this.#text === "" && toolCalls.length > 0 ? null : this.#text,
           ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
+          ...(this.#images.length > 0 && { images: this.#images }),
           ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
           ...(toolCalls.length > 0 && !this.#details.isEmpty && { reasoning_details: this.#details.all() }),
         },

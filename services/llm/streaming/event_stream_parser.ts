@@ -4,8 +4,8 @@
  */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
 
-/** Maximum number of characters without an event or a comment. */
-export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
+/** Maximum number of characters without an event or a comment. An event may contain a picture. */
+export const MAX_EVENT_CHARS = 28 * 1024 * 1024;
 
 const ERROR_FIELD = "error:";
 const MAX_STRAY_CHARS = 1_000;

@@ -243,6 +243,9 @@ class ReplyReader {
       if (event.type === "text" || event.type === "reasoning") {
         this.#hasContent = true;
         this.#chars += event.text.length;
+      } else if (event.type === "images") {
+        this.#hasContent = true;
+        for (const url of event.urls) this.#chars += url.length;
       } else if (event.type === "tool_calls") this.#hasContent = true;
       else if (event.type === "finish") this.#finishReason = event.reason;
     }

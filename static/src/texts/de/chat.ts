@@ -39,6 +39,7 @@ export const chat: typeof English = {
     chooseModel: "Anderes Modell wählen",
     tryOther: "Mit anderem Modell versuchen",
     cutOff: (tokens: string) => `Abgeschnitten bei der Grenze von ${tokens} Token`,
+    sources: "Quellen",
     blocked: "Der Anbieter des Modells hat diese Antwort blockiert",
     cutOffPlain: "Abgeschnitten bei der Ausgabegrenze des Modells",
     thinkingUsedAll: (tokens: string) =>

@@ -38,6 +38,7 @@ export const chat = {
     chooseModel: "Choose another model",
     tryOther: "Try with another model",
     cutOff: (tokens: string) => `Cut off at the limit of ${tokens} tokens`,
+    sources: "Sources",
     blocked: "The model’s provider blocked this reply",
     cutOffPlain: "Cut off at the model’s output limit",
     thinkingUsedAll: (tokens: string) => `Thinking used all ${tokens} tokens, so the reply is empty`,

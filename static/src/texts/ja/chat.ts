@@ -39,6 +39,7 @@ export const chat: typeof English = {
     chooseModel: "別のモデルを選ぶ",
     tryOther: "別のモデルで試す",
     cutOff: (tokens: string) => `上限の ${tokens} トークンで打ち切られました`,
+    sources: "出典",
     blocked: "モデルの提供元がこの返信をブロックしました",
     cutOffPlain: "モデルの出力上限で打ち切られました",
     thinkingUsedAll: (tokens: string) => `思考が ${tokens} トークンをすべて使い切ったため、返信は空です`,

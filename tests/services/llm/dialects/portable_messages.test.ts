@@ -79,6 +79,19 @@ test("names that a server refuses are replaced", () => {
   expect(fit("openai", messages)[0]!.tool_calls).toMatchObject([{ function: { name: "files_list_all" } }]);
 });
 
+test("pictures of a reply go back with the next user message, or as a note", () => {
+  const image = { type: "image_url", image_url: { url: "data:image/jpeg;base64,eA==" } };
+  const messages: ChatMessage[] = [
+    { role: "assistant", content: [{ type: "text", text: "Here." }, image] },
+    { role: "user", content: "Bluer." },
+  ];
+  expect(fit("openai", messages)).toEqual([
+    { role: "assistant", content: "Here.\n[a picture]" },
+    { role: "user", content: [expect.objectContaining({ type: "text" }), image, { type: "text", text: "Bluer." }] },
+  ]);
+  expect(fit("deepseek", messages)).toEqual([{ role: "assistant", content: "Here.\n[a picture]" }, messages[1]]);
+});
+
 test("Mistral gets its order of roles", () => {
   const messages: ChatMessage[] = [
     { role: "developer", content: "Be brief." },

@@ -6,6 +6,7 @@ import { ModelCall } from "../../../../services/llm/model_call.ts";
 import { createOllamaTranslator } from "../../../../services/llm/ollama/ollama_provider.ts";
 import { createOpenAiTranslator } from "../../../../services/llm/openai/openai_events.ts";
 import { splitStream } from "../../../../services/llm/reasoning.ts";
+import { type Source, SourceList } from "../../../../services/llm/sources.ts";
 import { readReply } from "../../../../services/llm/streaming/reply_reader.ts";
 import { acceptResponse } from "../../../../services/llm/streaming/response_body.ts";
 import { ToolCalls } from "../../../../services/llm/streaming/tool_calls.ts";
@@ -26,6 +27,8 @@ interface ExpectedReply {
   text?: string;
   reasoning?: string;
   tool_calls?: { id?: string; name: string; arguments: string }[];
+  images?: string[];
+  sources?: Source[];
   finish?: string;
   /** Kind of the error, and a part of its message. */
   error?: [kind: string, message: string];
@@ -72,12 +75,17 @@ async function read(name: string, kind: ExpectedReply["kind"], size: number): Pr
     const reply = readReply(accepted, call, translate(call));
     const { text, reasoning, events, error } = await gather(kind === "anthropic" ? reply : splitStream(reply));
     for (const event of events) if (event.type === "tool_calls") calls.add(event.delta);
+    const images = events.flatMap((event) => event.type === "images" ? event.urls : []);
+    const sources = new SourceList();
+    for (const event of events) if (event.type === "sources") sources.add(event.sources);
     const finish = events.find((event) => event.type === "finish")?.reason;
     const toolCalls = calls.all().map(({ id, function: named }) => ({ ...(id !== undefined && { id }), ...named }));
     return {
       ...(text !== "" && { text }),
       ...(reasoning !== "" && { reasoning }),
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      ...(images.length > 0 && { images }),
+      ...(sources.all().length > 0 && { sources: sources.all() }),
       ...(finish !== undefined && { finish }),
       ...toError(error),
     };
@@ -104,4 +112,8 @@ describe.each([Infinity, 1_000, 7, 1])("in pieces of %s bytes", (size) => {
       ...(message !== undefined && { error: [expected.error![0], expect.stringContaining(message)] }),
     });
   });
+});
+
+test("has at least 150 streams", () => {
+  expect(names.length).toBeGreaterThanOrEqual(150);
 });

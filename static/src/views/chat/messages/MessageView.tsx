@@ -23,6 +23,7 @@ import { texts } from "../../../texts/texts.ts";
 import { formatClock, formatNumber, formatTime } from "../../../texts/format.ts";
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
+import { MessageSources } from "./MessageSources.tsx";
 import { Reasoning } from "./Reasoning.tsx";
 import { ReplyEnding, StalledNote, Unanswered } from "./ReplyEnding.tsx";
 
@@ -174,6 +175,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
           ]}
         />
       )}
+      {!run && (message.sources?.length ?? 0) > 0 && <MessageSources sources={message.sources!} />}
       {hasDocuments(message) && !run && <MessageDocuments message={message} />}
       {!run && (message.memories?.length ?? 0) > 0 && <UsedMemories message={message} />}
       {cited && <DocumentReader {...cited} onClose={() => setCited(undefined)} />}
