@@ -144,10 +144,10 @@ function accessRoutes(auth: Auth) {
     })
     .openapi(mintTokenRoute, async (c) => {
       requireSession(c, "Creating a token requires a session: sign in with a passkey first");
-      const { label = DEFAULT_LABEL, scope } = c.req.valid("json") ?? {};
-      const { record, token } = await auth.mintToken(label, scope);
+      const { label = DEFAULT_LABEL, scope, allow } = c.req.valid("json") ?? {};
+      const { record, token } = await auth.mintToken(label, scope, allow);
       const { id, created_at } = record;
-      return c.json({ id, label, scope: record.scope, token, created_at }, 201);
+      return c.json({ id, label, scope: record.scope, allow: record.allow, token, created_at }, 201);
     })
     .openapi(tokensRoute, async (c) => {
       assertOwner(c);

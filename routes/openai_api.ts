@@ -1,6 +1,7 @@
 /** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
 import type { TranscriptionRequest } from "../services/transcription/transcription.ts";
 import type { Services } from "../services/services.ts";
+import type { TokenAllowance } from "../services/auth/credential_stores.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import type {
   AnyChatRequest,
@@ -31,17 +32,20 @@ export function openAiRoutes(services: Services) {
   return createRouter()
     .openapi(schema.modelsRoute, async (c) => {
       const models = await services.openAiModels();
-      return c.json(schema.toModelListJson(await models.list(getClientSignal(c))), 200);
+      return c.json(schema.toModelListJson(await models.list(getClientSignal(c), findAllowance(c))), 200);
     })
     .openapi(schema.modelRoute, async (c) => {
       const models = await services.openAiModels();
-      return c.json(await models.get(c.req.valid("param").id, getClientSignal(c)), 200);
+      return c.json(await models.get(c.req.valid("param").id, getClientSignal(c), findAllowance(c)), 200);
     })
     .openapi(schema.completionsRoute, async (c) => {
       const [models, { chat, stateless }] = [await services.openAiModels(), await services.chat()];
       const body = c.req.valid("json");
-      const request = schema.toOpenAiChatRequest(body, await models.resolve(body.model, getClientSignal(c)));
+      const allow = findAllowance(c);
+      const model = await models.resolve(body.model, getClientSignal(c), allow);
+      const request = schema.toOpenAiChatRequest(body, model, allow);
       if (request.conversationId !== undefined) {
+        if (allow?.write === false) await refuseExisting(services, request.conversationId);
         return await respondWithStored(c, chat, body, request as StatefulChatRequest);
       }
       if (body.stream === true) return await respondWithStream(c, stateless, body, request);
@@ -50,7 +54,11 @@ export function openAiRoutes(services: Services) {
     .openapi(schema.embeddingsRoute, async (c) => {
       const [models, { modelRouter, upstream }] = [await services.openAiModels(), await services.llm()];
       const body = c.req.valid("json");
-      const { connectionId, model, characterId } = await models.resolve(body.model, getClientSignal(c));
+      const { connectionId, model, characterId } = await models.resolve(
+        body.model,
+        getClientSignal(c),
+        findAllowance(c),
+      );
       if (characterId !== undefined) {
         const message = `a character has no embeddings; use "default" or a model of a connection`;
         throw new AppError("invalid_request", message, { issues: [{ path: "model", message }] });
@@ -87,6 +95,19 @@ export function openAiRoutes(services: Services) {
       const type = format.endsWith("json") ? "application/json" : "text/plain; charset=utf-8";
       return passRawResponse(c.body(schema.formatTranscript(transcript, format), 200, { "Content-Type": type }));
     });
+}
+
+/** Returns what the caller's token may use; `undefined` for callers that may use everything. */
+export function findAllowance(c: AppContext): TokenAllowance | undefined {
+  const { identity } = c.var;
+  return identity.method === "token" ? identity.allow : undefined;
+}
+
+/** @throws {AppError} `forbidden` for a conversation that exists, in the trash too */
+async function refuseExisting(services: Services, conversationId: string): Promise<void> {
+  const { store } = await services.conversations();
+  if (!store.exists(conversationId)) return;
+  throw new AppError("forbidden", "This token may not write into existing conversations");
 }
 
 /** Streams a model's response. If the client disconnects, the upstream call is aborted. */

@@ -5,6 +5,7 @@ import type { ResponseEvent } from "../services/openai_api/response_output.ts";
 import type { ResponseCaller } from "../services/openai_api/response_store.ts";
 import { createOpenAiError } from "./errors.ts";
 import { createEventStream, EVENT_STREAM_HEADERS } from "./http/event_stream.ts";
+import { findAllowance } from "./openai_api.ts";
 import { passRawResponse } from "./http/raw_response.ts";
 import { createRouter } from "./http/router.ts";
 import * as schema from "./schemas/responses.ts";
@@ -20,9 +21,9 @@ export function responseRoutes(services: Services) {
       ];
       const body = c.req.valid("json");
       const signal = getClientSignal(c);
-      const model = await models.resolve(body.model, signal);
+      const model = await models.resolve(body.model, signal, findAllowance(c));
       const opened = responses.open(body, getCaller(c));
-      const reply = await stateless.stream(schema.toResponseChatRequest(opened, model), signal);
+      const reply = await stateless.stream(schema.toResponseChatRequest(opened, model, findAllowance(c)), signal);
       let failure: unknown;
       let isCancelled = false;
       const events = responses.run(opened, {

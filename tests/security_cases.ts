@@ -202,6 +202,8 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["J06", "No address of the page changes anything before a key, click or scroll"],
     ["J10", "What is shown for a decision hides no character, and mixed alphabets are marked"],
     ["J14", "A database that is lost, emptied or from elsewhere stops the start"],
+    ["J11", "Permissions of a tool end when anything changes that they were given for"],
+    ["J12", "A limited token uses only what it was given"],
     ["J13", "Restores and imports name the power they'd bring, and leave it out"],
   ]],
 ];

@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { Identity } from "../../services/auth/access_policy.ts";
 import { type CredentialRecord, TOKEN_SCOPES, type TokenRecord } from "../../services/auth/credential_stores.ts";
 import { ADDRESS_CHECK_RESULTS } from "../../services/auth/public_address.ts";
-import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 const AuthStatus = z.object({
   rp_id: z.string(),
@@ -173,10 +173,23 @@ const TokenScope = z.enum(TOKEN_SCOPES).openapi({
   description: "all; or openai: only the OpenAI-compatible API below /api/v1, with at most 8 concurrent calls",
 });
 
+const AllowedIds = z.union([z.literal("all"), z.array(Id).max(1000)]);
+
+const TokenAllowance = z.object({
+  characters: AllowedIds.openapi({ description: "Characters it may use as models; all by default" }),
+  connections: AllowedIds.openapi({ description: "Connections whose models it may use; all by default" }),
+  notes: z.boolean().openapi({ description: "Whether prompts of characters contain your notes; false by default" }),
+  persona: z.boolean().openapi({
+    description: "Whether prompts of characters contain your persona and name; false by default",
+  }),
+  write: z.boolean().openapi({ description: "Whether it may write into existing conversations; false by default" }),
+}).strict().openapi("TokenAllowance");
+
 const Token = z.object({
   id: z.string(),
   label: z.string(),
   scope: TokenScope,
+  allow: TokenAllowance.optional().openapi({ description: "What it may use, with the scope openai" }),
   created_at: Time,
   last_used_at: Time.nullable(),
 }).openapi("Token");
@@ -185,6 +198,7 @@ const MintedToken = z.object({
   id: z.string(),
   label: z.string(),
   scope: TokenScope,
+  allow: TokenAllowance.optional(),
   token: z.string(),
   created_at: Time,
 }).openapi("MintedToken");
@@ -222,8 +236,14 @@ export const mintTokenRoute = createRoute({
   summary: "Create a bearer token; requires a session",
   request: {
     body: optionalJsonBody(
-      z.object({ label: z.string().trim().min(1).max(100).optional(), scope: TokenScope.optional() })
-        .openapi("TokenRequest"),
+      z.object({
+        label: z.string().trim().min(1).max(100).optional(),
+        scope: TokenScope.optional(),
+        allow: TokenAllowance.partial().optional(),
+      }).refine(({ scope, allow }) => allow === undefined || scope === "openai", {
+        path: ["allow"],
+        message: "Only a token of the scope openai can be limited further",
+      }).openapi("TokenRequest"),
     ),
   },
   responses: { 201: json(MintedToken, "The token, which is shown only this once"), ...ERRORS },
@@ -331,8 +351,8 @@ export function toPasskeyJson(record: CredentialRecord, currentId: string | unde
 }
 
 /** Converts a token to its JSON form, without its hash. */
-export function toTokenJson({ id, label, scope, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
-  return { id, label, scope, created_at, last_used_at };
+export function toTokenJson({ id, label, scope, allow, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
+  return { id, label, scope, allow, created_at, last_used_at };
 }
 
 /** A passkey, as the API returns it. */

@@ -3,11 +3,13 @@
  * here are passed through.
  */
 import { createRoute, z } from "@hono/zod-openapi";
+import type { TokenAllowance } from "../../services/auth/credential_stores.ts";
 import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { EmbeddingsRequest } from "../../services/llm/openai/openai_provider.ts";
 import type { OpenAiModelList, ResolvedModel } from "../../services/openai_api/openai_models.ts";
 import type { SpeakRequest } from "../../services/speech/speech.ts";
+import type { WithheldContext } from "../../services/prompts/prompt_context.ts";
 import { AppError } from "../../services/errors.ts";
 import { asNumber, asObject } from "../../services/json/type_guards.ts";
 import type { TranscriptEvent } from "../../services/transcription/transcript_events.ts";
@@ -133,10 +135,15 @@ export type OpenAiChatJson = z.infer<typeof ChatBody>;
 /** Fields that aren't passed on to the model server unchanged. */
 const OWN_FIELDS = new Set(["model", "messages", "stream", "stream_options", "n", "store", "metadata"]);
 
-/** Converts a chat request to the type of the service. It has a `conversationId` if the reply is stored. */
+/**
+ * Converts a chat request to the type of the service. It has a `conversationId` if the reply is stored.
+ *
+ * @param allow What the caller's token may use; without it, everything.
+ */
 export function toOpenAiChatRequest(
   body: OpenAiChatJson,
   { model, connectionId, characterId }: ResolvedModel,
+  allow?: TokenAllowance,
 ): AnyChatRequest {
   // Tokens that are limited to this API can't choose among the owner's documents.
   const messages = body.messages.map(({ documents: _, ...message }) =>
@@ -151,6 +158,7 @@ export function toOpenAiChatRequest(
     ),
     context: characterId === undefined ? "client" : "character",
     characterId,
+    withheld: toWithheld(allow),
   };
   if (body.store !== true) return request;
   const earlier = messages.at(-1)?.role === "user" ? messages.slice(0, -1) : messages;
@@ -163,6 +171,11 @@ export function toOpenAiChatRequest(
       messages: earlier.filter(({ role }) => role === "user" || role === "assistant"),
     },
   };
+}
+
+/** Returns what prompts leave out for a token. */
+export function toWithheld(allow: TokenAllowance | undefined): WithheldContext | undefined {
+  return allow && { notes: !allow.notes, persona: !allow.persona };
 }
 
 /** Converts the list of models to its JSON form. */

@@ -1,11 +1,12 @@
 /** The Responses API, as described at https://platform.openai.com/docs/api-reference/responses. */
 import { createRoute, z } from "@hono/zod-openapi";
+import type { TokenAllowance } from "../../services/auth/credential_stores.ts";
 import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { OpenedResponse } from "../../services/openai_api/responses.ts";
 import type { ResponseEvent, ResponseObject } from "../../services/openai_api/response_output.ts";
 import type { ResolvedModel } from "../../services/openai_api/openai_models.ts";
 import { eventStream, json, jsonBody } from "./common.ts";
-import { ModelName, OPENAI_ERRORS, OPENAI_TAGS } from "./openai_api.ts";
+import { ModelName, OPENAI_ERRORS, OPENAI_TAGS, toWithheld } from "./openai_api.ts";
 
 /** Fields whose absence would change the meaning of a request. */
 const unsupported = (field: string) => z.null(`${field} isn't supported`).optional();
@@ -113,6 +114,7 @@ export const deleteResponseRoute = createRoute({
 export function toResponseChatRequest(
   { messages, params }: Pick<OpenedResponse, "messages" | "params">,
   { model, connectionId, characterId }: ResolvedModel,
+  allow: TokenAllowance | undefined,
 ): AnyChatRequest {
   return {
     model,
@@ -121,6 +123,7 @@ export function toResponseChatRequest(
     params,
     context: characterId === undefined ? "client" : "character",
     characterId,
+    withheld: toWithheld(allow),
   };
 }
 

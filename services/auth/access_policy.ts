@@ -3,7 +3,7 @@
  * and headers to these rules.
  */
 import { AppError } from "../errors.ts";
-import type { CredentialStore, TokenScope } from "./credential_stores.ts";
+import type { CredentialStore, TokenAllowance, TokenScope } from "./credential_stores.ts";
 import type { FailureLimiter } from "./enrolment_codes.ts";
 import { getRpId, isLoopbackName, type OwnNode, type PageOriginWatch, parseAddress } from "./hosts.ts";
 import type { Log } from "../log.ts";
@@ -21,7 +21,7 @@ export type Identity =
     /** New value for the session cookie, to be sent to the client. */
     renewal?: string;
   }
-  | { method: "token"; tokenId: string; label: string; scope: TokenScope }
+  | { method: "token"; tokenId: string; label: string; scope: TokenScope; allow?: TokenAllowance }
   | { method: null; bypass: Bypass };
 
 /** The facts of a request that the decision uses; a subset of `RequestFacts`. */

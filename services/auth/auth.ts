@@ -26,6 +26,7 @@ import {
   createTokenStore,
   type CredentialRecord,
   type CredentialStore,
+  type TokenAllowance,
   type TokenRecord,
   type TokenScope,
   type TokenStore,
@@ -68,7 +69,11 @@ export interface Auth {
   listCredentials(): Promise<CredentialRecord[]>;
   listTokens(): Promise<TokenRecord[]>;
   /** Creates a token. Its text is returned only this once. */
-  mintToken(label: string, scope?: TokenScope): Promise<{ record: TokenRecord; token: string }>;
+  mintToken(
+    label: string,
+    scope?: TokenScope,
+    allow?: Partial<TokenAllowance>,
+  ): Promise<{ record: TokenRecord; token: string }>;
   /** Revokes a token and ends its streams. @throws {AppError} `not_found` */
   revokeToken(id: string): Promise<void>;
   close(): Promise<void>;
@@ -133,7 +138,10 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
   async function checkToken(facts: AccessFacts, { bearerToken }: PresentedCredentials): Promise<Identity | undefined> {
     if (typeof bearerToken !== "string") return undefined;
     const found = await tokens.find(bearerToken);
-    if (found !== undefined) return { method: "token", tokenId: found.id, label: found.label, scope: found.scope };
+    if (found !== undefined) {
+      const { id: tokenId, label, scope, allow } = found;
+      return { method: "token", tokenId, label, scope, allow };
+    }
     // A session key must not be sent in plain text, where others could copy it: only from this machine or over HTTPS.
     const sessionKey = facts.isPeerLoopback || facts.scheme === "https" ? await key.read() : undefined;
     const isOperator = sessionKey !== undefined && isOperatorProof(bearerToken, sessionKey, now());
@@ -193,8 +201,8 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
       return [...await credentials.load()].reverse();
     },
     listTokens: tokens.list,
-    async mintToken(label, scope) {
-      const minted = await tokens.mint(label, scope);
+    async mintToken(label, scope, allow) {
+      const minted = await tokens.mint(label, scope, allow);
       await notifyChange("tokens");
       return minted;
     },

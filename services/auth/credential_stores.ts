@@ -190,11 +190,36 @@ export const TOKEN_SCOPES = ["all", "openai"] as const;
 /** One of the scopes. */
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
+/** What a token of the scope `openai` may use. */
+export interface TokenAllowance {
+  /** IDs of characters. */
+  characters: "all" | string[];
+  /** IDs of connections. */
+  connections: "all" | string[];
+  /** Whether prompts of characters contain the owner's notes. */
+  notes: boolean;
+  /** Whether prompts of characters contain the owner's persona and name. */
+  persona: boolean;
+  /** Whether it may write into existing conversations. */
+  write: boolean;
+}
+
+/** What a limited token may use if nothing else was chosen, and tokens of earlier versions. */
+const DEFAULT_ALLOWANCE: Readonly<TokenAllowance> = {
+  characters: "all",
+  connections: "all",
+  notes: false,
+  persona: false,
+  write: false,
+};
+
 /** A token without its text. */
 export interface TokenRecord {
   id: string;
   label: string;
   scope: TokenScope;
+  /** With the scope `openai`. */
+  allow?: TokenAllowance;
   /** SHA-256 of the token, base64url. */
   hash: string;
   /** ISO 8601, UTC. */
@@ -225,7 +250,11 @@ export interface TokenStore {
   /** Returns all tokens, newest first. @throws {AppError} `internal` if the file can't be read. */
   list(): Promise<TokenRecord[]>;
   /** Creates a token. Its text is returned only this once and isn't stored. */
-  mint(label: string, scope?: TokenScope): Promise<{ record: TokenRecord; token: string }>;
+  mint(
+    label: string,
+    scope?: TokenScope,
+    allow?: Partial<TokenAllowance>,
+  ): Promise<{ record: TokenRecord; token: string }>;
   /** @throws {AppError} `not_found` */
   revoke(id: string): Promise<void>;
   /** Saves pending last uses. */
@@ -300,13 +329,14 @@ export function createTokenStore(options: {
     async list() {
       return [...(await listPresent()).values()].map(withUse).reverse();
     },
-    async mint(label, scope = "all") {
+    async mint(label, scope = "all", allow) {
       const token = PREFIX + randomToken(RANDOM_BYTES);
       const createdAt = new Date(now()).toISOString();
       const record: TokenRecord = {
         id: createUuidV7(),
         label,
         scope,
+        ...(scope === "openai" && { allow: { ...DEFAULT_ALLOWANCE, ...allow } }),
         hash: hashToken(token),
         created_at: createdAt,
         last_used_at: null,
@@ -339,14 +369,26 @@ function hashToken(token: string): string {
 
 function parseTokens(value: unknown): Map<string, TokenRecord> {
   if (!Array.isArray(value) || !value.every(isTokenRecord)) throw new Error("expected a list of tokens");
-  // Tokens of earlier versions have no scope and open everything.
-  return new Map(value.map((record) => [record.hash, { ...record, scope: record.scope ?? "all" }]));
+  return new Map(value.map((record) => {
+    // Tokens of earlier versions have no scope and open everything.
+    const scope = record.scope ?? "all";
+    const allow = scope === "openai" ? { allow: { ...DEFAULT_ALLOWANCE, ...record.allow } } : {};
+    return [record.hash, { ...record, scope, ...allow }];
+  }));
 }
 
 function isTokenRecord(value: unknown): value is Omit<TokenRecord, "scope"> & Partial<TokenRecord> {
   if (typeof value !== "object" || value === null) return false;
-  const { id, label, scope, hash, created_at, last_used_at } = value as Record<string, unknown>;
+  const { id, label, scope, allow, hash, created_at, last_used_at } = value as Record<string, unknown>;
   return [id, label, hash, created_at].every((field) => typeof field === "string") &&
     (scope === undefined || TOKEN_SCOPES.some((known) => known === scope)) &&
-    (last_used_at === null || typeof last_used_at === "string");
+    (allow === undefined || isAllowance(allow)) && (last_used_at === null || typeof last_used_at === "string");
+}
+
+function isAllowance(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const isList = (list: unknown) =>
+    list === "all" || (Array.isArray(list) && list.every((id) => typeof id === "string"));
+  return isList(value.characters) && isList(value.connections) &&
+    [value.notes, value.persona, value.write].every((flag) => typeof flag === "boolean");
 }

@@ -19,6 +19,7 @@ import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
 import { usesOwnTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
+import type { WithheldContext } from "../prompts/prompt_context.ts";
 import type { Replies, ReplyCursor, ReplySource } from "./replies.ts";
 
 /** A chat request after parsing. */
@@ -36,6 +37,8 @@ export interface ChatRequest {
   context?: "client" | "server" | "character";
   /** The character that speaks: in a group, or with the context `character`. */
   characterId?: string;
+  /** What the prompt of a character leaves out, because the client mustn't read it. */
+  withheld?: WithheldContext;
 }
 
 /** Earlier messages of a new conversation, before the one that the request adds. */

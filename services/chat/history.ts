@@ -153,7 +153,7 @@ interface ClientContext {
  */
 export async function openClientContext(
   { scenes, uses }: Pick<ReplyContextDeps, "scenes" | "uses">,
-  { characterId = "", messages }: ChatRequest,
+  { characterId = "", messages, withheld }: ChatRequest,
   { head, model }: { head: ConversationHead | undefined; model: string },
 ): Promise<ClientContext> {
   const begin = messages.findIndex((message) => !isSystem(message));
@@ -171,6 +171,7 @@ export async function openClientContext(
     messageCount: turns.length,
     action: "reply",
     generation: "normal",
+    withheld,
     clientSystem: leading.map(({ content }) => getContentText(content)).filter((text) => text !== "").join("\n\n"),
   });
   const documents = [

@@ -27,6 +27,8 @@ export interface ListedTool {
   description: string;
   inputSchema: JsonObject;
   hints: { readOnly?: boolean; destructive?: boolean };
+  /** All annotations, as the server sent them. */
+  annotations: JsonObject;
 }
 
 /** A prompt of a server. */
@@ -153,8 +155,8 @@ export class McpConnection {
       if (name === "" || name.length > MAX_NAME_CHARS || tools.has(name)) continue;
       // Such a tool runs as a task of the server, an experimental part of the protocol.
       if (execution?.taskSupport === "required") continue;
-      if (findJsonFault(inputSchema) !== undefined) continue;
-      chars += name.length + description.length + JSON.stringify(inputSchema).length;
+      if (findJsonFault(inputSchema) !== undefined || findJsonFault(annotations) !== undefined) continue;
+      chars += name.length + description.length + JSON.stringify([inputSchema, annotations]).length;
       if (chars > MAX_LIST_CHARS) break;
       const shown = title ?? annotations.title;
       tools.set(name, {
@@ -166,6 +168,7 @@ export class McpConnection {
           ...(annotations.readOnlyHint !== undefined && { readOnly: annotations.readOnlyHint }),
           ...(annotations.destructiveHint !== undefined && { destructive: annotations.destructiveHint }),
         },
+        annotations: annotations as JsonObject,
       });
     }
     return [...tools.values()].sort((a, b) => a.name < b.name ? -1 : 1);

@@ -387,7 +387,7 @@ export class ServerRuntime {
 
   async #readTools(connection: McpConnection): Promise<KnownTool[]> {
     const listed = await connection.listTools(this.#closing.signal);
-    return listed.map((tool) => ({ ...tool, fingerprint: hashTool(tool) }));
+    return listed.map((tool) => ({ ...tool, fingerprint: hashTool(this.content, tool) }));
   }
 
   /** Lists the tools again. If that fails, ends the connection, because the old list may be wrong. */
@@ -474,9 +474,17 @@ export class ServerRuntime {
   }
 }
 
-/** Returns the SHA-256 of description and schema in hex. The order of keys in the schema doesn't matter. */
-function hashTool({ description, inputSchema }: ListedTool): string {
-  return createHash("sha256").update(JSON.stringify([description, sortKeys(inputSchema)])).digest("hex");
+/**
+ * Returns the SHA-256, in hex, of everything that the owner decides by: the server's address or program, and what the
+ * server says about the tool. The order of keys doesn't matter.
+ */
+function hashTool(
+  server: ToolServerContent,
+  { title = "", description, inputSchema, annotations }: ListedTool,
+): string {
+  const address = server.transport === "http" ? server.url : [server.command, ...server.args];
+  const said = [address, title, description, sortKeys(inputSchema), sortKeys(annotations)];
+  return createHash("sha256").update(JSON.stringify(said)).digest("hex");
 }
 
 /** Sorts the keys of a schema. Recursion is safe, because the depth of schemas is limited. */

@@ -191,11 +191,11 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
 }
 
 /**
- * Returns whether permissions and sign-in of one content are valid for another: the same program, or the same origin.
+ * Returns whether permissions and sign-in of one content are valid for another: the same program, or the same URL.
  */
 export function isSameServer(a: ToolServerContent, b: ToolServerContent): boolean {
   if (a.transport === "stdio") return b.transport === "stdio" && a.command === b.command;
-  return b.transport === "http" && new URL(a.url).origin === new URL(b.url).origin;
+  return b.transport === "http" && a.url === b.url;
 }
 
 /** Lists the values that must not appear in errors and logs. */

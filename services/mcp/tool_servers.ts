@@ -118,7 +118,7 @@ export class ToolServers {
   }
 
   /**
-   * Creates or replaces a server. Permissions and the sign-in only stay valid for the same program or origin.
+   * Creates or replaces a server. Permissions and the sign-in only stay valid for the same program or URL.
    *
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`; `programs_not_allowed` for a
    *   program if the configuration forbids them

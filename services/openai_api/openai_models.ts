@@ -28,6 +28,12 @@ export interface OpenAiModel {
   name: string;
 }
 
+/** The characters and connections that a caller may use. */
+export interface AllowedModels {
+  characters: "all" | readonly string[];
+  connections: "all" | readonly string[];
+}
+
 /** All models, and the connections whose models couldn't be listed. */
 export interface OpenAiModelList {
   data: OpenAiModel[];
@@ -57,10 +63,12 @@ export class OpenAiModels {
    * Lists the default, the characters by name, and the models of each connection. If a server doesn't respond, lists
    * the model in the settings of its connection.
    */
-  async list(signal: AbortSignal): Promise<OpenAiModelList> {
-    const connections = this.#deps.connections.list().filter(({ isUnreadable }) => !isUnreadable);
+  async list(signal: AbortSignal, allowed: AllowedModels = EVERYTHING): Promise<OpenAiModelList> {
+    const connections = this.#deps.connections.list().filter(({ id, isUnreadable }) =>
+      !isUnreadable && includes(allowed.connections, id)
+    );
     const [characters, ...served] = await Promise.all([
-      this.#listCharacters(),
+      this.#listCharacters(allowed),
       ...connections.map((connection) => this.#listServed(connection, signal)),
     ]);
     const own = toDefaultModel(connections);
@@ -72,11 +80,16 @@ export class OpenAiModels {
     };
   }
 
-  /** Returns one model. @throws {AppError} `not_found` with the path `model` */
-  async get(name: string, signal: AbortSignal): Promise<OpenAiModel> {
+  /** Returns one model. @throws {AppError} `not_found` with the path `model`; `forbidden` if the caller may not use it */
+  async get(name: string, signal: AbortSignal, allowed: AllowedModels = EVERYTHING): Promise<OpenAiModel> {
     const { connections } = this.#deps;
     const parsed = parseModelName(name);
-    const usable = connections.list().filter(({ isUnreadable }) => !isUnreadable);
+    if (parsed.kind === "connection" && !includes(allowed.connections, parsed.connectionId)) {
+      throw createForbiddenError(name);
+    }
+    const usable = connections.list().filter(({ id, isUnreadable }) =>
+      !isUnreadable && includes(allowed.connections, id)
+    );
     let found: OpenAiModel | undefined;
     if (parsed.kind === "connection") {
       const connection = usable.find(({ id }) => id === parsed.connectionId);
@@ -85,8 +98,8 @@ export class OpenAiModels {
       // A server that can't be asked may still have the model.
       if (listed?.error !== undefined) found ??= toModel(connection!, parsed.model);
     } else if (parsed.kind === "character") {
-      const id = await this.#findCharacter(name, parsed.character);
-      found = (await this.#listCharacters()).find((model) => model.id === `character:${id}`);
+      const id = await this.#findCharacter(name, parsed.character, allowed);
+      found = (await this.#listCharacters(allowed)).find((model) => model.id === `character:${id}`);
     } else found = toDefaultModel(usable);
     if (found === undefined) throw createModelNotFoundError(name);
     return found;
@@ -95,26 +108,30 @@ export class OpenAiModels {
   /**
    * Finds the target of a model name.
    *
-   * @throws {AppError} `not_found` with the path `model`; `not_available` without an active connection;
+   * @throws {AppError} `not_found` with the path `model`; `forbidden` if the caller may not use it; `not_available` without an active connection;
    *   `upstream_error` if the server's first model is needed and it lists none.
    */
-  async resolve(name: string, signal: AbortSignal): Promise<ResolvedModel> {
+  async resolve(name: string, signal: AbortSignal, allowed: AllowedModels = EVERYTHING): Promise<ResolvedModel> {
     const { connections, modelRouter } = this.#deps;
     const parsed = parseModelName(name);
     if (parsed.kind === "connection") {
       const { connectionId, model } = parsed;
+      if (!includes(allowed.connections, connectionId)) throw createForbiddenError(name);
       if (!isId(connectionId) || connections.find(connectionId) === undefined) {
         throw createModelNotFoundError(name, `connection "${connectionId.slice(0, 64)}" not found`);
       }
       return { connectionId, model };
     }
-    const characterId = parsed.kind === "character" ? await this.#findCharacter(name, parsed.character) : undefined;
+    const characterId = parsed.kind === "character"
+      ? await this.#findCharacter(name, parsed.character, allowed)
+      : undefined;
     const route = await modelRouter.route({}, signal);
+    if (!includes(allowed.connections, route.connection.id)) throw createForbiddenError(name);
     return { connectionId: route.connection.id, model: route.model, characterId };
   }
 
-  async #listCharacters(): Promise<OpenAiModel[]> {
-    return (await this.#readItems()).map(({ id, name, updated_at: at }) => ({
+  async #listCharacters(allowed: AllowedModels): Promise<OpenAiModel[]> {
+    return (await this.#readItems(allowed)).map(({ id, name, updated_at: at }) => ({
       id: `character:${id}`,
       object: "model",
       created: toSeconds(Date.parse(at)),
@@ -145,20 +162,25 @@ export class OpenAiModels {
   }
 
   /** Finds a character by its id, or by the slug of its name if only one has it. */
-  async #findCharacter(name: string, idOrSlug: string): Promise<string> {
-    const found = isId(idOrSlug)
+  async #findCharacter(name: string, idOrSlug: string, allowed: AllowedModels): Promise<string> {
+    const found = isId(idOrSlug) && includes(allowed.characters, idOrSlug)
       ? await this.#deps.characters.get(idOrSlug).catch(ignoreErrors("not_found"))
       : undefined;
     if (found !== undefined) return found.character.id;
     const slug = toSlug(idOrSlug);
-    const named = slug === "" ? [] : (await this.#readItems()).filter((item) => toSlug(item.name) === slug);
+    const named = slug === "" ? [] : (await this.#readItems(allowed)).filter((item) => toSlug(item.name) === slug);
     if (named.length === 1) return named[0]!.id;
-    if (named.length === 0) throw createModelNotFoundError(name);
+    if (named.length === 0) {
+      // The same for a character that doesn't exist and one that the caller may not use.
+      throw allowed.characters === "all" ? createModelNotFoundError(name) : createForbiddenError(name);
+    }
     throw createModelNotFoundError(name, `${named.length} characters have this name. Use an ID instead`);
   }
 
-  async #readItems(): Promise<{ id: string; name: string; updated_at: string }[]> {
-    return (await this.#deps.characters.list({})).items.map((item) => JSON.parse(item));
+  async #readItems({ characters }: AllowedModels): Promise<{ id: string; name: string; updated_at: string }[]> {
+    const items: { id: string; name: string; updated_at: string }[] = (await this.#deps.characters.list({})).items
+      .map((item) => JSON.parse(item));
+    return items.filter(({ id }) => includes(characters, id));
   }
 }
 
@@ -181,6 +203,17 @@ function toModel({ id, name, updatedAtMs }: Connection, model: string): OpenAiMo
     owned_by: name,
     name: `${model} (${name})`,
   };
+}
+
+const EVERYTHING: AllowedModels = { characters: "all", connections: "all" };
+
+function includes(allowed: "all" | readonly string[], id: string): boolean {
+  return allowed === "all" || allowed.includes(id);
+}
+
+function createForbiddenError(name: string): AppError {
+  const message = `This token may not use the model "${name.slice(0, 200)}"`;
+  return new AppError("forbidden", message, { issues: [{ path: "model", message }] });
 }
 
 function toSeconds(ms: number): number {

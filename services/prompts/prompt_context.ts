@@ -65,6 +65,13 @@ export interface PromptContextDeps {
   now(): number;
 }
 
+/** What of the owner's a prompt leaves out. */
+export interface WithheldContext {
+  notes: boolean;
+  /** The persona with its name, documents and lorebooks. */
+  persona: boolean;
+}
+
 /** A request for the context of one reply. */
 export interface PromptContextRequest {
   conversationId: string;
@@ -85,6 +92,7 @@ export interface PromptContextRequest {
   /** True if the model rejects the start of a reply. */
   refusesPrefill?: boolean;
   timeZone?: string;
+  withheld?: WithheldContext;
   /** See `PromptContext`. */
   clientSystem?: string;
 }
@@ -119,9 +127,9 @@ export class PromptContexts {
    * lorebook
    */
   async open(request: PromptContextRequest): Promise<OpenPromptContext> {
-    const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = request;
+    const { conversationId, messageCount, fields, participants, characterId, timeZone, model, withheld } = request;
     const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
-    const personaId = toText(fields.persona_id) ?? this.#deps.getOwner().personaId;
+    const personaId = withheld?.persona ? undefined : toText(fields.persona_id) ?? this.#deps.getOwner().personaId;
     const chosenPreset = await this.#deps.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
     const preset = toPromptPreset(chosenPreset, request.generation, request);
     const { names } = preset.layout;
@@ -130,7 +138,7 @@ export class PromptContexts {
       character: member && toPromptCharacter(member),
       group: isGroup ? participants.map(({ name }) => name) : undefined,
       hasNames: member !== undefined && (names === "always" || (isGroup && names === "group")),
-      persona: await this.#loadPersona(personaId),
+      persona: withheld?.persona ? NO_PERSONA : await this.#loadPersona(personaId),
       layout: preset.layout,
       systemPrompt: toText(fields.system_prompt),
       scenario: toText(fields.scenario),
@@ -157,7 +165,7 @@ export class PromptContexts {
     } satisfies CompositionRequest["lore"];
     const { now, memories } = this.#deps;
     const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
-    const usable = memories.getBudgetPercent() > 0 ? memories.listUsable() : [];
+    const usable = memories.getBudgetPercent() > 0 && !withheld?.notes ? memories.listUsable() : [];
     const choose = (contextTokens: number) =>
       chooseMemories(usable, chat, Math.floor(contextTokens * memories.getBudgetPercent() / 100));
     const budget = new MacroBudget();
@@ -192,6 +200,9 @@ export class PromptContexts {
     }
   }
 }
+
+/** The user of a prompt that leaves out the owner's persona. */
+const NO_PERSONA: PromptContext["persona"] = { name: "User", description: "" };
 
 /** Returns the fields for finding a character's lorebooks. */
 function toBookOwner({ id, name, card: { data } }: LoadedParticipant): NonNullable<BookRequest["characters"]>[number] {

@@ -20,8 +20,8 @@ export interface AccessApi {
   listPasskeys(): Promise<Passkey[]>;
   revokePasskey(id: string): Promise<void>;
   listTokens(): Promise<Token[]>;
-  /** @param scope The scope of the token; full access by default. */
-  mintToken(label: string, scope?: Token["scope"]): Promise<MintedToken>;
+  /** @param scope The scope of the token; full access by default. @param allow What a limited token may use */
+  mintToken(label: string, scope?: Token["scope"], allow?: Partial<Token["allow"]>): Promise<MintedToken>;
   revokeToken(id: string): Promise<void>;
   invite(): Promise<Invite>;
   /** Has the server check an address from outside. */
@@ -51,7 +51,7 @@ export function createAccessApi(client: ApiClient): AccessApi {
     listPasskeys: () => json("GET", "credentials"),
     revokePasskey: (id) => done("DELETE", `credentials/${encodeURIComponent(id)}`),
     listTokens: () => json("GET", "tokens"),
-    mintToken: (label, scope) => json("POST", "token", { label, scope }),
+    mintToken: (label, scope, allow) => json("POST", "token", { label, scope, allow }),
     revokeToken: (id) => done("DELETE", `tokens/${encodeURIComponent(id)}`),
     invite: () => json("POST", "invites", {}),
     checkAddress: (url) => json("POST", "check_address", { url }),

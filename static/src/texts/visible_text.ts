@@ -32,8 +32,8 @@ export function splitVisibly(text: string, { isStrict = false } = {}): TextPart[
 }
 
 /** Returns a text with its hidden characters as `⟨U+202E⟩`, for labels and messages that can't hold elements. */
-export function toVisibleText(text: string): string {
-  return splitVisibly(text).map((part) => part.kind === "hidden" ? `⟨${part.code}⟩` : part.text).join("");
+export function toVisibleText(text: string, options: { isStrict?: boolean } = {}): string {
+  return splitVisibly(text, options).map((part) => part.kind === "hidden" ? `⟨${part.code}⟩` : part.text).join("");
 }
 
 /**

@@ -149,12 +149,18 @@ export const auth: typeof English = {
 
     programs: "Aus anderen Programmen verwenden",
     programsText:
-      "Programme, die die OpenAI-API verwenden, können mit Ihren Figuren und Modellen chatten. Parlor ergänzt Karte, Persona, Lorebooks und Preset.",
+      "Programme, die die OpenAI-API verwenden, können mit Ihren Figuren und Modellen chatten. Parlor ergänzt Karte, Lorebooks und Preset.",
     baseUrl: "Basis-URL",
     program: "Programm",
     exampleOf: (program: string) => `Einstellungen für ${program}`,
     programModels: "Modelle: default, character:<ID> für eine Figur oder connection:<ID>/<Modell>.",
     mintForProgram: "Neues Token für diese API",
+    grantsTitle: "Was das Token verwenden darf",
+    grantsText:
+      "Ein Token für diese API verwendet alle Figuren und Verbindungen. Ihre Notizen, Ihre Persona und Ihre Chats nur, wenn Sie es erlauben:",
+    grants: { notes: "Ihre Notizen", persona: "Ihre Persona und Ihr Name", write: "In vorhandene Chats schreiben" },
+    onlyCharacters: (n: number) => `Figuren: ${n}`,
+    onlyConnections: (n: number) => `Verbindungen: ${n}`,
   },
 
   welcome: {

@@ -142,12 +142,18 @@ export const auth = {
 
     programs: "Use from other programs",
     programsText:
-      "Programs that use the OpenAI API can chat with your characters and models. Parlor adds the card, persona, lorebooks and preset.",
+      "Programs that use the OpenAI API can chat with your characters and models. Parlor adds the card, lorebooks and preset.",
     baseUrl: "Base URL",
     program: "Program",
     exampleOf: (program: string) => `Settings for ${program}`,
     programModels: "Models: default, character:<id> for a character, or connection:<id>/<model>.",
     mintForProgram: "New token for this API",
+    grantsTitle: "What the token may use",
+    grantsText:
+      "A token for this API uses all characters and connections. Your notes, persona and chats only if you allow it:",
+    grants: { notes: "Your notes", persona: "Your persona and name", write: "Write into existing chats" },
+    onlyCharacters: (n: number) => `characters: ${n}`,
+    onlyConnections: (n: number) => `connections: ${n}`,
   },
 
   welcome: {

@@ -142,12 +142,18 @@ export const auth: typeof English = {
 
     programs: "ほかのプログラムから使う",
     programsText:
-      "OpenAI の API に対応したプログラムから、キャラクターやモデルとチャットできます。カード、ペルソナ、ロアブック、プリセットは Parlor が追加します。",
+      "OpenAI の API に対応したプログラムから、キャラクターやモデルとチャットできます。カード、ロアブック、プリセットは Parlor が追加します。",
     baseUrl: "ベース URL",
     program: "プログラム",
     exampleOf: (program: string) => `${program} の設定`,
     programModels: "モデル: default、キャラクターは character:<ID>、接続のモデルは connection:<ID>/<モデル>。",
     mintForProgram: "この API 用の新しいトークン",
+    grantsTitle: "トークンに許可する内容",
+    grantsText:
+      "この API 用のトークンは、すべてのキャラクターと接続を使用できます。メモ、ペルソナ、既存のチャットは許可した場合のみ使用できます。",
+    grants: { notes: "あなたのメモ", persona: "あなたのペルソナと名前", write: "既存のチャットへの書き込み" },
+    onlyCharacters: (n: number) => `キャラクター：${n}`,
+    onlyConnections: (n: number) => `接続：${n}`,
   },
 
   welcome: {

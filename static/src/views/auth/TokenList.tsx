@@ -12,7 +12,7 @@ import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { formatLastUsed } from "./PasskeyList.tsx";
 import { useAction, useList } from "../hooks.tsx";
 import { QrCode } from "./QrCode.tsx";
-import { Select } from "../../components/forms/inputs.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 
 /** @param canMint True with a session. A token can't create another token. */
 export function TokenList({ canMint }: { canMint: boolean }) {
@@ -74,12 +74,27 @@ export function TokenList({ canMint }: { canMint: boolean }) {
 }
 
 /** Describes a token in one line. */
-function describe({ scope, created_at, last_used_at }: Token): string {
+function describe({ scope, allow, created_at, last_used_at }: Token): string {
   const t = texts.privacy;
   const facts = [t.tokenFacts(formatTime(created_at, new Date())), formatLastUsed(last_used_at)];
-  if (scope === "openai") facts.unshift(t.scopeOpenai);
+  if (scope === "openai") facts.unshift(t.scopeOpenai, ...describeAllowance(allow));
   return facts.join(" · ");
 }
+
+/** What a limited token may use beyond the default, and what it's limited to. */
+function describeAllowance(allow: Token["allow"]): string[] {
+  const t = texts.privacy;
+  if (allow === undefined) return [];
+  const { characters, connections } = allow;
+  return [
+    ...characters === "all" ? [] : [t.onlyCharacters(characters.length)],
+    ...connections === "all" ? [] : [t.onlyConnections(connections.length)],
+    ...GRANTS.filter((grant) => allow[grant]).map((grant) => t.grants[grant]),
+  ];
+}
+
+/** What a limited token may use only if it's chosen. */
+const GRANTS = ["notes", "persona", "write"] as const;
 
 function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
   const store = useStore();
@@ -150,11 +165,12 @@ function ProgramAccess(
   const t = texts.privacy;
   const [token, setToken] = useState(PLACEHOLDER);
   const [chosen, setChosen] = useState("curl");
+  const [allow, setAllow] = useState({ notes: false, persona: false, write: false });
   const baseUrl = `${globalThis.location.origin}/api/v1`;
   const examples = listProgramExamples({ baseUrl, token });
   const example = examples.find(({ id }) => id === chosen)!;
   const { isBusy, failure, run } = useAction(async () => {
-    const minted = await store.access.mintToken(example.name, "openai");
+    const minted = await store.access.mintToken(example.name, "openai", allow);
     setToken(minted.token);
     onMinted(minted);
   });
@@ -179,6 +195,19 @@ function ProgramAccess(
       </div>
       <p class="hint">{t.programModels}</p>
       {failure !== undefined && <p class="field-error" role="alert">{failure}</p>}
+      {canMint && (
+        <div role="group" aria-label={t.grantsTitle}>
+          <p class="hint">{t.grantsText}</p>
+          {GRANTS.map((grant) => (
+            <Switch
+              key={grant}
+              label={t.grants[grant]}
+              isOn={allow[grant]}
+              onChange={(isOn) => setAllow({ ...allow, [grant]: isOn })}
+            />
+          ))}
+        </div>
+      )}
       {canMint && (
         <div class="actions-row">
           <Button icon="plus" isBusy={isBusy} onClick={() => void run()}>{t.mintForProgram}</Button>

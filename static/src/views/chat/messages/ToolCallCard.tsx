@@ -14,6 +14,8 @@ import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import type { Message } from "../../../api/types.ts";
 import { Markdown } from "../../../components/content/Markdown.tsx";
+import { VisibleText } from "../../../components/content/VisibleText.tsx";
+import { toVisibleText } from "../../../texts/visible_text.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { Reasoning } from "./Reasoning.tsx";
@@ -39,12 +41,19 @@ export function ToolCallCard(
   const isPending = state === "pending" && isLive;
   const at = { conversationId: chat.id, replyId, callId: call.id };
   return (
-    <div class="tool-call" data-state={state} role="group" aria-label={t.label(name, status)}>
+    <div
+      class="tool-call"
+      data-state={state}
+      role="group"
+      aria-label={t.label(toVisibleText(name, { isStrict: true }), status)}
+    >
       <header>
         <Icon name={ICONS[state ?? "done"]} />
         <span class="tool-name">
-          <strong>{name}</strong>
-          {server && <span class="muted">{t.of(server)}</span>}
+          <strong>
+            <VisibleText text={name} isStrict />
+          </strong>
+          {server && <span class="muted">{t.of(toVisibleText(server, { isStrict: true }))}</span>}
         </span>
         <span class="tool-state">{status}</span>
       </header>
@@ -114,7 +123,7 @@ function Approval(
       kind={kind}
       isBusy={busy === key}
       isDisabled={busy !== undefined || (isInvalid && decision.decision === "allow")}
-      label={t.action(label, name)}
+      label={t.action(label, toVisibleText(name, { isStrict: true }))}
       onClick={() => void decide(key, decision)}
     >
       {label}
@@ -145,7 +154,7 @@ function Approval(
         <Button
           kind="quiet"
           icon={edited === undefined ? "pencil" : "restore"}
-          label={t.action(edited === undefined ? t.edit : t.reset, name)}
+          label={t.action(edited === undefined ? t.edit : t.reset, toVisibleText(name, { isStrict: true }))}
           isDisabled={busy !== undefined}
           onClick={() => setEdited(edited === undefined ? shown : undefined)}
         >
@@ -194,7 +203,11 @@ const FULL_FROM = 20_000;
 
 /** Text in a scroll container. */
 function Code({ label, text }: { label: string; text: string }) {
-  return <pre class="tool-code" tabIndex={0} role="group" aria-label={label}>{text}</pre>;
+  return (
+    <pre class="tool-code" tabIndex={0} role="group" aria-label={label}>
+      {text.split("\n").map((line, n) => <div key={n}><VisibleText text={line} isStrict /></div>)}
+    </pre>
+  );
 }
 
 function Images({ urls }: { urls: readonly string[] }) {
