@@ -45,6 +45,8 @@ export interface RequestFacts {
   /** Like `isLocal`, but ignores the Origin header. */
   isSameMachine: boolean;
   hasForwardingHeader: boolean;
+  /** Name of the first one, for the log. */
+  forwardingHeader: string | undefined;
   /** True if a peer that isn't in `trusted_proxies` sent forwarding headers, which were ignored. */
   untrustedProxy: boolean;
   listener: "main" | "tailnet";

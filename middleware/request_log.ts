@@ -49,6 +49,7 @@ export function requestLog(options: {
       status,
       ms: Math.round(ms),
       request_id: c.var.requestId,
+      ...(isDebug && c.var.facts.untrustedProxy && { forwarding_header: c.var.facts.forwardingHeader }),
       ...(isDebug && { signed_in_by: c.var.identity?.method ?? c.var.identity?.bypass ?? null }),
     });
   };

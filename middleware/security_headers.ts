@@ -7,6 +7,22 @@ import type { Env } from "./env.ts";
 /** Content security policy of everything except the page, which sets its own (routes/ui.ts). */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
 
+/** What no page and frame here needs. Microphone and clipboard are for dictation and for copying. */
+const PERMISSIONS = [
+  ...[
+    "accelerometer",
+    "autoplay=(self)",
+    "bluetooth",
+    "browsing-topics",
+    "camera",
+    "display-capture",
+    "encrypted-media",
+  ],
+  ...["geolocation", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "microphone=(self)", "midi"],
+  ...["payment", "publickey-credentials-create=(self)", "publickey-credentials-get=(self)", "serial", "usb"],
+  ...["window-management", "xr-spatial-tracking"],
+].map((feature) => feature.includes("=") ? feature : `${feature}=()`).join(", ");
+
 /** One year, as the API promises. */
 const HSTS = "max-age=31536000; includeSubDomains";
 
@@ -28,6 +44,7 @@ export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandl
     headers.set("X-Request-Id", c.var.requestId);
     headers.set("X-Content-Type-Options", "nosniff");
     headers.set("Referrer-Policy", "no-referrer");
+    headers.set("Permissions-Policy", PERMISSIONS);
     if (!headers.has("x-frame-options")) headers.set("X-Frame-Options", "DENY");
     headers.set("Cross-Origin-Resource-Policy", "same-origin");
     headers.set("Cross-Origin-Opener-Policy", "same-origin");

@@ -63,6 +63,20 @@ const FORWARDING_HEADERS = new Set([
   "x-sucuri-clientip",
 ]);
 const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
+/** Names that any proxy may invent. Parlor's page sends headers of its own. */
+const INVENTED_NAME = /^x-(?!parlor-)|(?:^|-)forwarded(?:-|$)/;
+/**
+ * An IPv4 or IPv6 address, `host:port` or a URL. A bare dotted word isn't one: versions and titles look like that.
+ */
+const ADDRESS_IN_VALUE = new RegExp(
+  [
+    String.raw`(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])`,
+    String.raw`(?<![\w:])(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?![\w:])`,
+    String.raw`(?<![\w.-])(?=[\w.-]*[a-z])[\w.-]+:\d{2,5}(?!\w)`,
+    String.raw`\bhttps?:\/\/\S`,
+  ].join("|"),
+  "i",
+);
 
 /** Creates the function that returns the facts of a request. @param trustedProxies IPs and CIDRs */
 export function requestFactsFor(
@@ -94,7 +108,8 @@ export function requestFactsFor(
     const defaultPort = scheme === "https" ? 443 : 80;
     const port = named.port ?? defaultPort;
     const origin = `${scheme}://${named.host}${port === defaultPort ? "" : `:${port}`}`;
-    const hasForwardingHeader = hasAnyForwardingHeader(headers);
+    const forwardingHeader = findForwardingHeader(headers);
+    const hasForwardingHeader = forwardingHeader !== undefined;
     const requestOrigin = headers.get("origin");
     // A trusted proxy must name its client.
     const isClientHere = isPeerLoopback &&
@@ -112,6 +127,7 @@ export function requestFactsFor(
       isLocal: isSameMachine && (requestOrigin === null || requestOrigin === origin),
       isSameMachine,
       hasForwardingHeader,
+      forwardingHeader,
       untrustedProxy: hasForwardingHeader && !isPeerTrusted,
       listener: connection.listener,
       requestOrigin,
@@ -185,9 +201,11 @@ function parseForwardedScheme(header: string | null): "http" | "https" | undefin
   throw new AppError("invalid_request", "Can't read X-Forwarded-Proto: expected http or https");
 }
 
-function hasAnyForwardingHeader(headers: Headers): boolean {
-  for (const name of headers.keys()) {
-    if (FORWARDING_HEADERS.has(name) || FORWARDING_PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
+/** Returns the name of a header that a proxy has added. */
+function findForwardingHeader(headers: Headers): string | undefined {
+  for (const [name, value] of headers) {
+    if (FORWARDING_HEADERS.has(name) || FORWARDING_PREFIXES.some((prefix) => name.startsWith(prefix))) return name;
+    if (INVENTED_NAME.test(name) && ADDRESS_IN_VALUE.test(value)) return name;
   }
-  return false;
+  return undefined;
 }

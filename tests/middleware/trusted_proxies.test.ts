@@ -105,6 +105,30 @@ test.each([
 );
 
 test.each([
+  ["X-Acme-Client", "203.0.113.9"],
+  ["X-Acme-Client", "for 203.0.113.9, now"],
+  ["X-Acme-Peer", "2001:db8::1"],
+  ["X-Acme-Peer", "[::1]:443"],
+  ["X-Acme-Host", "chat.example.org:443"],
+  ["X-Acme-Host", "web:8080"],
+  ["X-Acme-Url", "https://chat.example.org/x"],
+  ["Acme-Forwarded-Host", "10.0.0.1"],
+])("an unknown header %s: %s ends the bypass", { tags: ["H05"] }, (name, value) => {
+  expect(factsOf({ headers: { [name]: value } })).toMatchObject({ isLocal: false, untrustedProxy: true });
+});
+
+test.each([
+  ["X-Stainless-Package-Version", "4.104.0"],
+  ["X-Title", "My editor 1.2"],
+  ["X-Host", "chat.example.org"],
+  ["X-Time", "12:30"],
+  ["X-Parlor-Page", "http://localhost:8787"],
+  ["Accept", "203.0.113.9"],
+])("a header %s: %s says nothing about a proxy", (name, value) => {
+  expect(factsOf({ headers: { [name]: value } })).toMatchObject({ isLocal: true });
+});
+
+test.each([
   ["127.0.0.1, 203.0.113.9", "203.0.113.9"],
   ["203.0.113.9, 127.0.0.1", "203.0.113.9"],
   ["127.0.0.1, 203.0.113.9:443", "203.0.113.9"],
