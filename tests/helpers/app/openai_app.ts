@@ -28,7 +28,7 @@ export async function openOpenAiApp(options: FakeLlmOptions = {}): Promise<OpenA
   // From here on nobody passes without credentials.
   await enrol(app, "localhost");
   const owner = await app.services.auth.mintToken("owner");
-  const { record, token } = await app.services.auth.mintToken("test", "openai");
+  const { record, token } = await app.services.auth.mintToken("test", "openai", { write: true });
   const at: OpenAiApp = {
     app,
     llm,
