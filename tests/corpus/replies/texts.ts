@@ -547,6 +547,62 @@ export const TEXTS: Readonly<Record<string, readonly TextEntry[]>> = {
       "<table><thead><tr><th><p>a</p></th></tr></thead><tbody><tr><td><p><math></p></td></tr></tbody></table>",
     ],
   ],
+  // The numbered examples of GFM 0.29 that Parlor keeps, in other words. @see https://github.github.com/gfm/
+  gfm: [
+    [
+      "| sun | moon |\n| --- | --- |\n| tide | wind |",
+      "<table><thead><tr><th><p>sun</p></th><th><p>moon</p></th></tr></thead><tbody><tr><td><p>tide</p></td><td><p>wind</p></td></tr></tbody></table>",
+    ],
+    [
+      "| east | west |\n| --- | --- |\n| moon | tide |\n> moon",
+      "<table><thead><tr><th><p>east</p></th><th><p>west</p></th></tr></thead><tbody><tr><td><p>moon</p></td><td><p>tide</p></td></tr></tbody></table><blockquote><p>moon</p></blockquote>",
+      { not: ["cell"] },
+    ],
+    [
+      "| east | west |\n| --- | --- |\n| moon | tide |\nmoon\n\nmoon",
+      "<table><thead><tr><th><p>east</p></th><th><p>west</p></th></tr></thead><tbody><tr><td><p>moon</p></td><td><p>tide</p></td></tr><tr><td><p>moon</p></td><td></td></tr></tbody></table><p>moon</p>",
+      { not: ["cell"] },
+    ],
+    [
+      "| east | west |\n| --- | --- |",
+      "<table><thead><tr><th><p>east</p></th><th><p>west</p></th></tr></thead></table>",
+    ],
+    [
+      "- [x] sun\n  - [ ] moon\n  - [x] tide\n- [ ] wind",
+      "<ul><li><p>☑ sun</p><ul><li><p>☐ moon</p></li><li><p>☑ tide</p></li></ul></li><li><p>☐ wind</p></li></ul>",
+    ],
+    ["~~Noon~~ Five o'clock", "<p><del>Noon</del> Five o'clock</p>"],
+    ["It ~~goes on\n\nafter a gap~~.", "<p>It ~~goes on</p><p>after a gap~~.</p>", { not: ["cell"] }],
+    ["Three ~~~signs~~~ stay.", "<p>Three ~~~signs~~~ stay.</p>"],
+    [
+      "Ask www.bakery.example/rolls for prices.",
+      '<p>Ask <a href="http://www.bakery.example/rolls">www.bakery.example/rolls</a> for prices.</p>',
+    ],
+    ["Ask www.bakery.example.", '<p>Ask <a href="http://www.bakery.example">www.bakery.example</a>.</p>'],
+    [
+      "www.mill.example/search?q=Bread+(rye)",
+      '<p><a href="http://www.mill.example/search?q=Bread+(rye)">www.mill.example/search?q=Bread+(rye)</a></p>',
+    ],
+    [
+      "(www.mill.example/search?q=Bread+(rye))",
+      '<p>(<a href="http://www.mill.example/search?q=Bread+(rye)">www.mill.example/search?q=Bread+(rye)</a>)</p>',
+    ],
+    [
+      "www.mill.example/search?q=(rye)+ok",
+      '<p><a href="http://www.mill.example/search?q=(rye)+ok">www.mill.example/search?q=(rye)+ok</a></p>',
+    ],
+    ["www.bakery.example/ro<ll", '<p><a href="http://www.bakery.example/ro">www.bakery.example/ro</a>&lt;ll</p>'],
+    [
+      "(Ask https://shop.example/search?q=Bread+(rye))",
+      '<p>(Ask <a href="https://shop.example/search?q=Bread+(rye)">https://shop.example/search?q=Bread+(rye)</a>)</p>',
+    ],
+    [
+      "ann@home+away.example isn't valid, but ann+away@home.example is.",
+      `<p>ann@home+away.example isn't valid, but <a href="mailto:ann+away@home.example">ann+away@home.example</a> is.</p>`,
+    ],
+    ["n.o-p_q@n.o.", '<p><a href="mailto:n.o-p_q@n.o">n.o-p_q@n.o</a>.</p>'],
+    ["n.o-p_q@n.o-", "<p>n.o-p_q@n.o-</p>"],
+  ],
   lists: [
     [
       "- a\n- b\n  - c\n    - d",
