@@ -30,8 +30,7 @@ export class EventStreamParser {
   #charsSinceActivity = 0;
   #isAtLineStart = true;
   #pendingLine = "";
-  /** Text since the last event. */
-  #rest = "";
+  readonly #strayLines = new StrayLines();
 
   constructor(listener: EventListener) {
     this.#listener = listener;
@@ -57,9 +56,8 @@ export class EventStreamParser {
   pushText(text: string): void {
     if (text === "") return;
     this.#hasActivity = false;
+    this.#strayLines.push(text);
     this.#parser.feed(this.#holdErrorLine(text));
-    if (this.#hasActivity) this.#rest = text.slice(Math.max(text.lastIndexOf("\n\n"), text.lastIndexOf("\n\r")) + 1);
-    else if (this.#rest.length < MAX_STRAY_CHARS) this.#rest += text;
     if (this.#hasActivity) this.#charsSinceActivity = 0;
     else if ((this.#charsSinceActivity += text.length) > MAX_EVENT_CHARS) {
       this.#parser.reset();
@@ -68,14 +66,19 @@ export class EventStreamParser {
     }
   }
 
-  /** Lines that aren't part of an event, at most about 1,000 characters. A server that fails may write plain text. */
+  /**
+   * Lines since the last event that aren't fields of one, at most 1,000 characters. A server that fails may write plain
+   * text.
+   */
   get strayText(): string {
-    return this.#rest.split(/\r\n?|\n/).filter((line) => !/^(data|event|id|retry)?:/.test(line)).join("\n").trim();
+    return this.#strayLines.text;
   }
 
   /** Ends the stream. Emits an event that has no blank line after it. */
   end(): void {
-    const rest = this.#decoder.end() + this.#pendingLine;
+    const lastText = this.#decoder.end();
+    this.#strayLines.push(lastText);
+    const rest = lastText + this.#pendingLine;
     this.#pendingLine = "";
     this.#parser.feed(`${rest}\n\n`);
   }
@@ -111,6 +114,60 @@ export class EventStreamParser {
   readonly #onComment = (): void => {
     this.#hasActivity = true;
   };
+}
+
+/** Follows the lines of a stream, wherever its reads end, and keeps those that aren't fields of an event. */
+class StrayLines {
+  #stray = "";
+  /** Start of the incomplete line. */
+  #line = "";
+  #hasData = false;
+  #endsWithReturn = false;
+
+  get text(): string {
+    return (isField(this.#line) ? this.#stray : this.#stray + this.#line).slice(0, MAX_STRAY_CHARS).trim();
+  }
+
+  push(text: string): void {
+    let [lineFeed, carriageReturn] = [-1, -1];
+    for (let start = 0; start < text.length;) {
+      // The second half of a line end.
+      const isSplitEnd = this.#endsWithReturn && text[start] === "\n";
+      this.#endsWithReturn = false;
+      if (isSplitEnd) {
+        start++;
+        continue;
+      }
+      if (lineFeed < start) lineFeed = indexOrEnd(text, "\n", start);
+      if (carriageReturn < start) carriageReturn = indexOrEnd(text, "\r", start);
+      const end = Math.min(lineFeed, carriageReturn);
+      if (this.#line.length < MAX_STRAY_CHARS) this.#line += text.slice(start, Math.min(end, start + MAX_STRAY_CHARS));
+      if (end === text.length) return;
+      this.#endsWithReturn = text[end] === "\r";
+      start = end + 1;
+      this.#endLine();
+    }
+  }
+
+  #endLine(): void {
+    const line = this.#line;
+    this.#line = "";
+    if (line === "") {
+      if (this.#hasData) this.#stray = ""; // An event.
+      this.#hasData = false;
+    } else if (!isField(line)) {
+      this.#stray = `${this.#stray}${line}\n`.slice(0, MAX_STRAY_CHARS);
+    } else if (line.startsWith("data")) this.#hasData = true;
+  }
+}
+
+function indexOrEnd(text: string, char: string, start: number): number {
+  const at = text.indexOf(char, start);
+  return at < 0 ? text.length : at;
+}
+
+function isField(line: string): boolean {
+  return /^(?:data|event|id|retry)?:/.test(line);
 }
 
 function isLineEnd(text: string): boolean {

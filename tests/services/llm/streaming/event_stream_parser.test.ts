@@ -77,3 +77,22 @@ test("comments are a sign of life and are never limited", () => {
     for (let n = 0; n < 300; n++) parser.push(block);
   }).not.toThrow();
 });
+
+test.each([
+  ["Out of memory", "Out of memory"],
+  ["data: a\n\nOut of memory\n\n", "Out of memory"],
+  ["data: a\r\n\r\nOut of\r\nmemory", "Out of\nmemory"],
+  ["Out of memory\n\ndata: a\n\n", ""],
+  ["data: a\nlost\n\n", ""],
+  ["event: x\nid: 1\n: note\n\nretry: 5\n", ""],
+  ["data: a\n\n data: b", "data: b"],
+  ["data: a\n\n" + "x".repeat(3_000), "x".repeat(1_000)],
+])("lines outside of events in %j are the same in reads of any size", (text, expected) => {
+  for (const size of [1, 2, 3, 7, 1 << 20]) {
+    const parser = new EventStreamParser(() => {});
+    const bytes = new TextEncoder().encode(text);
+    for (let start = 0; start < bytes.length; start += size) parser.push(bytes.subarray(start, start + size));
+    parser.end();
+    expect([size, parser.strayText]).toEqual([size, expected]);
+  }
+});
