@@ -69,7 +69,12 @@ async function main(order: FuzzOrder): Promise<FuzzResult> {
   } finally {
     await target.close?.();
   }
-  const left = Deno.build.os === "linux" ? listDescendants(Deno.pid) : [];
+  const findLeft = () => Deno.build.os === "linux" ? listDescendants(Deno.pid) : [];
+  // The processes of a browser end soon after it's closed.
+  for (let tries = 0; findLeft().length > 0 && tries < 50; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const left = findLeft();
   if (left.length > 0) {
     result.findings.push({ input: "the end", error: `${left.length} processes are left after the target was closed` });
   }
