@@ -237,7 +237,7 @@ async function runCi(...failing: string[]): Promise<{ code: number; lines: strin
     const [, parts = ""] = /^parts=\(([^)]+)\)$/m.exec(script) ?? [];
     const fails = failing.map((command) => `"${command}"*) echo "no luck"; exit 3;;`).join(" ");
     const says = `case "$said" in ${fails} *) echo "said $said";; esac`;
-    for (const part of [...parts.split(" "), "container"]) {
+    for (const part of [...parts.split(/\s+/), "container"]) {
       await write(`tests/real/tools/${part}.sh`, `#!/bin/bash\nsaid="${part} $1"; [ "$1" != stop ] || exit 0; ${says}`);
     }
     // `npx -y deno@VERSION ARGUMENT…`

@@ -47,8 +47,8 @@ test("creates all tables, WAL and the newest schema in a new database, without a
       "draft",
       "job",
     ],
-    ...["message", "reply", "reply_resume", "revision", "session", "setting", "tool_call", "tool_permission", "trash"],
-    "variant",
+    ...["message", "reply", "reply_resume", "revision", "session", "setting", "stored_response"],
+    ...["tool_call", "tool_permission", "trash", "variant"],
   ]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: NEWEST });
   expect(database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
