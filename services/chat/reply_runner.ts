@@ -5,6 +5,7 @@ import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ModelRouter, RequestedModel } from "../llm/model_router.ts";
+import { answerWithReasoning } from "../llm/reasoning.ts";
 import { learnPrefillRefusal } from "../llm/refused_fields.ts";
 import type { ChatStream, ListenToNotices, UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
@@ -270,7 +271,7 @@ export class CallSender {
   async complete(sent: UpstreamCall, signal: AbortSignal): Promise<OpenAiCompletion> {
     const completion = await this.#send(sent, (call) => this.#client.completeChat(sent.target, call, signal));
     this.learnUsage(sent.call, completion.usage);
-    return completion;
+    return answerWithReasoning(completion);
   }
 
   /** Improves token estimates with the count that the server reported for a call. */

@@ -143,15 +143,25 @@ async function* splitBatches(stream: ChatStream): AsyncGenerator<ChatEvent[]> {
 /** Returns the completion with reasoning between tags in a separate field. */
 export function splitCompletion(completion: OpenAiCompletion): OpenAiCompletion {
   const choices = completion.choices.map((choice) => {
-    const { content, reasoning_content: known, tool_calls: calls } = choice.message;
+    const { content, reasoning_content: known } = choice.message;
     if (known) return { ...choice, message: { ...choice.message, content: content && dropClosingTag(content) } };
     const split = splitReasoning(content ?? "");
     if (split === undefined) return choice;
-    // A complete reply without a closing tag is the answer.
-    const isAnswer = split.text === "" && choice.finish_reason === "stop" && !calls?.length;
-    if (isAnswer) return { ...choice, message: { ...choice.message, content: split.reasoning } };
     const reasoning = split.reasoning === "" ? {} : { reasoning_content: split.reasoning };
     return { ...choice, message: { ...choice.message, content: split.text, ...reasoning } };
+  });
+  return { ...completion, choices };
+}
+
+/**
+ * Returns the completion with its reasoning as the answer where there is nothing else, although the model has finished:
+ * it forgot the closing tag. Questions that Parlor asks for itself have no answer then.
+ */
+export function answerWithReasoning(completion: OpenAiCompletion): OpenAiCompletion {
+  const choices = completion.choices.map((choice) => {
+    const { reasoning_content: reasoning, ...message } = choice.message;
+    const isAnswer = !message.content && reasoning && choice.finish_reason === "stop" && !message.tool_calls?.length;
+    return isAnswer ? { ...choice, message: { ...message, content: reasoning } } : choice;
   });
   return { ...completion, choices };
 }

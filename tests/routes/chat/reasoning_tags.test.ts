@@ -55,6 +55,9 @@ test("without a stream, the response is split as the message is", async () => {
     const { choices: [{ message }] } = await (await ask(app, 1, { stream: false, ...fields })).json();
     expect(message).toEqual({ role: "assistant", content: "It is up.", reasoning_content: "I look." });
   }
+  llm.pieces = ["<think>It is up."];
+  const { choices: [{ message }] } = await (await ask(app, 2, { stream: false })).json();
+  expect(message).toEqual({ role: "assistant", content: "It is up." });
 });
 
 test("a client that reconnects after the end gets the message instead of a wrong rest", async () => {
