@@ -248,10 +248,14 @@ test(
     await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
     expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
     expect(await ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
+    // Tags that aren't allowed are text, whose URLs are links as in any other text.
     expect(await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")))).toEqual([
       `${far}/1.png`,
       `${far}/2.png`,
+      `${far}/3.css`,
+      `${far}/4.png%22/%3E`,
       `${far}/5`,
+      `${far}/6%22%3E`,
     ]);
     expect(ui.foreign).toEqual([]);
     await ui.context.close();
