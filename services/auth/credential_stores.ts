@@ -369,11 +369,11 @@ function hashToken(token: string): string {
 
 function parseTokens(value: unknown): Map<string, TokenRecord> {
   if (!Array.isArray(value) || !value.every(isTokenRecord)) throw new Error("expected a list of tokens");
-  return new Map(value.map((record) => {
+  return new Map(value.map((record): [string, TokenRecord] => {
     // Tokens of earlier versions have no scope and open everything.
     const scope = record.scope ?? "all";
-    const allow = scope === "openai" ? { allow: { ...DEFAULT_ALLOWANCE, ...record.allow } } : {};
-    return [record.hash, { ...record, scope, ...allow }];
+    if (scope !== "openai") return [record.hash, { ...record, scope }];
+    return [record.hash, { ...record, scope, allow: { ...DEFAULT_ALLOWANCE, ...record.allow } }];
   }));
 }
 

@@ -74,7 +74,7 @@ function readGrounding(metadata: unknown): (NamedSource | undefined)[] {
 }
 
 function toSource(url: unknown, title: unknown, quote: unknown): NamedSource | undefined {
-  const source = {
+  const source: NamedSource = {
     ...(isNonEmptyString(url) && url.length <= MAX_URL_CHARS && { url }),
     ...(isNonEmptyString(title) && { title: title.slice(0, MAX_TITLE_CHARS) }),
     ...(isNonEmptyString(quote) && { quote: quote.slice(0, MAX_QUOTE_CHARS) }),

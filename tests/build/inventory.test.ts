@@ -18,13 +18,13 @@ interface Module {
   dependencies?: { code?: { specifier: string } }[];
 }
 
-/** Entry points: the server, its Workers, the page and its service worker. */
+/** Entry points: the server, its Workers and the children of its sandbox, the page and its service worker. */
 async function entries(): Promise<string[]> {
   const found = ["main.ts", "static/src/main.tsx", "static/src/service_worker.ts"];
   for (const path of await sourcesBelow("services")) {
     const text = await Deno.readTextFile(new URL(path, ROOT));
-    for (const [, worker] of text.matchAll(/(?:new |open)Worker\(\s*new URL\("([^"]+)", import\.meta\.url\)/g)) {
-      found.push(fileURLToPath(new URL(worker!, new URL(path, ROOT))).slice(fileURLToPath(ROOT).length));
+    for (const [, other] of text.matchAll(/new URL\(\s*"([^"]+\.ts)", import\.meta\.url\)/g)) {
+      found.push(fileURLToPath(new URL(other!, new URL(path, ROOT))).slice(fileURLToPath(ROOT).length));
     }
   }
   return [...new Set(found)];

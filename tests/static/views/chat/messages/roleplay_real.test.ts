@@ -39,7 +39,10 @@ test("colors speech and dims actions of characters only, and shows portraits and
   const marked = await page.locator(".reply .prose").evaluate((prose) =>
     [...prose.querySelectorAll(".speech")].map(({ textContent }) => textContent)
   );
-  expect(marked).toEqual(["“You’re ", "early", ", ", "friend", ",”", "「はい」", '"bold"', '"', "image", '"']);
+  expect(marked).toEqual([
+    ...["“You’re ", "early", ", ", "friend", ",”", "「はい」", '"bold"', '"', "image", '"'],
+    "“<script>alert(2)</script>”",
+  ]);
   const colors = async () =>
     await page.evaluate(() => {
       const colorOf = (selector: string) => getComputedStyle(document.querySelector(selector)!).color;
