@@ -247,7 +247,7 @@ test("offers no tools if the chat turns them off, without a conversation, or wit
   await app.put("/api/conversations/c1", { title: "Off", tools: false, messages: [] });
   await gather(await ask(app, 1));
   await gather(await app.post("/api/chat", { messages: [{ role: "user", content: "x" }], stream: true }));
-  const own = [{ type: "function", function: { name: "mine", parameters: {} } }];
+  const own = [{ type: "function", function: { name: "mine", parameters: { type: "object", properties: {} } } }];
   await gather(await ask(app, 2, { conversation_id: "c2", tools: own }));
   expect(llm.chats.map(({ json }) => json!.tools)).toEqual([undefined, undefined, own]);
 });

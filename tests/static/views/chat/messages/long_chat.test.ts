@@ -49,7 +49,7 @@ test("loads older messages above without moving the reader, up to the first", as
       const all = [...scroll.querySelectorAll<HTMLElement>(".message")];
       return all.find((each) => each.getBoundingClientRect().top >= top + 20);
     };
-    for (let step = 0; step < 400 && !scroll.querySelector('[data-message-id="m0"]'); step++) {
+    for (let step = 0; step < 10_000 && !scroll.querySelector('[data-message-id="m0"]'); step++) {
       scroll.scrollTop -= 1000;
       // Elements that come into view are measured in the next frame.
       for (let n = 0; n < 3; n++) await frame();
