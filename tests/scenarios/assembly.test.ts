@@ -134,6 +134,8 @@ test("sends a chat with card, persona, two lorebooks and a SillyTavern preset, m
   await addCharacter("orla", {
     name: "Orla",
     nickname: "Captain",
+    // The entry "Smugglers" is limited to this name and tag.
+    tags: ["t1"],
     description: "{{char}} sails the Heron.",
     personality: "gruff",
     scenario: "The docks of Velm.",

@@ -164,7 +164,8 @@ test("an export of everything contains recordings and generated images, and anot
     expect.arrayContaining(["attachments/said.wav", "attachments/drawn.png"]),
   );
   await using second = await openTestApp();
-  expect((await importReport(second, "kind=parlor", zip)).lines).toEqual([]);
+  const { lines } = await importReport(second, "kind=parlor", zip);
+  expect(lines).toEqual([expect.objectContaining({ code: "server_not_chosen" })]);
   expect(await (await second.get("/api/attachments/said.wav")).bytes()).toEqual(recording());
   const [message] = (await (await second.get("/api/conversations/c1")).json()).messages;
   expect(message.attachments).toEqual(["said.wav"]);
