@@ -54,7 +54,7 @@ export const connections: typeof English = {
     loadFailed: "接続を読み込めませんでした",
     kinds: {
       openai: "OpenAI 互換",
-      "openai-responses": "OpenAI Responses",
+      "openai-responses": "OpenAI の Responses API",
       ollama: "Ollama",
       anthropic: "Anthropic",
       demo: "デモ",
