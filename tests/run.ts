@@ -88,6 +88,7 @@ Deno.exit(run.isGreen && isWhole && leaks.length === 0 ? 0 : 1);
 async function runVitest(args: string[]): Promise<RunResult> {
   const startedAtMs = performance.now();
   const folder = await Deno.makeTempDir({ prefix: "t" });
+  await Deno.chmod(folder, 0o711); // Some tests run programs as another user.
   const [path, times, temporary] = [`${folder}/report.json`, `${folder}/times.jsonl`, `${folder}/t`];
   await Deno.mkdir(temporary);
   Deno.env.set("TEST_RUN_FOLDER", temporary);
