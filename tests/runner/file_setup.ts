@@ -18,8 +18,8 @@ import {
 /** What is being closed may take this long on a busy machine. */
 const CLOSING_MS = 10_000;
 
-/** Files of the browser and its driver, which live as long as the lane. */
-const LANE_FILES = /^(playwright|\.?org\.chromium|\.?com\.google)/i;
+/** Files of the browser, its driver and its sound, which live as long as the lane. */
+const LANE_FILES = /^(playwright|\.?org\.chromium|\.?com\.google|pulse-)/i;
 
 /** Folder for temporary files of the run, made by tests/run.ts. Its name is short: paths of sockets end after 107 bytes. */
 const runFolder = Deno.env.get("TEST_RUN_FOLDER");
