@@ -41,8 +41,8 @@ export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch
   parlor: readParlorExport,
 };
 
-/** Messages from the serving thread: first the import to read, then a request for each batch. */
-export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
+/** Messages from the serving thread: first the import to read, then a request for each batch, and a stop at the end. */
+export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more" | "stop";
 
 /** Messages from the Worker. */
 export interface ReadingResponse {
@@ -52,6 +52,8 @@ export interface ReadingResponse {
   messages?: ImportedMessage[];
   steps?: ImportStep[];
   isEnd?: boolean;
+  /** After a stop: no child process is left. */
+  isStopped?: boolean;
   failure?: { code: ErrorCode; message: string };
 }
 
@@ -65,10 +67,10 @@ const PART_BYTES = 512 * 1024;
 const COLLECTED_BYTES = 32 * 1024 * 1024;
 
 async function* createResponses(
-  { kind, path, name, scratch }: Exclude<ReadingOrder, "more">,
+  { kind, path, name, scratch }: Exclude<ReadingOrder, "more" | "stop">,
+  sandbox: Sandbox,
 ): AsyncGenerator<ReadingResponse> {
   const source = await openSource(path, name);
-  await using sandbox = new Sandbox();
   try {
     yield { files: source.files.length };
     const notes: ImportStep[] = source.skippedPaths.slice(0, 1_000).map((path) =>
@@ -123,10 +125,15 @@ function toFailure(error: unknown): ReadingResponse {
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
+  const sandbox = new Sandbox();
   let running: AsyncGenerator<ReadingResponse> | undefined;
   self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {
     try {
-      if (data !== "more") running = createResponses(data);
+      if (data === "stop") {
+        await sandbox.close();
+        return self.postMessage({ isStopped: true } satisfies ReadingResponse);
+      }
+      if (data !== "more") running = createResponses(data, sandbox);
       const next = await running!.next();
       self.postMessage(next.done ? { isEnd: true } : next.value);
     } catch (error) {

@@ -191,6 +191,24 @@ interface ReadingRequest {
   begin(files: number): void;
 }
 
+/** How long the Worker may take to end its child processes, in milliseconds. */
+const STOPPING_MS = 5_000;
+
+/** Ends the Worker and its child processes, which don't end with it. */
+async function endWorker(worker: Worker): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, STOPPING_MS);
+  worker.onmessage = ({ data }: MessageEvent<ReadingResponse>) => data.isStopped && resolve();
+  worker.onerror = (event) => {
+    event.preventDefault();
+    resolve();
+  };
+  worker.postMessage("stop" satisfies ReadingOrder);
+  await promise;
+  clearTimeout(timer);
+  worker.terminate();
+}
+
 /** Yields all items of an import. @throws {AppError} The reader's errors; the signal's reason. */
 async function* readImport(
   { signal, begin, kind, path, name, scratch }: ReadingRequest,
@@ -247,7 +265,7 @@ async function* readImport(
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    worker.terminate();
+    await endWorker(worker);
     await Deno.remove(scratch, { recursive: true }).catch(() => {});
   }
 }

@@ -107,9 +107,8 @@ test("an unreadable token file is reported without its content", async () => {
 });
 
 test("a hub that doesn't answer is an upstream error", { tags: ["E13"] }, async () => {
-  const bench = await openModelBench({});
+  await using bench = await openModelBench({});
   await bench.hub[Symbol.asyncDispose]();
   await expect(bench.client.search({ query: "", format: "gguf" }, anybody)).rejects
     .toMatchObject({ code: "upstream_error", message: expect.stringMatching(/not allowed or does not answer$/) });
-  await bench.jobs.close();
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { estimateMemoryRate, measureMachine, recommendModels } from "../../../services/models/models.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const machine = (memoryGb: number, freeDiskGb: number, memoryRate = 30e9) => ({
   memoryBytes: memoryGb * 1e9,
@@ -32,7 +33,8 @@ test("every offer fits, and a slow machine isn't offered models that crawl", () 
 });
 
 test("measures a machine, even for a models folder that doesn't exist yet", async () => {
-  const measured = await measureMachine(`${await Deno.makeTempDir()}/not/yet/there`);
+  await using folder = await tempFolder();
+  const measured = await measureMachine(folder.file("not/yet/there"));
   expect(measured.memoryBytes).toBeGreaterThan(100e6);
   expect(measured.freeDiskBytes).toBeGreaterThan(0);
   expect(estimateMemoryRate("darwin", "aarch64", 8)).toBeGreaterThan(estimateMemoryRate("linux", "x86_64", 64));

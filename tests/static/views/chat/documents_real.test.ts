@@ -171,8 +171,8 @@ test("a shared link opens a new chat with its page and the cursor in the compose
   /** Shared content as the service worker stores it. */
   const share = (title: string, text: string) =>
     page.evaluate(async ([title, text]) => {
-      const headers = { "X-Title": encodeURIComponent(title!) };
-      await (await caches.open("parlor-shared")).put("/shared/text", new Response(text!, { headers }));
+      const share = { id: crypto.randomUUID(), time: Date.now(), title, text, url: "", files: [] };
+      await (await caches.open("parlor-shared")).put(`/shared/${share.id}`, Response.json(share));
     }, [title, text]);
   const hasShared = () => page.evaluate(() => caches.has("parlor-shared"));
   const box = page.getByLabel("Message", { exact: true });
