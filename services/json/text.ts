@@ -1,9 +1,9 @@
 /** Normalizes untrusted text, sorts names, and fills message templates. */
 
-/**
- * Matches more combining marks in a row than any script uses. Two of the characters are letters until they're folded.
- */
-const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
+/** Combining marks. Two of them are letters until they're folded. */
+const MARK = /^[\p{M}\uFF9E\uFF9F]$/u;
+/** More marks in a row than any script uses. */
+const MANY_MARKS = 31;
 
 /**
  * Normalizes a text.
@@ -14,7 +14,30 @@ const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
  * @see https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
  */
 export function normalized(text: string, form: "NFC" | "NFKC" | "NFKD"): string {
-  return MANY_MARKS.test(text) ? text : text.normalize(form);
+  return hasManyMarks(text) ? text : text.normalize(form);
+}
+
+/** Looks at every 31st unit, since a run of so many marks has one of them: most texts are read in a moment. */
+function hasManyMarks(text: string): boolean {
+  for (let at = MANY_MARKS - 1; at < text.length; at += MANY_MARKS) {
+    if (!isMark(text, at)) continue;
+    let [first, last] = [at, at];
+    // Marks outside of the basic plane have two units.
+    while (at - first < 2 * MANY_MARKS && isMark(text, first - 1)) first--;
+    while (last - at < 2 * MANY_MARKS && isMark(text, last + 1)) last++;
+    if (last - first + 1 >= MANY_MARKS && [...text.slice(first, last + 1)].length >= MANY_MARKS) return true;
+    at = last;
+  }
+  return false;
+}
+
+/** Reports whether a unit of a text is a mark, or half of one. */
+function isMark(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  // NaN outside of the text. Before the first mark, or an ideograph or Hangul syllable.
+  if (!(unit >= 0x300) || (unit >= 0x3400 && unit < 0xd800 && (unit < 0xa4d0 || unit >= 0xac00))) return false;
+  const isLow = unit >= 0xdc00 && unit < 0xe000;
+  return MARK.test(String.fromCodePoint(text.codePointAt(isLow ? at - 1 : at)!));
 }
 
 // Message templates with parameters, so that messages can be translated.

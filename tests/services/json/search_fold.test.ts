@@ -93,4 +93,7 @@ test("thousands of marks in a row don't take quadratic time", () => {
   const text = `a${"\u0315\u0300".repeat(100_000)}b`;
   expect(foldForSearch(text)).toBe("ab");
   expect(findTerms(text, ["b"])).toHaveLength(1);
+  // Each run is short until the joiners are left out.
+  const joined = `${"\u0e48".repeat(30)}\u200d`.repeat(5_000);
+  expect(foldForSearch(joined)).toHaveLength(150_000);
 });
