@@ -4,6 +4,7 @@
  * (docs/decisions/0047-sandbox.md).
  */
 import { join } from "node:path";
+import { delay } from "../../async/delay.ts";
 import { AppError } from "../../errors.ts";
 import { type ChildMessage, type ParentMessage, SANDBOX_COMMAND } from "./child.ts";
 import { encodeFrame, FrameError, FrameReader, type SandboxMessage } from "./frames.ts";
@@ -96,6 +97,8 @@ const BUDGETS_PER_CHILD = 4;
 const START_CPU_SECONDS = 20;
 /** A child is measured after a job if this much time has passed. */
 const REVIEW_MS = 1_000;
+/** How long to wait for the last words of a process that has ended. */
+const LAST_WORDS_MS = 1_000;
 /** Share of the memory limit from which a child isn't used again. */
 const WORN_SHARE = 0.5;
 /** Calls of one job that Parlor handles at once. Further ones, or beyond the size of a message, wait in the pipe. */
@@ -296,6 +299,9 @@ class Child {
   }
 
   async #endCrashed(): Promise<void> {
+    if (this.#isEnding) return;
+    // The end of a process can be noticed before what it wrote. A process of its own could keep the pipe open.
+    await Promise.race([this.#process.lastWordsRead, delay(LAST_WORDS_MS)]);
     if (this.#isEnding) return;
     const lines = this.#process.lastWords.trim().split("\n");
     const said = (lines.find((line) => /error: /i.test(line)) ?? lines.at(-1)!).slice(0, 200);

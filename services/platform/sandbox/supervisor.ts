@@ -34,6 +34,8 @@ export interface SupervisedChild {
   readonly lastWords: string;
   /** Resolves when it's dead and its process is gone. */
   readonly ended: Promise<void>;
+  /** Resolves once all of `lastWords` has been read. */
+  readonly lastWordsRead: Promise<void>;
   /** Measures it; `undefined` if it has ended or the system doesn't tell. */
   measure(): Promise<SandboxUsage | undefined>;
   /** Kills it with SIGKILL, and resolves like `ended`. */
@@ -113,6 +115,7 @@ export function startSupervised(options: SupervisedOptions): SupervisedChild {
   let lastWords = "";
   errors.setEncoding("utf8");
   errors.on("data", (text: string) => lastWords = (lastWords + text).slice(-MAX_LAST_WORDS));
+  const lastWordsRead = new Promise<void>((resolve) => errors.once("close", () => resolve()));
   let isEnded = false;
   const waiting: ((usage: SandboxUsage | undefined) => void)[] = [];
   const ended = new Promise<void>((resolve) => {
@@ -142,6 +145,7 @@ export function startSupervised(options: SupervisedOptions): SupervisedChild {
       return lastWords;
     },
     ended,
+    lastWordsRead,
     measure() {
       if (isEnded || orders === undefined) return Promise.resolve(undefined);
       return new Promise((resolve) => {
