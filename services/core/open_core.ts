@@ -152,13 +152,14 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   );
   const { isExpired } = retention;
   const events = createEventHub(log);
+  // Closes after the jobs: what they were reading is read again by the next process.
+  const sandbox = new Sandbox();
+  scope.onClose(() => sandbox.close());
   const jobs = createJobRunner({
     ...{ db, sealer: sealer.forPurpose("jobs"), events, log, now, isExpired },
     newId: createUuidV7,
   });
   scope.onClose(() => jobs.close());
-  const sandbox = new Sandbox();
-  scope.onClose(() => sandbox.close());
   const settings = new Settings({ db, sealer: settingsSealer, events });
   return {
     config,
