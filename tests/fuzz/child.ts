@@ -2,7 +2,7 @@
  * Runs one target in a process of its own: its cases, then random inputs until its time is up. Needs `gc` to be exposed.
  * Before each input, it prints which one it is, so that its parent knows what crashed it.
  */
-import { listDescendants } from "../helpers/processes/proc.ts";
+import { findDescendants, findVariable, LANE_VARIABLE, listProcesses } from "../runner/running_processes.ts";
 import { Random } from "./random.ts";
 import { threadClock } from "./clock.ts";
 import { type FuzzTarget, SERVING_STRETCH_MS } from "./target.ts";
@@ -69,12 +69,9 @@ async function main(order: FuzzOrder): Promise<FuzzResult> {
   } finally {
     await target.close?.();
   }
-  const findLeft = () => Deno.build.os === "linux" ? listDescendants(Deno.pid) : [];
-  // The processes of a browser end soon after it's closed.
-  for (let tries = 0; findLeft().length > 0 && tries < 50; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  const left = findLeft();
+  // A browser ends with this process.
+  const isBrowser = (pid: number) => findVariable(pid, LANE_VARIABLE) !== undefined;
+  const left = Deno.build.os === "linux" ? findDescendants(listProcesses(), Deno.pid, isBrowser) : [];
   if (left.length > 0) {
     result.findings.push({ input: "the end", error: `${left.length} processes are left after the target was closed` });
   }

@@ -167,7 +167,7 @@ function indexOrEnd(text: string, char: string, start: number): number {
 }
 
 function isField(line: string): boolean {
-  return /^(?:data|event|id|retry)?:/.test(line);
+  return /^\ufeff?(?:data|event|id|retry)?:/.test(line);
 }
 
 function isLineEnd(text: string): boolean {

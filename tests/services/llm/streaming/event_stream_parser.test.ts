@@ -83,6 +83,7 @@ test.each([
   ["data: a\n\nOut of memory\n\n", "Out of memory"],
   ["data: a\r\n\r\nOut of\r\nmemory", "Out of\nmemory"],
   ["Out of memory\n\ndata: a\n\n", ""],
+  ["\ufeffdata: null\n", ""],
   ["data: a\nlost\n\n", ""],
   ["event: x\nid: 1\n: note\n\nretry: 5\n", ""],
   ["data: a\n\n data: b", "data: b"],
