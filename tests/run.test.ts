@@ -256,9 +256,12 @@ async function runCi(...failing: string[]): Promise<{ code: number; lines: strin
   }
 }
 
+/** The image is tested in a run of its own, where it can be. */
+const COUNTS = /^(?:5|10) passed, 0 failed, 0 skipped$/;
+
 test(".ci/run ends with the counts of the tests with real parts, after its sum", async () => {
   const { code, lines } = await runCi();
-  expect(lines.at(-1)).toBe("5 passed, 0 failed, 0 skipped");
+  expect(lines.at(-1)).toMatch(COUNTS);
   expect(lines.at(-2)).toMatch(/^all: \d+ s; with cached parts on two quiet cores at most 1200 s$/);
   expect(lines).toEqual(expect.arrayContaining(["said fmt --check", "said lint", "said check", "said task prose"]));
   expect(lines.filter((line) => line.startsWith("install llm: "))).toHaveLength(1);
@@ -286,7 +289,7 @@ test(".ci/run names what fails: a check, a part with the end of its log, the tes
   expect(part.lines).toContain("9 passed, 0 failed, 1 skipped");
   expect(part.code).toBe(1);
   const cases = await runCi("run -A tests/run.ts cases");
-  expect(cases.lines.at(-1)).toBe("5 passed, 0 failed, 0 skipped");
+  expect(cases.lines.at(-1)).toMatch(COUNTS);
   expect(cases.code).toBe(1);
   expect((await runCi("task test")).code).not.toBe(0);
 });

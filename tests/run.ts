@@ -68,8 +68,11 @@ await builtUi();
 if (first === "prepare") Deno.exit(0);
 // Tests of real parts share these parts, and each file starts with a process of its own.
 if (isReal) Deno.env.set("TEST_LANES", "1");
+const isChosen = others.some((arg, i) => arg.startsWith("tests/real/") && others[i - 1] !== "--exclude");
 const run = await runVitest(
-  isReal ? ["--isolate", "tests/real", ...others] : ["--exclude", "tests/real/**", ...(isRelated ? related : args)],
+  isReal
+    ? ["--isolate", ...(isChosen ? [] : ["tests/real"]), ...others]
+    : ["--exclude", "tests/real/**", ...(isRelated ? related : args)],
 );
 const { report, leaks } = run;
 for (const line of slowestFiles(run.times, `${Deno.cwd()}/`, slowReason)) console.log(line);
