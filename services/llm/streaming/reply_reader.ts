@@ -12,9 +12,13 @@ import { EventStreamParser, LineParser } from "./event_stream_parser.ts";
 import type { ChatStream } from "../provider.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ModelCall } from "../model_call.ts";
+import { joinBytes } from "../../storage/atomic_file.ts";
 
 // One buffer per stream, reused: allocating one per read costs several times more.
 const READ_BYTES = 64 * 1024;
+/** Servers that are busy send white space for a while. Of more than this, only the end is read. */
+const MAX_HELD_BYTES = 64 * 1024;
+
 /** Maximum length of a reply in characters: far above any context, but low enough for memory. */
 const MAX_REPLY_CHARS = 32 * 1024 * 1024;
 // Number of bytes to read after [DONE], so that the connection can be reused.
@@ -117,6 +121,8 @@ class ReplyReader {
   #out: ChatEvent[] = [];
   #chars = 0;
   #isEnding = false;
+  /** Reads of white space before the form is known. */
+  #held: Uint8Array = new Uint8Array();
   #hasContent = false;
   #finishReason: string | undefined;
   #interruption: unknown;
@@ -142,7 +148,10 @@ class ReplyReader {
   push(bytes: Uint8Array): ChatEvent[] {
     this.#out = [];
     try {
-      if (this.#form === "unknown") this.#detectForm(bytes);
+      if (this.#form === "unknown") {
+        this.#detectForm(bytes);
+        bytes = this.#hold(bytes);
+      }
       if (this.#form === "json") this.#pushJson(bytes);
       else if (this.#form === "events") this.#parser.push(bytes);
     } catch (thrown) {
@@ -199,6 +208,14 @@ class ReplyReader {
       this.#fail(thrown);
     }
   };
+
+  /** Holds reads until the form is known, and then returns them as one: where the network cuts must not matter. */
+  #hold(bytes: Uint8Array): Uint8Array {
+    if (this.#form !== "unknown" && this.#held.length === 0) return bytes;
+    const all = joinBytes([this.#held, bytes]);
+    this.#held = this.#form === "unknown" ? all.subarray(-MAX_HELD_BYTES) : new Uint8Array();
+    return all;
+  }
 
   #detectForm(bytes: Uint8Array): void {
     const first = findFirstCharacter(bytes);
