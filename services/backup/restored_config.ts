@@ -1,6 +1,6 @@
 /**
- * Settings of a backup's config.toml. Whoever wrote a backup must not decide by it what runs on this machine, where the
- * server listens or who may enter: such keys are left out unless the owner accepts them one by one.
+ * Settings of a backup's config.toml. A backup from someone else must not decide what runs on this machine, where the
+ * server listens or who may sign in: such keys are left out unless the owner accepts them one by one.
  */
 import { parse as parseToml, stringify as stringifyToml } from "smol-toml";
 import { CONFIG_KEYS, type ConfigKeyName } from "../config/config_keys.ts";

@@ -149,7 +149,7 @@ export class Responses {
       this.#running.delete(response.id);
       if (response.status === "in_progress") {
         response.status = "cancelled";
-        // The client has disconnected, so nobody would see the error.
+        // The client has disconnected and can't receive the error.
         await save().catch(() => {});
       }
     }

@@ -118,7 +118,7 @@ export class RetentionClock {
     const passedMs = gapMs < 0 ? 0 : Math.min(nowMs - knownMs, MAX_GAP_MS);
     const witnessedMs = current.witnessedMs + (current.toMs - current.fromMs) + passedMs;
     this.#stretches.push({ fromMs: nowMs, toMs: nowMs, witnessedMs });
-    // The first one stays, because it stands for all earlier times.
+    // The first one is never dropped, because it includes all earlier times.
     if (this.#stretches.length > MAX_STRETCHES) this.#stretches.splice(1, 1);
     log("warn", `${describeJump(gapMs)}. Trash, earlier versions and revisions are kept for longer`, {
       before: new Date(current.toMs).toISOString(),

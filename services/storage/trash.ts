@@ -164,7 +164,7 @@ export class Trash {
 
   /** Permanently deletes all items. */
   async removeAll(): Promise<void> {
-    const lastMs = this.#now(); // An item that is added meanwhile stays.
+    const lastMs = this.#now(); // Items added during the purge stay.
     await this.#purge((deletedAtMs) => deletedAtMs <= lastMs || this.#isExpired(deletedAtMs, RETENTION_MS));
   }
 
