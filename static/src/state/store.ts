@@ -228,11 +228,19 @@ export class Store {
     if (chat && !chat.replies.isRunning.value) void chat.reload();
   }
 
-  /** Reloads what may have changed while disconnected; after an outage that is everything. */
+  /**
+   * Reloads what may have changed while no stream of events was open, also between the first read and the first stream; after
+   * an outage that is everything.
+   */
   #catchUp(wasLive: boolean): void {
     for (const listener of this.#listeners) listener(undefined);
     if (!wasLive) return this.#readAll();
     void this.#readReplies();
+    void this.connections.onChanged();
+    void this.preferences.refresh();
+    void this.activity.refresh();
+    this.trash.refreshIfOpen();
+    void this.#readSetup();
     void this.chats.refresh().then(() => {
       const chat = this.chat.peek();
       const listed = this.chats.items.peek().find((item) => item.id === chat?.id);

@@ -15,6 +15,8 @@ export class Preferences {
   readonly #browserLanguages: readonly string[];
   /** Changes in flight: an older response must not undo them. */
   #pending = 0;
+  /** Changes since the page was opened. */
+  #changeCount = 0;
   readonly #changes = new ChangeQueue();
 
   /** @param browserLanguages The browser's preferred languages, best first. */
@@ -39,9 +41,11 @@ export class Preferences {
 
   /** Loads the settings. A failure keeps what is shown. */
   async refresh(): Promise<void> {
+    const changes = this.#changeCount;
     try {
       const settings = await this.#api.getSettings();
-      if (this.#pending === 0) this.#take(settings);
+      // Read before a change, it may lack it.
+      if (this.#pending === 0 && changes === this.#changeCount) this.#take(settings);
     } catch {
       // The device's copy stays; the next change or reconnection asks again.
     }
@@ -53,6 +57,7 @@ export class Preferences {
     if (before) this.settings.value = { ...before, ...changes };
     this.#device.apply(changes);
     this.#pending++;
+    this.#changeCount++;
     try {
       const settings = await this.#changes.run(() => this.#api.changeSettings(changes));
       if (this.#pending === 1) this.#take(settings);

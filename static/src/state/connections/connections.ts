@@ -4,6 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { type ConnectionState, getConnectionState } from "./connection_state.ts";
+import { LatestRead } from "../app/latest_read.ts";
 
 /** A search for servers. */
 export type Discovery =
@@ -34,6 +35,7 @@ export class Connections {
     this.state.value === "ready" && this.shown.value.every((item) => item.kind === "demo")
   );
   #api: Api;
+  readonly #lists = new LatestRead();
 
   constructor(api: Api) {
     this.#api = api;
@@ -55,7 +57,7 @@ export class Connections {
 
   async #readList(): Promise<void> {
     try {
-      this.#take(await this.#api.listConnections());
+      await this.#lists.run(() => this.#api.listConnections(), (items) => this.#take(items));
       this.state.value = "ready";
       this.error.value = undefined;
     } catch (thrown) {

@@ -69,6 +69,22 @@ test("names the model that answers, and its light follows what a call found", as
   await page.getByRole("link", { name: "Desk Access denied" }).waitFor();
 });
 
+test("a change before the stream of events begins isn't missed", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      prepare(api);
+      api.refuse("GET /api/events", { status: 503, code: "starting", message: "Starting" });
+    },
+  });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Model: first · Desk · Ready" }).waitFor();
+  await eventually(() => api.seen("GET", "/api/events").length, (count) => count > 0);
+  const error = { code: "upstream_error", message: "Out of credit", kind: "credit" };
+  api.connections = [{ ...DESK, last_call: { ok: false, at: "2026-01-02T04:00:00Z", error } }, CLOUD];
+  api.allow("GET /api/events");
+  await page.getByRole("button", { name: "Model: first · Desk · Access denied" }).waitFor();
+});
+
 test("tries a reply with another model of another connection, and shows which model wrote each version", async () => {
   await using ui = await bench.open("/c/c1", { prepare });
   const { page, api } = ui;
