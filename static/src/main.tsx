@@ -14,7 +14,12 @@ const REGISTER_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
   const token = findDeviceToken(findStorage(window));
-  const client = createClient(window.fetch.bind(window), window.location.origin, token);
+  const client = createClient(
+    window.fetch.bind(window),
+    window.location.origin,
+    token,
+    (error) => store.failedReads.add(error),
+  );
   const store = new Store(createApi(client), createAccessApi(client), window);
   const { document } = window;
   store.device.open(document.documentElement);

@@ -12,9 +12,12 @@ export class ApiError extends Error {
   readonly issues: { path: string; message: string }[];
   /** Which call to a model server failed, and why; undefined for other errors. */
   readonly upstream: UpstreamFailure | undefined;
+  /** How long the server asks to wait before the next request (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, body: ErrorBody, options: ErrorOptions = {}) {
+  constructor(status: number, body: ErrorBody, options: ErrorOptions & { retryAfterMs?: number } = {}) {
     super(body.message, options);
+    this.retryAfterMs = options.retryAfterMs;
     this.name = "ApiError";
     this.status = status;
     this.code = body.code;
@@ -33,7 +36,16 @@ export class ApiError extends Error {
   get isOffline(): boolean {
     return this.status === 0;
   }
+
+  /** True if the same request may succeed soon. False if another server failed, which Parlor already waited for. */
+  get isTransient(): boolean {
+    if (this.code === "no_answer" || [408, 425, 429].includes(this.status)) return true;
+    return this.status >= 500 && !LASTING.includes(this.code);
+  }
 }
+
+/** Codes of 5xx responses about something other than Parlor itself. */
+const LASTING = ["upstream_error", "upstream_timeout", "not_available", "storage_full"];
 
 /** The options of a request. */
 export interface RequestOptions {
@@ -60,15 +72,21 @@ export interface ApiClient {
 /**
  * Creates the client of the page.
  *
- * @param storedToken Sent with every request on a device that has a token instead of a passkey.
  * @param pageOrigin `location.origin`. The server compares it with the origin it sees, to detect a proxy that hides
  * clients.
+ * @param storedToken Sent with every request on a device that has a token instead of a passkey.
+ * @param onFailedRead Called with the error of each GET that failed, also if its JSON broke off.
  */
 export function createClient(
   fetchFunction: typeof fetch,
   pageOrigin: string,
   storedToken?: string,
+  onFailedRead?: (error: ApiError) => void,
 ): ApiClient {
+  const fail = (method: string, error: ApiError) => {
+    if (method === "GET") onFailedRead?.(error);
+    return error;
+  };
   return {
     async send(method, path, options = {}) {
       const headers: Record<string, string> = { "x-parlor-page": pageOrigin };
@@ -92,12 +110,31 @@ export function createClient(
         response = await fetchFunction(path, init);
       } catch (thrown) {
         if (options.signal?.aborted) throw thrown;
-        throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause: thrown });
+        throw fail(method, createNoAnswer(thrown));
       }
-      if (!response.ok) throw new ApiError(response.status, await readErrorBody(response));
+      if (!response.ok) {
+        const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"));
+        throw fail(method, new ApiError(response.status, await readErrorBody(response), { retryAfterMs }));
+      }
+      const readJson = response.json.bind(response);
+      response.json = () =>
+        readJson().catch((thrown) => {
+          throw options.signal?.aborted ? thrown : fail(method, createNoAnswer(thrown));
+        });
       return response;
     },
   };
+}
+
+function createNoAnswer(cause: unknown): ApiError {
+  return new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause });
+}
+
+/** Parses seconds or a date. Returns milliseconds from now; undefined if there are none. */
+function parseRetryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const delayMs = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(delayMs) ? Math.max(0, delayMs) : undefined;
 }
 
 async function readErrorBody(response: Response): Promise<ErrorBody> {

@@ -11,6 +11,7 @@ import { ChatPrefetch, Chats } from "./chat/chats.ts";
 import { Activity } from "./app/activity.ts";
 import { Connections } from "./connections/connections.ts";
 import { Device, findStorage } from "./app/device.ts";
+import { FailedReads } from "./app/failed_reads.ts";
 import { newId } from "./app/ids.ts";
 import { notifyWhenHidden } from "./app/notifications.ts";
 import { OpenChat } from "./chat/open_chat.ts";
@@ -47,6 +48,8 @@ export class Store {
   readonly files: FileUrls;
   readonly preferences: Preferences;
   readonly feed: ChangeFeed;
+  /** Reads that failed, to be repeated. */
+  readonly failedReads = new FailedReads(() => this.#readAgain());
   readonly speaking = new ReadAloud(this);
   readonly toasts = new ToastQueue();
   readonly chat = signal<OpenChat | undefined>(undefined);
@@ -100,7 +103,8 @@ export class Store {
   /** Loads what is shown and listens for changes. Returns a function that stops. */
   open(): () => void {
     this.#readAll();
-    return this.feed.open();
+    const ends = [this.feed.open(), this.failedReads.open()];
+    return () => ends.forEach((end) => end());
   }
 
   /**
@@ -247,6 +251,13 @@ export class Store {
       if (listed) void chat?.onChanged(listed.revision);
       if (listed) void chat?.onDraftChanged(listed.draft_version);
     });
+  }
+
+  /** Reloads everything after a failed read. While the server can't be reached, the end of the outage does that. */
+  #readAgain(): void {
+    if (!this.feed.isLive.peek()) return;
+    this.accessVersion.value++;
+    this.#catchUp(false);
   }
 
   #onChange(event: ChangeEvent): void {

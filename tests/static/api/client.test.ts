@@ -43,3 +43,38 @@ test("reports a missing response as offline, and rethrows an abort", async () =>
   const signal = AbortSignal.abort(new DOMException("left", "AbortError"));
   await expect(client.send("GET", "/x", { signal })).rejects.toBeInstanceOf(TypeError);
 });
+
+test("says which failures may pass, and after what time", async () => {
+  const failure = async (status: number, code: string, retryAfter?: string) => {
+    const headers = retryAfter === undefined ? undefined : { "retry-after": retryAfter };
+    const { client } = clientThatGets(() => Response.json({ error: { code, message: "No" } }, { status, headers }));
+    return await client.send("GET", "/x").catch((e) => e) as ApiError;
+  };
+  expect(await failure(429, "too_many_requests", "7")).toMatchObject({ isTransient: true, retryAfterMs: 7000 });
+  expect(await failure(503, "unexpected_answer", new Date(0).toUTCString())).toMatchObject({ retryAfterMs: 0 });
+  expect(await failure(502, "unexpected_answer", "soon")).toMatchObject({ isTransient: true, retryAfterMs: undefined });
+  expect(await failure(502, "upstream_error")).toMatchObject({ isTransient: false });
+  expect(await failure(404, "not_found")).toMatchObject({ isTransient: false });
+});
+
+test("reports failed reads, also those that break off, but neither failed changes nor aborts", async () => {
+  const broken = () =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          controller.error(new TypeError("network error"));
+        },
+      }),
+    );
+  for (const [method, respond, count] of [["GET", broken, 1], ["POST", broken, 0]] as const) {
+    const failures: ApiError[] = [];
+    const client = createClient(() => Promise.resolve(respond()), "http://localhost:8787", undefined, (error) => {
+      failures.push(error);
+    });
+    await expect((await client.send(method, "/x")).json()).rejects.toMatchObject({ code: "no_answer" });
+    expect(failures.map(({ code }) => code)).toEqual(Array(count).fill("no_answer"));
+    const signal = AbortSignal.abort();
+    await expect((await client.send(method, "/x", { signal })).json()).rejects.toBeInstanceOf(TypeError);
+    expect(failures.length).toBe(count);
+  }
+});

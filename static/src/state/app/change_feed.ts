@@ -15,6 +15,9 @@ const NAME = "parlor.events";
 /** Longest silence before the server counts as lost; keep-alives are more frequent. */
 const SILENCE_MS = 60_000;
 
+/** A silence after which a page that is looked at again opens a new connection: a sleeping device may have lost it. */
+const SLEEP_MS = 30_000;
+
 type FeedMessage = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
 
 /** The callbacks of a feed. */
@@ -69,10 +72,17 @@ export class ChangeFeed {
 
   async #read(signal: AbortSignal, send: (message: FeedMessage) => void): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
+      let retryAfterMs = 0;
       const connection = new AbortController();
       const end = () => connection.abort();
       signal.addEventListener("abort", end);
       let silence = setTimeout(end, SILENCE_MS);
+      let heardAtMs = Date.now();
+      const onLook = () => {
+        if (document.visibilityState === "visible" && Date.now() - heardAtMs > SLEEP_MS) end();
+      };
+      document.addEventListener("visibilitychange", onLook);
+      globalThis.addEventListener("online", onLook);
       try {
         const response = await this.#api.openEvents(connection.signal);
         send({ isLive: true });
@@ -80,22 +90,28 @@ export class ChangeFeed {
           attempt = 0;
           clearTimeout(silence);
           silence = setTimeout(end, SILENCE_MS);
+          heardAtMs = Date.now();
           for (const event of events) {
             const change = parseChange(event.data);
             if (change) send({ event: change });
           }
         }
       } catch (thrown) {
-        // The server refused (401, 403). Retrying every few seconds changes nothing, and the page shows why.
-        if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return send({ isRefused: true });
+        if (thrown instanceof ApiError) {
+          // The server refused (401, 403). Retrying every few seconds changes nothing, and the page shows why.
+          if (!thrown.isTransient && thrown.status < 500) return send({ isRefused: true });
+          retryAfterMs = thrown.retryAfterMs ?? 0;
+        }
       } finally {
         clearTimeout(silence);
         signal.removeEventListener("abort", end);
+        document.removeEventListener("visibilitychange", onLook);
+        globalThis.removeEventListener("online", onLook);
       }
       if (signal.aborted) return;
       // One lost connection that returns at once is not worth a banner.
       if (attempt > 0) send({ isLive: false });
-      await pause(getRetryDelayMs(attempt), signal);
+      await pause(Math.max(getRetryDelayMs(attempt), retryAfterMs), signal);
     }
   }
 }

@@ -124,9 +124,10 @@ export class Profiles {
       const { card, ...item } = (await this.#api.getCharacter(id)).character;
       this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: getCardVoice(card.data) });
     } catch (thrown) {
-      if (asApiError(thrown).status === 404) this.#know(id, null);
-      // Otherwise unknown: the chat works without, and the next visit asks again.
-      else if (!this.#characters.peek().has(id)) this.#requested.delete(id);
+      const error = asApiError(thrown);
+      if (error.status === 404) this.#know(id, null);
+      // Otherwise unknown: the chat works without. The page repeats reads that may succeed, the next visit the others.
+      else if (!error.isTransient && !this.#characters.peek().has(id)) this.#requested.delete(id);
     }
   }
 
@@ -146,9 +147,9 @@ export class Profiles {
         const items = new Map(this.listItems.peek());
         for (const id of batch) items.set(id, found.get(id) ?? null);
         this.listItems.value = items;
-      } catch {
-        // Rows show the title alone, and the next one asks again.
-        for (const id of batch) this.#requestedListItems.delete(id);
+      } catch (thrown) {
+        // Rows show the title alone. The page repeats reads that may succeed, the next row the others.
+        if (!asApiError(thrown).isTransient) { for (const id of batch) this.#requestedListItems.delete(id); }
       }
     }
   }

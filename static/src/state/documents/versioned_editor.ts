@@ -88,7 +88,8 @@ export class VersionedEditor<Document, Data extends object> {
   /** Handles a change event. Text being typed is not touched; saving it reports the conflict. */
   onChange(event: ChangeEvent | undefined): void {
     const isOurs = event === undefined || (event.kind === this.#deps.kind && event.id === this.id);
-    if (isOurs && !this.isDirty && !this.#saving && this.load.peek().kind === "ready") void this.open();
+    const isLoaded = ["ready", "failed"].includes(this.load.peek().kind);
+    if (isOurs && !this.isDirty && !this.#saving && isLoaded) void this.open();
   }
 
   /** Changes fields; typing in one field is one undo step. @param step Names the step, if the fields do not. */
