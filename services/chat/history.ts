@@ -52,10 +52,12 @@ export function* readHistory(
     const message = toChatMessage({ ...userMessage, content: userMessage.content ?? "" }, view);
     yield { message, documents: findDocuments(userMessage) };
   }
-  for (const message of pairToolResults(readSent(blocks, id, { before, isIncluded }))) {
+  for (const [message, earlier] of withEarlier(pairToolResults(readSent(blocks, id, { before, isIncluded })))) {
     // A prefilled reply is sent unchanged. Otherwise the continuation wouldn't match the stored text.
     const isPrefill = message.id !== undefined && message.id === before && view.isPrefilled;
-    const sent = isPrefill ? { role: message.role, content: message.content } : toChatMessage(message, view);
+    const sent = isPrefill
+      ? { role: message.role, content: message.content }
+      : toChatMessage(message, view, earlier?.role === "tool");
     yield {
       id: message.id,
       message: sent,
@@ -64,6 +66,16 @@ export function* readHistory(
       documents: findDocuments(message),
     };
   }
+}
+
+/** Yields each message with the one before it. @param messages Newest first. */
+function* withEarlier<T>(messages: Iterable<T>): Generator<[T, T | undefined]> {
+  let later: T | undefined;
+  for (const message of messages) {
+    if (later !== undefined) yield [later, message];
+    later = message;
+  }
+  if (later !== undefined) yield [later, undefined];
 }
 
 /** Yields the stored messages to send, newest first. */
@@ -103,9 +115,13 @@ function isSent(message: Message): boolean {
 /**
  * Converts a message for the model. Removes the reasoning of earlier replies, which models don't expect
  * (docs/protocols/llm.md#reasoning). Imported replies, and those stored before reasoning was separated, have it in
- * their text.
+ * their text. A reply after results of tools keeps it, because some servers require it.
  */
-function toChatMessage(message: HistoryMessage, { expand, getName, now }: HistoryView): ChatMessage {
+function toChatMessage(
+  message: HistoryMessage,
+  { expand, getName, now }: HistoryView,
+  followsResult = false,
+): ChatMessage {
   const { role, id, created_at: at } = message;
   // Tool results are never expanded: someone else wrote them.
   if (role === "tool") return toToolMessage(message);
@@ -116,7 +132,9 @@ function toChatMessage(message: HistoryMessage, { expand, getName, now }: Histor
   if (hasCalls(message)) {
     return toToolMessage({ ...message, content: text.length === 0 ? text : prefixName(text, name) });
   }
-  return { role, content: prefixName(text, name) };
+  const { reasoning } = message;
+  const isKept = followsResult && role === "assistant" && reasoning !== undefined;
+  return { role, content: prefixName(text, name), ...(isKept && { reasoning_content: reasoning }) };
 }
 
 function dropReasoning(text: string): string {

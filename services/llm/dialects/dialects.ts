@@ -81,5 +81,7 @@ export interface ServerFacts {
  */
 export function chooseDialect({ kind, baseUrl, detected, override }: ServerFacts): Dialect {
   if (kind === "anthropic" || kind === "ollama") return getDialect(kind);
-  return getDialect(override ?? findDialectOfAddress(baseUrl) ?? detected ?? "generic");
+  const found = override ?? findDialectOfAddress(baseUrl) ?? detected ?? "generic";
+  // The Responses API is OpenAI's, and so are the rules of unknown servers that have it.
+  return getDialect(found === "generic" && kind === "openai-responses" ? "openai" : found);
 }

@@ -117,6 +117,8 @@ const openrouter: Dialect = {
   ...COMMON,
   name: "openrouter",
   title: "OpenRouter",
+  // It passes on what its providers refuse.
+  callIds: { pattern: /^[a-zA-Z0-9_-]{1,40}$/, length: 24 },
   outputLimit: "max_tokens",
   samplers: { ...OPENAI_SAMPLERS, ...mapToSameNames("top_k", "min_p", "top_a", "repetition_penalty") },
   thinking: {

@@ -4,9 +4,9 @@ import type { DialectName } from "./dialect.ts";
 
 /** Maximum depth of a schema. Deeper parts become schemas that accept everything. */
 const MAX_DEPTH = 30;
-/** Keywords that combine schemas. OpenAI and Anthropic refuse them at the top level. */
+/** Keywords that combine schemas. OpenAI and Anthropic refuse them at the top level, also behind OpenRouter. */
 const COMBINATORS = ["allOf", "anyOf", "oneOf"];
-const WITHOUT_TOP_LEVEL_COMBINATORS: readonly DialectName[] = ["openai", "azure", "anthropic"];
+const WITHOUT_TOP_LEVEL_COMBINATORS: readonly DialectName[] = ["openai", "azure", "anthropic", "openrouter"];
 
 /**
  * Returns OpenAI tool definitions with parameters that the server accepts. What isn't a function stays as it is.
@@ -56,7 +56,11 @@ function fill(schema: JsonObject, depth: number, dropsPatterns: boolean): JsonOb
 
 function fillValue(name: string, value: unknown, depth: number, dropsPatterns: boolean): unknown {
   const next = (inner: unknown) => isJsonObject(inner) ? fill(inner, depth + 1, dropsPatterns) : inner;
-  if (["properties", "$defs", "definitions", "patternProperties"].includes(name) && isJsonObject(value)) {
+  // `true` accepts everything, as `{}` does, which every server can read.
+  if (name === "properties" && isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inner === true ? {} : next(inner)]));
+  }
+  if (["$defs", "definitions", "patternProperties"].includes(name) && isJsonObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, next(inner)]));
   }
   if (["items", "additionalProperties", "not", "contains"].includes(name)) return next(value);

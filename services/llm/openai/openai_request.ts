@@ -74,7 +74,7 @@ function withReasoning(dialect: Dialect, message: ChatMessage, callsTools: boole
   if (others.includes("reasoning") && isSet(text)) return { ...rest, reasoning: text };
   if (wanted !== "reasoning_content") return rest;
   if (isSet(text)) return { ...rest, reasoning_content: text };
-  return message.tool_calls !== undefined && isReasoningRequired(dialect) ? { ...rest, reasoning_content: "" } : rest;
+  return isReasoningRequired(dialect) ? { ...rest, reasoning_content: "" } : rest;
 }
 
 function hasReasoning(message: ChatMessage): boolean {
@@ -82,7 +82,10 @@ function hasReasoning(message: ChatMessage): boolean {
 }
 
 /**
- * Returns whether reasoning is required. DeepSeek rejects tool calls without the field, even if the model didn't think.
+ * Returns whether reasoning is required. DeepSeek rejects replies of turns with tool calls without the field, even if the
+ * model didn't think.
+ *
+ * @see https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
  */
 function isReasoningRequired({ name }: Dialect): boolean {
   return name === "deepseek";
