@@ -442,6 +442,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     documents: (await documents()).documents,
     documentUses: await documentUses(),
     memories: (await memory()).memories,
+    proposals: (await memory()).proposals,
+    gallery: (await imageGeneration()).gallery,
     personas: await personas(),
     presets: await presets(),
     characters: (await characters()).characters,
@@ -453,6 +455,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     imageProfiles: (await imageGeneration()).profiles,
     connections: (await llm()).connections,
     toolServers: (await mcp()).servers,
+    web: (await webTools()).settings,
+    push: await push(),
   });
   const imports = scope.lazy(async (onClose) => {
     const { Imports } = await import("./import_export/imports.ts");

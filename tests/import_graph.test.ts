@@ -41,7 +41,7 @@ const FOLDERS: Record<string, string[]> = {
       "personas",
       "presets",
     ],
-    ...["prompts", "settings", "speech", "transcription"],
+    ...["prompts", "push", "settings", "speech", "tools", "transcription"],
   ],
   llm: [],
   lorebooks: [],

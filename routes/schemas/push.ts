@@ -41,6 +41,7 @@ const ServerResponse = z.object({
   kind: z.enum(NOTIFY_KINDS),
   url: z.string().nullable().openapi({ description: "With ntfy, the URL of the topic; null without a server" }),
   has_token: z.boolean(),
+  held: z.boolean().optional().openapi({ description: "True if it came with an import: not used until it's saved" }),
 }).openapi("NotifyServer");
 
 const ServerBody = z.object({
@@ -63,7 +64,8 @@ export function toPresence({ page, visible, used }: z.infer<typeof PresenceBody>
 
 /** Converts the notification server to its JSON form. */
 export function toPushServerJson(server: NotifyServer | null): z.infer<typeof ServerResponse> {
-  return { kind: server?.kind ?? "ntfy", url: server?.url ?? null, has_token: server?.token !== undefined };
+  const { kind = "ntfy", url = null, token, isHeld: held } = server ?? {};
+  return { kind, url, has_token: token !== undefined, held };
 }
 
 const tags = ["Notifications"];

@@ -59,8 +59,9 @@ const ServerResponse = z.object({
   client_id: z.string().optional(),
   has_client_secret: z.boolean(),
   enabled: z.boolean(),
-  state: z.enum(["off", "starting", "ready", "needs_auth", "failed"]).openapi({
-    description: "With needs_auth, POST …/sign-in returns the URL of the sign-in page",
+  state: z.enum(["off", "held", "starting", "ready", "needs_auth", "failed"]).openapi({
+    description:
+      "held: an import enabled it, and it's off until enabled is set. With needs_auth, POST …/sign-in returns the URL of the sign-in page",
   }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   auth_url: z.string().optional().openapi({

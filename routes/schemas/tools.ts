@@ -137,6 +137,9 @@ const WebConfigResponse = z.object({
   search_url: z.string().nullable().openapi({ description: "Address of a SearXNG server" }),
   search: z.boolean().openapi({ description: "Whether web_search is on; always false without an address" }),
   read_page: z.boolean().openapi({ description: "Whether read_page is on" }),
+  held: z.boolean().optional().openapi({
+    description: "True if the settings came with an import: both tools are off until a setting is changed",
+  }),
   tools: z.array(WebTool),
 }).openapi("WebTools");
 
@@ -173,13 +176,14 @@ export function toWebToolJson({ tool, isOn }: { tool: Tool; isOn: boolean }): z.
 
 /** Converts the settings to their JSON form. */
 export function toWebConfigJson(
-  { searchUrl, canSearch, canReadPages }: WebConfig,
+  { searchUrl, canSearch, canReadPages, isHeld }: WebConfig,
   tools: { tool: Tool; isOn: boolean }[],
 ): z.infer<typeof WebConfigResponse> {
   return {
     search_url: searchUrl ?? null,
     search: canSearch,
     read_page: canReadPages,
+    held: isHeld,
     tools: tools.map(toWebToolJson),
   };
 }

@@ -121,11 +121,12 @@ export class BackendProfiles {
   /** Creates or replaces a profile. @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`, `conflict` */
   async put(
     input: BackendProfileInput,
-    { expectedVersion, isImport }: Pick<ProfileWrite, "expectedVersion" | "isImport"> = {},
+    { expectedVersion, isImport, createdAtMs }: Omit<ProfileWrite, "extraStatements"> = {},
   ): Promise<{ profile: BackendProfile; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseProfile(input, stored), {
       expectedVersion,
       isImport,
+      createdAtMs,
     });
     return { profile: this.#toProfile(record), isNew };
   }

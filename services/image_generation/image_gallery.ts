@@ -88,23 +88,42 @@ export class ImageGallery {
 
   /** Adds images that were generated together. Images that aren't in a message stay until they're removed here. */
   async add(origin: ImageOrigin, names: readonly string[]): Promise<void> {
-    const { db, events, now, sealer } = this.#deps;
+    const createdAtMs = this.#deps.now();
+    await this.#insert(origin, names.map((name) => ({ id: createUuidV7(), name, createdAtMs })));
+  }
+
+  /** Adds an image of an export, after its attachment. @throws {AppError} `unprocessable` if there is no attachment */
+  async import(id: string, name: string, origin: ImageOrigin, createdAtMs = this.#deps.now()): Promise<void> {
+    if (this.#deps.db.get("SELECT 1 FROM attachment WHERE name = ?", name) === undefined) {
+      throw new AppError("unprocessable", "its image is missing");
+    }
+    await this.#insert(origin, [{ id, name, createdAtMs }]);
+  }
+
+  /** Returns whether an image is in the gallery, even if it isn't listed. */
+  has(id: string): boolean {
+    return this.#deps.db.get("SELECT 1 FROM document WHERE kind = ? AND id = ?", KIND, id) !== undefined;
+  }
+
+  async #insert(
+    origin: ImageOrigin,
+    images: readonly Pick<GalleryImage, "id" | "name" | "createdAtMs">[],
+  ): Promise<void> {
+    const { db, events, sealer } = this.#deps;
     const kind = origin.messageId === undefined ? GALLERY : GENERATED;
-    const ids = names.map(() => createUuidV7());
     const json = JSON.stringify(origin);
-    const sealed = await Promise.all(ids.map((id) => sealer.seal(toAad(id), json)));
-    const at = now();
-    await db.write(ids.flatMap((id, index) => [
+    const sealed = await Promise.all(images.map(({ id }) => sealer.seal(toAad(id), json)));
+    await db.write(images.flatMap(({ id, name, createdAtMs }, index) => [
       {
         sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, ?, ?, ?, ?)",
-        params: [KIND, id, VERSION, at, at, sealed[index]!],
+        params: [KIND, id, VERSION, createdAtMs, createdAtMs, sealed[index]!],
       },
       {
         sql: "INSERT INTO attachment_ref (name, owner_kind, owner_id) VALUES (?, ?, ?)",
-        params: [names[index]!, kind, id],
+        params: [name, kind, id],
       },
     ]));
-    for (const id of ids) events.publish({ kind: KIND, id });
+    for (const { id } of images) events.publish({ kind: KIND, id });
   }
 
   /**

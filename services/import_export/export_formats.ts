@@ -7,9 +7,9 @@ import type { Variant } from "../conversations/variants.ts";
 export const EXPORT_MARK = "parlor-export.json";
 /**
  * Version of the export format. 1 had message variants inline and no voices or settings; 2 had no continuations of
- * inactive versions.
+ * inactive versions; 3 had no proposals, no gallery, and no times of notes, lorebooks and presets.
  */
-export const EXPORT_FORMAT = 3;
+export const EXPORT_FORMAT = 4;
 
 /** Export formats of a conversation. */
 export const CHAT_FORMATS = ["markdown", "json", "tavern"] as const;

@@ -59,6 +59,8 @@ const encoder = new TextEncoder();
 const CHAT_WEIGHT = 5;
 /** Memory per byte of a chat that is packed unchanged: encrypted, decrypted, and packed. */
 const PACKED_WEIGHT = 3;
+/** Number of images whose settings are decrypted at once. */
+const GALLERY_PAGE = 100;
 
 /** Creates exports. */
 export class Exports {
@@ -150,7 +152,7 @@ export class Exports {
   }
 
   /** @param images Grows with the attachments that packed files refer to; they come last. */
-  async *#listFiles(images: ReadonlySet<string>): AsyncGenerator<ZipFile> {
+  async *#listFiles(images: Set<string>): AsyncGenerator<ZipFile> {
     const { attachments, version, now } = this.#deps;
     const unreadable: string[] = [];
     /** An unreadable item doesn't fail the export; the last file lists it. */
@@ -167,6 +169,7 @@ export class Exports {
     yield* this.#listSettings(readable);
     yield* this.#listOriginals(readable);
     yield* this.#listChats(readable, unreadable);
+    yield* this.#listGallery(readable, images);
     for (const name of images) {
       const bytes = await readable(`attachments/${name}`, () => attachments.readAll(name));
       if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
@@ -175,7 +178,7 @@ export class Exports {
   }
 
   async *#listDocuments(readable: Readable): AsyncGenerator<ZipFile> {
-    const { characters, personas, lorebooks, presets, memories } = this.#deps;
+    const { characters, personas, lorebooks, presets, memories, proposals } = this.#deps;
     for (const { id } of await personas.list()) {
       const persona = await readable(`personas/${id}`, () => personas.get(id));
       if (persona === undefined) continue;
@@ -187,16 +190,26 @@ export class Exports {
     }
     for (const { id } of lorebooks.list()) {
       const book = await readable(`lorebooks/${id}`, () => lorebooks.get(id));
-      if (book !== undefined) yield createJsonFile(`lorebooks/${id}.json`, { ...book.head, book: book.body });
+      if (book === undefined) continue;
+      const { createdAtMs, head, body } = book;
+      yield createJsonFile(`lorebooks/${id}.json`, { ...head, createdAtMs, book: body });
     }
     for (const { id, isBuiltin } of presets.list()) {
       const preset = isBuiltin ? undefined : await readable(`presets/${id}`, () => presets.get(id));
-      if (preset !== undefined) yield createJsonFile(`presets/${id}.json`, { ...preset.head, preset: preset.body });
+      if (preset === undefined) continue;
+      const { createdAtMs, head, body } = preset;
+      yield createJsonFile(`presets/${id}.json`, { ...head, createdAtMs, preset: body });
     }
     // Oldest first: their order in prompts is that of their creation.
     for (const { id } of memories.list().reverse()) {
       const memory = await readable(`memories/${id}`, () => memories.get(id));
-      if (memory !== undefined) yield createJsonFile(`memories/${id}.json`, memory.fields);
+      if (memory === undefined) continue;
+      yield createJsonFile(`memories/${id}.json`, { ...memory.fields, createdAtMs: memory.createdAtMs });
+    }
+    for (const { id, createdAtMs, fields } of proposals.listStored()) {
+      const path = `proposals/${id}`;
+      if (fields === undefined) await readable(path, refuseSealed);
+      else yield createJsonFile(`${path}.json`, { ...fields, createdAtMs });
     }
     for (const item of (await characters.list({})).items) {
       const { id } = JSON.parse(item) as { id: string };
@@ -214,9 +227,11 @@ export class Exports {
     }
   }
 
-  /** Yields voices, workflows, servers without their keys, and settings. */
+  /** Yields voices, workflows, servers without their keys, and settings. Whether a server is held isn't exported. */
   async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
-    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#deps;
+    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription, web, push } =
+      this
+        .#deps;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
       const audio = await readable(`voices/${id}`, () => readSample(voices, id));
       if (audio === undefined) continue;
@@ -232,20 +247,42 @@ export class Exports {
     for (const [folder, profiles] of folders) {
       for (const { version: _, updatedAtMs: __, ...profile } of profiles.list()) {
         const path = `${folder}/${profile.id}`;
-        if (profile.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
+        if (profile.isUnreadable) await readable(path, refuseSealed);
         else if (profile.kind !== "demo") yield createJsonFile(`${path}.json`, profile);
       }
     }
-    for (const { version: _, updatedAtMs: __, ...server } of toolServers.list()) {
+    for (const { version: _, updatedAtMs: __, isHeld: ___, ...server } of toolServers.list()) {
       const path = `tool_servers/${server.id}`;
-      if (server.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
+      if (server.isUnreadable) await readable(path, refuseSealed);
       else yield createJsonFile(`${path}.json`, server);
     }
     const own = await readable("settings", () => Promise.resolve(settings.get().settings));
     const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
     const { version: __, ...listening } = await readable("transcription", () => Promise.resolve(transcription.get())) ??
       {};
-    yield createJsonFile("settings.json", { settings: own ?? {}, speech: voice, transcription: listening });
+    const searching = await readable("web_tools", () => Promise.resolve(web.getExport()));
+    const { server } = await readable("push", () => Promise.resolve(push.getServer())) ?? {};
+    yield createJsonFile("settings.json", {
+      settings: own ?? {},
+      speech: voice,
+      transcription: listening,
+      web: searching,
+      notifications: server && { kind: server.kind, url: server.url, hasToken: server.token !== undefined },
+    });
+  }
+
+  /** Yields the settings of generated images. @param images Gets the names of their attachments. */
+  async *#listGallery(readable: Readable, images: Set<string>): AsyncGenerator<ZipFile> {
+    let before: string | undefined;
+    do {
+      const { items, nextCursor } = await this.#deps.gallery.list({ before, limit: GALLERY_PAGE });
+      for (const { id, name, imageWidthPx: _, imageHeightPx: __, sizeBytes: ___, isUnreadable, ...image } of items) {
+        if (isUnreadable) await readable(`gallery/${id}`, refuseSealed);
+        else yield createJsonFile(`gallery/${id}.json`, { ...image, attachment: name });
+        for (const each of [name, image.initImage]) if (each !== undefined) images.add(each);
+      }
+      before = nextCursor;
+    } while (before !== undefined);
   }
 
   /**
@@ -324,6 +361,11 @@ function toFreeName(preferred: string, used: Set<string>): string {
   for (let n = 2; used.has(free.toLowerCase()); n++) free = `${name.slice(0, dot)} (${n})${name.slice(dot)}`;
   used.add(free.toLowerCase());
   return free;
+}
+
+/** Reads a sealed item that can't be opened. */
+function refuseSealed(): Promise<never> {
+  return Promise.reject(new AppError("internal", "It is sealed"));
 }
 
 function createJsonFile(path: string, json: unknown): ZipFile {

@@ -7,7 +7,11 @@ import type { ImportReason } from "./import_report.ts";
 import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
+import type { ImageOrigin } from "../image_generation/image_gallery.ts";
 import type { MemoryFields } from "../memories/memory.ts";
+import type { ProposalFields } from "../memories/memory_proposals.ts";
+import type { NotifyServerInput } from "../push/notify_server.ts";
+import type { WebConfigExport } from "../tools/web/web_settings.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
 import type { ToolServerInput } from "../mcp/tool_server.ts";
 import type { SpeechConfigInput } from "../speech/speech.ts";
@@ -25,8 +29,9 @@ export type ImportKind = typeof IMPORT_KINDS[number];
 
 /** Types of items in an import. */
 export const IMPORTED_ITEM_KINDS = [
-  ...["conversation", "character", "persona", "lorebook", "preset", "memory", "attachment", "document"] as const,
-  ...["voice", "workflow", "connection", "image_connection", "tool_server", "settings"] as const,
+  ...["conversation", "character", "persona", "lorebook", "preset", "memory", "proposal", "attachment"] as const,
+  ...["document", "generated_image", "voice", "workflow", "connection", "image_connection"] as const,
+  ...["tool_server", "settings"] as const,
 ];
 /** A type of item. */
 export type ImportedItemKind = typeof IMPORTED_ITEM_KINDS[number];
@@ -38,6 +43,8 @@ interface Origin {
   /** Its path in the import. */
   source: string;
   name: string;
+  /** Absent if the source doesn't say it, and for kinds that don't store it. */
+  createdAtMs?: number;
 }
 
 /** A variant of a message. */
@@ -131,6 +138,20 @@ export interface ImportedMemory extends Origin {
   fields: MemoryFields;
 }
 
+/** A proposal of a note, open or decided. */
+export interface ImportedProposal extends Origin {
+  what: "proposal";
+  fields: ProposalFields;
+}
+
+/** An image of the gallery. Its attachment is an item of its own. */
+export interface ImportedGeneratedImage extends Origin {
+  what: "generated_image";
+  image: ImageOrigin;
+  /** Name of the attachment. */
+  attachment: string;
+}
+
 /** An image. Messages refer to it by its `id`. */
 export interface ImportedAttachment extends Origin {
   what: "attachment";
@@ -143,7 +164,6 @@ export interface ImportedDocument extends Origin {
   contentType: string;
   /** Address of a link. */
   url?: string;
-  createdAtMs?: number;
   /** Characters and personas to which it's attached. */
   usedBy: { kind: DocumentOwnerKind; id: string; use: DocumentUse }[];
   bytes: Uint8Array<ArrayBuffer>;
@@ -153,7 +173,6 @@ export interface ImportedDocument extends Origin {
 export interface ImportedVoice extends Origin {
   what: "voice";
   description: string;
-  createdAtMs?: number;
   audio: Uint8Array<ArrayBuffer>;
 }
 
@@ -179,7 +198,7 @@ export interface ImportedImageConnection extends Origin {
   isActive: boolean;
 }
 
-/** A tool server without its environment and headers. It's off, because an import must not start programs. */
+/** A tool server without its environment and headers. An enabled one is held, because an import must not start programs. */
 export interface ImportedToolServer extends Origin {
   what: "tool_server";
   server: ToolServerInput;
@@ -196,6 +215,10 @@ export interface ImportedSettings extends Origin {
   /** The transcription server without its key. */
   transcription?: TranscriptionConfigInput;
   hadTranscriptionKey?: boolean;
+  /** Web search and page reading. */
+  web?: WebConfigExport;
+  /** The notification server without its token. */
+  notifications?: NotifyServerInput;
 }
 
 /** A note for the report: why something wasn't imported, or what was changed. */
@@ -215,6 +238,8 @@ export type ImportedItem =
   | ImportedLorebook
   | ImportedPreset
   | ImportedMemory
+  | ImportedProposal
+  | ImportedGeneratedImage
   | ImportedAttachment
   | ImportedDocument
   | ImportedVoice

@@ -122,6 +122,10 @@ export const IMPORT_REASONS = {
   proposals_left_off: "memory proposals stay off: turn them on under Memory if you want them",
   speech_left_off: 'the speech server "{server}" isn\'t added: add it under Speech if you trust it',
   transcription_left_off: 'the transcription server "{server}" isn\'t added: add it under Speech if you trust it',
+  web_tools_left_off:
+    'web search and page reading ("{server}") stay off: turn them on under Tools if you trust the search server',
+  notifications_left_off: 'notifications through "{server}" stay off: save the address under Access if you trust it',
+  reply_not_finished: "a reply wasn't finished when the chat was exported: imported as interrupted",
   tool_server_left_off: 'stays off: turn on "{server}" under Tools if you trust it',
   keys_left_out: "API keys and settings aren't imported: add your services under Connections",
   service_keys_left_out: "API keys aren't imported: add your services under Connections",

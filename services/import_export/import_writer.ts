@@ -7,6 +7,7 @@ import type { Documents } from "../documents/documents.ts";
 import type { DocumentUseStore } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
+import type { ImageGallery } from "../image_generation/image_gallery.ts";
 import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseToolServer } from "../mcp/tool_server.ts";
@@ -14,13 +15,16 @@ import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
 import { type Lorebooks, parseLorebook } from "../lorebooks/lorebooks.ts";
 import type { Memories } from "../memories/memories.ts";
+import type { MemoryProposals } from "../memories/memory_proposals.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset.ts";
 import type { Presets } from "../presets/presets.ts";
 import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
+import type { Push } from "../push/push.ts";
 import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
+import type { WebSettings } from "../tools/web/web_settings.ts";
 import type { TranscriptionSettings } from "../transcription/transcription.ts";
 import type {
   ImportedCharacter,
@@ -32,6 +36,7 @@ import type {
   ImportedPersona,
   ImportedPreset,
   ImportedSettings,
+  ImportedToolServer,
 } from "./import_item.ts";
 import type { ImportReasonCode } from "./import_report.ts";
 
@@ -43,6 +48,8 @@ export interface ImportWriterDeps {
   lorebooks: Lorebooks;
   presets: Presets;
   memories: Memories;
+  proposals: MemoryProposals;
+  gallery: ImageGallery;
   attachments: Attachments;
   documents: Documents;
   documentUses: DocumentUseStore;
@@ -54,6 +61,8 @@ export interface ImportWriterDeps {
   settings: Settings;
   speech: SpeechSettings;
   transcription: TranscriptionSettings;
+  web: WebSettings;
+  push: Pick<Push, "getServer" | "importServer">;
 }
 
 /** The result of writing an item. */
@@ -87,7 +96,7 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
       if (!isDryRun) return await writePersona(deps, item);
       break;
     case "lorebook": {
-      const { id, book, name, isEnabled, scope, characterIds, personaIds } = item;
+      const { id, book, name, isEnabled, scope, characterIds, personaIds, createdAtMs } = item;
       if (isDryRun) parseLorebook(book);
       else {await deps.lorebooks.put(id, {
           name: name.slice(0, 200),
@@ -95,17 +104,25 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
           scope,
           characterIds,
           personaIds,
+          createdAtMs,
           book,
         });}
       break;
     }
     case "preset": {
       const preset = toPreset(item);
-      if (!isDryRun) await deps.presets.put(item.id, { name: item.name, models: item.models, preset });
+      const { id, name, models, createdAtMs } = item;
+      if (!isDryRun) await deps.presets.put(id, { name, models, createdAtMs, preset });
       break;
     }
     case "memory":
-      if (!isDryRun) await deps.memories.put(item.id, item.fields);
+      if (!isDryRun) await deps.memories.put(item.id, { ...item.fields, createdAtMs: item.createdAtMs });
+      break;
+    case "proposal":
+      if (!isDryRun) await deps.proposals.import(item.id, item.fields, item.createdAtMs);
+      break;
+    case "generated_image":
+      if (!isDryRun) await deps.gallery.import(item.id, item.attachment, item.image, item.createdAtMs);
       break;
     case "attachment":
       if (!isDryRun) await deps.attachments.put(item.id, ReadableStream.from([item.bytes]));
@@ -125,12 +142,7 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
     case "image_connection":
       return await importImageConnection(deps.imageProfiles, item, isDryRun);
     case "tool_server":
-      if (isDryRun) parseToolServer(item.id, item.server, undefined);
-      else await deps.toolServers.put(item.id, item.server, { isImport: true });
-      return createResult(item.hadSecrets, [{
-        code: "tool_server_left_off",
-        params: { server: item.server.url ?? [item.server.command, ...item.server.args ?? []].join(" ") },
-      }]);
+      return await importToolServer(deps.toolServers, item, isDryRun);
   }
   return { state: "added" };
 }
@@ -166,6 +178,8 @@ async function exists(
   if (what === "image_connection") return deps.imageProfiles.list().some((one) => one.id === id);
   if (what === "workflow") return (await deps.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
   if (what === "lorebook") return deps.lorebooks.list().some((one) => one.id === id);
+  if (what === "proposal") return deps.proposals.listStored().some((one) => one.id === id);
+  if (what === "generated_image") return deps.gallery.has(id);
   if (what === "memory") return deps.memories.list().some((one) => one.id === id);
   if (what === "preset") return deps.presets.list().some((one) => one.id === id);
   try {
@@ -231,11 +245,11 @@ function toPreset({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
 /** Adds a connection, without choosing it. @throws {AppError} `invalid_request`, `address_not_allowed` */
 async function importConnection(
   connections: Connections,
-  { id, profile, hadKey, isActive }: ImportedConnection,
+  { id, profile, hadKey, isActive, createdAtMs }: ImportedConnection,
   isDryRun: boolean,
 ): Promise<WriteResult> {
   if (isDryRun) connections.getUnsavedTarget(profile);
-  else await connections.put({ ...profile, id }, { isImport: true });
+  else await connections.put({ ...profile, id }, { isImport: true, createdAtMs });
   const isChosen = connections.findActive();
   // The demo connection doesn't count as a choice.
   const isLeftOff = isActive && (isChosen === undefined || isChosen.kind === "demo");
@@ -248,11 +262,11 @@ async function importConnection(
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
 async function importImageConnection(
   profiles: BackendProfiles,
-  { id, profile, hadKey, isActive }: ImportedImageConnection,
+  { id, profile, hadKey, isActive, createdAtMs }: ImportedImageConnection,
   isDryRun: boolean,
 ): Promise<WriteResult> {
   if (isDryRun) profiles.getUnsavedTarget(profile);
-  else await profiles.put({ ...profile, id }, { isImport: true });
+  else await profiles.put({ ...profile, id }, { isImport: true, createdAtMs });
   const isLeftOff = isActive && !profiles.list().some((one) => one.isActive);
   return createResult(
     hadKey,
@@ -260,12 +274,27 @@ async function importImageConnection(
   );
 }
 
+/** Adds a tool server. An enabled one is held. @throws {AppError} `invalid_request`, `address_not_allowed` */
+async function importToolServer(
+  toolServers: ToolServers,
+  { id, server, hadSecrets, createdAtMs }: ImportedToolServer,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  if (isDryRun) parseToolServer(id, server, undefined);
+  else await toolServers.put(id, server, { isImport: true, createdAtMs });
+  const address = server.url ?? [server.command, ...server.args ?? []].join(" ");
+  return createResult(
+    hadSecrets,
+    server.isEnabled ? [{ code: "tool_server_left_off", params: { server: address } }] : [],
+  );
+}
+
 /** Settings that make Parlor record or read what the owner does. Only the owner turns them on. */
 const SWITCHES = { keep_recordings: "recordings_left_off", memory_proposals: "proposals_left_off" } as const;
 
-/** Applies settings, except those that switch something on. */
+/** Applies settings, except those that switch something on. Web tools and the notification server are held. */
 async function importSettings(
-  parts: { settings: Settings; speech: SpeechSettings; transcription: TranscriptionSettings },
+  parts: Pick<ImportWriterDeps, "settings" | "speech" | "transcription" | "web" | "push">,
   item: ImportedSettings,
   isDryRun: boolean,
 ): Promise<WriteResult> {
@@ -280,15 +309,26 @@ async function importSettings(
       return !Object.hasOwn(SWITCHES, key) && key !== "memory_asked";
     }),
   ) as SettingsPatch;
-  const { speech, transcription } = item;
+  const { speech, transcription, web, notifications } = item;
   if (speech !== undefined && parts.speech.get().baseUrl === "") {
     leftOff.push({ code: "speech_left_off", params: { server: speech.baseUrl ?? "" } });
   }
   if (transcription !== undefined && parts.transcription.get().baseUrl === "") {
     leftOff.push({ code: "transcription_left_off", params: { server: transcription.baseUrl ?? "" } });
   }
-  const hasSettings = Object.keys(patch).length > 0;
-  if (hasSettings && !isDryRun) await parts.settings.patch(patch);
+  const hasWeb = web !== undefined && parts.web.getExport() === undefined;
+  if (hasWeb) {
+    leftOff.push({ code: "web_tools_left_off", params: { server: web.searchUrl } });
+    if (!isDryRun) await parts.web.import(web);
+  }
+  const hasNotifications = notifications !== undefined && parts.push.getServer().server === null;
+  if (hasNotifications) {
+    leftOff.push({ code: "notifications_left_off", params: { server: notifications.url } });
+    if (!isDryRun) await parts.push.importServer(notifications);
+  }
+  const isPatched = Object.keys(patch).length > 0;
+  if (isPatched && !isDryRun) await parts.settings.patch(patch);
+  const hasSettings = isPatched || hasWeb || hasNotifications;
   return { state: hasSettings ? "added" : "present", leftOff };
 }
 

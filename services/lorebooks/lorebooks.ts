@@ -57,6 +57,8 @@ export interface LorebookInput {
   scope?: LorebookScope;
   characterIds?: string[];
   personaIds?: string[];
+  /** When a new book was created; the default is now. */
+  createdAtMs?: number;
   /** Parsed JSON in any format that `parseLorebook` supports. */
   book: unknown;
 }
@@ -199,6 +201,7 @@ export class Lorebooks {
         entryCount: book.entries.length,
       },
       body: book,
+      createdAtMs: input.createdAtMs,
     }), expected);
   }
 }

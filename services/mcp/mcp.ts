@@ -16,6 +16,7 @@ import type {
 import { isId } from "../storage/ids.ts";
 import {
   BUILT_IN_ID,
+  isInUse,
   parseServerList,
   type SkippedServer,
   type ToolServer,
@@ -166,7 +167,7 @@ export class Mcp implements ToolSource {
   async test(id: string, signal: AbortSignal): Promise<ServerStatus> {
     const content = this.servers.getContent(id);
     if (content.transport === "stdio") this.servers.assertProgramsAllowed();
-    if (content.isEnabled) {
+    if (isInUse(content)) {
       await this.#getRuntime(id).test(signal);
       return this.#toStatus(this.servers.get(id));
     }
@@ -192,7 +193,7 @@ export class Mcp implements ToolSource {
   ): Promise<ToolWithPermission> {
     const content = this.servers.getContent(id);
     const known = this.#runtimes.get(id)?.tools.find((tool) => tool.name === name) ??
-      (content.isEnabled ? await this.#getRuntime(id).findTool(name, signal) : undefined);
+      (isInUse(content) ? await this.#getRuntime(id).findTool(name, signal) : undefined);
     if (known === undefined) throw new AppError("not_found", `The tool server "${content.name}" has no tool "${name}"`);
     await this.servers.setPermission(id, name, { permission, fingerprint: known.fingerprint });
     this.#publish(id);
@@ -293,7 +294,7 @@ export class Mcp implements ToolSource {
   }
 
   async listTools(signal: AbortSignal): Promise<{ tools: Tool[]; unavailable: UnavailableServer[] }> {
-    const servers = this.servers.list().filter(({ isEnabled }) => isEnabled);
+    const servers = this.servers.list().filter(isInUse);
     const limit = AbortSignal.timeout(LIST_WAIT_MS);
     const listed = await Promise.all(servers.map(async (server) => {
       try {
@@ -313,7 +314,7 @@ export class Mcp implements ToolSource {
 
   async findTool(serverId: string, name: string, signal: AbortSignal): Promise<Tool | undefined> {
     const server = this.servers.list().find(({ id }) => id === serverId);
-    if (server === undefined || !server.isEnabled) return undefined;
+    if (server === undefined || !isInUse(server)) return undefined;
     const tool = await this.#getRuntime(serverId).findTool(name, signal);
     return tool && this.#toTool(server, tool);
   }
@@ -336,13 +337,13 @@ export class Mcp implements ToolSource {
   }
 
   #findEnabled(server: ToolServer): ServerRuntime | undefined {
-    return server.isEnabled && !server.isUnreadable ? this.#getRuntime(server.id) : undefined;
+    return isInUse(server) && !server.isUnreadable ? this.#getRuntime(server.id) : undefined;
   }
 
   /** @throws {AppError} `not_found`; `conflict` if the server is off or unreadable */
   #getUsable(id: string): ServerRuntime {
-    const { isEnabled, name } = this.servers.getContent(id);
-    if (!isEnabled) throw new AppError("conflict", `The tool server "${name}" is off`);
+    const content = this.servers.getContent(id);
+    if (!isInUse(content)) throw new AppError("conflict", `The tool server "${content.name}" is off`);
     return this.#getRuntime(id);
   }
 
@@ -388,9 +389,10 @@ export class Mcp implements ToolSource {
     const pending = [...this.#signIns.values()].find(({ serverId, expiresAtMs }) =>
       serverId === server.id && expiresAtMs >= this.#deps.now()
     );
+    const state = runtime?.state ?? "off";
     return {
       server,
-      state: runtime?.state ?? "off",
+      state: state === "off" && server.isHeld ? "held" : state,
       error: this.#signInErrors.get(server.id) ?? runtime?.error,
       ...(pending && { authUrl: pending.authUrl }),
       isSignedIn: this.servers.findSignIn(server.id)?.tokens !== undefined,

@@ -15,7 +15,7 @@ import type { ListedTool, McpConnection } from "./mcp_connection.ts";
 import { type SignInChallenge, SignInNeededError } from "./mcp_result.ts";
 import type { ServerFetch } from "./server_fetch.ts";
 import { listSignInSecrets, type StoredSignIn, type ToolServers } from "./tool_servers.ts";
-import { type HttpContent, listSecrets, type StdioContent, type ToolServerContent } from "./tool_server.ts";
+import { type HttpContent, isInUse, listSecrets, type StdioContent, type ToolServerContent } from "./tool_server.ts";
 
 /** Limits of all servers. Tests set their own. */
 export interface RuntimeLimits {
@@ -43,7 +43,7 @@ export const RUNTIME_LIMITS: RuntimeLimits = {
 const LIST_INTERVAL_MS = 1_000;
 
 /** The state of a server, for the owner. */
-export type ServerState = "off" | "starting" | "ready" | "needs_auth" | "failed";
+export type ServerState = "off" | "held" | "starting" | "ready" | "needs_auth" | "failed";
 
 /** A listed tool, and the state for which a permission is valid. */
 export interface KnownTool extends ListedTool {
@@ -105,7 +105,7 @@ export class ServerRuntime {
     if (this.#error instanceof SignInNeededError) return "needs_auth";
     if (this.#error !== undefined) return "failed";
     if (this.#tools !== undefined) return "ready";
-    return this.content.isEnabled ? "starting" : "off";
+    return isInUse(this.content) ? "starting" : "off";
   }
 
   /** Why the server isn't ready. */
@@ -180,7 +180,7 @@ export class ServerRuntime {
 
   /** Starts connecting without waiting. */
   start(): void {
-    if (!this.content.isEnabled || this.#tools !== undefined || this.#connecting !== undefined) return;
+    if (!isInUse(this.content) || this.#tools !== undefined || this.#connecting !== undefined) return;
     this.#connect({ signal: this.#closing.signal, isPatient: true }).catch(() => {});
   }
 
@@ -437,7 +437,7 @@ export class ServerRuntime {
     const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures++, 20));
     this.#retryAtMs = this.#deps.now() + waitMs;
     clearTimeout(this.#retryTimer);
-    const isWorthRetrying = this.content.isEnabled && !(error instanceof SignInNeededError) &&
+    const isWorthRetrying = isInUse(this.content) && !(error instanceof SignInNeededError) &&
       error.code !== "programs_not_allowed" && this.#deps.now() - this.#usedAtMs < idleMs;
     if (isWorthRetrying) {
       this.#retryTimer = setTimeout(() => void this.#reopen().catch(() => {}), waitMs);

@@ -31,6 +31,8 @@ export interface ToolServer {
   hasClientSecret: boolean;
   /** A server that isn't enabled never runs and offers no tools. */
   isEnabled: boolean;
+  /** True if an import set `isEnabled`. Until the owner sets it, the server is treated as not enabled. */
+  isHeld?: true | undefined;
   createdAtMs: number;
   updatedAtMs: number;
   /** Increases with every write. */
@@ -59,21 +61,24 @@ export interface ToolServerInput {
 /** The encrypted content. */
 export type ToolServerContent = StdioContent | HttpContent;
 
-/** A program on this machine. */
-export interface StdioContent {
-  transport: "stdio";
+interface ContentFrame {
   name: string;
   isEnabled: boolean;
+  /** Like in `ToolServer`. */
+  isHeld?: true;
+}
+
+/** A program on this machine. */
+export interface StdioContent extends ContentFrame {
+  transport: "stdio";
   command: string;
   args: string[];
   env: Record<string, string>;
 }
 
 /** A server over HTTP. */
-export interface HttpContent {
+export interface HttpContent extends ContentFrame {
   transport: "http";
-  name: string;
-  isEnabled: boolean;
   url: string;
   headers?: BoundHeaders;
   clientId?: string;
@@ -102,7 +107,8 @@ export function parseToolServer(
   const before = stored?.transport === transport ? stored : undefined;
   const isEnabled = (input.isEnabled === undefined ? stored?.isEnabled : input.isEnabled) ?? true;
   const name = (input.name === undefined ? stored?.name : input.name)?.trim() || id;
-  const frame = { name, isEnabled };
+  const isHeld = isEnabled && stored?.isHeld === true && typeof input.isEnabled !== "boolean";
+  const frame = { name, isEnabled, ...(isHeld && { isHeld }) } satisfies ContentFrame;
   return transport === "stdio"
     ? { transport, ...frame, ...parseProgram(input, before as StdioContent | undefined) }
     : { transport, ...frame, ...parseAddress(input, before as HttpContent | undefined) };
@@ -143,7 +149,7 @@ function updateEnv(input: ToolServerInput["env"], stored: Record<string, string>
 function parseAddress(
   input: ToolServerInput,
   stored: HttpContent | undefined,
-): Omit<HttpContent, "transport" | "name" | "isEnabled"> {
+): Omit<HttpContent, "transport" | keyof ContentFrame> {
   const text = (input.url === undefined ? stored?.url : input.url)?.trim() ?? "";
   if (text === "") refuse("url", "the URL is required");
   const url = parseOwnerUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
@@ -172,10 +178,10 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
   if (content === undefined) {
     return { ...frame, name: "Unreadable server", transport: "http", isEnabled: false, isUnreadable: true };
   }
-  const { name, transport, isEnabled } = content;
+  const { name, transport, isEnabled, isHeld } = content;
   if (transport === "stdio") {
     const { command, args, env } = content;
-    return { ...frame, name, transport, isEnabled, command, args, envNames: Object.keys(env) };
+    return { ...frame, name, transport, isEnabled, isHeld, command, args, envNames: Object.keys(env) };
   }
   const { url, headers, clientId, clientSecret } = content;
   return {
@@ -183,11 +189,17 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
     name,
     transport,
     isEnabled,
+    isHeld,
     url,
     headerNames: Object.keys(headers?.values ?? {}),
     ...(clientId && { clientId }),
     hasClientSecret: clientSecret !== undefined,
   };
+}
+
+/** Returns whether a server may run: it's enabled, and not only by an import. */
+export function isInUse({ isEnabled, isHeld }: Pick<ToolServer, "isEnabled" | "isHeld">): boolean {
+  return isEnabled && isHeld !== true;
 }
 
 /**

@@ -66,8 +66,13 @@ interface State {
 /** How to store a server. */
 export interface PutOptions {
   expectedVersion?: ExpectedVersion;
-  /** For imports of exported data: also stores programs that aren't allowed to run, because they're disabled. */
+  /**
+   * For imports of exported data: an enabled server is held until the owner enables it, so also stores programs that
+   * aren't allowed to run.
+   */
   isImport?: boolean;
+  /** For imports: when the server was created. */
+  createdAtMs?: number;
 }
 
 /** Opens the store. A server that can't be decrypted stays in the list, marked as unreadable. */
@@ -126,7 +131,7 @@ export class ToolServers {
   async put(
     id: string | undefined,
     input: ToolServerInput,
-    { expectedVersion, isImport = false }: PutOptions = {},
+    { expectedVersion, isImport = false, createdAtMs }: PutOptions = {},
   ): Promise<{ server: ToolServer; isNew: boolean }> {
     const known = id ?? createUuidV7();
     let isOther = false;
@@ -134,8 +139,8 @@ export class ToolServers {
       const content = parseToolServer(known, input, stored);
       if (content.transport === "stdio" && !isImport) this.assertProgramsAllowed();
       isOther = stored === undefined || !isSameServer(stored, content);
-      return content;
-    }, { expectedVersion });
+      return isImport && content.isEnabled ? { ...content, isHeld: true } : content;
+    }, { expectedVersion, createdAtMs });
     // An ID that was deleted and created again also starts without permissions.
     if (isOther) await this.#removeState(known);
     return { server: toToolServer(record), isNew };

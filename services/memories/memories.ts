@@ -34,6 +34,8 @@ interface MemoryBody {
 export interface MemoryInput extends Partial<Omit<MemoryFields, "source">> {
   /** `null` clears it. */
   source?: MemoryFields["source"] | null;
+  /** When a new note was created; the default is now. */
+  createdAtMs?: number;
 }
 
 /** Which notes to list. */
@@ -95,7 +97,7 @@ export class Memories {
         pinned: input.pinned ?? before?.head.pinned ?? false,
         ...(source && { source }),
       };
-      return { head: fields, body: this.#keepVersion(before, fields, "put") };
+      return { head: fields, body: this.#keepVersion(before, fields, "put"), createdAtMs: input.createdAtMs };
     }, expected);
     return { ...toMemory(saved), isNew: saved.isNew };
   }

@@ -104,6 +104,27 @@ export class MemoryProposals {
     }));
   }
 
+  /** Lists all proposals, decided ones too, newest first. Unreadable ones have no fields. */
+  listStored(): { id: string; createdAtMs: number; fields: ProposalFields | undefined }[] {
+    return this.#deps.store.list().map(({ id, createdAtMs, head: fields }) => ({ id, createdAtMs, fields }));
+  }
+
+  /**
+   * Stores a proposal of an export, open or decided. Does nothing if there is one with its ID.
+   *
+   * @throws {AppError} `unprocessable` if too many are open
+   */
+  async import(id: string, head: ProposalFields, createdAtMs?: number): Promise<void> {
+    await this.#lock.run(async () => {
+      if (this.#deps.store.list().some((one) => one.id === id)) return;
+      if (head.state === "open" && this.#listAll("open").length >= MAX_OPEN) {
+        throw new AppError("unprocessable", "too many proposals are waiting");
+      }
+      await this.#deps.store.put(id, () => ({ head, body: null, createdAtMs }));
+      await this.#forgetOldest();
+    });
+  }
+
   /** Lists the readable notes, with the time of their last use. */
   listUsable(): UsableMemory[] {
     const { confirmed } = this.#deps.use.load().content;

@@ -35,6 +35,8 @@ export type StoredPreset = OpenedDocument<PresetHead, PresetDocument> & { isBuil
 /** Values to store. Omitted fields don't change. */
 export interface PresetInput extends Partial<Pick<PresetHead, "name" | "models">> {
   preset: Partial<PresetDocument>;
+  /** When a new preset was created; the default is now. */
+  createdAtMs?: number;
 }
 
 /** Criteria for choosing a preset. */
@@ -99,7 +101,7 @@ export class Presets {
         models: input.models ?? before?.head.models ?? [],
         promptCount: body.prompts.length,
       };
-      return { head, body };
+      return { head, body, createdAtMs: input.createdAtMs };
     }, expected);
     return { ...saved, isBuiltin: false };
   }

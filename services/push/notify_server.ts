@@ -18,6 +18,8 @@ export interface NotifyServer {
   /** With ntfy, the URL of the topic; with Gotify, that of the server. */
   url: string;
   token?: BoundKey;
+  /** True if it came with an import. It isn't used until the owner saves it. */
+  isHeld?: true;
 }
 
 /**

@@ -193,7 +193,7 @@ export class Push {
   recordPagePresence({ page, isVisible, isUsed }: Presence): boolean {
     this.#note(this.#used, page, isVisible && isUsed);
     const { devices, server } = this.#setting.load().content;
-    return devices.length > 0 || server !== null;
+    return devices.length > 0 || (server !== null && !server.isHeld);
   }
 
   /** Returns the owner's notification server and the version of the settings. */
@@ -208,6 +208,16 @@ export class Push {
       (before) => ({ ...before, server: input && updateNotifyServer(input, before.server) }),
       expectedVersion,
     );
+  }
+
+  /**
+   * Sets the notification server to that of an export. It isn't used until the owner saves it.
+   *
+   * @throws {AppError} `invalid_request`, `address_not_allowed`
+   */
+  async importServer(input: NotifyServerInput): Promise<void> {
+    const server: NotifyServer = { ...updateNotifyServer(input, null), isHeld: true };
+    await this.#setting.change((before) => ({ ...before, server }));
   }
 
   /**
@@ -253,7 +263,7 @@ export class Push {
       if (isSeen()) continue;
       this.#inBackground(() => this.#send(device, kind, conversationId), isSeen, new URL(device.endpoint).host);
     }
-    if (server !== null) {
+    if (server !== null && !server.isHeld) {
       const send = () => this.#notifyServer(kind, this.#closing.signal);
       this.#inBackground(send, () => this.#isUsed(), new URL(server.url).host);
     }

@@ -6,6 +6,13 @@ import type { Tool, ToolPermission } from "./tool_registry.ts";
 /** State of a call. `unknown`: the server was killed while it was running. */
 export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
 
+/** Result of a call that the owner didn't decide about, for the model. */
+export const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
+/** Result of a call that ran when its reply ended, for the model. */
+export const RESULT_UNKNOWN =
+  "The result of this call isn't known: the reply ended while the call ran. It may have taken effect. Don't repeat it " +
+  "without asking the user.";
+
 /** A tool call. */
 export interface ToolCallRecord {
   /** Unique in its conversation. */

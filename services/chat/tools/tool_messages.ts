@@ -5,15 +5,9 @@
 import { Buffer } from "node:buffer";
 import { completeMessage, type Message, type MessageContent } from "../../conversations/message.ts";
 import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
-import type { ToolCallRecord, ToolCallState } from "../../tools/tool_call_store.ts";
+import { RESULT_UNKNOWN, type ToolCallRecord, type ToolCallState, UNDECIDED } from "../../tools/tool_call_store.ts";
 import type { WrittenRound } from "../reply.ts";
 import type { ToolOutput, ToolOutputPart } from "../../tools/tool_registry.ts";
-
-const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
-/** Result for a call that was running when the server died. */
-const UNKNOWN =
-  "The result of this call isn't known: the reply ended while the call ran. It may have taken effect. Don't repeat it " +
-  "without asking the user.";
 
 /** A tool call of the current round. */
 export interface OpenCall {
@@ -112,7 +106,7 @@ export function closeCall(open: OpenCall, now: number, setResult: (result: ToolR
     endedAtMs: now,
     ...(!isRunning && { decidedBy: "system" }),
   };
-  setResult(toNotice(isRunning ? UNKNOWN : UNDECIDED));
+  setResult(toNotice(isRunning ? RESULT_UNKNOWN : UNDECIDED));
 }
 
 /**

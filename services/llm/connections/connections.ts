@@ -94,11 +94,12 @@ export class Connections {
    */
   async put(
     input: ConnectionInput,
-    { expectedVersion, isImport }: Pick<ProfileWrite, "expectedVersion" | "isImport"> = {},
+    { expectedVersion, isImport, createdAtMs }: Omit<ProfileWrite, "extraStatements"> = {},
   ): Promise<{ connection: Connection; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseConnection(input, stored), {
       expectedVersion,
       isImport,
+      createdAtMs,
     });
     await this.memory.forget(record.id);
     return { connection: toConnection(record, this.#profiles.activeId), isNew };

@@ -115,27 +115,30 @@ export class DocumentStore<Head, Body> {
   /**
    * Creates or replaces a document.
    *
-   * @param make Receives the stored document if there is a readable one.
+   * @param make Receives the stored document if there is a readable one. `createdAtMs` counts for new documents only;
+   *   the default is now.
    * @param expectedVersion The required stored version.
    * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only in case.
    */
   put(
     id: string,
-    make: (before: OpenedDocument<Head, Body> | undefined) => { head: Head; body: Body },
+    make: (
+      before: OpenedDocument<Head, Body> | undefined,
+    ) => { head: Head; body: Body; createdAtMs?: number | undefined },
     expectedVersion?: ExpectedVersion,
   ): Promise<OpenedDocument<Head, Body> & { isNew: boolean }> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const before = this.#listHeads().get(id);
       assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(id);
-      const { head, body } = make(await this.#findReadable(id));
+      const { head, body, createdAtMs } = make(await this.#findReadable(id));
       const updatedAtMs = this.#options.now();
       const listed = {
         id,
         head,
         updatedAtMs,
         version: (before?.version ?? 0) + 1,
-        createdAtMs: before?.createdAtMs ?? updatedAtMs,
+        createdAtMs: before?.createdAtMs ?? createdAtMs ?? updatedAtMs,
       };
       await this.#options.db.write([await this.#save(listed, body, before)]);
       this.#listHeads().set(id, listed);

@@ -53,6 +53,8 @@ export interface ProfileWrite {
   extraStatements?: Statement[];
   /** True for a profile of an import, which never becomes active by itself. */
   isImport?: boolean;
+  /** When a new profile was created; the default is now. */
+  createdAtMs?: number;
 }
 
 /** The profiles of one kind. Writes are on disk before they are visible. */
@@ -213,11 +215,11 @@ export class SealedProfiles<Content extends object> {
     id: string,
     content: Content,
     before: ProfileRecord<Content> | undefined,
-    { extraStatements = [], isImport = false }: ProfileWrite = {},
+    { extraStatements = [], isImport = false, createdAtMs: givenAtMs }: ProfileWrite = {},
   ): Promise<void> {
     const { db, sealer, now = Date.now, kind, activeKey } = this.#options;
     const updatedAtMs = now();
-    const createdAtMs = before?.createdAtMs ?? updatedAtMs;
+    const createdAtMs = before?.createdAtMs ?? givenAtMs ?? updatedAtMs;
     const version = (before?.version ?? 0) + 1;
     const sealed = await sealer.seal(toAad(kind, id, version), JSON.stringify(content));
     const statement: Statement = before === undefined

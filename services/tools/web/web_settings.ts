@@ -20,6 +20,8 @@ export interface WebConfig {
   canSearch: boolean;
   /** Whether `read_page` is offered to models. */
   canReadPages: boolean;
+  /** True if the settings came with an import. Both tools are off until the owner changes a setting. */
+  isHeld?: true;
   /** Increases with every write; 0 before the first one. */
   version: number;
 }
@@ -32,17 +34,24 @@ export interface WebConfigInput {
   readPage?: boolean;
 }
 
+/** The settings in an export. */
+export interface WebConfigExport {
+  searchUrl: string;
+  /** Absent if the owner didn't decide. */
+  search?: boolean;
+  readPage?: boolean;
+}
+
 /** A permission, and the definition of the tool for which it's valid. */
 interface StoredPermission {
   permission: ToolPermission;
   fingerprint: string;
 }
 
-interface Content {
-  searchUrl: string;
-  /** Absent until the owner decides. Until then, both tools are on if there is an address. */
-  search?: boolean;
-  readPage?: boolean;
+/** Until the owner decides about the tools, both are on if there is an address. */
+interface Content extends WebConfigExport {
+  /** Like in `WebConfig`. */
+  isHeld?: true;
   permissions: Record<string, StoredPermission>;
 }
 
@@ -59,26 +68,41 @@ export class WebSettings {
 
   /** @throws {AppError} `internal` if the stored settings can't be decrypted */
   get(): WebConfig {
-    const { version, content: { searchUrl, search, readPage } } = this.#setting.load();
+    const { version, content: { searchUrl, search, readPage, isHeld } } = this.#setting.load();
     const hasAddress = searchUrl !== "";
     return {
       ...(hasAddress && { searchUrl }),
-      canSearch: hasAddress && search !== false,
-      canReadPages: readPage ?? hasAddress,
+      canSearch: !isHeld && hasAddress && search !== false,
+      canReadPages: !isHeld && (readPage ?? hasAddress),
+      ...(isHeld && { isHeld }),
       version,
     };
   }
 
+  /** Returns the settings for an export; `undefined` if the owner never changed them. */
+  getExport(): WebConfigExport | undefined {
+    const { searchUrl, search, readPage } = this.#setting.load().content;
+    const isChanged = searchUrl !== "" || search !== undefined || readPage !== undefined;
+    return isChanged ? { searchUrl, search, readPage } : undefined;
+  }
+
+  /** Replaces the settings by those of an export. Both tools stay off until the owner changes a setting. */
+  async import({ searchUrl, search, readPage }: WebConfigExport): Promise<void> {
+    const content = { searchUrl: normalizeSearchUrl(searchUrl), search, readPage, isHeld: true } as const;
+    await this.#setting.change((before) => ({ ...before, ...content }));
+  }
+
   /**
-   * Changes the settings.
+   * Changes the settings. Of imported ones, a tool that isn't turned on stays off, unless the address is set.
    *
    * @param expectedVersion The version the stored settings must have.
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`
    */
   async put(input: WebConfigInput, expectedVersion?: ExpectedVersion): Promise<WebConfig> {
     const { searchUrl, search, readPage } = input;
-    await this.#setting.change((before) => ({
+    await this.#setting.change(({ isHeld, ...before }) => ({
       ...before,
+      ...(isHeld && searchUrl === undefined && { search: false, readPage: false }),
       ...(searchUrl !== undefined && { searchUrl: normalizeSearchUrl(searchUrl ?? "") }),
       ...(search !== undefined && { search }),
       ...(readPage !== undefined && { readPage }),

@@ -258,7 +258,7 @@ test("voices, workflows, servers, settings and drafts are exported; keys, device
   expect(again.lines.map(({ code }) => code)).toEqual(["speech_left_off", "transcription_left_off"]);
 });
 
-test("tool servers are exported without their secrets, and imported as disabled, even if programs aren't allowed", async () => {
+test("tool servers are exported without their secrets, and are held after an import, even if programs aren't allowed", async () => {
   await using first = await openTestApp({ config: { toolsAllowPrograms: true } });
   const files = { name: "Files", command: "/bin/true", args: ["-y"], env: { KEY: "env-secret" } };
   await first.put("/api/tools/servers/files", files);
@@ -283,10 +283,10 @@ test("tool servers are exported without their secrets, and imported as disabled,
       command: "/bin/true",
       args: ["-y"],
       env_names: [],
-      enabled: false,
-      state: "off",
+      enabled: true,
+      state: "held",
     },
-    { id: "remote", url: "http://127.0.0.1:9/mcp", client_id: "me", has_client_secret: false, enabled: false },
+    { id: "remote", url: "http://127.0.0.1:9/mcp", client_id: "me", has_client_secret: false, state: "held" },
   ]);
   expect((await second.put("/api/tools/servers/files", { enabled: true })).status).toBe(403);
 });
@@ -324,7 +324,7 @@ test("an import switches nothing on and names what it left off", { tags: ["J13"]
   expect(await get("/api/stt/config")).toMatchObject({ base_url: "" });
   expect((await get("/api/connections")).find(({ id }: { id: string }) => id === "x")).toMatchObject({ active: false });
   expect(await get("/api/image/connections")).toMatchObject([{ id: "z", active: false }]);
-  expect(await get("/api/tools/servers")).toMatchObject([{ id: "t", enabled: false, state: "off" }]);
+  expect(await get("/api/tools/servers")).toMatchObject([{ id: "t", enabled: true, state: "held" }]);
 });
 
 test("an import keeps the settings and servers of this server", async () => {

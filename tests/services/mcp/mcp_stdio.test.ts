@@ -98,12 +98,14 @@ describe("a program", () => {
   });
 
   test("never starts if the configuration doesn't allow programs", async () => {
-    await put();
     await app[Symbol.asyncDispose]();
-    app = await openTestApp();
+    const config = { toolsAllowPrograms: true };
+    app = await openTestApp({ config });
+    mcp = await app.services.mcp();
+    await mcp.put("old", { command: "true" });
+    await app.restart(() => Promise.resolve(void (config.toolsAllowPrograms = false)));
     mcp = await app.services.mcp();
     await expect(put()).rejects.toMatchObject({ code: "programs_not_allowed" });
-    await mcp.servers.put("old", { command: "true", isEnabled: true }, { isImport: true });
     expect(await mcp.listTools(signal)).toMatchObject({
       tools: [],
       unavailable: [{ reason: expect.stringMatching(/disabled/) }],

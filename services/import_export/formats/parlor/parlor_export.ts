@@ -14,26 +14,34 @@ import type {
   ImportedMessage,
   ImportStep,
 } from "../../import_item.ts";
-import { MAX_MEMORY_TEXT, type MemoryFields, parseScope } from "../../../memories/memory.ts";
+import { asTimeMs, endReplies, parseGeneratedImage, parseMemory, parseProposal } from "./parlor_items.ts";
 import {
   parseExportedConnection,
   parseExportedToolServer,
   parseImageConnection,
   parseSettings,
 } from "./parlor_settings.ts";
-import { createRefusedNote } from "../../import_report.ts";
+import { createChangedNote, createRefusedNote } from "../../import_report.ts";
 
 /** Maximum size of a file, larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
 /** Folders in order: items before the items that refer to them. */
 const FOLDERS = [
-  ...["personas", "lorebooks", "presets", "memories", "workflows", "voices", "connections", "image_connections"],
+  ...[
+    "personas",
+    "lorebooks",
+    "presets",
+    "memories",
+    "proposals",
+    "workflows",
+    "voices",
+    "connections",
+    "image_connections",
+  ],
   "tool_servers",
-  ...["documents", "characters", "attachments", "conversations"],
+  ...["documents", "characters", "attachments", "conversations", "gallery"],
 ];
 const SETTINGS = "settings.json";
-/** Maximum length of a note's name in the report. */
-const NAME_LENGTH = 60;
 /** Fields that only the server sets. */
 const OWN_FIELDS = [
   "id",
@@ -100,7 +108,11 @@ async function* readSteps(
   if (folder === "characters") return yield { what: "character", ...origin, file: bytes };
   if (!fileName.endsWith(".json")) return;
   const json = parseJsonObject(bytes);
-  const named = { ...origin, name: asText(json.name) || id };
+  const named = {
+    ...origin,
+    name: asText(json.name) || id,
+    createdAtMs: asTimeMs(json.createdAtMs),
+  } satisfies Pick<ImportedMemory, "id" | "source" | "name" | "createdAtMs">;
   if (folder === "personas") {
     const image = byPath.get(`personas/${id}.png`);
     const avatar = image && await source.read(image, MAX_BYTES);
@@ -118,7 +130,9 @@ async function* readSteps(
     };
   } else if (folder === "presets") {
     yield { what: "preset", ...named, json: json.preset, isOurs: true, models: asTexts(json.models) };
-  } else if (folder === "memories") yield { what: "memory", ...origin, ...parseMemory(json) };
+  } else if (folder === "memories") yield { what: "memory", ...named, ...parseMemory(json) };
+  else if (folder === "proposals") yield { what: "proposal", ...named, ...parseProposal(json) };
+  else if (folder === "gallery") yield { what: "generated_image", ...named, ...parseGeneratedImage(json) };
   else if (folder === "workflows") yield { what: "workflow", ...origin, json };
   else if (folder === "connections") yield parseExportedConnection(json, named);
   else if (folder === "image_connections") yield parseImageConnection(json, named);
@@ -132,7 +146,6 @@ async function* readSteps(
       ...named,
       contentType: asText(json.contentType),
       url: asText(json.url) || undefined,
-      createdAtMs: asNumber(json.createdAtMs),
       usedBy: toUsers(json.usedBy, id),
       bytes,
     };
@@ -140,8 +153,7 @@ async function* readSteps(
     const sound = byPath.get(`voices/${id}.${asText(json.format)}`);
     if (sound === undefined) throw new AppError("unprocessable", "its audio is missing");
     const audio = await source.read(sound, MAX_BYTES);
-    const createdAtMs = asNumber(json.createdAtMs);
-    yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
+    yield { what: "voice", ...named, description: asText(json.description), audio };
   } else {
     const listLines = async (folder: string) => {
       const file = byPath.get(`${folder}/${id}.jsonl`);
@@ -149,26 +161,11 @@ async function* readSteps(
     };
     const texts = parseTexts(await listLines("variants"));
     const continuations = (await listLines("continuations")).map((line) => withTexts(line, texts));
-    yield parseConversation({ ...withTexts(json, texts), continuations }, origin);
+    const whole = { ...withTexts(json, texts), continuations };
+    const conversation = parseConversation(whole, origin);
+    if (endReplies(conversation)) yield createChangedNote(file.path, "reply_not_finished");
+    yield conversation;
   }
-}
-
-/** @throws {AppError} `unprocessable` */
-function parseMemory(json: JsonObject): Pick<ImportedMemory, "name" | "fields"> {
-  const scope = parseScope(json.scope);
-  const text = asText(json.text).trim();
-  if (scope === undefined) throw new AppError("unprocessable", "its scope is invalid");
-  if (text === "" || text.length > MAX_MEMORY_TEXT) {
-    throw new AppError("unprocessable", "its text is empty or too long");
-  }
-  const { conversationId, messageId } = asObject(json.source);
-  const source = isId(asText(conversationId)) && {
-    source: {
-      conversationId: asText(conversationId),
-      ...(isId(asText(messageId)) && { messageId: asText(messageId) }),
-    },
-  } satisfies Partial<MemoryFields>;
-  return { name: text.slice(0, NAME_LENGTH), fields: { text, scope, pinned: json.pinned === true, ...source } };
 }
 
 /** Returns the characters and personas to which a document is attached. */

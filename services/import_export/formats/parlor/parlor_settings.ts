@@ -17,6 +17,7 @@ import {
   type JsonObject,
 } from "../../../json/type_guards.ts";
 import { DEFAULT_SETTINGS, findTemplateProblem, type SettingsPatch } from "../../../settings/settings.ts";
+import { NOTIFY_KINDS } from "../../../push/notify_server.ts";
 import { AUDIO_FORMATS } from "../../../speech/audio_format.ts";
 import type {
   ImportedConnection,
@@ -29,6 +30,7 @@ interface Origin {
   id: string;
   source: string;
   name: string;
+  createdAtMs?: number;
 }
 
 const TIMEOUTS: (keyof CallTimeouts)[] = ["connectMs", "firstByteMs", "idleMs"];
@@ -103,7 +105,7 @@ export function parseImageConnection(json: JsonObject, origin: Origin): Imported
   };
 }
 
-/** Reads a tool server. It's off after the import. @throws {AppError} `unprocessable` */
+/** Reads a tool server. @throws {AppError} `unprocessable` */
 export function parseExportedToolServer(json: JsonObject, origin: Origin): ImportedToolServer {
   const transport = SERVER_TRANSPORTS.find((one) => one === json.transport);
   if (transport === undefined) throw new AppError("unprocessable", "unknown transport");
@@ -115,7 +117,7 @@ export function parseExportedToolServer(json: JsonObject, origin: Origin): Impor
     server: {
       name: origin.name,
       transport,
-      isEnabled: false,
+      isEnabled: json.isEnabled === true,
       ...(transport === "stdio"
         ? { command: pickText(json.command), args: asArray(json.args).map(String) }
         : { url: pickText(json.url), clientId: pickText(json.clientId) || undefined }),
@@ -135,6 +137,8 @@ export function parseSettings(json: JsonObject, source: string): ImportedSetting
   });
   const { baseUrl, model, voice, format, speed, hasKey } = asObject(json.speech);
   const transcription = asObject(json.transcription);
+  const [web, notifications] = [asObject(json.web), asObject(json.notifications)];
+  const notifyKind = NOTIFY_KINDS.find((one) => one === notifications.kind);
   const times = asNumber(speed);
   const isSpeed = times !== undefined && times >= SPEED.least && times <= SPEED.most;
   return {
@@ -161,7 +165,17 @@ export function parseSettings(json: JsonObject, source: string): ImportedSetting
         language: pickText(transcription.language),
       },
     }),
+    ...((pickText(web.searchUrl) !== "" || typeof web.readPage === "boolean" || typeof web.search === "boolean") && {
+      web: { searchUrl: pickText(web.searchUrl), search: asBoolean(web.search), readPage: asBoolean(web.readPage) },
+    }),
+    ...(notifyKind !== undefined && pickText(notifications.url) !== "" && {
+      notifications: { kind: notifyKind, url: pickText(notifications.url) },
+    }),
   };
+}
+
+function asBoolean(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
 }
 
 function pickText(value: unknown): string {

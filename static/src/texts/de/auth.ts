@@ -77,6 +77,7 @@ export const auth: typeof English = {
     server: "ntfy oder Gotify",
     serverText: "Sie können Benachrichtigungen auch über Ihren eigenen Server erhalten. Er bekommt nur den Satz " +
       "„A reply is ready“ oder „A reply needs you“.",
+    held: "Dieser Server stammt aus einem Import. Speichern Sie ihn, um Benachrichtigungen darüber zu erhalten.",
     kind: "Dienst",
     topicUrl: "Topic-URL",
     serverUrl: "Server-URL",

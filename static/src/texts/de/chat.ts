@@ -29,6 +29,7 @@ export const chat: typeof English = {
     attemptFailed: "Die Antwort konnte nicht neu generiert werden. Dies ist die vorherige.",
     attemptInterrupted: "Das Neugenerieren wurde unterbrochen. Dies ist die vorherige Antwort.",
     interrupted: "Der Server wurde beendet, bevor die Antwort vollständig war",
+    unfinishedExport: "Diese Antwort war noch nicht fertig, als der Chat exportiert wurde",
     empty: "Das Modell hat eine leere Antwort zurückgegeben",
     unanswered: "Diese Nachricht hat noch keine Antwort.",
     ask: "Antwort anfordern",

@@ -35,6 +35,11 @@ export const serverTexts: ServerTexts = {
       "der Sprachserver „{server}“ wird nicht hinzugefügt: Fügen Sie ihn unter „Sprache“ hinzu, wenn Sie ihm vertrauen",
     transcription_left_off:
       "der Transkriptionsserver „{server}“ wird nicht hinzugefügt: Fügen Sie ihn unter „Sprache“ hinzu, wenn Sie ihm vertrauen",
+    web_tools_left_off:
+      "Websuche und Seitenlesen („{server}“) bleiben aus: Schalten Sie sie unter „Werkzeuge“ ein, wenn Sie dem Suchserver vertrauen",
+    notifications_left_off:
+      "Benachrichtigungen über „{server}“ bleiben aus: Speichern Sie die Adresse unter „Zugriff“, wenn Sie ihr vertrauen",
+    reply_not_finished: "eine Antwort war beim Export des Chats noch nicht fertig: als unterbrochen importiert",
     tool_server_left_off: "bleibt aus: Schalten Sie „{server}“ unter „Werkzeuge“ ein, wenn Sie ihm vertrauen",
     keys_left_out:
       "API-Schlüssel und Einstellungen werden nicht importiert: Fügen Sie Ihre Dienste unter „Verbindungen“ hinzu",

@@ -64,6 +64,8 @@ export const tools: typeof English = {
     title: "Websuche und Seiten",
     intro:
       "Modelle können mit Ihrem SearXNG-Server im Web suchen und öffentliche Seiten lesen. Jeder Aufruf wartet auf Ihre Freigabe.",
+    held:
+      "Diese Einstellungen stammen aus einem Import. Modelle können die Werkzeuge nutzen, sobald Sie sie einschalten.",
     loadFailed: "Die Web-Einstellungen konnten nicht geladen werden",
     saveFailed: "Die Web-Einstellungen konnten nicht gespeichert werden",
     url: "SearXNG-URL",
@@ -125,6 +127,7 @@ export const tools: typeof English = {
     notReady: "Nicht verfügbar",
     states: {
       off: "Aus",
+      held: "Aus (importiert)",
       starting: "Startet",
       ready: "Bereit",
       needs_auth: "Anmeldung nötig",

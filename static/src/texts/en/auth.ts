@@ -76,6 +76,7 @@ export const auth = {
     serverText:
       "You can also get notifications through your own server. It receives only “A reply is ready” or “A reply needs " +
       "you”.",
+    held: "This server came with an import. Save it to get notifications through it.",
     kind: "Service",
     topicUrl: "Topic URL",
     serverUrl: "Server URL",

@@ -28,6 +28,7 @@ export const chat = {
     attemptFailed: "Couldn’t regenerate the reply. This is the previous one.",
     attemptInterrupted: "Regenerating was interrupted. This is the previous reply.",
     interrupted: "The server stopped before the reply was complete",
+    unfinishedExport: "This reply wasn’t finished when the chat was exported",
     empty: "The model returned an empty reply",
     unanswered: "This message has no reply yet.",
     ask: "Get a reply",

@@ -63,6 +63,7 @@ export const tools = {
     title: "Web search and pages",
     intro:
       "Lets models search the web with your SearXNG server and read public pages. Each call waits for your approval.",
+    held: "These settings came with an import. Models can use the tools once you turn them on.",
     loadFailed: "Couldn’t load the web settings",
     saveFailed: "Couldn’t save the web settings",
     url: "SearXNG URL",
@@ -123,6 +124,7 @@ export const tools = {
     notReady: "Not available",
     states: {
       off: "Off",
+      held: "Off (imported)",
       starting: "Starting",
       ready: "Ready",
       needs_auth: "Sign-in needed",

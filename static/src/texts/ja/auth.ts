@@ -74,6 +74,7 @@ export const auth: typeof English = {
     server: "ntfy または Gotify",
     serverText:
       "自分の通知サーバーで受け取ることもできます。送られるのは「A reply is ready」または「A reply needs you」という文だけです。",
+    held: "このサーバーはインポートされたものです。保存すると、このサーバーで通知を受け取れます。",
     kind: "サービス",
     topicUrl: "トピックの URL",
     serverUrl: "サーバーの URL",

@@ -29,6 +29,7 @@ export const chat: typeof English = {
     attemptFailed: "返信を再生成できませんでした。これは前の返信です。",
     attemptInterrupted: "再生成が中断されました。これは前の返信です。",
     interrupted: "返信が完了する前にサーバーが停止しました",
+    unfinishedExport: "この返信は、チャットのエクスポート時に完了していませんでした",
     empty: "モデルが空の返信を返しました",
     unanswered: "このメッセージにはまだ返信がありません。",
     ask: "返信を生成",

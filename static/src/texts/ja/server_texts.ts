@@ -32,6 +32,11 @@ export const serverTexts: ServerTexts = {
     speech_left_off: "音声サーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
     transcription_left_off:
       "文字起こしサーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
+    web_tools_left_off:
+      "ウェブ検索とページの読み取り（「{server}」）はオフのままです。検索サーバーを信頼できる場合は「ツール」でオンにしてください",
+    notifications_left_off:
+      "「{server}」による通知はオフのままです。信頼できる場合は「アクセス」でアドレスを保存してください",
+    reply_not_finished: "チャットのエクスポート時に返信が完了していなかったため、中断としてインポートしました",
     tool_server_left_off: "オフのままです。「{server}」を信頼できる場合は「ツール」でオンにしてください",
     keys_left_out: "サービスのキーと設定は引き継ぎません。「接続」で接続を入力してください",
     service_keys_left_out: "サービスのキーは引き継ぎません。「接続」で入力してください",

@@ -59,6 +59,7 @@ export const tools: typeof English = {
     title: "ウェブ検索とページ",
     intro:
       "モデルが SearXNG サーバーでウェブを検索し、公開ページを読めるようにします。呼び出しのたびに承認が必要です。",
+    held: "この設定はインポートされたものです。オンにすると、モデルがツールを使えるようになります。",
     loadFailed: "ウェブの設定を読み込めませんでした",
     saveFailed: "ウェブの設定を保存できませんでした",
     url: "SearXNG の URL",
@@ -119,6 +120,7 @@ export const tools: typeof English = {
     notReady: "利用できません",
     states: {
       off: "オフ",
+      held: "オフ（インポート）",
       starting: "起動中",
       ready: "準備完了",
       needs_auth: "サインインが必要",

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { pushApi } from "../../api/push.ts";
 import type { NotifyServer, PushDevice } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/Notice.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
@@ -122,6 +122,7 @@ function NotifyServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
     >
       <h4>{t.server}</h4>
       <p class="muted">{t.serverText}</p>
+      {stored.held && <Notice tone="info">{t.held}</Notice>}
       <Select
         label={t.kind}
         value={kind}

@@ -205,7 +205,7 @@ function ToolServerCard(
       {!server.unreadable && (
         <Switch
           label={t.enabled}
-          isOn={server.enabled}
+          isOn={server.enabled && server.state !== "held"}
           isDisabled={busy !== undefined}
           onChange={(enabled) => void run("switch", () => api.put(server.id, { enabled }))}
         />

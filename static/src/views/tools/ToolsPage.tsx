@@ -175,6 +175,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
           setResult(undefined);
         }}
       />
+      {web.held && <Notice tone="info">{t.held}</Notice>}
       {failure && <ErrorNote title={failure.name === "test" ? t.fails : t.saveFailed} error={failure.error} />}
       {result && (result.working
         ? <p role="status">{t.works(formatNumber(result.results))}</p>

@@ -41,9 +41,11 @@ export function ReplyEnding(props: EndingProps) {
   }
   if (status === "failed") return <Failure {...props} error={message.error} at={message.updated_at} />;
   if (status === "interrupted" || status === "stopped") {
+    const { stopped, interrupted, unfinishedExport } = texts.chat;
+    const wasExported = message.error?.code === "exported";
     return (
       <div class="ending">
-        <p>{status === "stopped" ? texts.chat.stopped : texts.chat.interrupted}</p>
+        <p>{status === "stopped" ? stopped : wasExported ? unfinishedExport : interrupted}</p>
         {isLast && (
           <div class="actions-row">{hasText ? <ContinueButton {...props} /> : <RetryButton {...props} />}</div>
         )}
