@@ -43,6 +43,8 @@ export interface UpstreamCall {
   prompt?: Prompt;
   /** Text between a reply and its continuation. */
   joint?: string;
+  /** The start of the reply that the preset sends. */
+  prefill?: string;
 }
 
 /** Builds calls. */
@@ -273,7 +275,8 @@ function toCall(
   const isKnown = !contextSize.isAssumed && target.kind !== "ollama";
   const sized = isKnown ? { ...target, contextSize: contextSize.tokens } satisfies UpstreamTarget : target;
   const stableMessages = countStable(prompt);
-  return { target: sized, call: { model, messages, params, extraBody, neededTokens, stableMessages }, prompt };
+  const prefill = prompt.parts.at(-1)?.part === "prefill" ? getContentText(messages.at(-1)?.content ?? "") : undefined;
+  return { target: sized, call: { model, messages, params, extraBody, neededTokens, stableMessages }, prompt, prefill };
 }
 
 /** Returns a client's messages, oldest first, and the documents of the conversation. */

@@ -13,6 +13,7 @@ import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type CallBuilder, getRequestedModel, refuseEmpty } from "./call_builder.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
+import { continueText, continueWholeText } from "./continuation.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import { Reply } from "./reply.ts";
@@ -116,7 +117,7 @@ export class StatelessChat {
     const stream = await this.#sender.open(sent, signal);
     return {
       model: sent.call.model,
-      batches: stream.batches(),
+      batches: continueText(sent, "", stream.batches()),
       cancel: () => stream.cancel(),
       estimateUsage: (reply) => estimateUsage(sent.call, reply),
     };
@@ -126,7 +127,14 @@ export class StatelessChat {
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
     const sent = await this.#calls.buildUnstored(request, signal);
     const completion = await this.#sender.complete(sent, signal);
-    return { ...completion, usage: completion.usage ?? estimateUsage(sent.call, getReplyText(completion)) };
+    const choices = completion.choices.map((choice) => {
+      const { message } = choice;
+      const isText = typeof message.content === "string" && message.content !== "";
+      return isText
+        ? { ...choice, message: { ...message, content: continueWholeText(sent, message.content) } }
+        : choice;
+    });
+    return { ...completion, choices, usage: completion.usage ?? estimateUsage(sent.call, getReplyText(completion)) };
   }
 }
 

@@ -3,7 +3,7 @@ import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_par
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
+import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ModelRouter, RequestedModel } from "../llm/model_router.ts";
 import { answerWithReasoning } from "../llm/reasoning.ts";
 import { learnPrefillRefusal } from "../llm/refused_fields.ts";
@@ -13,6 +13,7 @@ import type { ToolOffer } from "../tools/tool_registry.ts";
 import type { Prompt } from "../prompts/prompt.ts";
 import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
+import { continueText } from "./continuation.ts";
 import type { Reply } from "./reply.ts";
 import type { ReplySaver } from "./reply_saver.ts";
 import type { ToolFallback } from "./call_tools.ts";
@@ -201,7 +202,7 @@ export class ReplyRunner {
     reply.sent = leftOut.length > 0 ? { ...stream.sent, leftOut } : stream.sent;
     started.resolve();
     const offer = refusal === undefined && (listed?.tools.length ?? 0) > 0 ? listed : undefined;
-    const batches = joinContinuation(reply.text, sent.joint, stream.batches());
+    const batches = continueText(sent, reply.text, stream.batches());
     return { sent, offer, hasCalls: await reply.collect(batches, { runsTools: offer !== undefined }) };
   }
 
@@ -211,32 +212,6 @@ export class ReplyRunner {
     if (reply.end?.status !== "complete") return;
     const { conversationId, text: answer } = reply;
     for (const listener of listeners) listener.replyCompleted({ conversationId, target, call, prompt, answer });
-  }
-}
-
-/**
- * Adds a separator between a text and its continuation. A model that is asked to continue starts a new text.
- *
- * @param before The text to continue. No separator is needed if it's empty or ends in white space.
- * @param joint The separator; `undefined` if the model continues a prefilled reply.
- */
-function joinContinuation(
-  before: string,
-  joint: string | undefined,
-  batches: AsyncIterable<ChatEvent[]>,
-): AsyncIterable<ChatEvent[]> {
-  return joint && /\S$/.test(before) ? insertJoint(joint, batches) : batches;
-}
-
-async function* insertJoint(joint: string, batches: AsyncIterable<ChatEvent[]>): AsyncIterable<ChatEvent[]> {
-  let isJoined = false;
-  for await (const events of batches) {
-    yield isJoined ? events : events.map((event) => {
-      if (isJoined || event.type !== "text" || event.text === "") return event;
-      isJoined = true;
-      // Models often start with a space or a line break.
-      return { ...event, text: event.text.startsWith("\n") ? event.text : joint + event.text.replace(/^ +/, "") };
-    });
   }
 }
 

@@ -1,4 +1,8 @@
-/** Starts from source in a fresh checkout, as `deno task start` does. */
+/**
+ * Starts from source in a fresh checkout, as `deno task start` does.
+ *
+ * @slow Each start builds the page in a fresh checkout.
+ */
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startPermissions } from "../../build.ts";

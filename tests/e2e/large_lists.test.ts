@@ -1,4 +1,8 @@
-/** Unusually large lists and conversations, on a server in its own process, whose memory is measured. */
+/**
+ * Unusually large lists and conversations, on a server in its own process, whose memory is measured.
+ *
+ * @slow A server stores and lists thousands of items.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";

@@ -82,6 +82,39 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(cut).toMatchObject({ output_limit: 5, finish_reason: "length", usage: { completion_tokens: 5 } });
   });
 
+  test("a cut and a complete reply are continued three times without repeating anything", async () => {
+    for (
+      const [kind, fields] of Object.entries({
+        cut: { max_tokens: 12 },
+        complete: { ignore_eos: false, max_tokens: 200 },
+      })
+    ) {
+      let before = await reply(fields);
+      expect(before.content, kind).not.toBe("");
+      const target = { conversation_id: `c${number}`, assistant_message_id: `a${number}` };
+      if (kind === "complete") expect(before.finish_reason).toBe("stop");
+      for (let times = 0; times < 3; times++) {
+        const again = {
+          ...target,
+          action: "continue",
+          context: "server",
+          temperature: 0,
+          max_tokens: 12,
+          ignore_eos: true,
+        };
+        await (await parlor.request("POST", "/api/chat", again)).text();
+        const path = `/api/conversations/${target.conversation_id}/messages/${target.assistant_message_id}`;
+        const after = await parlor.json<Message>("GET", path);
+        expect(after.content.startsWith(before.content), kind).toBe(true);
+        const added = after.content.slice(before.content.length);
+        // The small model may have nothing to add, except to a reply that was cut.
+        if (kind === "cut" && times === 0) expect(added.trim()).not.toBe("");
+        expect(added.includes(before.content), kind).toBe(false);
+        before = after;
+      }
+    }
+  });
+
   test("it is detected, with what its template can switch", async () => {
     await reply({ connection_id: "thinking", max_tokens: 1 });
     const connections = await parlor.json<{ id: string; [more: string]: unknown }[]>("GET", "/api/connections");

@@ -263,10 +263,10 @@ test("a preset's continuation prompt goes last, and the new text is separated fr
     pieces: [{ part: "instructions" }, { part: "continue" }],
   });
   const { text } = await gather(await app.post("/api/chat", again));
-  expect(lastSent().at(-2)).toEqual({ role: "assistant", content: "Ada: Hello" });
-  expect(lastSent().at(-1)!.content.endsWith("\n\n[Carry on behind: Ada: Hello]")).toBe(true);
+  expect(lastSent().at(-2)).toEqual({ role: "assistant", content: "Ada: Well,Hello" });
+  expect(lastSent().at(-1)!.content.endsWith("\n\n[Carry on behind: Ada: Well,Hello]")).toBe(true);
   expect(text).toBe("\n\nHello");
-  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Hello\n\nHello");
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Well,Hello\n\nHello");
 });
 
 test.each([
@@ -276,9 +276,34 @@ test.each([
   const id = await beginWithAda({ preset_id: await importPreset({ ...fields, continue_postfix: "\n\n" }) });
   await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
   const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };
+  llm.pieces = [" wor", "ld"];
   await gather(await app.post("/api/chat", again));
   expect(lastSent().at(-1)).toEqual({ role: "assistant", content: "Hello" });
-  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("HelloHello");
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Hello world");
+});
+
+test("what the server repeats of a reply isn't stored again, however often it is continued", async () => {
+  // As of old: the server ignores the fields that ask for an exact continuation.
+  llm.personality = { ...llm.personality, repeatsPrefill: false };
+  const id = await beginWithAda();
+  await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };
+  llm.pieces = ["Hel", "lo,", " wor"];
+  await gather(await app.post("/api/chat", again));
+  llm.pieces = ["Hello, wor", "ld"];
+  expect((await gather(await app.post("/api/chat", again))).text).toBe("ld");
+  llm.pieces = ["Hello, world", ", it's late."];
+  await gather(await app.post("/api/chat", { ...again, stream: false }));
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Hello, world, it's late.");
+});
+
+test("the start of a reply that a preset sends is stored once", async () => {
+  const id = await beginWithAda({ preset_id: await importPreset({ assistant_prefill: "Well," }) });
+  llm.pieces = [" hel", "lo"];
+  const { text } = await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  expect(lastSent().at(-1)).toEqual({ role: "assistant", content: "Well," });
+  expect(text).toBe("Well, hello");
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Well, hello");
 });
 
 test("a preset that squashes system messages merges adjacent ones, whatever they contain", async () => {

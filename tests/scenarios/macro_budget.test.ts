@@ -1,4 +1,8 @@
-/** Macros that are too expensive, in every text that comes from outside. */
+/**
+ * Macros that are too expensive, in every text that comes from outside.
+ *
+ * @slow Each text has macros that use up the whole budget.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gather, useModel } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";

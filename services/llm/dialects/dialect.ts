@@ -79,6 +79,8 @@ export interface Dialect {
   trimsContext: "server" | "client";
   /** Whether the server continues a trailing assistant message. */
   continues: boolean;
+  /** Fields without which the server repeats that message, or begins a new one. */
+  continuationFields?: Readonly<Record<string, unknown>>;
   /** Content types of supported images; empty if images aren't supported. */
   imageTypes: readonly string[];
   /** Whether documents are separate content blocks. */

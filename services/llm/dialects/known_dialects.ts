@@ -24,6 +24,9 @@ const COMMON = {
   returnsReasoningWithTools: [],
 } as const satisfies Partial<Dialect>;
 
+/** Asks to continue the last message exactly, instead of writing it again (docs/protocols/llm.md). */
+const CONTINUE_LAST_MESSAGE = { continue_final_message: true, add_generation_prompt: false };
+
 /** @see https://platform.openai.com/docs/api-reference/chat/create */
 const openai: Dialect = {
   ...COMMON,
@@ -184,6 +187,7 @@ const llamaCpp: Dialect = {
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
   continues: true,
+  continuationFields: CONTINUE_LAST_MESSAGE,
   imageTypes: ["image/png", "image/jpeg", "image/gif", "image/bmp"],
 };
 
@@ -238,6 +242,8 @@ const vllm: Dialect = {
   samplers: { ...OPENAI_SAMPLERS, ...mapToSameNames("top_k", "min_p", "repetition_penalty") },
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
+  continues: true,
+  continuationFields: CONTINUE_LAST_MESSAGE,
 };
 
 /** @see https://lmstudio.ai/docs/developer/openai-compat/chat-completions */

@@ -37,6 +37,10 @@ export function createOpenAiBody(
   }
   if (fields.tools !== undefined) fields.tools = fitToolDefinitions(dialect.name, fields.tools);
   Object.assign(fields, toLimit(target, dialect, call.params));
+  const last = call.messages.at(-1);
+  if (last?.role === "assistant" && last.tool_calls === undefined) {
+    fields = mergeFields(dialect.continuationFields, fields);
+  }
   if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
   const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);
   for (const field of RESERVED_FIELDS) delete body[field];

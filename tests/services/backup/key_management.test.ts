@@ -1,3 +1,4 @@
+/** @slow Each test fills a folder with one of everything. */
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSealer } from "../../../services/crypto/sealer.ts";

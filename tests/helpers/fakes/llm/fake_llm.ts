@@ -105,7 +105,7 @@ export class FakeLlm {
   isLoading = false;
   /** If true, the server refuses because it is busy. */
   isBusy = false;
-  readonly personality: FakePersonality;
+  personality: FakePersonality;
   readonly #host: string;
   readonly #prefix: string;
   #http!: FakeHttp;
@@ -237,7 +237,8 @@ export class FakeLlm {
       return await answer.json(400, { error: { message, type: "invalid_request_error" } });
     }
     if (await answerFailure(request, answer, switches, this.personality.headers)) return;
-    const pieces = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;
+    const written = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;
+    const pieces = [...this.#repeat(request), ...written];
     const isStream = request.json?.stream === true && switches.ignore_stream === "off";
     if (!isStream && switches.manual === "off") {
       const value = fakeCompletion(model, pieces.join(""), this.reasoning.join(""), switches);
@@ -247,6 +248,15 @@ export class FakeLlm {
     await stream.open(this.personality.headers);
     if (switches.manual === "on") return this.#offer(new ManualAnswer(request, answer, stream));
     await this.#speak(request, answer, stream, pieces);
+  }
+
+  /** Returns the start of the reply, if it's repeated. */
+  #repeat({ json }: RecordedRequest): string[] {
+    const last = (json?.messages as { role: string; content: unknown }[] | undefined)?.at(-1);
+    const isExact = json?.continue_final_message === true && json.add_generation_prompt === false &&
+      json.stream === true;
+    const isRepeated = this.personality.repeatsPrefill === true && last?.role === "assistant" && !isExact;
+    return isRepeated && typeof last.content === "string" ? [last.content] : [];
   }
 
   async #speak(request: RecordedRequest, answer: FakeAnswer, stream: FakeStream, pieces: string[]): Promise<void> {

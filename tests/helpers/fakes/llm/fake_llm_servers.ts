@@ -27,6 +27,11 @@ export interface FakePersonality {
   refuse?(request: RecordedRequest, answer: FakeAnswer, llm: FakeLlm): Promise<boolean>;
   /** Comments before the first frame. */
   preamble?: string;
+  /**
+   * A last message of the assistant is repeated before its continuation: without `continue_final_message`, or also with it if the
+   * reply isn't streamed.
+   */
+  repeatsPrefill?: boolean;
 }
 
 const list = (entry: (id: string) => Record<string, unknown>) => (ids: string[]) => ({
@@ -74,6 +79,7 @@ const llamaCpp: FakePersonality = {
   headers: LLAMA_HEADERS,
   switches: { content: "null", timings: "on" },
   preamble: ":\n\n:\n\n",
+  repeatsPrefill: true,
   openPaths: ["/health"],
   isChatPath: (path) => path === "/v1/chat/completions" || path === "/chat/completions",
   isModelsPath: (path) => path === "/v1/models" || path === "/models",

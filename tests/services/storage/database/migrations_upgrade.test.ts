@@ -1,4 +1,8 @@
-/** Databases of earlier versions, opened by this one. */
+/**
+ * Databases of earlier versions, opened by this one.
+ *
+ * @slow A folder of every released version is upgraded.
+ */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { MIGRATIONS } from "../../../../services/storage/database/migrations.ts";

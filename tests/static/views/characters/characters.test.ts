@@ -1,3 +1,4 @@
+/** @slow Every action of a character is done on its own page. */
 import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {

@@ -1,3 +1,4 @@
+/** @slow Every action of a chat is done on its own page. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, holdToasts } from "../../../helpers/browser/browser.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";

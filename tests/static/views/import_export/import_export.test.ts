@@ -1,4 +1,8 @@
-/** Settings, Data: import and export on the real server; rare cases on a fake one. */
+/**
+ * Settings, Data: import and export on the real server; rare cases on a fake one.
+ *
+ * @slow Each import runs through the page on the real server.
+ */
 import { Buffer } from "node:buffer";
 import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";

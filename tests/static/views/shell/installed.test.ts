@@ -1,4 +1,8 @@
-/** The page as an installed app: offline use, updates, and the share target. */
+/**
+ * The page as an installed app: offline use, updates, and the share target.
+ *
+ * @slow A service worker stores the whole page before each change of it is tried.
+ */
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, openWatchedPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
@@ -14,7 +18,7 @@ let app: TestApp;
 let context: BrowserContext;
 beforeAll(async () => {
   builtFolder = await builtUi();
-  browser = await openBrowser();
+  browser = await openBrowser([], "whole browser");
   app = await openTestApp({ config: { setupCompleted: true } });
   const kept = await openKept(app.url, "/new");
   context = kept.context;

@@ -1,4 +1,8 @@
-/** The speech page on the real server, with a fake speech server and a fake external site. */
+/**
+ * The speech page on the real server, with a fake speech server and a fake external site.
+ *
+ * @slow Sound is recorded and played in its own time.
+ */
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";

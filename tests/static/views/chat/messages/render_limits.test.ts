@@ -1,3 +1,4 @@
+/** @slow The browser draws texts of many megabytes. */
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
