@@ -128,11 +128,9 @@ export class StatelessChat {
     const sent = await this.#calls.buildUnstored(request, signal);
     const completion = await this.#sender.complete(sent, signal);
     const choices = completion.choices.map((choice) => {
-      const { message } = choice;
-      const isText = typeof message.content === "string" && message.content !== "";
-      return isText
-        ? { ...choice, message: { ...message, content: continueWholeText(sent, message.content) } }
-        : choice;
+      const { content } = choice.message;
+      if (!content) return choice;
+      return { ...choice, message: { ...choice.message, content: continueWholeText(sent, content) } };
     });
     return { ...completion, choices, usage: completion.usage ?? estimateUsage(sent.call, getReplyText(completion)) };
   }

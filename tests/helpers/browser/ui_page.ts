@@ -91,6 +91,9 @@ export function recordSpeech(page: Page): [voice: string | undefined, text: stri
  * ended when they arrive.
  */
 export async function slowDown(page: Page, url: string | RegExp): Promise<void> {
+  let isOver = false;
+  page.once("close", () => isOver = true);
+  page.context().once("close", () => isOver = true);
   const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
   await page.route(url, async (route) => {
     try {
@@ -99,7 +102,7 @@ export async function slowDown(page: Page, url: string | RegExp): Promise<void> 
       await pause();
       await route.fulfill({ response });
     } catch (error) {
-      if (!page.isClosed()) throw error; // Requests in flight end with the page.
+      if (!isOver && !page.isClosed()) throw error; // Requests in flight end with the page.
     }
   });
 }

@@ -15,6 +15,8 @@ export interface FakeSpeechSwitches {
   instead: string | undefined;
   /** Disconnects after this number of bytes. */
   cutAfterBytes: number | undefined;
+  /** Resolves when the response may break off. By default that is at once: what the client hasn't read by then is lost. */
+  beforeCut: (() => Promise<unknown>) | undefined;
   /** Sends headers and a first part, then waits for `go`. */
   isManual: boolean;
   /** Answer of `/v1/audio/voices`; undefined is 404. */
@@ -60,6 +62,7 @@ const PLAIN: FakeSpeechSwitches = {
   refusal: undefined,
   instead: undefined,
   cutAfterBytes: undefined,
+  beforeCut: undefined,
   isManual: false,
   voices: { voices: [{ id: "joe", name: "Joe", language: "en" }] },
   models: { object: "list", data: [{ id: "tts-1" }, { id: "tts-1" }, { id: "kokoro" }] },
@@ -157,7 +160,7 @@ export function openFakeSpeech(changes: Partial<FakeSpeechSwitches> = {}): FakeS
         if (switches.isManual) await go.promise;
         if (switches.cutAfterBytes !== undefined) {
           controller.enqueue(audio.slice(200, switches.cutAfterBytes));
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await (switches.beforeCut?.() ?? new Promise((resolve) => setTimeout(resolve, 20)));
           controller.error(new Error("the engine failed"));
         } else {
           controller.enqueue(audio.slice(200));

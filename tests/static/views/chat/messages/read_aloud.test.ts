@@ -56,7 +56,12 @@ async function openBench() {
 /** Runs in the page: records what its player did. */
 function watchSound() {
   const noted: string[] = [];
-  Object.assign(globalThis, { noted });
+  const facts = Object.assign(globalThis, { noted, bytes: 0 });
+  const { appendBuffer } = SourceBuffer.prototype;
+  SourceBuffer.prototype.appendBuffer = function (audio) {
+    facts.bytes += audio.byteLength;
+    appendBuffer.call(this, audio);
+  };
   const { play } = HTMLMediaElement.prototype;
   const watched = new WeakSet<HTMLMediaElement>();
   HTMLMediaElement.prototype.play = function () {
@@ -73,6 +78,8 @@ function watchSound() {
 const heardToTheEnd = async (page: Page) =>
   (await page.evaluate(() => (globalThis as unknown as { noted: string[] }).noted)).filter((name) => name === "ended")
     .length;
+
+const receivedBytes = (page: Page) => page.evaluate(() => (globalThis as unknown as { bytes: number }).bytes);
 
 const bar = (page: Page) => page.getByRole("group", { name: "Reading aloud" });
 
@@ -301,6 +308,7 @@ test(
     await call.finish();
     const speak = page.locator(".reply").getByRole("button", { name: "Read aloud" });
     bench.speech.switches.cutAfterBytes = 2000;
+    bench.speech.switches.beforeCut = () => eventually(() => receivedBytes(page), (bytes) => bytes === 2000);
     await speak.click();
     await page.locator(".toast").filter({ hasText: "Playback was interrupted" }).waitFor();
     await eventually(() => heardToTheEnd(page), (count) => count === 1);
