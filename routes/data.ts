@@ -9,16 +9,20 @@ import { createRouter } from "./http/router.ts";
 import {
   backupFileRoute,
   changeBackupsRoute,
+  checkStoredRoute,
   dataRoute,
   emptyTrashRoute,
   findingsRoute,
   licencesRoute,
   removeBackupRoute,
   restoreTrashRoute,
+  restoreUnreadableRoute,
   startBackupRoute,
   toBackupSettingsJson,
   toDataJson,
+  toIntegrityJson,
   trashRoute,
+  unreadableRoute,
 } from "./schemas/data.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { passRawResponse } from "./http/raw_response.ts";
@@ -60,6 +64,20 @@ export function dataRoutes(services: Services) {
     .openapi(findingsRoute, async (c) => {
       const diagnostics = await services.diagnostics();
       return c.json(await diagnostics.listFindings(), 200);
+    })
+    .openapi(unreadableRoute, async (c) => {
+      const integrity = await services.integrity();
+      return c.json(toIntegrityJson(integrity.getState()), 200);
+    })
+    .openapi(checkStoredRoute, async (c) => {
+      const integrity = await services.integrity();
+      return c.json(toIntegrityJson(await integrity.checkNow()), 200);
+    })
+    .openapi(restoreUnreadableRoute, async (c) => {
+      const { path, accept_older } = c.req.valid("json");
+      const healer = await services.healer();
+      const { from, madeAt } = await healer.heal(path, { acceptsOlder: accept_older });
+      return c.json({ from, made_at: madeAt }, 200);
     })
     .openapi(licencesRoute, async (c) => c.json(await loadLicenseNotices(), 200));
 }

@@ -5,6 +5,7 @@
  * Opened at once: the data folder with its key and database, and authentication. Everything else opens on first use,
  * because loading its code takes time: `await services.characters()` opens it, or returns the open one.
  */
+import type { VersionedItems } from "./integrity/healer.ts";
 import type { ChatDeps } from "./chat/open_chat.ts";
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
@@ -478,6 +479,34 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new Exports({ ...core, ...data, reader, variants, listConversationIds, getUserName });
   });
 
+  const integrity = scope.lazy(async (onClose) => {
+    const { Integrity } = await import("./integrity/integrity.ts");
+    const integrity = new Integrity({
+      ...core,
+      dataDir: core.dataDir.path,
+      sealer: sealer.forPurpose("settings"),
+    });
+    onClose(() => integrity.close());
+    return integrity;
+  });
+  core.damageReports.listen(() =>
+    void integrity().catch((error) => log("error", "Can't check stored data", { error: getErrorMessage(error) }))
+  );
+  const healer = scope.lazy(async () => {
+    const { Healer } = await import("./integrity/healer.ts");
+    const versioned: Record<string, () => Promise<VersionedItems>> = {
+      characters: async () => (await characters()).characters,
+      personas: async () => await personas(),
+      workflows: async () => (await imageGeneration()).workflows,
+    };
+    return new Healer({
+      ...core,
+      integrity: await integrity(),
+      openVersioned: async (folder) => await versioned[folder]?.(),
+      listBackups: async () => await (await backups()).listPaths(),
+      backupPassphrase: options.backupPassphrase,
+    });
+  });
   const backups = scope.lazy(async (onClose) => {
     const [{ Backups }, { listFixedSettings, readBackupSettings, saveBackupSettings }] = await Promise.all([
       import("./backup/backups.ts"),
@@ -493,6 +522,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       after: config.backupAfter,
       mustBeMount: config.backupDirMustBeMount,
       storeCreatedAtMs: core.createdAtMs,
+      onUnreadable: (paths) => paths.forEach((path) => core.damageReports.report(path)),
     });
     onClose(() => backups.close());
     return backups;
@@ -558,6 +588,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     memory,
     chat,
     responses,
+    integrity,
   });
 
   return {
@@ -621,6 +652,10 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     imports,
     exports,
     backups,
+    /** Notices stored data that can't be read. */
+    integrity,
+    /** Restores what can't be read. */
+    healer,
     diagnostics,
     setup,
     tailnet,

@@ -36,6 +36,9 @@ const CharacterItem = z.object({
   folder: z.string().nullable().openapi({
     description: "data.extensions.parlor.folder of the card; save the card to change it",
   }),
+  unreadable: z.literal(true).optional().openapi({
+    description: "Its file can't be read. name is the last known one; restore a version or POST /api/data/unreadable",
+  }),
 }).openapi("CharacterItem");
 
 /** A character with its card. */

@@ -1,6 +1,7 @@
 /** Disk usage, backups, diagnostics, license notices and the trash. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/diagnostics/data_report.ts";
+import type { IntegrityState } from "../../services/integrity/damage.ts";
 import type { BackupSettings } from "../../services/backup/backup_settings.ts";
 import { ERRORS, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
@@ -140,6 +141,69 @@ export const findingsRoute = createRoute({
   summary: "Run the checks of parlor doctor",
   responses: { 200: json(z.array(Finding), "The findings, in the order of the checks"), ...ERRORS },
 });
+
+const Integrity = z.object({
+  items: z.array(z.object({
+    path: z.string().openapi({ description: "As in unreadable.json of exports", example: "conversations/abc" }),
+    parts: z.array(z.string()).openapi({ description: "What of it is damaged, for a report" }),
+    since: Time.openapi({ description: "When it was found" }),
+  })),
+  checked_at: Time.nullable().openapi({ description: "End of the last complete check; null before the first" }),
+}).openapi("StoredDataReport");
+
+/** Converts what is known to be damaged to its JSON form. */
+export function toIntegrityJson({ damages, endedMs }: IntegrityState): z.infer<typeof Integrity> {
+  return {
+    items: damages.map(({ path, parts, sinceMs }) => ({ path, parts, since: new Date(sinceMs).toISOString() })),
+    checked_at: endedMs === null ? null : new Date(endedMs).toISOString(),
+  };
+}
+
+/** `GET /api/data/unreadable` */
+export const unreadableRoute = createRoute({
+  method: "get",
+  path: "/api/data/unreadable",
+  tags: ["Maintenance"],
+  summary: "List stored things that were found to be unreadable",
+  responses: { 200: json(Integrity, "What is known; nothing is read for it"), ...ERRORS },
+});
+
+/** `POST /api/data/check` */
+export const checkStoredRoute = createRoute({
+  method: "post",
+  path: "/api/data/check",
+  tags: ["Maintenance"],
+  summary: "Read all stored data now and list what can't be read; takes a while",
+  responses: { 200: json(Integrity, "What can't be read"), ...ERRORS },
+});
+
+/** `POST /api/data/unreadable/restore` */
+export const restoreUnreadableRoute = createRoute({
+  method: "post",
+  path: "/api/data/unreadable/restore",
+  tags: ["Maintenance"],
+  summary: "Restore something unreadable from its earlier versions, or from the newest backup that has it whole",
+  request: {
+    body: jsonBody(
+      z.object({
+        path: z.string().regex(/^[A-Za-z_-]{1,50}\/[^\0]{1,300}$/, "a path of the list"),
+        accept_older: z.boolean().default(false).openapi({
+          description: "Restore a chat although the only good copy is older, so that later changes are lost",
+        }),
+      }).openapi("RestoreUnreadable"),
+    ),
+  },
+  responses: {
+    200: json(
+      z.object({ from: z.enum(["version", "backup"]), made_at: Time }).openapi("RestoredUnreadable"),
+      "Where the good copy was; 409 conflict if only an older state of a chat is left, 503 not_available if nothing is",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** What can't be read. */
+export type IntegrityJson = z.output<typeof Integrity>;
 
 /** How much space the data takes, and the backups. */
 export type DataReportJson = z.output<typeof Data>;

@@ -17,6 +17,9 @@ const PersonaResponse = z.object({
   description: z.string(),
   has_avatar: z.boolean(),
   updated_at: Time,
+  unreadable: z.literal(true).optional().openapi({
+    description: "In lists: its file can't be read. name is that of its latest version, or its ID",
+  }),
   documents: DocumentUsesSchema.optional().openapi({
     description: "Documents that are available in all chats with the persona",
   }),

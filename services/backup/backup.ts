@@ -12,8 +12,11 @@ import { AppError, getErrorMessage } from "../errors.ts";
 import { TEMPORARY_ENDING, toFileError, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/sqlite.ts";
 import { type ArchiveEntry, type BackupKeys, openBackup, streamBackup } from "./backup_file.ts";
-import { INCOMING_FOLDER } from "../storage/file_swap.ts";
+import { DATABASE_NAME, isBackedUp, KEY_ENTRY } from "./backed_up_names.ts";
 import { DatabaseSync } from "node:sqlite";
+import { createSealer } from "../crypto/sealer.ts";
+import { type Damage, mergeDamages } from "../integrity/damage.ts";
+import { checkAll, type StoredData } from "../integrity/pass.ts";
 
 /** What to back up, and how. */
 export interface BackupRequest {
@@ -47,10 +50,9 @@ export interface BackupReport {
   sizeBytes: number;
   files: number;
   contents: BackupContents;
+  /** What it has but nobody can read, because it was damaged before. */
+  unreadable: Damage[];
 }
-
-/** Entry of the storage key in a backup. */
-export const KEY_ENTRY = "storage-key";
 
 /** Database copies older than this are leftovers of killed backups. */
 const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
@@ -71,7 +73,11 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   const digests = new Map<string, string>();
   const key = passphrase === undefined ? { storageKey } : { passphrase };
   let rows: RowCounts | undefined;
-  const onDatabase = (copy: string) => void (rows = countRows(copy));
+  let unreadable: Damage[] = [];
+  const onDatabase = async (copy: string) => {
+    rows = countRows(copy);
+    unreadable = await findUnreadable({ dataDir, sealer: createSealer(storageKey), databasePath: copy });
+  };
   const entries = streamWithDigest(packEntries(request, onDatabase), digests, took);
   await writeChunksAtomic(path, streamBackup({ version, nowMs }, key, entries), { temporaryId });
   try {
@@ -82,7 +88,14 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   }
   finish();
   const contents = { ...rows!, ...countFiles(digests.keys()) };
-  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size, contents };
+  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size, contents, unreadable };
+}
+
+/** Opens everything that a backup has, because a copy of something damaged is no backup of it. */
+async function findUnreadable(data: StoredData): Promise<Damage[]> {
+  const found: Damage[] = [];
+  for await (const { damages } of checkAll(data)) found.push(...damages);
+  return mergeDamages(found);
 }
 
 /** Counts the bytes of each chunk. @throws The signal's reason. */
@@ -130,7 +143,7 @@ async function checkBackup(
 
 async function* packEntries(
   { dataDir, storageKey, passphrase }: BackupRequest,
-  onDatabase: (copy: string) => void,
+  onDatabase: (copy: string) => Promise<void>,
 ): AsyncGenerator<ArchiveEntry> {
   if (passphrase !== undefined) {
     yield { path: KEY_ENTRY, sizeBytes: storageKey.byteLength, content: only(storageKey) };
@@ -142,11 +155,14 @@ async function* packEntries(
 }
 
 /** The database occurs once in the archive. A file can occur again; the last occurrence counts. */
-async function* packDatabase(dataDir: string, onDatabase: (copy: string) => void): AsyncGenerator<ArchiveEntry> {
+async function* packDatabase(
+  dataDir: string,
+  onDatabase: (copy: string) => Promise<void>,
+): AsyncGenerator<ArchiveEntry> {
   const copy = join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`);
   try {
     await snapshotDatabase(join(dataDir, DATABASE_NAME), copy);
-    onDatabase(copy);
+    await onDatabase(copy);
     yield* packFile(copy, DATABASE_NAME);
   } finally {
     for (const ending of ["", "-wal", "-shm", "-journal"]) await Deno.remove(copy + ending).catch(() => {});
@@ -214,28 +230,6 @@ async function removeLeftovers(dataDir: string): Promise<void> {
   }
 }
 
-/** Name of the database; a backup has a copy made by SQLite. */
-export const DATABASE_NAME = "app.db";
-
-/** Prefix of the folders that keep files replaced by a restore. */
-export const REPLACED_PREFIX = "replaced-";
-
-/**
- * Models and caches can be downloaded or rebuilt, the tailnet node belongs to this machine, the rest belongs to the
- * running process.
- */
-const LEFT_OUT = new Set([
-  "lock",
-  "models",
-  "cache",
-  "tsnet",
-  "imports",
-  "exports",
-  "uploads",
-  INCOMING_FOLDER,
-  "storage-key",
-]);
-
 /** A file of the data directory. */
 interface DataFile {
   /** Relative, with slashes. */
@@ -243,14 +237,6 @@ interface DataFile {
   sizeBytes: number;
   /** Identifies the state of the file, to detect changes. */
   state: string;
-}
-
-/**
- * Reports whether a restore replaces this name. Models and the like stay, and so do names that start with a dot:
- * temporary files and files of other programs (Litestream).
- */
-export function isBackedUp(name: string): boolean {
-  return !LEFT_OUT.has(name) && !name.startsWith(REPLACED_PREFIX) && !name.startsWith(".");
 }
 
 /** Lists the files except the database, without following links. */

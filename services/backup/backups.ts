@@ -18,6 +18,7 @@ import {
   runAfterBackup,
 } from "./backup_settings.ts";
 import { type BackupReport, type BackupRequest, type BackupWatch, formatContents } from "./backup.ts";
+import { formatPaths } from "../integrity/damage.ts";
 import type { BackupOrder, BackupResponse } from "./backup_worker.ts";
 import { openWorker } from "../process/worker.ts";
 
@@ -44,6 +45,8 @@ export interface BackupOptions {
   mustBeMount: boolean;
   /** When the database was created, if known. */
   storeCreatedAtMs?: number;
+  /** Called with what the last backup has no good copy of. */
+  onUnreadable?(paths: readonly string[]): void;
 }
 
 /** A backup in the folder. */
@@ -163,6 +166,12 @@ export class Backups {
     return (await Promise.all(files)).flat().sort((a, b) => b.madeAt.localeCompare(a.madeAt));
   }
 
+  /** Lists the paths of all backups, newest first. @throws {AppError} if the folder can't be read. */
+  async listPaths(): Promise<string[]> {
+    const { folder } = this.#settings;
+    return folder === null ? [] : (await this.list()).map(({ name }) => join(folder, name));
+  }
+
   /** Opens a backup for download; the caller closes it. @throws {AppError} `not_found` */
   async openFile(name: string): Promise<{ file: Deno.FsFile; sizeBytes: number; version: string }> {
     const { folder } = this.#settings;
@@ -266,11 +275,20 @@ export class Backups {
       throw cancelled;
     }
     await this.#rotate(folder, keep, report.sizeBytes);
-    const { files, sizeBytes: bytes, contents } = report;
+    const { files, sizeBytes: bytes, contents, unreadable } = report;
     const summary = formatContents(contents);
     log("info", "Created a backup", { daily: !isManual, files, bytes, contents: summary });
     // Flat, because lists of jobs leave out lists and objects.
-    const about = { contents: summary, ...contents };
+    const about = {
+      contents: summary,
+      ...contents,
+      ...(unreadable.length > 0 && { unreadable: unreadable.length, unreadable_paths: formatPaths(unreadable) }),
+    };
+    if (unreadable.length > 0) {
+      const paths = formatPaths(unreadable);
+      log("error", "The backup has no good copy of what can't be read", { count: unreadable.length, paths });
+    }
+    this.#options.onUnreadable?.(unreadable.map(({ path }) => path));
     detail(about);
     if (after.length === 0) return;
     const startedAtMs = performance.now();

@@ -13,7 +13,7 @@ import { AppError, getErrorMessage } from "../errors.ts";
 import { pathExists, syncFolder, toFileError, writeFileAtomic } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openDatabase, openReader } from "../storage/database/database.ts";
-import { DATABASE_NAME } from "./backup.ts";
+import { DATABASE_NAME } from "./backed_up_names.ts";
 import { DatabaseSync } from "node:sqlite";
 import { randomBytes } from "../crypto/random.ts";
 import { finishIncoming, openIncoming, type StepWatch } from "../storage/file_swap.ts";

@@ -9,7 +9,7 @@ import { AppError } from "../errors.ts";
 import { pathExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
 import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
 import { createVersionAad, linkOrCopy, parseVersionNumber } from "../storage/versions.ts";
-import { DATABASE_NAME, isBackedUp } from "./backup.ts";
+import { DATABASE_NAME, isBackedUp } from "./backed_up_names.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
 /** Names in the data directory whose files aren't sealed. */

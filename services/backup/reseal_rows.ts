@@ -2,12 +2,13 @@
  * Seals every value of the database with a new key. A value with unknown binding is never skipped: the rotation fails.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Aad, Sealer } from "../crypto/sealer.ts";
+import type { Aad, PurposeSealer, Sealer } from "../crypto/sealer.ts";
 import { createDocumentAad, createTextAad } from "../documents/document.ts";
 import { createPartAad, joinSealed, openBody, openHead } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 
-type Row = Record<string, string | number | null | Uint8Array>;
+/** A row with all its columns. */
+export type Row = Record<string, string | number | null | Uint8Array>;
 
 /** One way a value may be sealed. The first that opens the value is used. */
 export interface SealCandidate {
@@ -175,6 +176,58 @@ function listTables(database: DatabaseSync): string[] {
   return database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
     .map(({ name }) => String(name));
 }
+
+/**
+ * Opens the sealed values of rows without keeping their content. For rows that several services share, it remembers how
+ * those of the same kind were sealed, because trying everything takes long.
+ */
+export class RowOpener {
+  readonly #sealer: Sealer;
+  readonly #known = new Map<string, SealCandidate>();
+
+  constructor(sealer: Sealer) {
+    this.#sealer = sealer;
+  }
+
+  /** Returns the columns of a row whose value can't be opened. @param row The whole row */
+  listUnreadable(table: string, row: Row): string[] {
+    if (table === "trash") return this.#opensParts(row, resealTrash) ? [] : ["sealed"];
+    const isParts = table === "document" && this.#opensParts(row, resealParts);
+    return Object.entries(COLUMNS[table] ?? {}).filter(([column, list]) =>
+      !isParts && !this.#opens(`${table} ${row.kind ?? row.key}`, row[column], list(row))
+    ).map(([column]) => column);
+  }
+
+  #opensParts(row: Row, reseal: typeof resealParts): boolean {
+    try {
+      return reseal(row, this.#sealer, DISCARD) !== undefined;
+    } catch {
+      return false; // The lengths of its parts are wrong.
+    }
+  }
+
+  #opens(kind: string, sealed: Row[string] | undefined, candidates: SealCandidate[]): boolean {
+    if (!(sealed instanceof Uint8Array)) return false;
+    const known = this.#known.get(kind);
+    const isLikely = ({ purpose, aad }: SealCandidate) => purpose === known?.purpose && aad.field === known.aad.field;
+    const ordered = [...candidates.filter(isLikely), ...candidates.filter((one) => !isLikely(one))];
+    for (const candidate of ordered) {
+      try {
+        this.#sealer.forPurpose(candidate.purpose).openNow(candidate.aad, sealed);
+        this.#known.set(kind, candidate);
+        return true;
+      } catch {
+        // Not this one
+      }
+    }
+    return false;
+  }
+}
+
+/** Seals nothing: what is opened only to see whether it can be. */
+const DISCARD: Sealer = {
+  forPurpose: (purpose) => ({ sealNow: () => new Uint8Array(), purpose }) as unknown as PurposeSealer,
+};
 
 /** Seals one value again. @returns `undefined` if it can't be opened. */
 export function reseal(

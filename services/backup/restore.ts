@@ -10,15 +10,8 @@ import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/sqlite.ts";
 import { type ArchiveEntry, type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
-import {
-  type BackupContents,
-  countFiles,
-  countRows,
-  DATABASE_NAME,
-  isBackedUp,
-  KEY_ENTRY,
-  REPLACED_PREFIX,
-} from "./backup.ts";
+import { type BackupContents, countFiles, countRows } from "./backup.ts";
+import { DATABASE_NAME, isBackedUp, KEY_ENTRY, REPLACED_PREFIX } from "./backed_up_names.ts";
 import { createRestoredConfig, type RestoredSetting } from "./restored_config.ts";
 
 const CONFIG_NAME = "config.toml";

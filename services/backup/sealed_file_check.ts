@@ -28,9 +28,12 @@ export interface SealedFileReport {
   isComplete: boolean;
 }
 
-interface SealedEntry {
+/** An encrypted file. */
+export interface SealedEntry {
   /** Relative to the data folder. */
   path: string;
+  /** Path of what it belongs to, if its own doesn't say. */
+  item?: string;
   /** Rejects if the file can't be opened. */
   open(): Promise<void>;
   /** Reports whether the file still belongs to the data, because a running server removes files. */
@@ -41,7 +44,7 @@ interface SealedEntry {
 export async function checkSealedFiles({ maxBytes, ...place }: SealedFileCheck): Promise<SealedFileReport> {
   const report: SealedFileReport = { unreadable: [], opened: 0, isComplete: true };
   let bytes = 0;
-  for await (const { path, open, isCurrent } of listEntries(place)) {
+  for await (const { path, open, isCurrent } of listSealedFiles(place)) {
     const { size } = await Deno.stat(`${place.dataDir}/${path}`).catch(() => ({ size: 0 }));
     if (bytes + size > maxBytes) {
       report.isComplete = false;
@@ -58,7 +61,8 @@ export async function checkSealedFiles({ maxBytes, ...place }: SealedFileCheck):
   return report;
 }
 
-async function* listEntries(
+/** Lists every encrypted file, the small ones first. @throws SQLite's and the file system's errors */
+export async function* listSealedFiles(
   { dataDir, sealer, database }: Omit<SealedFileCheck, "maxBytes">,
 ): AsyncGenerator<SealedEntry> {
   const whole = (path: string, { purpose, aad }: SealCandidate): SealedEntry => ({
@@ -90,6 +94,7 @@ async function* listEntries(
     const file = getAttachmentFile(`${dataDir}/attachments`, name, version);
     yield {
       path: file.path.slice(dataDir.length + 1),
+      item: `attachments/${name}`,
       open: () => drain("attachments", file),
       isCurrent: () => listTrash().some((row) => row.name === name && row.version === version),
     };

@@ -124,14 +124,18 @@ export class Characters {
   }
 
   /**
-   * Yields the characters of a list with their cards, as JSON. Characters that were deleted or became unreadable are
-   * skipped.
+   * Yields the characters of a list with their cards, as JSON; unreadable ones as they are in the list. Characters that
+   * were deleted or became unreadable are skipped.
    */
   async *readWithCards(items: readonly string[]): AsyncGenerator<string> {
     for (let at = 0; at < items.length; at += READ_AHEAD) {
       const ids = items.slice(at, at + READ_AHEAD).map((item): string => JSON.parse(item).id);
       const found = await Promise.all(ids.map((id) => this.get(id).catch(NO_CARD)));
-      for (const one of found) if (one !== undefined) yield JSON.stringify(one.character);
+      for (const [i, one] of found.entries()) {
+        const item = items[at + i]!;
+        if (one !== undefined) yield JSON.stringify(one.character);
+        else if ((JSON.parse(item) as CharacterItem).unreadable) yield item;
+      }
     }
   }
 

@@ -49,6 +49,7 @@ interface CharacterServicesOptions {
   log: Log;
   images: ImageTools;
   builtinFlag: InstalledFlag;
+  damageReports: { report(path: string): void };
 }
 
 /**
@@ -66,7 +67,10 @@ export async function openCharacters(
   const prepared = installBuiltinCharacter(folder, flag, log);
   const external = [...new Set(cardDirs.map((path) => resolve(path)))].filter((path) => path !== folder);
   const folders = [folder, ...external].map((path) => ({ path, isExternal: path !== folder }));
-  const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
+  const onUnreadable = (ids: readonly string[]) => {
+    for (const id of ids) options.damageReports.report(`characters/${id}`);
+  };
+  const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log, onUnreadable });
   const assets = new CardAssets(folder);
   const trash = new CardTrash({
     db,

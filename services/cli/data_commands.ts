@@ -4,6 +4,7 @@ import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { formatContents, makeBackup } from "../backup/backup.ts";
+import { formatPaths } from "../integrity/damage.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataCommandContext, readPassphrase, takeOptions } from "./cli_environment.ts";
 import { createKeyExport, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
@@ -59,8 +60,14 @@ export async function runBackup(args: readonly string[], context: DataCommandCon
     `Backed up ${
       formatContents(report.contents)
     } (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
-      `verified the backup. ${key}`,
+      `${report.unreadable.length === 0 ? "verified the backup" : "compared the backup with the data"}. ${key}`,
   );
+  if (report.unreadable.length > 0) {
+    context.print(
+      `${report.unreadable.length} of the stored things can't be read, so the backup has no good copy of them: ` +
+        `${formatPaths(report.unreadable)}. Keep your earlier backups, and restore them from there (Settings > Data)`,
+    );
+  }
 }
 
 /** Restores a backup. @throws {AppError} with a message for the terminal; the data folder is as it was then. */

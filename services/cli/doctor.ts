@@ -9,10 +9,11 @@ import { AppError } from "../errors.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
 
 /** Text of `parlor doctor --help`. */
-export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]
+export const DOCTOR_HELP = `Usage: parlor doctor [--deep] [--url URL] [options of parlor serve]
 
 Checks configuration, permissions, addresses, data, backups, disk, clock, programs, and the running server with its model.
 It reads every encrypted file and the last backup; PARLOR_BACKUP_PASSPHRASE opens a backup made with a passphrase.
+--deep also opens every stored value now: all chats, cards, lorebooks and the like. Without it, you see what the server found.
 --url also checks the address where users reach Parlor, such as https://chat.example.org.
 Exits with code 1 if there is a problem.`;
 
@@ -26,13 +27,14 @@ interface DoctorContext {
 
 /** @returns 1 when there is a problem, else 0. */
 export async function runDoctor(args: readonly string[], context: DoctorContext): Promise<number> {
-  const { options, rest } = takeOptions(args, { url: true }, { wordCount: 0, usage: "parlor doctor" });
+  const { options, rest } = takeOptions(args, { url: true, deep: false }, { wordCount: 0, usage: "parlor doctor" });
   // Loaded here, because `parlor health` needs nothing of it.
   const { runDoctorChecks } = await import("../diagnostics/doctor.ts");
   const findings = await runDoctorChecks({
     readConfig: () => context.readConfig(rest),
     backupPassphrase: context.backupPassphrase,
     maxBytes: Infinity,
+    isDeep: options.has("deep"),
     url: options.get("url"),
   });
   for (const { level, about, remedy } of findings) {

@@ -33,6 +33,7 @@ import { Versions } from "../storage/versions.ts";
 import { Mutex } from "../async/locks.ts";
 import { findOverdueRevisions } from "../conversations/revisions/change_log.ts";
 import { getErrorMessage } from "../errors.ts";
+import { DamageReports } from "../integrity/reported_damage.ts";
 
 /**
  * Folders inside the data folder. Every start creates the missing ones, so that the server doesn't start if the disk
@@ -68,6 +69,8 @@ export interface Core {
   databasePath: string;
   storageKey: Uint8Array;
   sealer: Sealer;
+  /** What couldn't be opened. */
+  damageReports: DamageReports;
   /** Limits the memory that large requests, responses and imports use at the same time. */
   budget: ByteBudget;
   db: Database;
@@ -116,7 +119,8 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     storageKeyFile: config.storageKeyFile ?? undefined,
     sealedDataExists: await hasSealedData(dataDir),
   });
-  const sealer = createSealer(storageKey);
+  const damageReports = new DamageReports();
+  const sealer = createSealer(storageKey, (aad) => damageReports.reportSealed(aad));
   const databasePath = dataDir.file("app.db");
   const db = await openDatabase({
     path: databasePath,
@@ -171,6 +175,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     databasePath,
     storageKey,
     sealer,
+    damageReports,
     budget: new ByteBudget({ collectGarbage, startCollection, memoryBytes: getMemoryBytes }),
     db,
     events,
@@ -254,6 +259,8 @@ interface MaintenanceTask {
   name: string;
   /** How often it runs after the first time; only once if absent. */
   everyMs?: number;
+  /** True if it doesn't run right after the start. */
+  isLater?: boolean;
   run(): Promise<void>;
 }
 
@@ -267,6 +274,7 @@ interface MaintainedServices {
   memory: Lazy<{ proposals: { settleReading(isEnabled: boolean): Promise<unknown> } }>;
   chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
   responses: Lazy<{ sweep(): Promise<void> }>;
+  integrity: Lazy<{ look(): void }>;
 }
 
 const MINUTE_MS = 60 * 1000;
@@ -289,7 +297,8 @@ class Maintenance {
 
   /** Schedules all tasks. */
   start(): void {
-    this.#timers.push(setTimeout(() => this.runAll(), FIRST_RUN_MS));
+    const first = this.#tasks.filter(({ isLater }) => !isLater);
+    this.#timers.push(setTimeout(() => first.forEach((task) => void this.#run(task)), FIRST_RUN_MS));
     for (const task of this.#tasks) {
       if (task.everyMs !== undefined) this.#timers.push(setInterval(() => this.#run(task), task.everyMs));
     }
@@ -357,6 +366,12 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
         const hasRead = db.get("SELECT 1 FROM setting WHERE key = 'memory_use'") !== undefined;
         if (hasRead) await (await services.memory()).proposals.settleReading(false);
       },
+    },
+    {
+      name: "check the stored data",
+      everyMs: 10 * MINUTE_MS,
+      isLater: true,
+      run: async () => (await services.integrity()).look(),
     },
     {
       name: "remove expired responses",

@@ -110,9 +110,11 @@ export interface Sealer {
  * Creates the sealer for a storage key.
  *
  * @param storageKey 32 bytes, from `loadStorageKey`.
+ * @param onUnopened Called for each value that can't be opened, before the error is thrown. It may be a value that is
+ *   also tried in another way.
  * @throws {AppError} `internal` if the key has another length.
  */
-export function createSealer(storageKey: Uint8Array): Sealer {
+export function createSealer(storageKey: Uint8Array, onUnopened: (aad: Aad) => void = () => {}): Sealer {
   if (storageKey.byteLength !== 32) {
     throw new AppError("internal", `Can't use the storage key: it has ${storageKey.byteLength} bytes instead of 32`);
   }
@@ -122,7 +124,7 @@ export function createSealer(storageKey: Uint8Array): Sealer {
     forPurpose(purpose) {
       let sealer = sealers.get(purpose);
       if (sealer === undefined) {
-        sealer = createPurposeSealer(deriveSubkey(rootKey, purpose), purpose);
+        sealer = createPurposeSealer(deriveSubkey(rootKey, purpose), purpose, onUnopened);
         sealers.set(purpose, sealer);
       }
       return sealer;
@@ -181,7 +183,7 @@ function deriveSubkey(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey
   };
 }
 
-function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
+function createPurposeSealer(subkey: Subkey, purpose: string, onUnopened: (aad: Aad) => void): PurposeSealer {
   let sealCount = 0;
   /** Random bytes for the next IVs. A system call per value would take longer than encrypting a short text. */
   let ivs: Uint8Array<ArrayBuffer> | undefined;
@@ -223,7 +225,13 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
     },
 
     async open(aad, sealed) {
-      return await openWith(await subkey.forWeb(), aad, sealed);
+      const key = await subkey.forWeb();
+      try {
+        return await openWith(key, aad, sealed);
+      } catch (error) {
+        onUnopened(aad);
+        throw error;
+      }
     },
 
     sealNow(aad, plain, reservedBytes = 0) {
@@ -242,21 +250,30 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
     },
 
     openNow(aad, sealed) {
-      const { iv, body } = splitSealed(aad, sealed);
-      const textEnd = body.byteLength - TAG_BYTES;
       try {
-        const decipher = nodeCrypto().createDecipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
-        decipher.setAAD(encodeAad(FORMAT_VERSION, aad));
-        decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
-        const plain = new Uint8Array(textEnd);
-        plain.set(decipher.update(body.subarray(0, textEnd)));
-        decipher.final(); // Throws unless the tag matches.
-        return plain;
-      } catch (cause) {
-        throw createOpenError(aad, "it was modified, moved, or encrypted with another key", cause);
+        return openNow(aad, sealed);
+      } catch (error) {
+        onUnopened(aad);
+        throw error;
       }
     },
   };
+
+  function openNow(aad: Aad, sealed: Uint8Array): Uint8Array<ArrayBuffer> {
+    const { iv, body } = splitSealed(aad, sealed);
+    const textEnd = body.byteLength - TAG_BYTES;
+    try {
+      const decipher = nodeCrypto().createDecipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
+      decipher.setAAD(encodeAad(FORMAT_VERSION, aad));
+      decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
+      const plain = new Uint8Array(textEnd);
+      plain.set(decipher.update(body.subarray(0, textEnd)));
+      decipher.final(); // Throws unless the tag matches.
+      return plain;
+    } catch (cause) {
+      throw createOpenError(aad, "it was modified, moved, or encrypted with another key", cause);
+    }
+  }
 }
 
 function toPlainBytes(aad: Aad, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {

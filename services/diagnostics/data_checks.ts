@@ -15,7 +15,11 @@ import { checkDatabase } from "../storage/database/sqlite.ts";
 import { createOk, createProblem, type Finding, note, runCheck } from "./finding.ts";
 import { BACKUP_NAME, isMounted, parseBackupTime } from "../backup/backup_settings.ts";
 import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
-import { DATABASE_NAME } from "../backup/backup.ts";
+import { DATABASE_NAME } from "../backup/backed_up_names.ts";
+import { type Damage, formatPaths, mergeDamages } from "../integrity/damage.ts";
+import { loadState } from "../integrity/integrity_state.ts";
+import { checkAll, checkItems } from "../integrity/pass.ts";
+import { DatabaseSync } from "node:sqlite";
 import { createJobStore, type JobRecord } from "../jobs/job_store.ts";
 
 /** Where the data is. */
@@ -35,6 +39,8 @@ interface DataCheck extends DataLocation {
   passphrase: string | undefined;
   /** How much of the encrypted files, and of the last backup, to read, in bytes. */
   maxBytes: number;
+  /** Opens every row and file, too. */
+  isDeep?: boolean;
 }
 
 const PRIVATE_FILES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json"];
@@ -98,7 +104,14 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
     return [createProblem("key_unreadable", { error: getErrorMessage(error) })];
   }
   if (key === undefined) return [createProblem("key_missing", { path: dataDir })];
-  const version = checkDatabase(path);
+  let broken: Finding | undefined;
+  let version: number;
+  try {
+    version = checkDatabase(path);
+  } catch (error) {
+    broken = createProblem("database_damaged", { error: getErrorMessage(error) });
+    version = readSchemaVersion(path);
+  }
   const newest = MIGRATIONS.at(-1)!.version;
   if (version > newest) return [createProblem("schema_newer", { version, newest })];
   const reader = openReader(path);
@@ -118,14 +131,51 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
     }
     const row = reader.get<{ at: number | null }>("SELECT max(updated_at) AS at FROM conversation");
     return [
-      createOk("database_ok", { version }),
+      broken ?? createOk("database_ok", { version }),
       ...checkClock(row?.at ?? 0),
       ...await checkSealedData(check, sealer, reader),
+      ...await checkStoredData(check, sealer, reader),
       ...await checkBackups({ ...check, storageKey: key, sealer, database: reader }),
     ];
   } finally {
     reader.close();
   }
+}
+
+/** Reports what the running server found that can't be read, or looks at everything now. */
+async function checkStoredData({ dataDir, isDeep }: DataCheck, sealer: Sealer, reader: Reader): Promise<Finding[]> {
+  return await runCheck("stored_unknown", {}, async () => {
+    const data = { dataDir, sealer };
+    const { damages, endedMs } = loadState(reader, sealer.forPurpose("settings"));
+    const found: Damage[] = [];
+    let steps = 0;
+    if (isDeep) {
+      for await (const step of checkAll(data)) {
+        found.push(...step.damages);
+        steps++;
+      }
+    } else if (damages.length > 0) {
+      found.push(...await checkItems(data, damages.map(({ path }) => path))); // They may be restored meanwhile.
+    }
+    const unreadable = mergeDamages(found);
+    const sinceMs = Math.min(
+      ...damages.filter(({ path }) => unreadable.some((one) => one.path === path))
+        .map((damage) => damage.sinceMs),
+    );
+    if (unreadable.length > 0) {
+      const since = new Date(Number.isFinite(sinceMs) ? sinceMs : Date.now()).toISOString().slice(0, 10);
+      return [createProblem("stored_unreadable", { count: unreadable.length, paths: formatPaths(unreadable), since })];
+    }
+    if (isDeep) return [createOk("stored_ok", { at: new Date().toISOString() })];
+    return endedMs === null
+      ? [note("stored_unchecked")]
+      : [createOk("stored_ok", { at: new Date(endedMs).toISOString() })];
+  });
+}
+
+function readSchemaVersion(path: string): number {
+  using database = new DatabaseSync(path, { readOnly: true });
+  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
 }
 
 /** How many paths a finding names. */

@@ -32,13 +32,15 @@ export interface DoctorRequest {
   backupPassphrase: string | undefined;
   /** How much of the encrypted files, and of the last backup, to read, in bytes; `Infinity` for all. */
   maxBytes: number;
+  /** Opens every row and file, too. */
+  isDeep?: boolean;
   /** Another URL that users use, to be checked too. */
   url?: string;
 }
 
 /** Runs all checks. An invalid configuration ends them. */
 export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]> {
-  const { readConfig, backupPassphrase, maxBytes, url } = request;
+  const { readConfig, backupPassphrase, maxBytes, isDeep, url } = request;
   let config: DoctorConfig;
   try {
     config = readConfig();
@@ -54,7 +56,7 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
     ...await checkFiles(config),
     ...checkCertificate(tlsCert),
     ...await checkReachability(config),
-    ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes }),
+    ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes, isDeep }),
     ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await checkTools(listTools(config)),
     ...await checkServer({ ...question, ...findLocalServer(config), isExpected: false }),

@@ -105,6 +105,22 @@ export const FINDINGS = {
     remedy: "Use the newer version of Parlor",
   },
   database_ok: { about: "The database is intact and matches the storage key (schema {version})" },
+  database_damaged: {
+    about: "The database is damaged: {error}",
+    remedy: "See which things can't be read (parlor doctor --deep), and restore them in Settings > Data",
+  },
+  stored_unreadable: {
+    about: "Stored things that can't be read: {count} ({paths}), since {since}",
+    remedy: "Restore them in Settings > Data, or with parlor restore --item",
+  },
+  stored_unknown: {
+    about: "The stored data wasn't checked: {error}",
+    remedy: "Run this as the user that runs the server",
+  },
+  stored_unchecked: {
+    about: "The stored data hasn't been checked as a whole yet; the running server does it, or parlor doctor --deep",
+  },
+  stored_ok: { about: "All stored data could be read on {at}" },
   credentials_damaged: {
     about: "credentials.json, with the passkeys, is damaged, so every address stays closed",
     remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",

@@ -13,6 +13,9 @@ export interface ChangeEvent {
   revision?: number;
 }
 
+/** Kind of the event after rows were restored behind the back of their service: what it has in memory is outdated. */
+export const RESTORED = "restored";
+
 /** Publishes changes. */
 export interface EventHub {
   /** Calls every listener, in the order of subscription. Errors of a listener are logged. */

@@ -51,6 +51,7 @@ export interface ImageGenerationDeps {
   log: Log;
   now(): number;
   limits?: Partial<BackendLimits>;
+  damageReports: { report(path: string): void };
 }
 
 /** Opens image generation. No backend is contacted until an image is requested. */
@@ -72,11 +73,12 @@ export async function openImageGeneration(
     log,
     now,
     limits,
+    damageReports,
   } = deps;
   const client = openHttpClient();
   const profiles = await BackendProfiles.open({ db, sealer, events, log, now });
   const folder = await deps.dataDir.ensureFolder("workflows");
-  const workflows = new Workflows({ db, trash, versions, events, folder });
+  const workflows = new Workflows({ db, trash, versions, events, folder, damageReports });
   trash.register("workflow", workflows);
   const generator = new ImageGenerator({
     profiles,

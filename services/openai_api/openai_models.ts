@@ -178,9 +178,9 @@ export class OpenAiModels {
   }
 
   async #readItems({ characters }: AllowedModels): Promise<{ id: string; name: string; updated_at: string }[]> {
-    const items: { id: string; name: string; updated_at: string }[] = (await this.#deps.characters.list({})).items
-      .map((item) => JSON.parse(item));
-    return items.filter(({ id }) => includes(characters, id));
+    const items: { id: string; name: string; updated_at: string; unreadable?: true }[] =
+      (await this.#deps.characters.list({})).items.map((item) => JSON.parse(item));
+    return items.filter(({ id, unreadable }) => !unreadable && includes(characters, id));
   }
 }
 

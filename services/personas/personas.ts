@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import { type Card, serializeCard, toV2 } from "../characters/card/card.ts";
 import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
+import { isPngPath } from "../characters/card/card_head.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import {
   pathExists,
@@ -35,6 +36,8 @@ export interface Persona extends PersonaText {
   has_avatar: boolean;
   /** ISO 8601, UTC. */
   updated_at: string;
+  /** Set if the file can't be read: only ID, time and the name of its latest version are right then. */
+  unreadable?: true;
 }
 
 /** A persona and the version of its file. */
@@ -62,13 +65,19 @@ export interface PersonaDeps {
   };
   versions: Versions;
   events: EventHub;
+  damageReports: { report(path: string): void };
+}
+
+/** The file of a persona. */
+interface PersonaFile {
+  id: string;
+  path: string;
+  bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** A persona with the content of its file. */
-interface OpenPersona extends ReadPersona {
-  path: string;
+interface OpenPersona extends ReadPersona, PersonaFile {
   card: Card;
-  bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** Trash record of a persona; the file itself is sealed. */
@@ -84,13 +93,13 @@ export class Personas {
   readonly #deps: PersonaDeps;
   readonly #locks = new KeyedMutex();
   /** By path. Read again if the file's time or size changes. */
-  readonly #known = new Map<string, { mtimeMs: number; size: number; read: ReadPersona | undefined }>();
+  readonly #known = new Map<string, { mtimeMs: number; size: number; persona: Persona }>();
 
   constructor(deps: PersonaDeps) {
     this.#deps = deps;
   }
 
-  /** Lists all personas by name. Files without a readable card are skipped. */
+  /** Lists all personas by name. Files without a readable card are marked. */
   async list(): Promise<Persona[]> {
     const found: Persona[] = [];
     const files = await this.#listFiles();
@@ -100,10 +109,11 @@ export class Personas {
       if (info === undefined) continue;
       let known = this.#known.get(path);
       if (known === undefined || known.mtimeMs !== info.mtimeMs || known.size !== info.size) {
-        known = { ...info, read: await this.#open(id, path).catch(NO_CARD) };
+        const read = await this.#open(id, path).catch(NO_CARD);
+        known = { ...info, persona: read?.persona ?? await this.#toUnreadable(id, info.mtimeMs) };
         this.#known.set(path, known);
       }
-      if (known.read !== undefined) found.push(known.read.persona);
+      found.push(known.persona);
     }
     return sortByName(found);
   }
@@ -204,15 +214,15 @@ export class Personas {
     });
   }
 
-  /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
+  /** Lists earlier versions, newest first, also of an unreadable persona. @throws {AppError} `not_found` */
   async listVersions(id: string): Promise<Version[]> {
-    await this.#get(id);
+    await this.#getFile(id);
     return await this.#deps.versions.list(toResource(id));
   }
 
   /** Returns text and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
   async getVersion(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
-    await this.#get(id);
+    await this.#getFile(id);
     const { name, bytes } = await this.#readVersion(id, n);
     return { ...getPersonaText(parseCardFile(name, bytes)), png: isPng(bytes) ? bytes : undefined };
   }
@@ -227,14 +237,14 @@ export class Personas {
   }
 
   /**
-   * Restores text and image of an earlier version. The current state becomes a version.
+   * Restores text and image of an earlier version. The current state, even an unreadable one, becomes a version.
    *
    * @throws {AppError} `not_found`, `revision_mismatch`
    */
   restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadPersona> {
     return this.#lock(id, async () => {
-      const before = await this.#get(id);
-      assertExpected(`persona "${id}"`, expected, before.version);
+      const before = await this.#getFile(id);
+      assertExpected(`persona "${id}"`, expected, hashVersion(before.bytes));
       const { name, bytes } = await this.#readVersion(id, n);
       parseCardFile(name, bytes); // A damaged version must not replace a good one.
       const ending = isPng(bytes) ? "png" : "json";
@@ -246,13 +256,14 @@ export class Personas {
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#lock(id, async () => {
       const { db, trash, versions, sealer, events } = this.#deps;
-      const { path, version, persona, bytes } = await this.#get(id);
-      assertExpected(`persona "${id}"`, expected, version);
+      // Unreadable files can be deleted and restored, too.
+      const { path, bytes } = await this.#getFile(id);
+      assertExpected(`persona "${id}"`, expected, hashVersion(bytes));
       const record: TrashRecord = { id, fileName: basename(path), sealedName: createUuidV7() };
       const sealed = this.#getSealedFile(record);
       await writeSealedFile(sealer, sealed, ReadableStream.from([bytes]));
       try {
-        await db.write([trash.put("persona", persona.name, record)]);
+        await db.write([trash.put("persona", await this.findName(id) ?? id, record)]);
       } catch (error) {
         await removeFile(sealed.path);
         throw error;
@@ -322,7 +333,31 @@ export class Personas {
     const file = await readPlainFile(path);
     if (file === undefined) return undefined;
     const card = parseCardFile(path, file.bytes);
-    return { ...toReadPersona(id, card, file), path, card, bytes: file.bytes };
+    return { id, ...toReadPersona(id, card, file), path, card, bytes: file.bytes };
+  }
+
+  /** Reads the file of a persona, which may have no readable card. @throws {AppError} `not_found` */
+  async #getFile(id: string): Promise<PersonaFile> {
+    const path = (await this.#listFiles()).get(id);
+    const file = path === undefined ? undefined : await readPlainFile(path);
+    if (path === undefined || file === undefined) throw new AppError("not_found", `Persona "${id}" not found`);
+    return { id, path, bytes: file.bytes };
+  }
+
+  /** Returns the list entry of a persona whose file can't be read. Its latest version has its name. */
+  async #toUnreadable(id: string, mtimeMs: number): Promise<Persona> {
+    this.#deps.damageReports.report(`personas/${id}`);
+    const updated_at = new Date(mtimeMs).toISOString();
+    const entry = { id, name: id, description: "", has_avatar: false, updated_at, unreadable: true } as const;
+    for (const { n } of await this.#deps.versions.list(toResource(id))) {
+      try {
+        const { name, bytes } = await this.#readVersion(id, n);
+        return { ...entry, name: getPersonaText(parseCardFile(name, bytes)).name };
+      } catch {
+        // It's damaged, too.
+      }
+    }
+    return entry;
   }
 
   /** @throws {AppError} `unprocessable` if it can't be decoded */
@@ -350,7 +385,7 @@ export class Personas {
 
   /** Replaces the file of a persona and stores the old one as a version. */
   async #replace(
-    before: OpenPersona,
+    before: PersonaFile,
     { content, cause, ending }: {
       content: Uint8Array<ArrayBuffer>;
       cause: VersionCause;
@@ -358,10 +393,10 @@ export class Personas {
       ending?: "png" | "json";
     },
   ): Promise<ReadPersona> {
-    const { path, bytes, persona: { id } } = before;
+    const { id, path, bytes } = before;
     const target = ending === undefined ? path : path.replace(/\.(json|png)$/i, `.${ending}`);
     const isSame = target === path && Buffer.compare(bytes, content) === 0;
-    const parts = isSame ? [] : [{ name: isPng(bytes) ? "persona.png" : "persona.json", path }];
+    const parts = isSame ? [] : [{ name: isPngPath(path) ? "persona.png" : "persona.json", path }];
     return await this.#deps.versions.replace(toResource(id), { cause, parts, touched: [path, target] }, async () => {
       await writeFileAtomic(target, content);
       if (target !== path) await removeFile(path);
@@ -420,7 +455,11 @@ function toReadPersona(
     has_avatar: isPng(bytes),
     updated_at: new Date(mtimeMs).toISOString(),
   };
-  return { persona, version: createHash("sha256").update(bytes).digest("base64url").slice(0, 22) };
+  return { persona, version: hashVersion(bytes) };
+}
+
+function hashVersion(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
 }
 
 function toJson(card: Card): Uint8Array<ArrayBuffer> {

@@ -6,7 +6,7 @@ import { replaceReferences } from "../attachments/attachment_rows.ts";
 import { Mutex } from "../async/locks.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import type { EventHub } from "../events/event_hub.ts";
+import { type EventHub, RESTORED } from "../events/event_hub.ts";
 import type { Database } from "../storage/database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 
@@ -153,6 +153,9 @@ export class Settings {
     this.#db = db;
     this.#sealer = sealer;
     this.#events = events;
+    events.subscribe(({ kind }) => {
+      if (kind === RESTORED) this.#known = undefined;
+    });
   }
 
   /** Returns the settings. @throws {AppError} `internal` if the stored settings can't be decrypted */

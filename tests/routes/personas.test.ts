@@ -90,19 +90,21 @@ test("fields that other programs add to the card survive a change", async () => 
   expect(JSON.parse(await Deno.readTextFile(fileOf("p1.json"))).data).toMatchObject({ ...ann, ...foreign });
 });
 
-test("a card file in the folder is a persona under any name; a broken one isn't", async () => {
+test("a card file in the folder is a persona under any name; a broken one is marked", async () => {
   await put("p1");
   await Deno.copyFile(fileOf("p1.json"), fileOf("Das bin ich!.json"));
   await Deno.writeTextFile(fileOf("broken.json"), "{");
   await Deno.symlink("/etc/hostname", fileOf("link.json"));
-  const found = await list();
+  const all = await list();
+  expect(all.find(({ id }: { id: string }) => id === "broken")).toMatchObject({ unreadable: true });
+  const found = all.filter(({ id }: { id: string }) => id !== "broken");
   expect(found.map(({ id }: { id: string }) => id).sort()).toEqual([expect.stringMatching(/^p-[0-9a-f]{24}$/), "p1"]);
   const { id } = found.find((one: { id: string }) => one.id !== "p1");
   expect((await put(id, { name: "Me" })).status).toBe(200);
   expect(JSON.parse(await Deno.readTextFile(fileOf("Das bin ich!.json"))).data.name).toBe("Me");
   expect(await codeOf(await app.get("/api/personas/broken"))).toEqual([422, "unprocessable"]);
   await Deno.remove(fileOf("Das bin ich!.json"));
-  expect(await list()).toHaveLength(1);
+  expect(await list()).toHaveLength(2);
 });
 
 test("If-Match guards text, image and deletion", async () => {

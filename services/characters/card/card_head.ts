@@ -20,6 +20,8 @@ export interface CharacterItem {
   favorite: boolean;
   /** `null` if it's in no folder. */
   folder: string | null;
+  /** Set if the file has no readable card: only ID, time and the last known name are right then. */
+  unreadable?: true;
 }
 
 /** One row of table `card_file`. */
@@ -30,7 +32,7 @@ export interface CardRow {
   size: number;
   isExternal: boolean;
   hasAvatar: boolean;
-  /** Sort key, see `quoteKey`; `null` for a file without a readable card. */
+  /** Sort key, see `quoteKey`; `null` for a file of another program without a readable card, which no list has. */
   name: string | null;
   /** Text for searching. */
   search: string;
@@ -38,6 +40,8 @@ export interface CardRow {
   tags: string[];
   /** JSON of a `CharacterItem`; `""` if there is none. */
   item: string;
+  /** Set for a file of ours without a readable card. */
+  isUnreadable?: true;
 }
 
 /** A card file on disk. */
@@ -93,9 +97,33 @@ export function toCardRow(file: CardFileStat, card: Card): CardRow {
   };
 }
 
-/** Returns the row of a file without a readable card. It's read again when it changes. */
-export function toUnreadableRow(file: CardFileStat): CardRow {
-  return { ...file, hasAvatar: isPngPath(file.path), name: null, search: "", tags: [], item: "" };
+/**
+ * Returns the row of a file without a readable card. It's read again when it changes.
+ *
+ * @param knownName Its name when it was last read; the ID by default.
+ */
+export function toUnreadableRow(file: CardFileStat, knownName = file.id): CardRow {
+  const row = { ...file, hasAvatar: isPngPath(file.path), tags: [] };
+  if (file.isExternal) return { ...row, name: null, search: "", item: "" };
+  const item: CharacterItem = {
+    id: file.id,
+    name: knownName,
+    external: false,
+    has_avatar: false,
+    updated_at: new Date(file.mtimeMs).toISOString(),
+    tags: [],
+    creator: "",
+    favorite: false,
+    folder: null,
+    unreadable: true,
+  };
+  return {
+    ...row,
+    name: quoteKey(item.name),
+    search: foldForSearch(item.name),
+    item: JSON.stringify(item),
+    isUnreadable: true,
+  };
 }
 
 /** Derives the id of a file whose name isn't one. Stable for the same folder and name. */

@@ -19,6 +19,8 @@ export interface CardIndexDeps {
   prepared?: Promise<void>;
   events: EventHub;
   log: Log;
+  /** Called with the IDs of cards that can't be read. */
+  onUnreadable?(ids: readonly string[]): void;
   /** Watches a folder; by default `Deno.watchFs`. */
   watch?: (path: string) => Deno.FsWatcher;
 }
@@ -137,15 +139,16 @@ export class CardIndex {
   }
 
   async #scanOnce(): Promise<void> {
-    const { db, databasePath, folders, events } = this.#options;
+    const { db, databasePath, folders, events, onUnreadable } = this.#options;
     this.#written = new Set(this.#writing.keys());
     try {
-      const { changes, ids } = await this.#askWorker({ databasePath, folders });
+      const { changes, ids, unreadable } = await this.#askWorker({ databasePath, folders });
       if (ids.length > 0) {
         await db.write(replaceRows(changes, [...this.#written]));
         if (ids.length > MAX_EVENTS) events.publish({ kind: "characters", id: "all" });
         else for (const id of ids) events.publish({ kind: "character", id });
       }
+      if (unreadable.length > 0) onUnreadable?.(unreadable);
       this.#scannedAtMs = performance.now();
     } catch (error) {
       this.#isStale = true;

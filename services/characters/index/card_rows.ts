@@ -65,7 +65,7 @@ export interface CardPage {
 }
 
 const COLUMNS = `id, path, mtime_ms AS mtimeMs, size, external AS isExternal, has_avatar AS hasAvatar,
-  name IS NOT NULL AS isReadable`;
+  CASE WHEN name IS NULL THEN 0 ELSE item ->> '$.unreadable' IS NULL END AS isReadable`;
 
 /** Changes of the table, as JSON arrays. */
 export interface CardChanges {
@@ -247,6 +247,9 @@ export interface KnownFile {
   size: number;
 }
 
+/** Finds the name that the index has for a path. */
+type FindKnownName = (path: string) => string | undefined;
+
 /** Differences between folders and index. */
 interface ScanChanges {
   rows: CardRow[];
@@ -262,9 +265,14 @@ export const CARD_NAME = /^[^.].*\.(png|json)$/i;
  * links. Blocks while reading, so it runs in a Worker.
  *
  * @param known Content of the index, read before this call.
+ * @param findName Finds the last known name of a file that can't be read now.
  * @throws Errors of the system if our own folder can't be read: its characters aren't deleted.
  */
-export function scanFolders(folders: readonly ScannedFolder[], known: readonly KnownFile[]): ScanChanges {
+export function scanFolders(
+  folders: readonly ScannedFolder[],
+  known: readonly KnownFile[],
+  findName: FindKnownName = () => undefined,
+): ScanChanges {
   const unseen = new Map(known.map((file) => [file.path, file]));
   const rows: CardRow[] = [];
   const buffer = new Uint8Array(BUFFER_BYTES);
@@ -278,7 +286,7 @@ export function scanFolders(folders: readonly ScannedFolder[], known: readonly K
       unseen.delete(file.path);
       const isSame = before?.id === file.id && before.mtimeMs === file.mtimeMs && before.size === file.size;
       if (isSame) continue;
-      const row = readRow(file, buffer);
+      const row = readRow(file, buffer, findName);
       const isStillUnread = before?.id === row.id && before.mtimeMs === UNREAD_MS && row.mtimeMs === UNREAD_MS;
       if (!isStillUnread) rows.push(row);
     }
@@ -290,12 +298,12 @@ export function scanFolders(folders: readonly ScannedFolder[], known: readonly K
 const UNREAD_MS = -1;
 
 /** Reads one file. */
-function readRow(file: CardFileStat, buffer: Uint8Array<ArrayBuffer>): CardRow {
+function readRow(file: CardFileStat, buffer: Uint8Array<ArrayBuffer>, findName: FindKnownName): CardRow {
   try {
     return toCardRow(file, readCardSync(file.path, file.size, buffer));
   } catch (error) {
     // Invalid content stays invalid until the file changes. Permissions can change without affecting time or size.
-    return toUnreadableRow(error instanceof AppError ? file : { ...file, mtimeMs: UNREAD_MS });
+    return toUnreadableRow(error instanceof AppError ? file : { ...file, mtimeMs: UNREAD_MS }, findName(file.path));
   }
 }
 

@@ -15,22 +15,32 @@ export interface CardScanResponse {
   changes: CardChanges;
   /** Ids of changed and deleted cards. */
   ids: string[];
+  /** Ids of cards that can't be read. */
+  unreadable: string[];
   failure?: string;
 }
 
 function scan({ databasePath, folders }: CardScanRequest): CardScanResponse {
   const reader = openReader(databasePath);
   let known: KnownFile[];
+  let found: ReturnType<typeof scanFolders>;
   try {
     // Read before the folders, so that a file written in between looks new at most, never deleted.
     known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
+    const findName = (path: string) =>
+      reader.get<{ name: string }>(
+        "SELECT item ->> '$.name' AS name FROM card_file WHERE path = ? AND name IS NOT NULL",
+        path,
+      )?.name;
+    found = scanFolders(folders, known, findName);
   } finally {
     reader.close();
   }
-  const { rows, removed } = scanFolders(folders, known);
+  const { rows, removed } = found;
   const removedIds = new Set(removed);
   const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => removedIds.has(path)).map(({ id }) => id)];
-  return { changes: toCardChanges(rows, removed), ids: [...new Set(ids)] };
+  const unreadable = rows.filter(({ isUnreadable }) => isUnreadable).map(({ id }) => id);
+  return { changes: toCardChanges(rows, removed), ids: [...new Set(ids)], unreadable };
 }
 
 // Importing this file outside a Worker does nothing.
@@ -41,7 +51,12 @@ if ("DedicatedWorkerGlobalScope" in self) {
       self.postMessage(scan(data));
     } catch (error) {
       self.postMessage(
-        { changes: toCardChanges([], []), ids: [], failure: getErrorMessage(error) } satisfies CardScanResponse,
+        {
+          changes: toCardChanges([], []),
+          ids: [],
+          unreadable: [],
+          failure: getErrorMessage(error),
+        } satisfies CardScanResponse,
       );
     }
   };

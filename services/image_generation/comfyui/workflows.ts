@@ -52,6 +52,7 @@ export interface WorkflowsDeps {
   trash: WorkflowTrash;
   versions: Versions;
   events: EventHub;
+  damageReports: { report(path: string): void };
 }
 
 /** A workflow in the trash. */
@@ -82,7 +83,10 @@ export class Workflows {
     const files = await this.#listFiles();
     for (const [id, fileName] of files) {
       const file = await readPlainFile(join(this.#deps.folder, fileName));
-      if (file !== undefined) entries.push(toEntry(id, fileName, file));
+      if (file === undefined) continue;
+      const entry = toEntry(id, fileName, file);
+      if (entry.problem !== undefined) this.#deps.damageReports.report(`workflows/${id}`);
+      entries.push(entry);
     }
     if (!files.has(STARTER_ID)) {
       entries.push({ id: STARTER_ID, name: STARTER_ID, placeholders: listPlaceholders(STARTER_WORKFLOW) });

@@ -360,4 +360,12 @@ export const MIGRATIONS: Migration[] = [
       DELETE FROM card_file;
     `,
   },
+  {
+    version: 13,
+    // Lists have unreadable cards: the next list scans the files again.
+    sql: `
+      DELETE FROM card_tag;
+      DELETE FROM card_file;
+    `,
+  },
 ];

@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache";
 import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../../errors.ts";
-import type { EventHub } from "../../events/event_hub.ts";
+import { type EventHub, RESTORED } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
@@ -78,6 +78,11 @@ export class DocumentStore<Head, Body> {
 
   constructor(options: DocumentStoreOptions<Head>) {
     this.#options = options;
+    options.events.subscribe(({ kind }) => {
+      if (kind !== RESTORED) return;
+      this.#known = undefined;
+      this.#bodies.clear();
+    });
   }
 
   /** Lists all documents, newest first. Unreadable ones have no head. */

@@ -7,7 +7,7 @@ import { Mutex } from "../../async/locks.ts";
 import { AppError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { type FileState, readFileState, writeFileAtomic } from "../atomic_file.ts";
-import type { EventHub } from "../../events/event_hub.ts";
+import { type EventHub, RESTORED } from "../../events/event_hub.ts";
 import type { Database } from "../database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
@@ -196,6 +196,9 @@ export class SealedSetting<Content extends object> {
     this.#key = options.key;
     this.#label = options.label;
     this.#defaults = options.defaults;
+    deps.events.subscribe(({ kind }) => {
+      if (kind === RESTORED) this.#known = undefined;
+    });
   }
 
   /** @throws {AppError} `internal` if the stored document can't be decrypted */

@@ -3,7 +3,7 @@ import { Mutex } from "../../async/locks.ts";
 import { createUuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../../errors.ts";
-import type { EventHub } from "../../events/event_hub.ts";
+import { type EventHub, RESTORED } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
@@ -66,18 +66,17 @@ export class SealedProfiles<Content extends object> {
 
   /** Reads the stored profiles. Unreadable ones stay in the list without content. */
   static async open<Content extends object>(options: ProfileOptions): Promise<SealedProfiles<Content>> {
-    const rows = options.db.all<Row>(
-      "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ?",
-      options.kind,
-    );
-    const records = await Promise.all(rows.map(async (row): Promise<ProfileRecord<Content>> => ({
-      id: row.id,
-      version: row.version,
-      createdAtMs: row.created_at,
-      updatedAtMs: row.updated_at,
-      content: await openContent<Content>(options, row),
-    })));
-    return new SealedProfiles(options, records);
+    const profiles = new SealedProfiles(options, await readRecords<Content>(options));
+    options.events.subscribe(({ kind }) => {
+      if (kind === RESTORED) void profiles.#lock.run(() => profiles.#reload());
+    });
+    return profiles;
+  }
+
+  async #reload(): Promise<void> {
+    const records = await readRecords<Content>(this.#options);
+    this.#records.clear();
+    for (const record of records) this.#records.set(record.id, record);
   }
 
   private constructor(options: ProfileOptions, records: ProfileRecord<Content>[]) {
@@ -255,6 +254,20 @@ export class SealedProfiles<Content extends object> {
     const { events, kind, isPublished = true } = this.#options;
     if (isPublished) events.publish({ kind, id });
   }
+}
+
+async function readRecords<Content>(options: ProfileOptions): Promise<ProfileRecord<Content>[]> {
+  const rows = options.db.all<Row>(
+    "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ?",
+    options.kind,
+  );
+  return await Promise.all(rows.map(async (row) => ({
+    id: row.id,
+    version: row.version,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+    content: await openContent<Content>(options, row),
+  })));
 }
 
 async function openContent<Content>(

@@ -220,6 +220,24 @@ export const serverTexts: ServerTexts = {
       about: "{count} verschlüsselte Dateien sind beschädigt oder fehlen: {paths}",
       remedy: "Stellen Sie sie aus einer Sicherung wieder her (parlor restore FILE --data-dir ORDNER, dann kopieren)",
     },
+    database_damaged: {
+      about: "Die Datenbank ist beschädigt: {error}",
+      remedy:
+        "Sehen Sie nach, was nicht lesbar ist (parlor doctor --deep), und stellen Sie es unter Einstellungen > Daten wieder her",
+    },
+    stored_unreadable: {
+      about: "Nicht lesbar seit {since}: {count} ({paths})",
+      remedy: "Stellen Sie es unter Einstellungen > Daten oder mit parlor restore --item wieder her",
+    },
+    stored_unknown: {
+      about: "Die gespeicherten Daten wurden nicht geprüft: {error}",
+      remedy: "Führen Sie dies als derselbe Benutzer aus wie den Server",
+    },
+    stored_unchecked: {
+      about:
+        "Die gespeicherten Daten wurden noch nicht vollständig geprüft; das tut der laufende Server oder parlor doctor --deep",
+    },
+    stored_ok: { about: "Am {at} waren alle gespeicherten Daten lesbar" },
     sealed_unknown: {
       about: "Die verschlüsselten Dateien wurden nicht geprüft: {error}",
       remedy: "Führen Sie dies als derselbe Benutzer aus wie den Server",

@@ -203,6 +203,22 @@ export const serverTexts: ServerTexts = {
       about: "暗号化されたファイル {count} 件が破損しているか、ありません: {paths}",
       remedy: "バックアップから取り出してください（parlor restore FILE --data-dir フォルダーで復元し、そこからコピー）",
     },
+    database_damaged: {
+      about: "データベースが壊れています: {error}",
+      remedy: "読めないものを確認し（parlor doctor --deep）、「設定」の「データ」で復元してください",
+    },
+    stored_unreadable: {
+      about: "読めないデータ: {count} 件（{paths}）、{since} から",
+      remedy: "「設定」の「データ」、または parlor restore --item で復元してください",
+    },
+    stored_unknown: {
+      about: "保存されたデータを確認できませんでした: {error}",
+      remedy: "サーバーを動かしているユーザーとして実行してください",
+    },
+    stored_unchecked: {
+      about: "保存されたデータ全体はまだ確認されていません。実行中のサーバー、または parlor doctor --deep が確認します",
+    },
+    stored_ok: { about: "{at} の時点で、保存されたデータはすべて読めました" },
     sealed_unknown: {
       about: "暗号化されたファイルを確認できませんでした: {error}",
       remedy: "サーバーを動かしているユーザーとして実行してください",

@@ -84,7 +84,7 @@ function Characters() {
 }
 
 function toIds(items: readonly CharacterItem[]): string[] {
-  return items.map(({ id }) => id);
+  return items.filter(({ unreadable }) => !unreadable).map(({ id }) => id);
 }
 
 /** Each puts the beginning of a message into the composer. */

@@ -165,7 +165,7 @@ function CharacterSearch({ usedIds, onChoose }: { usedIds: string[]; onChoose: (
     const abort = new AbortController();
     setError(undefined);
     api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + usedIds.length, undefined, abort.signal).then(
-      ({ items }) => setFound(items),
+      ({ items }) => setFound(items.filter(({ unreadable }) => !unreadable)),
       (thrown) => abort.signal.aborted || setError(asApiError(thrown)),
     );
     return () => abort.abort();

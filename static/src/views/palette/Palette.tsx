@@ -113,7 +113,7 @@ function useFoundCharacters(query: string): readonly CharacterItem[] {
     if (text === "") return setFound([]);
     const leaving = new AbortController();
     api.listCharacters({ q: text, tag: "", sort: "name" }, SHOWN, undefined, leaving.signal).then(
-      ({ items }) => !leaving.signal.aborted && setFound(items),
+      ({ items }) => !leaving.signal.aborted && setFound(items.filter(({ unreadable }) => !unreadable)),
       // Failures are ignored: the rest of the palette still works.
       () => {},
     );

@@ -83,14 +83,15 @@ test("file names that aren't valid IDs, or whose ID is taken, get another ID", a
   }
 });
 
-test("doesn't list a file that isn't a card, and reads it again once it changes", async () => {
+test("lists a file of ours that isn't a card as unreadable, and reads it again once it changes", async () => {
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox")).slice(0, 90));
   await Deno.writeFile(own("plain.png"), plainPng());
-  expect(await names()).toEqual([]);
+  expect(await names()).toEqual(["fox", "plain"]);
+  expect((await list()).map(({ unreadable }: { unreadable?: true }) => unreadable)).toEqual([true, true]);
   expect((await app.get("/api/characters/plain")).status).toBe(422);
   expect((await app.put("/api/characters/plain", { card: JSON.parse(card("X")) })).status).toBe(409);
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox")));
-  await untilNames(["Fox"]);
+  await untilNames(["Fox", "plain"]);
   expect((await app.delete("/api/characters/plain")).status).toBe(204);
 });
 

@@ -45,7 +45,7 @@ test("an unreadable file is logged once and tried again by each scan", () => {
   const opening = vi.spyOn(Deno, "openSync").mockImplementation(refuse);
   const reading = vi.spyOn(Deno, "readFileSync").mockImplementation(refuse);
   const { rows } = scan("own");
-  expect(rows).toMatchObject([{ id: "fox", name: null }]);
+  expect(rows).toMatchObject([{ id: "fox", name: quoteKey("fox"), isUnreadable: true }]);
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   opening.mockRestore();
   reading.mockRestore();
@@ -55,7 +55,7 @@ test("an unreadable file is logged once and tried again by each scan", () => {
 test("a file without a card isn't read again until it changes", async () => {
   await Deno.writeTextFile(`${root}/own/fox.json`, "{}");
   const { rows } = scan("own");
-  expect(rows).toMatchObject([{ id: "fox", name: null }]);
+  expect(rows).toMatchObject([{ id: "fox", name: quoteKey("fox"), isUnreadable: true }]);
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Foxy" } }));
   expect(scan("own", rows).rows).toMatchObject([{ name: quoteKey("Foxy") }]);

@@ -111,7 +111,7 @@ function Joining({ members, onJoin }: { members: readonly Participant[]; onJoin:
     const timer = setTimeout(() => {
       const filter = { q: query, tag: "", sort: "name" as const };
       store.api.listCharacters(filter, MAX_FOUND + members.length, undefined, abort.signal)
-        .then(({ items }) => setFound(items), (thrown) => {
+        .then(({ items }) => setFound(items.filter(({ unreadable }) => !unreadable)), (thrown) => {
           if (!abort.signal.aborted) store.report(asApiError(thrown));
         });
     }, SEARCH_AFTER_MS);

@@ -1,0 +1,35 @@
+/** Names in the data folder that a backup has, and that a restore replaces. */
+import { INCOMING_FOLDER } from "../storage/file_swap.ts";
+
+/** Name of the database; a backup has a copy made by SQLite. */
+export const DATABASE_NAME = "app.db";
+
+/** Entry of the storage key in a backup. */
+export const KEY_ENTRY = "storage-key";
+
+/** Prefix of the folders that keep files replaced by a restore. */
+export const REPLACED_PREFIX = "replaced-";
+
+/**
+ * Models and caches can be downloaded or rebuilt, the tailnet node belongs to this machine, the rest belongs to the
+ * running process.
+ */
+const LEFT_OUT = new Set([
+  "lock",
+  "models",
+  "cache",
+  "tsnet",
+  "imports",
+  "exports",
+  "uploads",
+  INCOMING_FOLDER,
+  "storage-key",
+]);
+
+/**
+ * Reports whether a restore replaces this name. Models and the like stay, and so do names that start with a dot:
+ * temporary files and files of other programs (Litestream).
+ */
+export function isBackedUp(name: string): boolean {
+  return !LEFT_OUT.has(name) && !name.startsWith(REPLACED_PREFIX) && !name.startsWith(".");
+}

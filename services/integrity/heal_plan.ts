@@ -1,0 +1,270 @@
+/** Finds good copies of what can't be read in backups. Runs in a Worker or a command. */
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { dirname } from "node:path";
+import { DATABASE_NAME, KEY_ENTRY } from "../backup/backed_up_names.ts";
+import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
+import { reseal, type Row, RowOpener } from "../backup/reseal_rows.ts";
+import { listSealedFiles } from "../backup/sealed_file_check.ts";
+import { randomToken } from "../crypto/random.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import { getErrorMessage } from "../errors.ts";
+import { TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
+import { MIGRATIONS } from "../storage/database/migrations.ts";
+import type { SqlValue, Statement } from "../storage/database/writer.ts";
+import { checkFiles } from "./file_check.ts";
+import { type LostRow, RowCheck } from "./row_check.ts";
+import { getPathSql, TABLES } from "./tables.ts";
+
+/** What to restore, and from where. */
+export interface HealRequest {
+  dataDir: string;
+  sealer: Sealer;
+  storageKey: Uint8Array;
+  /** Paths of the items. */
+  paths: readonly string[];
+  /** Paths of the backups, the newest first. */
+  backups: readonly string[];
+  /** Opens backups that were made with it. */
+  passphrase?: string;
+  /** True if a chat may lose what changed since the backup. */
+  acceptsOlder: boolean;
+}
+
+/** What a backup has of an item. */
+export interface HealPlan {
+  /** Path of the item. */
+  path: string;
+  /** When the backup was made; ISO 8601. */
+  madeAt: string;
+  /**
+   * `done`: restored as soon as `statements` are written. `older`: the backup has an earlier state, and using it would
+   * lose messages.
+   */
+  state: "done" | "older";
+  /** Changes of the database. */
+  statements: Statement[];
+}
+
+/** Looks for good copies, and writes back the files among them. @returns A plan per item that a backup has. */
+export async function planHealing(request: HealRequest): Promise<HealPlan[]> {
+  const { paths, backups } = request;
+  const plans = new Map<string, HealPlan>();
+  for (const backup of backups) {
+    const left = paths.filter((path) => plans.get(path)?.state !== "done");
+    if (left.length === 0) break;
+    try {
+      for (const plan of await planFromBackup(request, backup, left)) {
+        // An older state of the newest backup is better than that of an earlier one.
+        if (plan.state === "done" || !plans.has(plan.path)) plans.set(plan.path, plan);
+      }
+    } catch (error) {
+      // This one is damaged, or its key isn't known. An earlier one may be good.
+      console.warn(JSON.stringify({ level: "warn", msg: "Can't use a backup", error: getErrorMessage(error) }));
+    }
+  }
+  return [...plans.values()];
+}
+
+async function planFromBackup(
+  { dataDir, sealer, storageKey, passphrase, acceptsOlder }: HealRequest,
+  backupPath: string,
+  paths: readonly string[],
+): Promise<HealPlan[]> {
+  using present = new DatabaseSync(`${dataDir}/${DATABASE_NAME}`, { readOnly: true });
+  const place = { dataDir, sealer, database: { all: <T>(sql: string) => present.prepare(sql).all() as T[] } };
+  const files = await listLostFiles(place, paths);
+  const keys = {
+    getStorageKey: () => Promise.resolve(storageKey),
+    ...(passphrase !== undefined && { getPassphrase: () => Promise.resolve(passphrase) }),
+  } satisfies BackupKeys;
+  const copyPath = `${dataDir}/.backup-${randomToken(9)}${TEMPORARY_ENDING}`;
+  const plans: HealPlan[] = [];
+  try {
+    using backup = await openBackup(backupPath, keys);
+    const madeAt = backup.head.created_at;
+    let hasDatabase = false;
+    for await (const entry of backup.entries) {
+      if (entry.path === KEY_ENTRY && !await isSame(entry.content, storageKey)) {
+        throw new Error("it was made with another storage key");
+      }
+      if (entry.path === DATABASE_NAME) {
+        await writeChunksAtomic(copyPath, entry.content);
+        hasDatabase = true;
+      }
+      const path = files.get(entry.path) ?? findPlainItem(entry.path, paths);
+      if (path === undefined) continue;
+      if (await replaceFile(place, `${dataDir}/${entry.path}`, entry.content, path)) {
+        plans.push({ path, madeAt, state: "done", statements: [] });
+      }
+    }
+    if (!hasDatabase) return plans;
+    using copy = new DatabaseSync(copyPath);
+    upgrade(copy);
+    const check = new RowCheck(present, sealer);
+    for (const path of paths) {
+      const lost = check.checkItem(path);
+      if (lost.length === 0) continue;
+      const plan = planRows({ path, lost, check, copy, present, sealer, acceptsOlder });
+      if (plan !== undefined) plans.push({ path, madeAt, ...plan });
+    }
+    return plans;
+  } finally {
+    for (const ending of ["", "-journal", "-wal", "-shm"]) await Deno.remove(copyPath + ending).catch(() => {});
+  }
+}
+
+/** Brings the copy of an earlier version to the present schema. */
+function upgrade(copy: DatabaseSync): void {
+  const version = Number(copy.prepare("PRAGMA user_version").get()?.user_version);
+  for (const migration of MIGRATIONS) if (migration.version > version) copy.exec(migration.sql);
+}
+
+async function isSame(content: AsyncIterable<Uint8Array>, bytes: Uint8Array): Promise<boolean> {
+  const found = new Uint8Array(await new Blob(await Array.fromAsync(content) as BlobPart[]).arrayBuffer());
+  return found.length === bytes.length && found.every((byte, i) => byte === bytes[i]);
+}
+
+type Place = Parameters<typeof checkFiles>[0];
+
+/** Maps sealed files that can't be opened to their items. */
+async function listLostFiles(place: Place, paths: readonly string[]): Promise<Map<string, string>> {
+  const lost = new Map<string, string>();
+  for await (const { path: file, item = file, open } of listSealedFiles(place)) {
+    // An old file would bring back passkeys and tokens that were removed since.
+    if (!paths.includes(item) || !file.includes("/")) continue;
+    if (!await open().then(() => true, () => false)) lost.set(file, item);
+  }
+  return lost;
+}
+
+/** Finds the item of a card, persona or workflow. */
+function findPlainItem(file: string, paths: readonly string[]): string | undefined {
+  const path = /^((?:characters|personas|workflows)\/[^/]+)\.(?:png|json)$/.exec(file)?.[1];
+  return path !== undefined && paths.includes(path) ? path : undefined;
+}
+
+/** Replaces a damaged file. @returns False, with the damaged file in its place, if the copy isn't readable either. */
+async function replaceFile(
+  place: Place,
+  target: string,
+  content: AsyncIterable<Uint8Array>,
+  path: string,
+): Promise<boolean> {
+  const aside = `${dirname(target)}/.${randomToken(9)}${TEMPORARY_ENDING}`;
+  const isThere = await Deno.rename(target, aside).then(() => true, () => false);
+  await writeChunksAtomic(target, content);
+  let isReadable = true;
+  for await (const checked of checkFiles(place, path)) isReadable &&= checked.isReadable;
+  if (isReadable) {
+    await Deno.remove(aside).catch(() => {});
+  } else {
+    await Deno.remove(target);
+    if (isThere) await Deno.rename(aside, target);
+  }
+  return isReadable;
+}
+
+interface RowsRequest {
+  path: string;
+  lost: readonly LostRow[];
+  check: RowCheck;
+  copy: DatabaseSync;
+  present: DatabaseSync;
+  sealer: Sealer;
+  acceptsOlder: boolean;
+}
+
+/** Plans the rows of an item. @returns `undefined` if the backup has no good copy */
+function planRows(request: RowsRequest): Pick<HealPlan, "state" | "statements"> | undefined {
+  const { path, lost, acceptsOlder } = request;
+  const statements: Statement[] = [];
+  for (const row of lost) {
+    const statement = planRow(request, row);
+    if (statement === undefined) {
+      const whole = planWhole(request);
+      if (whole === undefined) return undefined;
+      // Whatever can't be read alone can be replaced as a whole; a chat has other messages that would be lost.
+      const isDone = acceptsOlder || !path.startsWith("conversations/");
+      return isDone ? { state: "done", statements: whole } : { state: "older", statements: [] };
+    }
+    statements.push(statement);
+  }
+  return { state: "done", statements };
+}
+
+/** Rows that stand for themselves: an older one is better than none. */
+const ALONE = ["draft", "variant", "tool_permission", "document", "document_file", "setting", "job", "trash"];
+
+/** Plans one row. @returns `undefined` if it can't be replaced alone */
+function planRow({ check, copy, present, sealer }: RowsRequest, row: LostRow): Statement | undefined {
+  const { table, key } = row;
+  if (key.length === 0) return undefined;
+  const columns = check.getColumns(table);
+  const where = columns.key.map((name) => `${name} = ?`).join(" AND ");
+  const good = findRow(copy, `SELECT * FROM ${table} WHERE ${where}`, key);
+  if (good === undefined) return undefined;
+  const now = findRow(present, `SELECT ${columns.plain} FROM ${table} WHERE ${where}`, key);
+  const isSameVersion = now !== undefined && columns.plain.every((name) => now[name] === good[name]);
+  const opener = new RowOpener(sealer);
+  if (opener.listUnreadable(table, good).length > 0) return undefined;
+  if (isSameVersion || ALONE.includes(table)) return insert(table, good);
+  if (table !== "conversation" || now === undefined) return undefined;
+  // Title and settings are bound to the number of the last change.
+  const head = moveSealed(sealer, good, now, "head");
+  const summary = moveSealed(sealer, good, now, "summary");
+  if (head === undefined || summary === undefined) return undefined;
+  return { sql: "UPDATE conversation SET head = ?, summary = ? WHERE id = ?", params: [head, summary, String(now.id)] };
+}
+
+function moveSealed(sealer: Sealer, from: Row, to: Row, field: "head" | "summary"): Uint8Array | undefined {
+  const toAad = ({ id, revision }: Row) => ({
+    table: "conversation",
+    id: String(id),
+    field,
+    version: Number(revision),
+  });
+  const moving: Sealer = {
+    forPurpose: (purpose) => ({
+      ...sealer.forPurpose(purpose),
+      sealNow: (_, plain) => sealer.forPurpose(purpose).sealNow(toAad(to), plain),
+    }),
+  };
+  return reseal(from[field] as Uint8Array, [{ purpose: "conversations", aad: toAad(from) }], sealer, moving);
+}
+
+/** Plans all rows of an item as the backup has them. */
+function planWhole({ path, check, copy, sealer }: RowsRequest): Statement[] | undefined {
+  const opener = new RowOpener(sealer);
+  const statements: Statement[] = [];
+  let count = 0;
+  for (const table of Object.keys(TABLES)) {
+    if (TABLES[table]!.id === undefined || check.getColumns(table).all.length === 0) continue;
+    let rows: Row[];
+    try {
+      rows = copy.prepare(`SELECT * FROM ${table} WHERE ${getPathSql(table)} = ?`).all(path) as Row[];
+    } catch {
+      return undefined;
+    }
+    if (rows.some((row) => opener.listUnreadable(table, row).length > 0)) return undefined;
+    statements.push({ sql: `DELETE FROM ${table} WHERE ${getPathSql(table)} = ?`, params: [path] });
+    for (const row of rows) statements.push(insert(table, row));
+    count += rows.length;
+  }
+  return count === 0 ? undefined : statements;
+}
+
+function insert(table: string, row: Row): Statement {
+  const names = Object.keys(row);
+  return {
+    sql: `INSERT OR REPLACE INTO ${table} (${names}) VALUES (${names.map(() => "?")})`,
+    params: Object.values(row) as SqlValue[],
+  };
+}
+
+function findRow(database: DatabaseSync, sql: string, params: SQLInputValue[]): Row | undefined {
+  try {
+    return database.prepare(sql).get(...params) as Row | undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+/** Which item each row of the database belongs to. */
+import type { DatabaseSync } from "node:sqlite";
+
+/** Rows of a table. */
+interface TableOwner {
+  /** What its rows belong to: the folder of the item's path. */
+  folder: string;
+  /** SQL of the item's ID; absent if all rows of the table are one item with the table's name. */
+  id?: string;
+}
+
+/** Name of the folder in paths of what belongs to no single thing that the owner knows. */
+export const DATABASE = "database";
+
+/** Folders of the rows of table `document` by their kind, as in exports. */
+const DOCUMENT_FOLDERS: Readonly<Record<string, string>> = {
+  lorebook: "lorebooks",
+  preset: "presets",
+  memory: "memories",
+  memory_proposal: "memory_proposals",
+  connection: "connections",
+  image_connection: "image_connections",
+  tool_server: "tool_servers",
+  generated_image: "images",
+  voice: "voices",
+};
+
+const FOLDER_OF_KIND = `CASE kind ${
+  Object.entries(DOCUMENT_FOLDERS).map(([kind, folder]) => `WHEN '${kind}' THEN '${folder}'`).join(" ")
+} ELSE replace(kind, '/', '-') END`;
+
+/** Returns the path of a row of table `document`. */
+export function toDocumentPath(kind: string, id: string): string {
+  return `${DOCUMENT_FOLDERS[kind] ?? kind.replaceAll("/", "-")}/${id}`;
+}
+
+const conversation = (id = "conversation_id"): TableOwner => ({ folder: "conversations", id });
+const single: TableOwner = { folder: DATABASE };
+
+/** All tables. Those that can be made again from files are left out. */
+export const TABLES: Readonly<Record<string, TableOwner>> = {
+  conversation: conversation("id"),
+  block: conversation(),
+  message: conversation(),
+  variant: conversation(),
+  draft: conversation(),
+  revision: conversation(),
+  reply: conversation(),
+  change: conversation(),
+  continuation: conversation(),
+  tool_call: conversation(),
+  tool_permission: conversation(),
+  reply_resume: conversation(),
+  document: { folder: "", id: `(${FOLDER_OF_KIND}) || '/' || id` },
+  document_file: { folder: "documents", id: "id" },
+  document_text: { folder: "documents", id: "document_id" },
+  attachment: { folder: "attachments", id: "name" },
+  attachment_ref: single,
+  document_use: single,
+  setting: { folder: "settings", id: "key" },
+  job: { folder: "jobs", id: "id" },
+  trash: { folder: "trash", id: "id" },
+  session: single,
+  stored_response: single,
+};
+
+/** Tables whose rows are made again from the files of characters. */
+export const DERIVED_TABLES: readonly string[] = ["card_file", "card_tag"];
+
+/** Returns the SQL of the path of a row's item, such as `conversations/abc`. */
+export function getPathSql(table: string): string {
+  const { folder, id } = TABLES[table]!;
+  if (id === undefined) return `'${folder}/${table}'`;
+  return folder === "" ? id : `'${folder}/' || ${id}`;
+}
+
+/** The columns of a table. */
+export interface TableColumns {
+  /** Names of the primary key. */
+  key: string[];
+  /** All names. */
+  all: string[];
+  /** Names of those that aren't sealed. */
+  plain: string[];
+  /** Names of those that are sealed. */
+  sealed: string[];
+}
+
+/** Reads the columns of a table from its schema. @throws SQLite's errors */
+export function readColumns(database: DatabaseSync, table: string): TableColumns {
+  const found = database.prepare("SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid").all(table) as {
+    name: string;
+    type: string;
+    pk: number;
+  }[];
+  const sealed = found.filter(({ type }) => type === "BLOB").map(({ name }) => name);
+  return {
+    key: found.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk).map(({ name }) => name),
+    all: found.map(({ name }) => name),
+    plain: found.map(({ name }) => name).filter((name) => !sealed.includes(name)),
+    sealed,
+  };
+}
