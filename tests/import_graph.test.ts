@@ -8,7 +8,7 @@ const FLOOR = ["async", "config", "crypto", "events", "http", "jobs", "json", "p
 const FOLDERS: Record<string, string[]> = {
   attachments: ["speech"],
   auth: [],
-  backup: ["attachments", "documents"],
+  backup: ["attachments", "documents", "integrity"],
   characters: ["attachments", "llm"],
   chat: [
     "attachments",
@@ -22,10 +22,10 @@ const FOLDERS: Record<string, string[]> = {
     "prompts",
     "tools",
   ],
-  cli: ["backup", "diagnostics", "import_export"],
+  cli: ["backup", "diagnostics", "import_export", "integrity"],
   conversations: ["attachments", "documents", "llm", "prompts"],
   documents: ["attachments", "llm"],
-  diagnostics: ["auth", "backup", "tailnet"],
+  diagnostics: ["auth", "backup", "integrity", "tailnet"],
   image_generation: ["attachments", "characters"],
   import_export: [
     ...[
@@ -43,6 +43,7 @@ const FOLDERS: Record<string, string[]> = {
     ],
     ...["prompts", "push", "settings", "speech", "tools", "transcription"],
   ],
+  integrity: ["backup", "characters"],
   llm: [],
   lorebooks: [],
   mcp: ["tools"],

@@ -202,9 +202,6 @@ export const restoreUnreadableRoute = createRoute({
   },
 });
 
-/** What can't be read. */
-export type IntegrityJson = z.output<typeof Integrity>;
-
 /** How much space the data takes, and the backups. */
 export type DataReportJson = z.output<typeof Data>;
 

@@ -64,9 +64,6 @@ export const TABLES: Readonly<Record<string, TableOwner>> = {
   stored_response: single,
 };
 
-/** Tables whose rows are made again from the files of characters. */
-export const DERIVED_TABLES: readonly string[] = ["card_file", "card_tag"];
-
 /** Returns the SQL of the path of a row's item, such as `conversations/abc`. */
 export function getPathSql(table: string): string {
   const { folder, id } = TABLES[table]!;

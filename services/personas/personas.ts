@@ -348,7 +348,7 @@ export class Personas {
   async #toUnreadable(id: string, mtimeMs: number): Promise<Persona> {
     this.#deps.damageReports.report(`personas/${id}`);
     const updated_at = new Date(mtimeMs).toISOString();
-    const entry = { id, name: id, description: "", has_avatar: false, updated_at, unreadable: true } as const;
+    const entry: Persona = { id, name: id, description: "", has_avatar: false, updated_at, unreadable: true };
     for (const { n } of await this.#deps.versions.list(toResource(id))) {
       try {
         const { name, bytes } = await this.#readVersion(id, n);
