@@ -234,7 +234,9 @@ async function sendCharacter(
   status: 200 | 201,
 ): Promise<never> {
   const documents = (await services.documentUses()).get("character", character.id);
-  const body = documents.length === 0 ? character : { ...character, documents };
+  const body: typeof character & { documents?: typeof documents } = documents.length === 0
+    ? character
+    : { ...character, documents };
   return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }
 

@@ -127,6 +127,8 @@ async function respond(
   status: 200 | 201,
 ): Promise<never> {
   const documents = (await services.documentUses()).get("persona", persona.id);
-  const body = documents.length === 0 ? persona : { ...persona, documents };
+  const body: typeof persona & { documents?: typeof documents } = documents.length === 0
+    ? persona
+    : { ...persona, documents };
   return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }

@@ -202,6 +202,9 @@ export const restoreUnreadableRoute = createRoute({
   },
 });
 
+/** What can't be read. */
+export type StoredReportJson = z.output<typeof Integrity>;
+
 /** How much space the data takes, and the backups. */
 export type DataReportJson = z.output<typeof Data>;
 

@@ -1,5 +1,5 @@
 /** API calls for the server itself: disk usage, licenses, the health check, and the tailnet node. */
-import type { DataReport, Finding, LicenseNotice, TailnetStatus } from "./types.ts";
+import type { DataReport, Finding, LicenseNotice, StoredReport, TailnetStatus } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
 /** Returns the licenses of all bundled packages. @throws {ApiError} */
@@ -10,6 +10,30 @@ export async function readLicenses(client: ApiClient): Promise<LicenseNotice[]> 
 /** Returns disk usage and backups. @throws {ApiError} */
 export async function getDataReport(client: ApiClient): Promise<DataReport> {
   return await (await client.send("GET", "/api/data")).json();
+}
+
+/** Returns what is known to be unreadable. @throws {ApiError} */
+export async function getStoredReport(client: ApiClient): Promise<StoredReport> {
+  return await (await client.send("GET", "/api/data/unreadable")).json();
+}
+
+/** Reads everything now. @throws {ApiError} */
+export async function checkStored(client: ApiClient): Promise<StoredReport> {
+  return await (await client.send("POST", "/api/data/check", { body: {} })).json();
+}
+
+/**
+ * Restores something unreadable.
+ *
+ * @throws {ApiError} 409 if only an older state of a chat is left and `acceptsOlder` is false; 503 if nothing is.
+ */
+export async function restoreUnreadable(
+  client: ApiClient,
+  path: string,
+  acceptsOlder: boolean,
+): Promise<{ from: "version" | "backup"; made_at: string }> {
+  const body = { path, accept_older: acceptsOlder };
+  return await (await client.send("POST", "/api/data/unreadable/restore", { body })).json();
 }
 
 /** Runs the diagnostics. @throws {ApiError} */

@@ -78,7 +78,11 @@ export type {
   ConversationPatchJson as ConversationPatch,
   ConversationSummaryJson as ConversationSummary,
 } from "../../../routes/schemas/chat/conversations.ts";
-export type { DataReportJson as DataReport, FindingJson as Finding } from "../../../routes/schemas/data.ts";
+export type {
+  DataReportJson as DataReport,
+  FindingJson as Finding,
+  StoredReportJson as StoredReport,
+} from "../../../routes/schemas/data.ts";
 export type { ChangeEventJson as ChangeEvent } from "../../../routes/schemas/events.ts";
 export type { BranchesJson as Branches } from "../../../routes/schemas/chat/conversations.ts";
 export type { HealthJson as Health } from "../../../routes/schemas/health.ts";

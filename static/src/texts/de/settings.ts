@@ -83,6 +83,7 @@ export const settings: typeof English = {
       "backup-folder": "Backup Verzeichnis Pfad Festplatte USB NAS",
       "backup-schedule": "Backup täglich wöchentlich automatisch",
       space: "Festplatte belegt Größe voll",
+      unreadable: "beschädigt defekt kaputt verloren reparieren Bitfehler",
       documents: "Dateien PDF Anhänge Wissen",
       licences: "Open Source Lizenz MIT Pakete",
       findings: "Diagnose Problem Fehler prüfen",
@@ -172,6 +173,46 @@ export const settings: typeof English = {
     byHand: "So sichern Sie bei laufendem Server über die Kommandozeile:",
     key:
       "Zum Wiederherstellen einer Sicherung brauchen Sie den Speicherschlüssel. Bewahren Sie eine Kopie anderswo auf: parlor key export.",
+  },
+
+  unreadable: {
+    title: "Beschädigte Daten",
+    failed: "Was beschädigt ist, konnte nicht geladen werden",
+    found: (count: number) => count === 1 ? "Etwas ist nicht lesbar" : `Nicht lesbar: ${count}`,
+    text:
+      "Ein Datenträger oder ein anderes Programm hat es beschädigt. „Wiederherstellen“ nimmt die letzte frühere Version oder die neueste Sicherung, die es unbeschädigt enthält.",
+    never: "Die gespeicherten Daten wurden noch nicht vollständig gelesen. Der Server tut das langsam im Hintergrund.",
+    checked: (time: string) => `Alle gespeicherten Daten wurden gelesen: ${time}.`,
+    since: (time: string) => `Bemerkt: ${time}`,
+    restore: "Wiederherstellen",
+    check: "Jetzt alles prüfen",
+    restored: {
+      version: (time: string) => `Version wiederhergestellt: ${time}`,
+      backup: (time: string) => `Aus der Sicherung wiederhergestellt: ${time}`,
+    },
+    olderTitle: "Älteren Stand wiederherstellen?",
+    olderText:
+      "Die einzige unbeschädigte Kopie ist älter als dieser Chat. Nachrichten, die seit dieser Sicherung hinzugekommen sind oder geändert wurden, gehen verloren.",
+    olderRestore: "Älteren Stand wiederherstellen",
+    badge: "Nicht lesbar",
+    kinds: {
+      conversations: "Chat",
+      characters: "Charakter",
+      personas: "Persona",
+      lorebooks: "Lorebook",
+      presets: "Preset",
+      memories: "Notiz",
+      workflows: "Workflow",
+      connections: "Verbindung",
+      image_connections: "Bildserver",
+      tool_servers: "Werkzeugserver",
+      attachments: "Bild oder Aufnahme",
+      documents: "Dokument",
+      voices: "Stimmprobe",
+      images: "Erzeugtes Bild",
+      settings: "Einstellungen",
+      trash: "Im Papierkorb",
+    },
   },
 
   trash: {

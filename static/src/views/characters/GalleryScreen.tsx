@@ -209,6 +209,9 @@ function SelectableTile({ item, tabIndex, isSelected, onPress }: {
 /** Wide enough for the widest card of the grid, in pixels. */
 const WIDTH_PX = 192;
 
+/** Where damaged things are restored. */
+const DAMAGED_PATH = "/settings/data#unreadable";
+
 /** A link to the character's page, and its star. */
 const CharacterTile = memo((
   { item, tabIndex, selection }: { item: CharacterItem; tabIndex: number; selection: Selection },
@@ -216,7 +219,7 @@ const CharacterTile = memo((
   <>
     <a
       class="tile"
-      href={`/characters/${encodeURIComponent(item.id)}`}
+      href={item.unreadable ? DAMAGED_PATH : `/characters/${encodeURIComponent(item.id)}`}
       tabIndex={tabIndex}
       title={item.name}
       onClick={(event) => {
@@ -233,8 +236,9 @@ const CharacterTile = memo((
     >
       <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
       <span class="tile-name">{item.name}</span>
+      {item.unreadable && <span class="badge tile-badge">{texts.unreadable.badge}</span>}
     </a>
-    {!item.external && <FavoriteButton item={item} tabIndex={tabIndex} />}
+    {!item.external && !item.unreadable && <FavoriteButton item={item} tabIndex={tabIndex} />}
   </>
 ));
 

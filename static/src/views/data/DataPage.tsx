@@ -10,6 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { bytes } from "../../texts/quantities.ts";
 import { BackupsSection, DownloadLink } from "../import_export/BackupsSection.tsx";
 import { useResource } from "../hooks.tsx";
+import { UnreadableSection } from "./UnreadableSection.tsx";
 import { useState } from "preact/hooks";
 import { useDocuments } from "../documents/AlwaysAttached.tsx";
 import { describeDocument } from "../documents/DocumentUseMenu.tsx";
@@ -26,6 +27,7 @@ export function DataPage() {
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {value && <BackupsSection report={value} onChange={again} />}
+      <UnreadableSection />
       <Import />
       <ExportSection />
       {value && <Space report={value} />}

@@ -6,7 +6,7 @@ import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { Menu } from "../../components/overlays/Menu.tsx";
+import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import { CardImports } from "../../state/import_export/card_imports.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -101,11 +101,22 @@ function PersonaRow({ persona }: { persona: Persona }) {
       people.removePersona(persona.id, isLeaving).catch((thrown) => store.report(thrown));
     });
   };
+  const useful: MenuItem[] = [
+    isDefault
+      ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
+      : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
+    {
+      label: t.exportCard,
+      icon: "down",
+      href: exportPath,
+      onSelect: () => warnAboutLargeExport(store, exportPath),
+    },
+  ];
   return (
     <ListRow
-      href={`/settings/personas/${encodeURIComponent(persona.id)}`}
+      href={persona.unreadable ? "/settings/data#unreadable" : `/settings/personas/${encodeURIComponent(persona.id)}`}
       title={<span class="clamped">{persona.name}</span>}
-      text={persona.description || t.noDescription}
+      text={persona.unreadable ? texts.unreadable.badge : persona.description || t.noDescription}
       start={<Portrait {...toPersonaPortraitProps(persona)} widthPx={44} class="persona-portrait" />}
       end={
         <>
@@ -113,15 +124,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
           <Menu
             label={t.more(persona.name)}
             items={[
-              isDefault
-                ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
-                : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
-              {
-                label: t.exportCard,
-                icon: "down",
-                href: exportPath,
-                onSelect: () => warnAboutLargeExport(store, exportPath),
-              },
+              ...(persona.unreadable ? [] : useful),
               { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
             ]}
           />

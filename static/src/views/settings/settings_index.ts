@@ -163,6 +163,7 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["backups", texts.backups.now],
       ["backup-folder", texts.backups.folder],
       ["backup-schedule", texts.backups.schedule],
+      ["unreadable", texts.unreadable.title],
       ["space", texts.data.space],
       ["documents", texts.documents.title],
     ],
