@@ -52,7 +52,8 @@ export function chatRoutes(
     .openapi(chatRoute, async (c) => {
       const { chat, stateless } = await services.chat();
       const body = c.req.valid("json");
-      const request = toChatRequest(body);
+      const idempotencyKey = c.req.valid("header")["idempotency-key"];
+      const request = { ...toChatRequest(body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
       if (request.conversationId === undefined || request.action === "impersonate") {
         const isStream = body.stream ?? request.action === "impersonate";
         return isStream

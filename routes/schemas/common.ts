@@ -87,6 +87,13 @@ export const IfMatch = z.object({
   }),
 });
 
+/** The header of a request that can be repeated without making anything twice. */
+export const IdempotencyKey = z.object({
+  "idempotency-key": z.string().min(1).max(255).optional().openapi({
+    description: "Chosen by the client; a repetition of the request with the same key returns the first result",
+  }),
+});
+
 /** Headers of a request for a file or a part of it. */
 export const RangeHeaders = z.object({
   "range": z.string().optional().openapi({ example: "bytes=0-65535" }),

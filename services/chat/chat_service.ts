@@ -21,7 +21,7 @@ import { toRoundGeneration } from "./tools/tool_messages.ts";
 import { usesOwnTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
 import type { WithheldContext } from "../prompts/prompt_context.ts";
-import type { Replies, ReplyCursor, ReplySource } from "./replies.ts";
+import { type Replies, type ReplyCursor, type ReplySource, toGeneration } from "./replies.ts";
 
 /** A chat request after parsing. */
 export interface ChatRequest {
@@ -53,6 +53,8 @@ export interface StatefulChatRequest extends ChatRequest {
   conversationId: string;
   userMessageId?: string;
   assistantMessageId?: string;
+  /** Repetitions of a request with the same key return its reply, so that a reply isn't regenerated or continued twice. */
+  idempotencyKey?: string;
   /**
    * `edit` adds a version to an earlier user message and answers it. `impersonate` writes a message in the user's name and
    * stores nothing.
@@ -206,7 +208,8 @@ export class ChatService {
       );
     }
     const messageId = request.assistantMessageId ?? createUuidV7();
-    const generation = randomToken(9);
+    const { idempotencyKey: key } = request;
+    const generation = key === undefined ? randomToken(9) : toGeneration(key, messageId);
     const startedAtMs = this.#deps.now();
     const existing = store.find(conversationId);
     const characterId = await calls.chooseSpeaker(request, existing);

@@ -2,6 +2,7 @@
  * Replies as clients see them: finds running and stored replies, and lets clients follow one, from batches of text to
  * its end.
  */
+import { createHash } from "node:crypto";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { refuseOtherDecision, type ToolDecision } from "./tools/tool_round.ts";
@@ -127,11 +128,15 @@ export class Replies {
 
   /** Finds the reply of an earlier request with the same IDs, unless it failed without text. */
   findStarted(request: StatefulChatRequest): ReplySource | undefined {
-    const { assistantMessageId: mid, conversationId, action } = request;
+    const { assistantMessageId: mid, conversationId, action, idempotencyKey: key } = request;
     if (mid === undefined) return undefined;
     const running = this.#deps.live.findByMessage(conversationId, mid);
     if (running !== undefined) return running;
-    if (action !== "send" && action !== "edit") return undefined;
+    if (action !== "send" && action !== "edit") {
+      if (key === undefined) return undefined;
+      const row = findReplyRow(this.#deps.db, conversationId, mid);
+      return row?.generation === toGeneration(key, mid) ? this.#findStored(conversationId, mid, "lastRun") : undefined;
+    }
     const stored = this.#findStored(conversationId, mid, "answer");
     if (stored === undefined || isEmptyFailure(this.#deps.reader.readMessage(conversationId, mid))) return undefined;
     return stored;
@@ -148,6 +153,11 @@ export class Replies {
     const message = isRun ? getLastAttempt(variants, conversationId, stored) : stored;
     return new StoredReply(conversationId, row.generation, row.started_at, message);
   }
+}
+
+/** Returns the id of the run that a key stands for: 12 characters, as others have. */
+export function toGeneration(key: string, messageId: string): string {
+  return createHash("sha256").update(`${messageId} ${key}`).digest("base64url").slice(0, 12);
 }
 
 /** The error of a reply that was interrupted because the server stopped. */

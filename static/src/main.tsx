@@ -2,9 +2,10 @@
 import { render } from "preact";
 import { createApi } from "./api/api.ts";
 import { createAccessApi } from "./api/auth.ts";
-import { createClient } from "./api/client.ts";
+import { createClient, getClientHeaders } from "./api/client.ts";
 import { whenIdle } from "./components/hooks.ts";
 import { findDeviceToken, findStorage } from "./state/app/device.ts";
+import { Outbox } from "./state/app/outbox.ts";
 import { Store, StoreProvider } from "./state/store.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
@@ -14,13 +15,11 @@ const REGISTER_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
   const token = findDeviceToken(findStorage(window));
-  const client = createClient(
-    window.fetch.bind(window),
-    window.location.origin,
-    token,
-    (error) => store.failedReads.add(error),
-  );
-  const store = new Store(createApi(client), createAccessApi(client), window);
+  const fetchFunction = window.fetch.bind(window);
+  const { origin } = window.location;
+  const client = createClient(fetchFunction, origin, token, (error) => store.failedReads.add(error));
+  const outbox = new Outbox(fetchFunction, getClientHeaders(origin, token), () => store.auth.peek());
+  const store: Store = new Store(createApi(outbox.wrap(client)), createAccessApi(client), window, outbox);
   const { document } = window;
   store.device.open(document.documentElement);
   followKeyboard(window, document.documentElement);

@@ -1,9 +1,11 @@
 /**
  * Caches the page on the device, so that it opens offline and an open page always finds its files.
  *
- * The cache has the files of one build, all or none, and never responses of the API: nothing that a user writes or
- * reads is cached, and nothing is sent later. A new build waits until no page of the old one is open.
+ * The cache has the files of one build, all or none, and never responses of the API: nothing that a user reads is
+ * cached. What a user made and the server didn't get waits in the outbox; the worker sends it when the browser wakes it.
+ * A new build waits until no page of the old one is open.
  */
+import { OUTBOX_SYNC, sendEntries } from "./state/app/outbox_store.ts";
 import { keepShare } from "./state/app/shared_content.ts";
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
@@ -35,6 +37,12 @@ interface WorkerScope {
   addEventListener(type: "pushsubscriptionchange", listener: (event: SubscriptionChange) => void): void;
   addEventListener(type: "notificationclick", listener: (event: NotificationClick) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
+  addEventListener(type: "sync", listener: (event: SyncEvent) => void): void;
+}
+
+/** Of background synchronization: if the work fails, the browser repeats the event later. */
+interface SyncEvent extends LifeEvent {
+  readonly tag: string;
 }
 
 interface LifeEvent {
@@ -86,6 +94,16 @@ worker.addEventListener("fetch", (event) => {
 worker.addEventListener("push", (event) => event.waitUntil(showReply(event)));
 worker.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(renewSubscription(event)));
 worker.addEventListener("notificationclick", (event) => event.waitUntil(openReply(event.notification)));
+
+worker.addEventListener("sync", (event) => {
+  if (event.tag === OUTBOX_SYNC) event.waitUntil(sendOutbox());
+});
+
+/** @throws {Error} if something has to wait longer, so that the browser repeats it */
+async function sendOutbox(): Promise<void> {
+  const isDone = await sendEntries({ fetch: (...request) => fetch(...request) });
+  if (!isDone) throw new Error("The server doesn't respond yet");
+}
 
 /** All that a notification says, in the languages of the page. */
 const REPLY_READY: Record<string, string> = {

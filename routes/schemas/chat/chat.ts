@@ -8,7 +8,7 @@ import type { LoreSource } from "../../../services/prompts/prompt.ts";
 import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";
 import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
 import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
-import { ERRORS, eventStream, Id, json, jsonBody, Time } from "../common.ts";
+import { ERRORS, eventStream, Id, IdempotencyKey, json, jsonBody, Time } from "../common.ts";
 import { MissedEntry } from "../lorebooks.ts";
 import { DocumentUsesSchema, SentDocumentSchema } from "../documents.ts";
 import { MessageResponse } from "./messages.ts";
@@ -275,7 +275,7 @@ export const chatRoute = createRoute({
   path: "/api/chat",
   tags,
   summary: "Send messages to a model; with conversation_id, the server stores the turn and the reply",
-  request: { body: jsonBody(ChatBody) },
+  request: { headers: IdempotencyKey, body: jsonBody(ChatBody) },
   responses: {
     200: {
       description: "The stream; with stream: false, one object in OpenAI's format",

@@ -1,5 +1,6 @@
 /** The API client: one method per call, one request per method. */
 import { type CharacterApi, characterApi } from "./characters.ts";
+import type { OutboxEntry } from "../state/app/outbox_store.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
 import { type ConversationApi, conversationApi } from "./conversations.ts";
 import { type ModelApi, modelApi } from "./models.ts";
@@ -75,8 +76,13 @@ export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterAp
    * Returns the new draft version. With `knownVersion`, the server refuses (412) if the draft was changed elsewhere.
    */
   saveDraft(id: string, draft: string, knownVersion?: number, options?: RequestOptions): Promise<number>;
-  /** Returns the event stream of the reply. */
-  startChat(request: ChatRequest, signal: AbortSignal): Promise<Response>;
+  /**
+   * Returns the event stream of the reply.
+   *
+   * @param key The same for each repetition, so that a reply isn't regenerated or continued twice.
+   * @param next What follows if the outbox sends it.
+   */
+  startChat(request: ChatRequest, signal: AbortSignal, key?: string, next?: OutboxEntry["next"]): Promise<Response>;
   listReplies(): Promise<RunningReply[]>;
   /** Returns the event stream of a running or recently ended reply, after `lastEventId` or from its start. */
   attachReply(messageId: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
@@ -137,7 +143,11 @@ export function createApi(client: ApiClient): Api {
       const version = Number((response.headers.get("etag") ?? "").replace(/^W\//, "").replaceAll('"', ""));
       return Number.isInteger(version) ? version : (knownVersion ?? 0) + 1;
     },
-    startChat: (request, signal) => client.send("POST", "/api/chat", { body: request, headers: asStream, signal }),
+    startChat: (request, signal, key, next) => {
+      const headers: Record<string, string> = { ...asStream };
+      if (key !== undefined) headers["idempotency-key"] = key;
+      return client.send("POST", "/api/chat", { body: request, headers, signal, outbox: { next } });
+    },
     listReplies: () => json("GET", "/api/chat/replies"),
     attachReply(messageId, lastEventId, signal) {
       const headers: Record<string, string> = { ...asStream };

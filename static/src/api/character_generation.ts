@@ -1,7 +1,8 @@
 /** Calls that generate a character. Loaded with the screens that use them. */
 import type { CardFieldUpdate, CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody, readEvents } from "./client.ts";
+import { type ApiClient, ApiError, readEvents } from "./client.ts";
+import { parseErrorBody } from "./failures.ts";
 
 /** All calls throw `ApiError`. */
 export interface GenerationApi {

@@ -1,5 +1,7 @@
 /** The HTTP client of the page: headers, JSON, event streams, and every failure as an `ApiError`. */
 import type { ErrorBody, UpstreamFailure } from "./types.ts";
+import { isTransientFailure, parseErrorBody } from "./failures.ts";
+import type { OutboxEntry } from "../state/app/outbox_store.ts";
 import { texts } from "../texts/texts.ts";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 
@@ -39,13 +41,14 @@ export class ApiError extends Error {
 
   /** True if the same request may succeed soon. False if another server failed, which Parlor already waited for. */
   get isTransient(): boolean {
-    if (this.code === "no_answer" || [408, 425, 429].includes(this.status)) return true;
-    return this.status >= 500 && !LASTING.includes(this.code);
+    return this.code === "no_answer" || isTransientFailure(this.status, this.code);
+  }
+
+  /** True if the change waits in the outbox and is sent when the server responds. */
+  get isQueued(): boolean {
+    return this.code === "queued";
   }
 }
-
-/** Codes of 5xx responses about something other than Parlor itself. */
-const LASTING = ["upstream_error", "upstream_timeout", "not_available", "storage_full"];
 
 /** The options of a request. */
 export interface RequestOptions {
@@ -59,6 +62,8 @@ export interface RequestOptions {
   signal?: AbortSignal;
   /** Lets the request outlive the page. Browsers limit its body to 64 KiB. */
   keepalive?: boolean;
+  /** What the outbox knows besides the request. */
+  outbox?: Pick<OutboxEntry, "base" | "next">;
 }
 
 /** Sends one request and resolves when the response headers arrive. */
@@ -89,9 +94,7 @@ export function createClient(
   };
   return {
     async send(method, path, options = {}) {
-      const headers: Record<string, string> = { "x-parlor-page": pageOrigin };
-      if (storedToken !== undefined) headers.authorization = `Bearer ${storedToken}`;
-      Object.assign(headers, options.headers);
+      const headers = { ...getClientHeaders(pageOrigin, storedToken), ...options.headers };
       const init: RequestInit = { method, headers, cache: "no-store" };
       if (options.body !== undefined) {
         headers["content-type"] = "application/json";
@@ -126,6 +129,13 @@ export function createClient(
   };
 }
 
+/** Returns the headers of every request of the page. The parameters are those of `createClient`. */
+export function getClientHeaders(pageOrigin: string, storedToken?: string): Record<string, string> {
+  const headers: Record<string, string> = { "x-parlor-page": pageOrigin };
+  if (storedToken !== undefined) headers.authorization = `Bearer ${storedToken}`;
+  return headers;
+}
+
 function createNoAnswer(cause: unknown): ApiError {
   return new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause });
 }
@@ -150,21 +160,6 @@ async function readErrorBody(response: Response): Promise<ErrorBody> {
     message: texts.errors.status(response.status),
     request_id: requestId,
   };
-}
-
-/** Parses the one error body. Returns undefined for any other value. */
-export function parseErrorBody(value: unknown): ErrorBody | undefined {
-  if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
-  const error = value.error;
-  if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return undefined;
-  if (typeof error.code !== "string" || typeof error.message !== "string") return undefined;
-  const body: ErrorBody = { code: error.code, message: error.message };
-  if ("request_id" in error && typeof error.request_id === "string") body.request_id = error.request_id;
-  if ("issues" in error && Array.isArray(error.issues)) body.issues = error.issues;
-  if ("upstream" in error && typeof error.upstream === "object" && error.upstream !== null) {
-    body.upstream = error.upstream as UpstreamFailure;
-  }
-  return body;
 }
 
 /** Converts any thrown value to an `ApiError`, so that views show one kind of error. */

@@ -19,6 +19,8 @@ import type {
 export interface ChangeOptions {
   /** Revision that the conversation must have; otherwise the server refuses with 412. */
   revision?: number;
+  /** The content that the message has now. */
+  base?: Message["content"];
 }
 
 /** API calls for one conversation. All calls throw `ApiError`. */
@@ -27,6 +29,7 @@ export interface ConversationApi {
   getHead(id: string): Promise<ConversationHead>;
   /** Returns the conversation with its last messages. `limit` is at most 500. */
   getRecent(id: string, limit: number): Promise<RecentConversation>;
+  /** Makes a conversation, unless it exists. */
   createConversation(id: string, fields: ConversationPatch): Promise<void>;
   changeConversation(id: string, changes: ConversationPatch): Promise<ConversationHead>;
   /** Returns the last messages, or those before another one, oldest first. `limit` is at most 500. */
@@ -89,7 +92,12 @@ export function conversationApi(client: ApiClient): ConversationApi {
     getHead: (id) => json("GET", `${conversation(id)}?view=head`),
     getRecent: (id, limit) => json("GET", `${conversation(id)}?view=recent&limit=${limit}`),
     async createConversation(id, fields) {
-      await done("PUT", conversation(id), { body: { ...fields, messages: [] } });
+      try {
+        await done("PUT", conversation(id), { body: { ...fields, messages: [] }, headers: { "if-none-match": "*" } });
+      } catch (thrown) {
+        // An earlier attempt made it.
+        if (!(thrown instanceof ApiError) || thrown.status !== 412) throw thrown;
+      }
     },
     changeConversation: (id, changes) => json("PATCH", conversation(id), { body: changes }),
     listMessages(id, limit, before, signal) {
@@ -106,9 +114,9 @@ export function conversationApi(client: ApiClient): ConversationApi {
         throw thrown;
       }
     },
-    changeMessage(id, messageId, changes, { revision } = {}) {
+    changeMessage(id, messageId, changes, { revision, base } = {}) {
       const headers = revision === undefined ? undefined : { "if-match": `"${revision}"` };
-      return json("PATCH", message(id, messageId), { body: changes, headers });
+      return json("PATCH", message(id, messageId), { body: changes, headers, outbox: { base } });
     },
     async deleteMessage(id, messageId, isFollowing) {
       const response = await done("DELETE", message(id, messageId) + (isFollowing ? "?following=true" : ""));
@@ -116,7 +124,13 @@ export function conversationApi(client: ApiClient): ConversationApi {
     },
     async putAttachment(name, image) {
       const path = `/api/attachments/${encodeURIComponent(name)}`;
-      return (await json<{ url: string }>("PUT", path, { blob: image })).url;
+      try {
+        return (await json<{ url: string }>("PUT", path, { blob: image })).url;
+      } catch (thrown) {
+        // It's sent before the message that shows it.
+        if (thrown instanceof ApiError && thrown.isQueued) return path;
+        throw thrown;
+      }
     },
     async restoreFromTrash(trashId) {
       await done("POST", `/api/trash/${encodeURIComponent(trashId)}/restore`, { body: {} });

@@ -15,7 +15,8 @@ import type {
 } from "./types.ts";
 import type { PageJson } from "../../../routes/schemas/common.ts";
 import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
+import { type ApiClient, ApiError, readEvents, type RequestOptions } from "./client.ts";
+import { parseErrorBody } from "./failures.ts";
 
 /** All calls throw `ApiError`. */
 export interface ImageApi {

@@ -2,7 +2,8 @@
 import type { DataReport, Importable, Job } from "./types.ts";
 import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
+import { type ApiClient, ApiError } from "./client.ts";
+import { parseErrorBody } from "./failures.ts";
 
 /** The parameters of an import. */
 export interface ImportRequest {

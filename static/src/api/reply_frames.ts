@@ -3,7 +3,8 @@ import type { Message, Usage } from "./types.ts";
 import type { ReplyNoticeJson } from "../../../routes/schemas/chat/chat_frames.ts";
 import type { EventSourceMessage } from "eventsource-parser";
 import type { ToolCall } from "./tools.ts";
-import { ApiError, parseErrorBody } from "./client.ts";
+import { ApiError } from "./client.ts";
+import { parseErrorBody } from "./failures.ts";
 import { texts } from "../texts/texts.ts";
 
 /** The position in a reply after an event. Lengths are in UTF-16 code units. */

@@ -11,7 +11,8 @@ import type {
   Voices,
   VoiceSample,
 } from "./types.ts";
-import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
+import { type ApiClient, ApiError, readEvents, type RequestOptions } from "./client.ts";
+import { parseErrorBody } from "./failures.ts";
 import { texts } from "../texts/texts.ts";
 
 /** API calls for speech. All calls throw `ApiError`. */

@@ -8,13 +8,15 @@ import { Select, Slider } from "../components/forms/inputs.tsx";
 import { Toasts } from "../components/overlays/Toasts.tsx";
 import { ButtonSamples, ContentSamples, FormSamples, ListSamples, NoticeSamples, OverlaySamples } from "./samples.tsx";
 import type { Theme } from "../state/app/device.ts";
+import { Outbox } from "../state/app/outbox.ts";
 import { Store, StoreProvider, useStore } from "../state/store.ts";
 import { LANGUAGES } from "../texts/texts.ts";
 
 /** Renders the page of components. */
 export function showComponents(window: Window & typeof globalThis): void {
   const client = createClient(window.fetch.bind(window), window.location.origin);
-  const store = new Store(createApi(client), createAccessApi(client), window);
+  const outbox = new Outbox(window.fetch.bind(window), {}, () => undefined);
+  const store = new Store(createApi(client), createAccessApi(client), window, outbox);
   store.device.open(window.document.documentElement);
   window.document.title = "Components · Parlor";
   const root = window.document.getElementById("app");

@@ -11,14 +11,15 @@ import { ChatPrefetch, Chats } from "./chat/chats.ts";
 import { Activity } from "./app/activity.ts";
 import { Connections } from "./connections/connections.ts";
 import { Device, findStorage } from "./app/device.ts";
-import { FailedReads } from "./app/failed_reads.ts";
 import { newId } from "./app/ids.ts";
 import { notifyWhenHidden } from "./app/notifications.ts";
+import type { Outbox } from "./app/outbox.ts";
 import { OpenChat } from "./chat/open_chat.ts";
 import { Profiles } from "./characters/profiles.ts";
 import { FileUrls } from "./app/file_urls.ts";
 import { Preferences } from "./app/preferences.ts";
 import { Router } from "./app/router.ts";
+import { Retries } from "./app/retries.ts";
 import { ReadAloud } from "./speech/read_aloud.ts";
 import { ToastQueue } from "./app/toasts.ts";
 import { Trash } from "./app/trash.ts";
@@ -49,7 +50,7 @@ export class Store {
   readonly preferences: Preferences;
   readonly feed: ChangeFeed;
   /** Reads that failed, to be repeated. */
-  readonly failedReads = new FailedReads(() => this.#readAgain());
+  readonly failedReads = new Retries(() => this.#readAgain());
   readonly speaking = new ReadAloud(this);
   readonly toasts = new ToastQueue();
   readonly chat = signal<OpenChat | undefined>(undefined);
@@ -72,13 +73,17 @@ export class Store {
   readonly panel = signal<PanelContent | undefined>(undefined);
   /** For screens with their own state. */
   readonly api: Api;
+  /** What this browser made and the server doesn't have yet. */
+  readonly outbox: Outbox;
   readonly #document: Document;
   #listeners = new Set<(event: ChangeEvent | undefined) => void>();
   #storage: Storage | undefined;
   readonly #notifiedCalls = new Set<string>();
 
-  constructor(api: Api, access: AccessApi, window: Window) {
+  constructor(api: Api, access: AccessApi, window: Window, outbox: Outbox) {
     this.api = api;
+    this.outbox = outbox;
+    outbox.isLeft = (entry) => this.chat.peek()?.sendAgain(entry) ?? false;
     this.access = access;
     this.#document = window.document;
     this.#storage = findStorage(window);
@@ -95,7 +100,10 @@ export class Store {
     this.preferences = new Preferences(api, this.device, window.navigator.languages);
     this.feed = new ChangeFeed(api, {
       onEvent: (event) => this.#onChange(event),
-      onConnected: (wasLive) => this.#catchUp(wasLive),
+      onConnected: (wasLive) => {
+        void this.outbox.send();
+        this.#catchUp(wasLive);
+      },
       onRefused: () => this.#readAll(),
     });
   }
@@ -103,7 +111,12 @@ export class Store {
   /** Loads what is shown and listens for changes. Returns a function that stops. */
   open(): () => void {
     this.#readAll();
-    const ends = [this.feed.open(), this.failedReads.open()];
+    const ends = [
+      this.feed.open(),
+      this.failedReads.open(),
+      this.outbox.open(),
+      this.outbox.onSent((entry) => this.chat.peek()?.onSent(entry)),
+    ];
     return () => ends.forEach((end) => end());
   }
 
@@ -327,6 +340,7 @@ export class Store {
     return {
       api: this.api,
       storage: this.#storage,
+      outbox: this.outbox,
       onFirstSend: (id: string) => this.router.go(`/c/${id}`, { replace: true }),
       defaultPersonaId: () => this.preferences.settings.value?.default_persona_id,
       onFirstRefused: () => this.router.go("/new", { replace: true }),

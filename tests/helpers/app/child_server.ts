@@ -19,6 +19,8 @@ export interface ChildServerOptions {
   entry?: string;
   /** Flags of Deno before main.ts. */
   denoFlags?: string[];
+  /** A free one by default. */
+  port?: string;
   /** Flags of Parlor. */
   args?: string[];
   /** The whole environment; by default the one of this run without `PARLOR_*`. */
@@ -48,7 +50,7 @@ export interface ChildServer extends AsyncDisposable {
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const { executable, deno = Deno.execPath(), root = ROOT, dataDir, args = [], denoFlags = [], entry = "main.ts" } =
     options;
-  const own = ["--port", "0", "--data-dir", dataDir, ...args];
+  const own = ["--port", options.port ?? "0", "--data-dir", dataDir, ...args];
   const source = ["run", "--quiet", ...await startPermissions(), ...denoFlags, entry, ...own];
   const child = new Deno.Command(executable ?? deno, {
     args: executable === undefined ? source : own,

@@ -2,6 +2,7 @@
 import type { Settings } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
+import { asApiError } from "../../api/client.ts";
 import { ChangeQueue } from "./change_queue.ts";
 import { findLanguage, setLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
@@ -62,7 +63,7 @@ export class Preferences {
       const settings = await this.#changes.run(() => this.#api.changeSettings(changes));
       if (this.#pending === 1) this.#take(settings);
     } catch (thrown) {
-      if (before) this.#take(before);
+      if (before && !asApiError(thrown).isQueued) this.#take(before);
       throw thrown;
     } finally {
       this.#pending--;

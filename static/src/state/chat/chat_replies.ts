@@ -4,6 +4,8 @@ import { batch, computed, signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
 import type { ModelChoice } from "../app/device.ts";
 import { newId } from "../app/ids.ts";
+import { draftKey, replyKey } from "../app/outbox.ts";
+import type { OutboxEntry } from "../app/outbox_store.ts";
 import { type AttachedDocument, type AttachedImage, type AttachedRecording, toDocumentUses } from "./attachments.ts";
 import { getContentText } from "./message_text.ts";
 import type { ChatSurroundings, OpenChat } from "./open_chat.ts";
@@ -36,6 +38,8 @@ export class ChatReplies {
   readonly #autoRetries = new Map<string, number>();
   readonly #chat: OpenChat;
   readonly #around: ChatSurroundings;
+  /** The last one that was followed. */
+  last: ReplyStream | undefined;
   #following: Promise<void> | undefined;
 
   constructor(chat: OpenChat, around: ChatSurroundings) {
@@ -62,6 +66,7 @@ export class ChatReplies {
       documents: documents.take(),
       recordings: recordings.take(),
     };
+    this.#dropDraft();
     const turn: Message = {
       id: sentDraft.turnId,
       role: "user",
@@ -77,7 +82,7 @@ export class ChatReplies {
       this.#chat.window.toEnd();
     });
     if (this.#chat.isNew && !this.#chat.isTemporary) this.#around.onFirstSend(this.#chat.id);
-    void this.#ask(turn.id, sentDraft);
+    void this.#ask(turn.id, { sentDraft });
   }
 
   /** Asks for the missing reply to the user's last message. */
@@ -89,10 +94,20 @@ export class ChatReplies {
   /**
    * Asks for the reply to a new version of a user message that is already shown.
    *
+   * @param onAccepted Called when the server has it.
    * @returns True if the server accepted it.
    */
-  askForVersion(messageId: string): Promise<boolean> {
-    return this.#ask(messageId, undefined, undefined, this.#chat.isTemporary ? undefined : "edit");
+  askForVersion(messageId: string, onAccepted: () => void): Promise<boolean> {
+    return this.#ask(messageId, { action: this.#chat.isTemporary ? undefined : "edit", onAccepted });
+  }
+
+  /** Doesn't send what the server doesn't have yet. @param isEdited Returns the text to its field. */
+  withdraw(isEdited: boolean): void {
+    const run = this.run.peek();
+    if (!run || run.isAccepted) return;
+    run.isDiscarded = !isEdited;
+    void this.#around.outbox.discard(replyKey(run.messageId));
+    run.leave();
   }
 
   /** Resolves when no reply is followed. */
@@ -102,7 +117,7 @@ export class ChatReplies {
 
   /** Requests another reply without a user message. @param characterId The speaker. */
   speakOn(characterId?: string): void {
-    if (!this.run.value) void this.#ask(undefined, undefined, characterId);
+    if (!this.run.value) void this.#ask(undefined, { characterId });
   }
 
   /** Lets the model write the user's next message into the composer. */
@@ -134,7 +149,8 @@ export class ChatReplies {
     });
     const params = choice &&
       { connection_id: choice.connectionId, model: choice.model || undefined } satisfies Partial<ReplyParams>;
-    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...params });
+    const started = this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...params });
+    void started.then((isAccepted) => this.#restore(message, isAccepted));
   }
 
   /**
@@ -155,7 +171,15 @@ export class ChatReplies {
     if (!message || this.run.value) return;
     this.#chat.pages.edit(messageId, { status: "streaming", error: undefined, finish_reason: undefined });
     const base = { text: getContentText(message.content), reasoning: message.reasoning ?? "" };
-    void this.#start(messageId, base, { action: "continue" });
+    void this.#start(messageId, base, { action: "continue" })
+      .then((isAccepted) => this.#restore(message, isAccepted));
+  }
+
+  /** Shows a reply again whose change wasn't sent. */
+  #restore(message: Message, isAccepted: boolean): void {
+    const shown = this.#chat.pages.find(message.id);
+    if (isAccepted || this.#chat.isClosed || shown?.updated_at !== message.updated_at) return;
+    this.#chat.pages.items.value = this.#chat.pages.items.peek().map((each) => each === shown ? message : each);
   }
 
   /** Stops the running reply, no matter who started it. */
@@ -171,7 +195,8 @@ export class ChatReplies {
     } catch (thrown) {
       const error = asApiError(thrown);
       // Not known yet, no longer known, or never sent: there is nothing to stop, so following ends here.
-      if (error.status === 404 || (error.isOffline && !run.isAccepted)) run.leave();
+      if (!run.isAccepted && (error.status === 404 || error.isOffline)) this.withdraw(true);
+      else if (error.status === 404) run.leave();
       else this.#chat.problem.value = error;
       run.isStopping.value = false;
     }
@@ -197,9 +222,12 @@ export class ChatReplies {
 
   #ask(
     userMessageId: string | undefined,
-    sentDraft?: SentDraft,
-    characterId?: string,
-    action?: ReplyParams["action"],
+    { sentDraft, characterId, action, onAccepted }: {
+      sentDraft?: SentDraft;
+      characterId?: string;
+      action?: ReplyParams["action"];
+      onAccepted?: () => void;
+    } = {},
   ): Promise<boolean> {
     const messageId = newId();
     this.#chat.pages.append({
@@ -211,24 +239,30 @@ export class ChatReplies {
       created_at: new Date().toISOString(),
     });
     const params = { user_message_id: userMessageId, character_id: characterId, action } satisfies ReplyParams;
-    return this.#start(messageId, { text: "", reasoning: "" }, params, sentDraft);
+    return this.#start(messageId, { text: "", reasoning: "" }, params, { sentDraft, onAccepted });
   }
 
   async #start(
     messageId: string,
     base: { text: string; reasoning: string },
     params: ReplyParams,
-    sentDraft?: SentDraft,
+    { sentDraft, onAccepted }: { sentDraft?: SentDraft; onAccepted?: () => void } = {},
   ): Promise<boolean> {
     const { api } = this.#around;
+    const key = newId();
+    const next = sentDraft && this.#emptyDraft();
     this.#chat.problem.value = undefined;
     const run = new ReplyStream({
       messageId,
       startedAtMs: Date.now(),
       ...base,
-      start: async (signal) => await api.startChat(await this.#requestFor(messageId, params), signal),
+      start: async (signal) => await api.startChat(await this.#requestFor(messageId, params), signal, key, next),
       attach: (lastEventId, signal) => api.attachReply(messageId, lastEventId, signal),
-      onAccepted: () => this.#chat.markStored(),
+      onAccepted: () => {
+        this.#chat.markStored();
+        onAccepted?.();
+      },
+      canEdit: sentDraft !== undefined || params.action === "edit",
       isLostWithConnection: this.#chat.isTemporary,
     });
     this.#following = this.#follow(run, sentDraft);
@@ -244,7 +278,7 @@ export class ChatReplies {
       // The message itself has content only if it is to be continued.
       return buildTemporaryRequest(items.slice(0, at + 1), options, params);
     }
-    if (this.#chat.isNew) await this.#chat.create();
+    if (this.#chat.isNew) await unlessUnreachable(this.#chat.create());
     const turn = this.#chat.pages.find(params.user_message_id ?? "");
     return buildStoredRequest(this.#chat.id, messageId, await this.#withSpeaker(messageId, params, turn), turn);
   }
@@ -253,13 +287,16 @@ export class ChatReplies {
   async #withSpeaker(messageId: string, params: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
     const isNewReply = params.action === undefined || params.action === "edit";
     if (!isNewReply || params.character_id !== undefined) return params;
-    const character_id = await (await this.#chat.loadTurnOrder())?.speakerFor(messageId, turn);
+    // If it can't be known now, the server chooses.
+    const character_id = await unlessUnreachable(
+      this.#chat.loadTurnOrder().then((order) => order?.speakerFor(messageId, turn)),
+    );
     this.#chat.pages.edit(messageId, { character_id });
     return { ...params, character_id };
   }
 
   async #follow(run: ReplyStream, sentDraft?: SentDraft): Promise<void> {
-    this.run.value = run;
+    this.run.value = this.last = run;
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#chat.isClosed) return;
     // The received text stays on screen until the server's version is loaded.
@@ -271,7 +308,7 @@ export class ChatReplies {
     await this.#chat.reloadOnce({ isRefused: !run.isAccepted });
     if (!this.#chat.isClosed) this.#chat.group.peek()?.goOn(this.#chat.pages.find(run.messageId));
     if (run.isAccepted) return;
-    this.#onRefused(sentDraft);
+    this.#onRefused(sentDraft, run.isDiscarded);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
   }
 
@@ -297,10 +334,26 @@ export class ChatReplies {
   }
 
   /** After a refused request, what the server did not store returns to the composer. */
-  #onRefused(sentDraft: SentDraft | undefined): void {
+  #onRefused(sentDraft: SentDraft | undefined, isDiscarded: boolean): void {
     this.#chat.pages.keep((message) => this.#isStored(message.id));
-    if (sentDraft && !this.#isStored(sentDraft.turnId)) this.#putBack(sentDraft);
+    if (sentDraft && !isDiscarded && !this.#isStored(sentDraft.turnId)) this.#putBack(sentDraft);
     if (this.#chat.isNew) this.#around.onFirstRefused();
+  }
+
+  /** The text is in the message from now on. A browser that can't keep the message keeps the draft. */
+  #dropDraft(): void {
+    const { outbox } = this.#around;
+    if (this.#chat.isTemporary || !outbox.isAvailable.peek()) return;
+    if (this.#chat.isNew) void this.#chat.draft.save();
+    else void outbox.discard(draftKey(this.#chat.id));
+  }
+
+  /** The request that empties the stored draft, for a message that is sent when this page is gone. */
+  #emptyDraft(): OutboxEntry["next"] {
+    const { version } = this.#chat.draft;
+    if (this.#chat.isNew || version === undefined) return undefined;
+    const [method, path] = draftKey(this.#chat.id).split(" ") as [string, string];
+    return { method, path, headers: { "if-match": `"${version}"` }, body: { draft: "" } };
   }
 
   #putBack(sentDraft: SentDraft | undefined): void {
@@ -314,5 +367,15 @@ export class ChatReplies {
   /** The server sets `updated_at`; messages that only the page has lack it. */
   #isStored(messageId: string): boolean {
     return this.#chat.pages.find(messageId)?.updated_at !== undefined;
+  }
+}
+
+/** Resolves with undefined if the server can't be reached. */
+async function unlessUnreachable<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (asApiError(thrown).isTransient || asApiError(thrown).isQueued) return undefined;
+    throw thrown;
   }
 }

@@ -126,6 +126,8 @@ export class Chats {
       added.takenAt = this.#asked;
       this.#tidy();
     } catch (thrown) {
+      // It's shown until the next visit, and sent later.
+      if (asApiError(thrown).isQueued) throw thrown;
       this.#edits = this.#edits.filter((edit) => edit !== added);
       if (before) this.#replace(id, () => before);
       throw thrown;
@@ -147,8 +149,10 @@ export class Chats {
     try {
       await this.#api.deleteConversation(id, { keepalive });
       this.forget(id);
-    } finally {
       this.hide([id], false);
+    } catch (thrown) {
+      if (!asApiError(thrown).isQueued) this.hide([id], false);
+      throw thrown;
     }
   }
 

@@ -21,6 +21,8 @@ export class Draft {
   #isNew: boolean;
   #savedText = "";
   #version: number | undefined;
+  /** Texts of this page on their way: if the server has one of them, nobody else wrote it. */
+  readonly #ownTexts = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #saving: Promise<void> = Promise.resolve();
 
@@ -31,6 +33,11 @@ export class Draft {
     this.#isNew = isNew;
     this.#storage = storage;
     if (isNew) this.text.value = this.#savedText = storage?.getItem(NEW_CHAT_KEY) ?? "";
+  }
+
+  /** The version of the server's draft; undefined while unknown. */
+  get version(): number | undefined {
+    return this.#version;
   }
 
   /** True if the shown text differs from the server's. */
@@ -45,7 +52,24 @@ export class Draft {
     this.#version = version;
     this.#savedText = text;
     if (!wasDirty) this.text.value = text;
-    else if (text !== "" && text !== this.text.value) this.clash.value = text;
+    else if (text !== "" && text !== this.text.value && !this.#ownTexts.has(text)) this.clash.value = text;
+  }
+
+  /**
+   * Shows a text of an earlier visit that the server doesn't have yet.
+   *
+   * @param condition `If-Match` of its request: another version since then was written elsewhere.
+   */
+  restore(text: string, condition: string | undefined): void {
+    const theirs = this.#savedText;
+    const isSame = condition === undefined || condition === `"${this.#version}"`;
+    this.text.value = text;
+    if (!isSame && theirs !== "" && theirs !== text) this.clash.value = theirs;
+  }
+
+  /** The outbox has sent a text of this browser. The event that follows has its version. */
+  onSaved(text: string): void {
+    this.#ownTexts.add(text);
   }
 
   /** Handles typing. */
@@ -111,23 +135,30 @@ export class Draft {
   async #saveOnce(keepalive: boolean): Promise<void> {
     const text = this.text.value;
     if (text === this.#savedText || this.hasClash.value) return;
+    this.#ownTexts.add(text);
     try {
       const version = await this.#api.saveDraft(this.#conversationId, text, this.#version, { keepalive });
       if (this.#version === undefined || version > this.#version) this.#version = version;
       this.#savedText = text;
+      this.#ownTexts.clear();
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
-      if (thrown.status === 412) await this.#readTheirs();
-      // Offline: the text stays dirty and is saved with the next key, or on leaving.
+      // Otherwise it waits in the outbox; without one, it's saved with the next key, or on leaving.
+      if (thrown.status === 412 && await this.#readTheirs()) await this.#saveOnce(keepalive);
     }
   }
 
-  async #readTheirs(): Promise<void> {
+  /** Returns true if the version there is an earlier one of this page. */
+  async #readTheirs(): Promise<boolean> {
     try {
       const { draft, draft_version } = await this.#api.getHead(this.#conversationId);
+      const isOwn = this.#ownTexts.has(draft) && draft !== this.text.value;
+      const isNews = this.isNews(draft_version);
       this.receive(draft, draft_version);
+      return isOwn && isNews;
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
+      return false;
     }
   }
 }

@@ -40,6 +40,13 @@ export class MessageActions {
     }
   }
 
+  /** Starts editing a message with a text that wasn't saved. */
+  editText(messageId: string, text: string): void {
+    this.startEdit(messageId);
+    const editing = this.editing.peek();
+    if (editing?.messageId === messageId) this.editing.value = { ...editing, text };
+  }
+
   /** Starts editing the user's last message. Returns false if there is none. */
   startEditOfLastTurn(): boolean {
     const turn = this.#chat.pages.items.peek().findLast((message) => message.role === "user");
@@ -69,27 +76,28 @@ export class MessageActions {
    * Sends the edit as a new version of the message and asks for its reply. The previous version keeps its text and
    * everything that followed it.
    *
-   * @returns Switches back to the previous version; undefined if there was nothing to send.
+   * @param onSent Called when the server has it, with a function that switches back to the previous version.
    */
-  sendEdit(text: string): (() => Promise<void>) | undefined {
+  sendEdit(text: string, onSent: (undo: () => Promise<void>) => void): void {
     const editing = this.editing.peek();
     const message = editing && this.#chat.pages.find(editing.messageId);
-    if (!message || this.#chat.replies.isRunning.peek()) return undefined;
+    if (!message || this.#chat.replies.isRunning.peek()) return;
     const { id, active_variant: before = 0 } = message;
     const items = this.#chat.pages.items.peek();
     this.editing.value = undefined;
     this.#store.showNewVersion(id, withText(message.content, text));
-    void this.#chat.replies.askForVersion(id).then((isAccepted) => {
-      if (isAccepted) return;
-      // The server doesn't have this version: what was shown before returns, and the text isn't lost.
-      this.#chat.pages.items.value = items;
-      this.editing.value = { ...editing, text };
-    });
-    return async () => {
+    const undo = async () => {
       await this.#chat.replies.stop();
       await this.#chat.replies.replyEnded();
       await this.#switchTo(id, before);
     };
+    void this.#chat.replies.askForVersion(id, () => onSent(undo)).then((isAccepted) => {
+      const run = this.#chat.replies.last;
+      if (isAccepted || this.#chat.isClosed) return;
+      // The server doesn't have this version: what was shown before returns, and the text isn't lost.
+      this.#chat.pages.items.value = items;
+      if (!run?.isDiscarded) this.editing.value = { ...editing, text };
+    });
   }
 
   /**
@@ -150,6 +158,8 @@ export class MessageActions {
       return true;
     } catch (thrown) {
       const error = asApiError(thrown);
+      // It is shown as not sent yet.
+      if (error.isQueued) return true;
       if (error.status !== 412) {
         this.#chat.problem.value = error;
         return false;
@@ -175,7 +185,9 @@ export class MessageActions {
       this.#chat.problem.value = undefined;
       return await work();
     } catch (thrown) {
-      this.#chat.problem.value = asApiError(thrown);
+      const error = asApiError(thrown);
+      // What waits is shown as not sent yet.
+      if (!error.isQueued) this.#chat.problem.value = error;
       return undefined;
     }
   }

@@ -28,7 +28,8 @@ export class ServerMessages implements MessageStore {
   }
 
   async change(messageId: string, changes: Partial<Message>, revision?: number): Promise<void> {
-    const message = await this.#api.changeMessage(this.#conversationId, messageId, changes, { revision });
+    const base = this.#pages.find(messageId)?.content;
+    const message = await this.#api.changeMessage(this.#conversationId, messageId, changes, { revision, base });
     const cleared = Object.keys(this.#pages.find(messageId) ?? {}).filter((field) => !(field in message));
     this.#pages.edit(messageId, { ...Object.fromEntries(cleared.map((field) => [field, undefined])), ...message });
   }

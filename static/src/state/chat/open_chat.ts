@@ -7,6 +7,8 @@ import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ChatOptions, ChatPreview, ConversationHead, RecentConversation, RunningReply } from "../../api/types.ts";
 import { ChangeQueue } from "../app/change_queue.ts";
+import { draftKey, type Outbox, replyKey } from "../app/outbox.ts";
+import type { StoredEntry } from "../app/outbox_store.ts";
 import { ChatReplies } from "./chat_replies.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { DocumentAttachments, ImageAttachments, Recordings, toDocumentUses } from "./attachments.ts";
@@ -31,6 +33,7 @@ export type ChatKind = "stored" | "new" | "temporary";
 export interface ChatSurroundings {
   api: Api;
   storage: Storage | undefined;
+  outbox: Outbox;
   /** Called when the first message of a new chat is sent. */
   onFirstSend(conversationId: string): void;
   /** Returns the persona of chats that name none. */
@@ -80,6 +83,13 @@ export class OpenChat {
   readonly personaId = computed(() => {
     const chosen = this.options.value.persona_id ?? (this.#isNew ? this.#around.defaultPersonaId() : undefined);
     return chosen || undefined;
+  });
+  /** Changes of this chat that the server doesn't have. The message that is being sent and the draft show themselves. */
+  readonly unsent = computed(() => {
+    const running = this.replies.run.value?.messageId ?? "";
+    return this.#around.outbox.entries.value.filter(({ key, kind, conversationId }) =>
+      conversationId === this.id && kind !== "draft" && key !== replyKey(running)
+    );
   });
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
   /** Tool calls and their results among the loaded messages. */
@@ -156,6 +166,21 @@ export class OpenChat {
     if (this.draft.isNews(version)) await this.#reloadAfresh();
   }
 
+  /** Handles a change that was sent later. */
+  onSent({ conversationId, kind, text }: StoredEntry): void {
+    if (conversationId !== this.id) return;
+    if (kind === "draft") this.draft.onSaved(text ?? "");
+    if (this.load.peek().kind === "missing") void this.reload();
+  }
+
+  /** Sends the message again whose reply is awaited here. Returns false if it's another one. */
+  sendAgain({ key }: StoredEntry): boolean {
+    const run = this.replies.run.peek();
+    if (!run || run.isAccepted || key !== replyKey(run.messageId)) return false;
+    run.retryNow();
+    return true;
+  }
+
   /** Handles the list of running replies. */
   onReplies(replies: readonly RunningReply[]): void {
     if (!replies.some((reply) => reply.conversation_id === this.id)) return;
@@ -190,7 +215,7 @@ export class OpenChat {
       const head = await this.#changes.run(() => this.#around.api.changeConversation(this.id, options));
       if (this.#openChanges === 1) this.options.value = pickOptions(head);
     } catch (thrown) {
-      this.options.value = before;
+      if (!asApiError(thrown).isQueued) this.options.value = before;
       throw thrown;
     } finally {
       this.#openChanges--;
@@ -262,6 +287,7 @@ export class OpenChat {
       const recent = await (options.ahead ?? this.#around.api.getRecent(this.id, limit));
       const { messages: _, next_cursor: __, ...head } = recent;
       const found = await this.pages.read(recent);
+      await this.#around.outbox.loaded;
       if (this.isClosed) return;
       if (options.isRefused) this.markStored();
       // Options of a response that may be older than a change made here would undo it on the screen.
@@ -279,7 +305,10 @@ export class OpenChat {
       this.head.value = head;
       this.title.value = head.title;
       if (hasOptions) this.options.value = pickOptions(head);
+      const isFirst = this.load.peek().kind !== "ready";
       this.draft.receive(head.draft ?? "", head.draft_version ?? 0);
+      const waiting = this.#around.outbox.entries.peek().find(({ key }) => key === draftKey(this.id));
+      if (isFirst && waiting) this.draft.restore(waiting.text ?? "", waiting.headers["if-match"]);
       this.load.value = { kind: "ready" };
       if (!this.replies.run.value) this.pages.show(found);
     });

@@ -12,7 +12,7 @@ import { getContentText } from "./message_text.ts";
 const MIN_REASONING_MS = 500;
 
 /** The state of a running reply. */
-export type ReplyPhase = "sending" | "waiting" | "writing" | "reconnecting";
+export type ReplyPhase = "sending" | "unsent" | "waiting" | "writing" | "reconnecting";
 
 /** Why following ended: the reply ended, was refused, can't be followed from here, or the page left. */
 export type ReplyOutcome =
@@ -49,6 +49,8 @@ export interface ReplyStreamOptions {
   attach: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
   /** Called once when the server has accepted the request. */
   onAccepted?: () => void;
+  /** There is a text that the user can change before it's sent. */
+  canEdit?: boolean;
   /** The reply depends on this connection, so reconnecting is pointless. */
   isLostWithConnection?: boolean;
 }
@@ -82,6 +84,9 @@ export class ReplyStream {
   #lastAtMs: number | undefined;
   #cancelFlush: (() => void) | undefined;
   #wasAccepted = false;
+  #endPause: (() => void) | undefined;
+  /** Set if the user doesn't want it sent anymore. */
+  isDiscarded = false;
 
   constructor(options: ReplyStreamOptions) {
     this.#options = options;
@@ -96,6 +101,11 @@ export class ReplyStream {
   /** True once the server has accepted the request, or if there was none. */
   get isAccepted(): boolean {
     return this.#wasAccepted || !this.#options.start;
+  }
+
+  /** True if the message that asks for it can be changed before it's sent. */
+  get canEdit(): boolean {
+    return this.#options.canEdit ?? false;
   }
 
   /** True if this page asked for the reply. Another device may have, too. */
@@ -120,9 +130,14 @@ export class ReplyStream {
       : [...before, { call, textLength: this.#text.length, reasoningLength: this.#reasoning.length }];
   }
 
-  /** Stops following; the reply continues on the server. */
+  /** Stops following; a reply that the server has continues there. */
   leave(): void {
     this.#abort.abort();
+  }
+
+  /** Ends the delay before the next attempt. */
+  retryNow(): void {
+    this.#endPause?.();
   }
 
   /** Follows to the end. Never throws. */
@@ -140,8 +155,10 @@ export class ReplyStream {
       } finally {
         this.#flush();
       }
-      this.phase.value = "reconnecting";
-      await pause(getRetryDelayMs(attempt), signal);
+      this.phase.value = this.isAccepted ? "reconnecting" : "unsent";
+      const early = new AbortController();
+      this.#endPause = () => early.abort();
+      await pause(getRetryDelayMs(attempt), AbortSignal.any([signal, early.signal]));
     }
     return { kind: "left" };
   }

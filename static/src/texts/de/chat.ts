@@ -208,6 +208,37 @@ export const chat: typeof English = {
     },
   },
 
+  unsent: {
+    title: "Noch nicht gesendet",
+    waits: "Parlor sendet es, sobald der Server antwortet, auch wenn diese Seite geschlossen ist.",
+    onlyHere: "Lassen Sie diese Seite offen: Dieser Browser kann es nicht aufbewahren.",
+    sendNow: "Jetzt senden",
+    discard: "Verwerfen",
+    emptied: "(leer)",
+    refused: "Der Server hat dies abgelehnt",
+    clash: "Auf einem anderen Gerät geändert",
+    choose: "Wählen Sie, welche Fassung bleibt.",
+    mine: "Ihre",
+    theirs: "Auf dem Server",
+    kinds: {
+      send: "Eine Nachricht",
+      edit_message: "Eine bearbeitete Nachricht",
+      reply: "Eine neue Antwort",
+      draft: "Ein Entwurf",
+      decision: "Eine Entscheidung über ein Werkzeug",
+      delete: "Eine Löschung",
+      file: "Ein Bild",
+      change: "Eine Änderung",
+    },
+    count: (n: number) =>
+      count(n, { one: "Änderung ist noch nicht gesendet", other: "Änderungen sind noch nicht gesendet" }),
+    signOut: (n: number) =>
+      count(n, {
+        one: "Änderung ist noch nicht gesendet. Abmelden löscht sie.",
+        other: "Änderungen sind noch nicht gesendet. Abmelden löscht sie.",
+      }),
+  },
+
   composer: {
     label: "Nachricht",
     placeholder: "Nachricht",

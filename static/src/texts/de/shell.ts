@@ -24,6 +24,7 @@ export const shell: typeof English = {
 
   errors: {
     noAnswer: "Der Server antwortet nicht",
+    queued: "Noch nicht gesendet. Parlor sendet es, sobald der Server antwortet.",
     status: (status: number) => `Der Server hat mit Status ${status} geantwortet`,
     replyFailed: "Die Antwort ist aus unbekanntem Grund fehlgeschlagen",
   },

@@ -203,6 +203,36 @@ export const chat = {
     },
   },
 
+  unsent: {
+    title: "Not sent yet",
+    waits: "Parlor sends it when the server responds, even if this page is closed.",
+    onlyHere: "Leave this page open: this browser can’t keep it.",
+    sendNow: "Send now",
+    discard: "Discard",
+    emptied: "(empty)",
+    refused: "The server refused this",
+    clash: "Changed on another device",
+    choose: "Choose which one to keep.",
+    mine: "Yours",
+    theirs: "On the server",
+    kinds: {
+      send: "A message",
+      edit_message: "An edited message",
+      reply: "A new reply",
+      draft: "A draft",
+      decision: "A decision about a tool",
+      delete: "A deletion",
+      file: "A picture",
+      change: "A change",
+    },
+    count: (n: number) => count(n, { one: "change isn’t sent yet", other: "changes aren’t sent yet" }),
+    signOut: (n: number) =>
+      count(n, {
+        one: "change isn’t sent yet. Signing out deletes it.",
+        other: "changes aren’t sent yet. Signing out deletes them.",
+      }),
+  },
+
   composer: {
     label: "Message",
     placeholder: "Write a message",

@@ -22,6 +22,7 @@ export const shell = {
 
   errors: {
     noAnswer: "The server isn’t responding",
+    queued: "Not sent yet. Parlor sends it when the server responds.",
     status: (status: number) => `The server returned status ${status}`,
     replyFailed: "The reply failed for an unknown reason",
   },

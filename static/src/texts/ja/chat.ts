@@ -204,6 +204,32 @@ export const chat: typeof English = {
     },
   },
 
+  unsent: {
+    title: "まだ送信されていません",
+    waits: "サーバーが応答したら送信します。このページを閉じても構いません。",
+    onlyHere: "このブラウザでは保存できません。このページを開いたままにしてください。",
+    sendNow: "今すぐ送信",
+    discard: "破棄",
+    emptied: "（空）",
+    refused: "サーバーに拒否されました",
+    clash: "別の端末で変更されました",
+    choose: "残すほうを選んでください。",
+    mine: "この端末",
+    theirs: "サーバー",
+    kinds: {
+      send: "メッセージ",
+      edit_message: "編集したメッセージ",
+      reply: "新しい返信",
+      draft: "下書き",
+      decision: "ツールについての判断",
+      delete: "削除",
+      file: "画像",
+      change: "変更",
+    },
+    count: (n: number) => `未送信の変更が${n}件あります`,
+    signOut: (n: number) => `未送信の変更が${n}件あります。サインアウトすると削除されます。`,
+  },
+
   composer: {
     label: "メッセージ",
     placeholder: "メッセージを書く",

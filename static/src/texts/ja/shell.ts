@@ -23,6 +23,7 @@ export const shell: typeof English = {
 
   errors: {
     noAnswer: "サーバーが応答しません",
+    queued: "まだ送信されていません。サーバーが応答したら送信します。",
     status: (status: number) => `サーバーがステータス ${status} を返しました`,
     replyFailed: "不明な理由で返信に失敗しました",
   },

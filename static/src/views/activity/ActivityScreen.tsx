@@ -15,6 +15,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";
 import { formatProgress } from "../../texts/quantities.ts";
+import { UnsentEntry } from "../chat/Unsent.tsx";
 import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
@@ -31,13 +32,15 @@ export function ActivityScreen() {
   const sending = moving.sending.value;
   const [waiting, setWaiting] = useState(0);
   useEffect(() => void readShares().then((shares) => setWaiting(shares.length), () => {}), []);
-  const isIdle = replies.length + runningJobs.value.length === 0 && !sending;
+  const unsent = store.outbox.entries.value;
+  const isIdle = unsent.length + replies.length + runningJobs.value.length === 0 && !sending;
   return (
     <main id="main" class="page" tabIndex={-1}>
       <PageHeader title={t.title} />
       <div class="page-scroll">
         <div class="column page-sections">
           {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void activity.refresh()} />}
+          {unsent.map((entry) => <UnsentEntry key={entry.key} entry={entry} />)}
           {waiting > 0 && (
             <List label={texts.share.title}>
               <ListRow title={texts.share.waiting(waiting)} href="/share" />
@@ -48,7 +51,7 @@ export function ActivityScreen() {
               <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>
             </EmptyState>
           )}
-          {!isIdle && (
+          {(replies.length + runningJobs.value.length > 0 || sending) && (
             <section>
               <h2>{t.running}</h2>
               <List label={t.running}>

@@ -2,6 +2,7 @@
 import { pushApi } from "../../api/push.ts";
 import type { AuthStatus } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
+import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
 import { findPushId, unsubscribe } from "../../state/app/push.ts";
@@ -40,6 +41,11 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   const store = useStore();
   const t = texts.privacy;
   const { method, bypass, paired, passkeys_supported } = status;
+  const [isAsking, setAsking] = useState(false);
+  const leave = () => {
+    if (store.outbox.entries.peek().length > 0) setAsking(true);
+    else if (method !== null) void signOut(store, method);
+  };
   const explanation = method === "session"
     ? t.bySession
     : method === "token"
@@ -54,7 +60,17 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
       <h3>{t.here}</h3>
       <p>{explanation}</p>
       <div class="actions-row">
-        {method !== null && <Button onClick={() => void signOut(store, method)}>{t.signOut}</Button>}
+        {method !== null && <Button onClick={leave}>{t.signOut}</Button>}
+        {isAsking && method !== null && (
+          <ConfirmDialog
+            title={t.signOut}
+            action={t.signOut}
+            act={() => signOut(store, method)}
+            onClose={() => setAsking(false)}
+          >
+            <p>{texts.unsent.signOut(store.outbox.entries.value.length)}</p>
+          </ConfirmDialog>
+        )}
         {method === null && paired && passkeys_supported && <SignInButton />}
         {bypass === "grace" && passkeys_supported && (
           <LinkButton href="/pair" kind="primary" icon="key">{texts.access.create}</LinkButton>
@@ -85,6 +101,7 @@ async function signOut(store: Store, method: "session" | "token"): Promise<void>
     if (findPushId(storage) !== undefined) await unsubscribe(pushApi(store.api.client), storage);
     if (method === "session") await store.access.logout();
     else saveDeviceToken(storage, undefined);
+    await store.outbox.clear();
     globalThis.location.replace("/");
   } catch (thrown) {
     store.report(thrown);

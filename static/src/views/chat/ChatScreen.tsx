@@ -13,6 +13,7 @@ import { Composer } from "./composer/Composer.tsx";
 import { Home } from "../home/Home.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import { UnsentChanges } from "./Unsent.tsx";
 
 /** Loaded on demand: message rendering is a third of the page's script, and no first screen needs it. */
 const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
@@ -78,6 +79,7 @@ function Missing({ chat }: { chat: OpenChat }) {
   return (
     <main id="main" class="chat" tabIndex={-1}>
       <PageHeader title={t.missingHead} />
+      <UnsentChanges chat={chat} />
       <EmptyState title={t.missingTitle} text={t.missingText}>
         {last !== undefined && last !== chat.id && (
           <LinkButton href={`/c/${encodeURIComponent(last)}`}>{t.toLast}</LinkButton>
@@ -145,6 +147,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
           error={load.error}
           actions={<Button onClick={() => chat.reload()}>{texts.retry}</Button>}
         />
+        <UnsentChanges chat={chat} />
       </div>
     );
   }
@@ -159,6 +162,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
           <ModelButton chat={chat} />
         </div>
       )}
+      <UnsentChanges chat={chat} />
       <Composer chat={chat} />
     </>
   );

@@ -145,7 +145,7 @@ test("sends a message once when the server returns", async () => {
   await ui.page.getByText("This message has no reply yet.").waitFor();
   await ui.page.route("**/api/chat", (route) => route.abort("connectionrefused"));
   await sendMessage(ui.page, "Are you there?");
-  await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
+  await ui.page.locator(".reply-state", { hasText: "Not sent yet" }).waitFor();
   expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
   await ui.page.unroute("**/api/chat");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();

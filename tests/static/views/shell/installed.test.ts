@@ -102,7 +102,7 @@ test("caches the files of the build and the page, complete, and nothing of the A
   await app.delete("/api/conversations/kept");
 });
 
-test("offline, open content stays, other screens open, messages aren't sent later, and the page reloads", async () => {
+test("offline, open content stays, other screens open, messages wait, and the page reloads", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
   const app = await openTestApp({ dataDir, config: { setupCompleted: true } });
   await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
@@ -114,17 +114,20 @@ test("offline, open content stays, other screens open, messages aren't sent late
   await page.getByRole("log").getByText("Hello").waitFor();
   await page.getByLabel("Message", { exact: true }).fill("Are you there?");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
+  await page.locator(".reply-state", { hasText: "Not sent yet" }).waitFor();
   expect(await keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
   await page.goto(`${app.url}/settings/about`);
   await page.getByRole("heading", { name: "About" }).waitFor();
-  await page.locator(".banner.offline").waitFor();
-
-  await using again = await openTestApp({ dataDir });
-  const { messages } = await (await again.get("/api/conversations/c1")).json();
-  expect(messages).toHaveLength(1);
+  await page.locator(".banner.offline").first().waitFor();
+  await page.goto(`${app.url}/c/c1`);
+  const waiting = page.locator(".unsent", { hasText: "Are you there?" });
+  await waiting.getByText("Not sent yet").waitFor();
+  await waiting.getByRole("button", { name: "Discard" }).click();
+  await waiting.waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByText("Couldn’t load").first().waitFor();
+  expect(await waiting.count()).toBe(0);
   await context.close();
-  await again[Symbol.asyncDispose]();
   await Deno.remove(dataDir, { recursive: true });
 });
 

@@ -36,7 +36,8 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
   };
   const send = () => {
     if (text.trim() === "" || isBusy) return;
-    store.offerUndo({ done: texts.chat.versionSent, undo: texts.undo }, chat.actions.sendEdit(text));
+    const labels = { done: texts.chat.versionSent, undo: texts.undo };
+    chat.actions.sendEdit(text, (undo) => store.offerUndo(labels, undo));
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return;

@@ -171,6 +171,7 @@ function Announcer({ chat }: { chat: OpenChat }) {
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
+      if (phase === "unsent") say(texts.unsent.title);
     });
     const announced = new Map<string, string | undefined>();
     const endCalls = run.calls.subscribe((calls) => {
@@ -193,7 +194,7 @@ function Announcer({ chat }: { chat: OpenChat }) {
       endCalls();
       endPhase();
       say(sentences.next(getText(), true));
-      say(texts.chat.replyDone);
+      if (run.isAccepted) say(texts.chat.replyDone);
     };
   }, [run]);
   return (

@@ -21,6 +21,7 @@ import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { formatClock, formatNumber, formatTime } from "../../../texts/format.ts";
+import { UnsentReply } from "../Unsent.tsx";
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
 import { MessageSources } from "./MessageSources.tsx";
@@ -308,6 +309,7 @@ function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
   const isReading = calls.length > 0 && !current && run.text.value.length === calls.at(-1)!.textLength;
   const isWaiting = phase === "waiting" || phase === "sending";
   const now = useNow(isWaiting);
+  if (phase === "unsent") return <UnsentReply chat={chat} run={run} />;
   if (phase === "reconnecting") return <p class="reply-state warning">{texts.chat.reconnecting}</p>;
   if (current) {
     // The card of a waiting call already says so.

@@ -1,4 +1,4 @@
-/** Reads that failed and may succeed soon: everything that is shown is then loaded again, until nothing fails. */
+/** Work that failed and may succeed soon: it is repeated until nothing fails. */
 import type { ApiError } from "../../api/client.ts";
 import { getRetryDelayMs } from "./backoff.ts";
 
@@ -9,20 +9,20 @@ const CALM_MS = 60_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
 
 /**
- * Loads again after failed reads: after a delay that doubles, but not before the time that the server named, and at
- * once when the network returns or the page is looked at.
+ * Repeats work after a failure: after a delay that doubles, but not before the time that the server named, and at once
+ * when the network returns or the page is looked at.
  */
-export class FailedReads {
-  readonly #loadAgain: () => void;
+export class Retries {
+  readonly #repeat: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempt = 0;
   #lastAtMs = -Infinity;
   /** The time before which the server wants no request, by this page's clock. */
   #notBeforeMs = 0;
 
-  /** @param loadAgain Loads all that is shown. Its own failures are reported to `add`. */
-  constructor(loadAgain: () => void) {
-    this.#loadAgain = loadAgain;
+  /** @param repeat Repeats the work. Its own failures are reported to `add`. */
+  constructor(repeat: () => void) {
+    this.#repeat = repeat;
   }
 
   /** Starts to watch network and page. Returns a function that stops. */
@@ -41,7 +41,7 @@ export class FailedReads {
     };
   }
 
-  /** Plans to load again after a failed read. Does nothing if that wouldn't help. */
+  /** Plans to repeat the work. Does nothing if that wouldn't help. */
   add({ isTransient, retryAfterMs = 0 }: Pick<ApiError, "isTransient" | "retryAfterMs">): void {
     if (!isTransient) return;
     const now = Date.now();
@@ -68,6 +68,6 @@ export class FailedReads {
     }
     this.#attempt++;
     this.#lastAtMs = Date.now();
-    this.#loadAgain();
+    this.#repeat();
   }
 }

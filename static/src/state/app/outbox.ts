@@ -1,0 +1,268 @@
+/**
+ * The outbox of the page: changes are stored in this browser first and removed when the server has confirmed them. What
+ * the server didn't get is sent later, from any page of this browser or by its service worker.
+ */
+import { signal } from "@preact/signals";
+import { type ApiClient, ApiError, asApiError, type RequestOptions } from "../../api/client.ts";
+import type { AuthStatus, ChatRequest, Message } from "../../api/types.ts";
+import { texts } from "../../texts/texts.ts";
+import { getContentText } from "../chat/message_text.ts";
+import { newId } from "./ids.ts";
+import {
+  announceChange,
+  clearEntries,
+  getPerson,
+  listEntries,
+  lockEntry,
+  OUTBOX_CHANNEL,
+  OUTBOX_SYNC,
+  type OutboxEntry,
+  type OutboxSubject,
+  putEntry,
+  removeEntry,
+  sendEntries,
+  type StoredEntry,
+} from "./outbox_store.ts";
+import { Retries } from "./retries.ts";
+
+/** A service worker registration with background synchronization, which some browsers have. */
+interface SyncingRegistration extends ServiceWorkerRegistration {
+  sync?: { register(tag: string): Promise<void> };
+}
+
+/**
+ * Requests that are kept. All can be repeated: they have ids of their own, set what they say, or have an
+ * `Idempotency-Key`. The first group is the id of the conversation.
+ */
+const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
+  ["POST", /^\/api\/chat$/, "send"],
+  ["PATCH", /^\/api\/conversations\/([^/?]+)\/draft$/, "draft"],
+  ["PATCH", /^\/api\/conversations\/([^/?]+)\/messages\/[^/?]+$/, "edit_message"],
+  ["DELETE", /^\/api\/conversations\/([^/?]+)\/messages\/[^/?]+(?:\?following=true)?$/, "delete"],
+  ["DELETE", /^\/api\/conversations\/([^/?]+)$/, "delete"],
+  ["PATCH PUT", /^\/api\/conversations\/([^/?]+)$/, "change"],
+  ["POST", /^\/api\/chat\/replies\/[^/]+\/tool_calls\/[^/]+$/, "decision"],
+  ["PATCH", /^\/api\/settings$/, "change"],
+  ["PUT", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "change"],
+  ["DELETE", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "delete"],
+  ["PUT", /^\/api\/attachments\/[^/?]+$/, "file"],
+];
+
+/** The outbox as the page sees it. */
+export class Outbox {
+  /** What waits, in order. */
+  readonly entries = signal<readonly StoredEntry[]>([]);
+  /** False if this browser stores nothing, so that what wasn't sent lives only as long as the page. */
+  readonly isAvailable = signal(typeof indexedDB !== "undefined" && globalThis.crypto?.subtle !== undefined);
+  /** Asks whether the page sends an entry itself, which it does then at once. */
+  isLeft: (entry: StoredEntry) => boolean = () => false;
+  /** Resolves when the entries of earlier visits are known. */
+  readonly loaded: Promise<void>;
+  readonly #fetch: typeof fetch;
+  readonly #headers: Record<string, string>;
+  readonly #getStatus: () => AuthStatus | undefined;
+  readonly #retries = new Retries(() => void this.send());
+  readonly #listeners = new Set<(entry: StoredEntry) => void>();
+  readonly #forced = new Set<string>();
+
+  /**
+   * @param headers Headers of all requests.
+   * @param getStatus Returns who uses this page, if known.
+   */
+  constructor(fetchFunction: typeof fetch, headers: Record<string, string>, getStatus: () => AuthStatus | undefined) {
+    this.#fetch = fetchFunction;
+    this.#headers = headers;
+    this.#getStatus = getStatus;
+    this.loaded = this.#refresh();
+  }
+
+  /** Sends what waits, and follows changes by other pages. Returns a function that stops. */
+  open(): () => void {
+    const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel(OUTBOX_CHANNEL) : undefined;
+    if (channel) channel.onmessage = () => void this.#refresh();
+    const end = this.#retries.open();
+    void this.send();
+    return () => {
+      end();
+      channel?.close();
+    };
+  }
+
+  /** Calls the listener for each entry that this page has sent later. Returns a function that stops. */
+  onSent(listener: (entry: StoredEntry) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Returns a client that keeps changes until the server has confirmed them. */
+  wrap(client: ApiClient): ApiClient {
+    return {
+      send: async (method, path, options = {}) => {
+        const entry = this.isAvailable.peek() ? this.#toEntry(method, path, options) : undefined;
+        return entry ? await this.#sendKept(client, entry, options) : await client.send(method, path, options);
+      },
+    };
+  }
+
+  /** Sends what waits. @param key Also this entry, although the server refused it before. */
+  async send(key?: string): Promise<void> {
+    if (!this.isAvailable.peek()) return;
+    if (key !== undefined) this.#forced.add(key);
+    await this.#refresh();
+    const isWaiting = (entry: StoredEntry) => entry.problem === undefined || this.#forced.has(entry.key);
+    if (!this.entries.peek().some(isWaiting)) return;
+    try {
+      const isDone = await sendEntries({
+        fetch: this.#fetch,
+        headers: this.#headers,
+        isForced: ({ key }) => this.#forced.has(key),
+        isLeft: (entry) => this.isLeft(entry),
+        onSent: (entry) => this.#listeners.forEach((listener) => listener(entry)),
+      });
+      if (!isDone) this.#retries.add({ isTransient: true, retryAfterMs: undefined });
+    } catch {
+      this.isAvailable.value = false;
+    }
+    this.#forced.clear();
+    await this.#refresh();
+  }
+
+  /** Replaces the version of another device by the entry. */
+  async overwrite({ id: _, problem: __, ...entry }: StoredEntry): Promise<void> {
+    const { "if-match": ___, ...headers } = entry.headers;
+    await putEntry({ ...entry, headers });
+    await this.send();
+  }
+
+  /** Deletes an entry: it's not sent. */
+  async discard(key: string): Promise<void> {
+    if (!this.isAvailable.peek()) return;
+    this.entries.value = this.entries.peek().filter((entry) => entry.key !== key);
+    await removeEntry(key).catch(() => {});
+    announceChange();
+  }
+
+  /** Deletes everything. */
+  async clear(): Promise<void> {
+    if (this.isAvailable.peek()) await clearEntries();
+    this.entries.value = [];
+  }
+
+  async #refresh(): Promise<void> {
+    if (!this.isAvailable.peek()) return;
+    try {
+      const entries = await listEntries();
+      if (entries.length > 0 || this.entries.peek().length > 0) this.entries.value = entries;
+    } catch {
+      // Some private windows have no IndexedDB.
+      this.isAvailable.value = false;
+    }
+  }
+
+  async #sendKept(client: ApiClient, entry: OutboxEntry, options: RequestOptions): Promise<Response> {
+    // A page that closes has no time to wait.
+    if (options.keepalive) return await this.#sendNow(client, entry, options);
+    if (this.#isBehind(entry)) await this.send();
+    return await lockEntry(entry.key, () => this.#sendNow(client, entry, options));
+  }
+
+  async #sendNow(client: ApiClient, entry: OutboxEntry, options: RequestOptions): Promise<Response> {
+    const kept = putEntry(entry).catch(() => undefined);
+    const id = options.keepalive ? undefined : await kept;
+    try {
+      const response = await client.send(entry.method, entry.path, { ...options, headers: entry.headers });
+      void kept.then((id) => this.#remove(entry.key, id));
+      return response;
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (!options.signal?.aborted && !error.isTransient) {
+        await this.#remove(entry.key, await kept);
+        throw thrown;
+      }
+      await this.#refresh();
+      this.#retries.add({ isTransient: true, retryAfterMs: error.retryAfterMs });
+      requestSync();
+      if (options.signal?.aborted || id === undefined) throw thrown;
+      const { retryAfterMs } = error;
+      throw new ApiError(0, { code: "queued", message: texts.errors.queued }, { cause: thrown, retryAfterMs });
+    }
+  }
+
+  /** True if an earlier change of the same conversation waits. */
+  #isBehind({ conversationId, key }: OutboxEntry): boolean {
+    return this.entries.peek().some((other) =>
+      other.problem === undefined && other.key !== key && other.conversationId === conversationId
+    );
+  }
+
+  async #remove(key: string, id: string | undefined): Promise<void> {
+    if (id === undefined) return;
+    await removeEntry(key, id).catch(() => {});
+    if (!this.entries.peek().some((entry) => entry.key === key)) return;
+    await this.#refresh();
+    announceChange();
+  }
+
+  #toEntry(method: string, path: string, options: RequestOptions): OutboxEntry | undefined {
+    const rule = KEPT.find(([methods, pattern]) => methods.split(" ").includes(method) && pattern.test(path));
+    if (!rule) return undefined;
+    const [, pattern, kind] = rule;
+    const id = pattern.exec(path)![1];
+    const headers = { ...options.headers };
+    const body = options.body as Record<string, unknown> | undefined;
+    const entry: OutboxEntry = {
+      kind,
+      key: method === "PUT" || kind === "draft" ? `${method} ${path}` : newId(),
+      method,
+      path,
+      headers,
+      body,
+      blob: options.blob,
+      person: getPerson(this.#getStatus()),
+      time: Date.now(),
+      ...(id !== undefined && { conversationId: decodeURIComponent(id) }),
+      ...options.outbox,
+    };
+    if (kind === "send") return toChatEntry(entry, options.body as ChatRequest);
+    if (kind === "draft") entry.text = String(body?.draft ?? "");
+    if (kind === "edit_message" && body?.content !== undefined) {
+      entry.text = getContentText(body.content as Message["content"]);
+    }
+    if (kind === "edit_message" && entry.text === undefined) entry.kind = "change";
+    // Without the condition, a repetition would empty a conversation.
+    if (method === "PUT" && id !== undefined && !("if-none-match" in headers)) return undefined;
+    return entry;
+  }
+}
+
+/** Key of the entry that asks for a reply. */
+export function replyKey(messageId: string): string {
+  return `POST /api/chat ${messageId}`;
+}
+
+/** Key of the entry with the draft of a conversation. */
+export function draftKey(conversationId: string): string {
+  return `PATCH /api/conversations/${encodeURIComponent(conversationId)}/draft`;
+}
+
+/** Undefined for a request that stores nothing. */
+function toChatEntry(entry: OutboxEntry, request: ChatRequest): OutboxEntry | undefined {
+  const { conversation_id, assistant_message_id, action, messages = [] } = request;
+  if (conversation_id == null || assistant_message_id == null || action === "impersonate") return undefined;
+  const isReply = action === "regenerate" || action === "continue" || messages.at(-1)?.role !== "user";
+  return {
+    ...entry,
+    kind: isReply ? "reply" : "send",
+    key: replyKey(assistant_message_id),
+    conversationId: conversation_id,
+    text: isReply ? undefined : getContentText(messages.at(-1)!.content as Message["content"]),
+  };
+}
+
+/** Lets the browser wake the service worker when the network returns, even without a page. */
+function requestSync(): void {
+  const { serviceWorker } = globalThis.navigator;
+  if (!serviceWorker?.controller) return;
+  serviceWorker.ready.then((registration: SyncingRegistration) => registration.sync?.register(OUTBOX_SYNC))
+    .catch(() => {}); // Without the permission, the page sends it on the next visit.
+}

@@ -1,0 +1,137 @@
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
+import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
+import { PATIENCE_MS } from "../../helpers/app/patience.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { isLong } from "../../helpers/files/sample.ts";
+import { eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
+
+const CHROMIUM = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium";
+
+let llm: FakeLlm;
+let server: ChildServer;
+let dataDir: string;
+let port = "0";
+beforeAll(async () => {
+  await builtUi();
+  llm = await openFakeLlm();
+  dataDir = await Deno.makeTempDir({ prefix: "parlor-outbox-" });
+  server = await start();
+  port = new URL(server.url).port;
+  const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
+  await server.json("PUT", "/api/connections", connection);
+  await server.json("POST", "/api/connections/double/activate");
+  await server.json("POST", "/api/setup/complete");
+  await server.json("PATCH", "/api/settings", { auto_title: false });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await llm[Symbol.asyncDispose]();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+function start(): Promise<ChildServer> {
+  // The same port as before, because a browser's storage belongs to an address.
+  return startChildServer({ dataDir, port, args: ["--discover-hosts", "127.0.0.1:9"] });
+}
+
+/** A phone whose storage outlives its browser. */
+class Phone implements AsyncDisposable {
+  context!: BrowserContext;
+  page!: Page;
+  readonly #folder = Deno.makeTempDirSync({ prefix: "parlor-phone-" });
+
+  async open(path: string): Promise<void> {
+    this.context = await chromium.launchPersistentContext(this.#folder, {
+      ...PHONE,
+      executablePath: CHROMIUM,
+      args: ["--no-sandbox"],
+      locale: "en-US",
+    });
+    this.context.setDefaultTimeout(PATIENCE_MS);
+    this.page = this.context.pages()[0] ?? await this.context.newPage();
+    await this.page.clock.install();
+    await this.page.goto(`http://localhost:${port}${path}`);
+  }
+
+  /** Ends the browser at once, as a system without memory does. */
+  async kill(): Promise<void> {
+    const ended = new Promise((resolve) => this.context.once("close", resolve));
+    for await (const { name } of Deno.readDir("/proc")) {
+      if (!/^\d+$/.test(name)) continue;
+      const command = await Deno.readTextFile(`/proc/${name}/cmdline`).catch(() => "");
+      const isBrowser = command.includes(`--user-data-dir=${this.#folder}`) && !command.includes("--type=");
+      if (isBrowser) Deno.kill(Number(name), "SIGKILL");
+    }
+    await ended;
+    for (const lock of ["SingletonLock", "SingletonSocket", "SingletonCookie"]) {
+      await Deno.remove(`${this.#folder}/${lock}`).catch(() => {});
+    }
+  }
+
+  async openTab(path: string): Promise<void> {
+    this.page = await this.context.newPage();
+    await this.page.goto(`http://localhost:${port}${path}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close();
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+}
+
+const AWAY = ["server", "network"] as const;
+const ENDS = ["the tab is closed", "the page is reloaded", "another chat is shown", "the browser is killed"] as const;
+const DELAYS_MS = [2000, 15_000];
+const WAYS = AWAY.flatMap((away) =>
+  ENDS.flatMap((end) => DELAYS_MS.map((delayMs) => ({ away, end, delayMs, seconds: delayMs / 1000 })))
+);
+/** Each kind of absence and each end once. */
+const SAMPLE = [0, 4, 10, 14];
+
+let n = 0;
+test.each(WAYS.filter((_, i) => isLong() || SAMPLE.includes(i)))(
+  "a message that is sent while the $away is away is in the chat once if $end after $seconds s",
+  async ({ away, end, delayMs }) => {
+    const id = `chat${++n}`;
+    const text = `Ask keeper ${n} 🌿\nfor two more keys`;
+    const path = `/api/conversations/${id}`;
+    const messages = [{ id: "m0", role: "user", content: "How old?" }, {
+      id: "m1",
+      role: "assistant",
+      content: "Very.",
+    }];
+    for (const each of [id, "other"]) {
+      await server.json("PUT", `/api/conversations/${each}`, { title: `About ${each}`, messages });
+    }
+    await using phone = new Phone();
+    await phone.open(`/c/${id}`);
+    await phone.page.getByText("Very.").first().waitFor();
+    if (away === "server") await server.kill();
+    else await phone.context.setOffline(true);
+    await sendMessage(phone.page, text);
+    await phone.page.getByText("Not sent yet").first().waitFor();
+    expect(await phone.page.locator("main").innerText()).not.toContain("continues on the server");
+    await phone.page.clock.runFor(delayMs); // the page tries again meanwhile
+    if (end === "the tab is closed") await phone.page.close();
+    if (end === "the page is reloaded") await phone.page.reload().catch(() => {});
+    if (end === "another chat is shown") {
+      await phone.page.evaluate(() => {
+        history.pushState(null, "", "/c/other");
+        dispatchEvent(new PopStateEvent("popstate"));
+      });
+    }
+    if (end === "the browser is killed") await phone.kill();
+    if (away === "server") server = await start();
+    else if (end !== "the browser is killed") await phone.context.setOffline(false);
+    if (end === "the browser is killed") await phone.open("/new");
+    else if (end !== "another chat is shown") await phone.openTab("/new");
+    const read = async () => (await server.json<StoredConversation>("GET", path)).messages;
+    const stored = await eventually(read, (all) => all.length === 4 && all[3]!.status === "complete");
+    expect(stored.filter(({ content }) => content === text)).toHaveLength(1);
+    const asked = llm.chats.filter(({ body }) => JSON.stringify(body).includes(`keeper ${n} `));
+    expect(asked).toHaveLength(1);
+  },
+);
