@@ -7,6 +7,7 @@ import type { CharacterStream } from "../services/characters/generation/characte
 import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
+import { HashedStream } from "../services/storage/idempotency.ts";
 import { createErrorBody } from "./errors.ts";
 import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
 import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
@@ -193,8 +194,19 @@ function cardRoutes(services: Services) {
     .openapi(schema.importRoute, async (c) => {
       const { characters } = await services.characters();
       // The API document doesn't name the part of the form.
-      const read = await readStreamedUpload(c, (file) => characters.importStream(file, maxCardBytes));
-      return await sendCharacter(services, c, read, 201);
+      const id = await services.idempotency.run({
+        kind: "character",
+        key: c.req.valid("header")["idempotency-key"],
+        exists: (id) => characters.get(id).then(() => true, () => false),
+        make: (id) =>
+          readStreamedUpload(c, async (file) => {
+            const content = new HashedStream(file);
+            await characters.importStream(content.read(), maxCardBytes, id);
+            return content.digest();
+          }),
+        readFingerprint: () => readStreamedUpload(c, (file) => new HashedStream(file).drain()),
+      });
+      return await sendCharacter(services, c, await characters.get(id), 201);
     })
     .openapi(schema.restoreAppRoute, async (c) => {
       const { builtinCharacter } = await services.characters();

@@ -2,6 +2,7 @@
  * `/api/conversations` and `/api/search`: conversations, their messages, drafts, revisions and forks, and the search.
  */
 import type { Services } from "../services/services.ts";
+import { hashJson } from "../services/storage/idempotency.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { createRouter } from "./http/router.ts";
@@ -48,10 +49,20 @@ function conversationResourceRoutes(services: Services) {
       return await sendConversation(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createConversationRoute, async (c) => {
-      const { conversations, reader } = await services.conversations();
+      const { conversations, reader, store } = await services.conversations();
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
-      const { id } = await conversations.create({ participants, persona_id }, greeting ?? undefined);
+      const readFingerprint = () => Promise.resolve(hashJson(c.req.valid("json")));
+      const id = await services.idempotency.run({
+        kind: "conversation",
+        key: c.req.valid("header")["idempotency-key"],
+        exists: (id) => store.exists(id),
+        async make(id) {
+          await conversations.create({ participants, persona_id }, greeting ?? undefined, id);
+          return await readFingerprint();
+        },
+        readFingerprint,
+      });
       return sendWholeConversation(c, await reader.read(id), 201);
     })
     .openapi(schema.patchRoute, async (c) => {
@@ -192,8 +203,20 @@ function revisionRoutes(services: Services) {
 function forkRoutes(services: Services) {
   return createRouter()
     .openapi(schema.forkRoute, async (c) => {
-      const { forks, reader } = await services.conversations();
-      const id = await forks.fork(c.req.valid("param").id, c.req.valid("json").message_id);
+      const { forks, reader, store } = await services.conversations();
+      const { id: originId } = c.req.valid("param");
+      const { message_id } = c.req.valid("json");
+      const readFingerprint = () => Promise.resolve(hashJson([originId, message_id]));
+      const id = await services.idempotency.run({
+        kind: "fork",
+        key: c.req.valid("header")["idempotency-key"],
+        exists: (id) => store.exists(id),
+        async make(id) {
+          await forks.fork(originId, message_id, id);
+          return await readFingerprint();
+        },
+        readFingerprint,
+      });
       return sendWholeConversation(c, await reader.read(id), 201);
     })
     .openapi(schema.branchesRoute, async (c) => {

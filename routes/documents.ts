@@ -3,6 +3,7 @@ import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { parsePages, type StoredDocument } from "../services/documents/document.ts";
+import { HashedStream, hashJson } from "../services/storage/idempotency.ts";
 import { formatEtag } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
 import { formatAttachmentHeader, toRangedResponse } from "./http/file_response.ts";
@@ -19,10 +20,31 @@ export function documentRoutes(services: Services) {
     .openapi(schema.addRoute, async (c) => {
       const { documents } = await services.documents();
       const isForm = /^multipart\/form-data\b/i.test(c.req.header("content-type") ?? "");
-      const { document, jobId } = isForm
-        ? await readStreamedUpload(c, (content, getName) => documents.add({ content, getName }))
-        : await documents.addLink(await readLink(c));
-      c.header("X-Parlor-Job-Id", jobId);
+      const id = await services.idempotency.run({
+        kind: "document",
+        key: c.req.valid("header")["idempotency-key"],
+        exists: (id) => documents.find(id) !== undefined,
+        async make(id) {
+          let fingerprint: string;
+          let jobId: string;
+          if (isForm) {
+            [fingerprint, jobId] = await readStreamedUpload(c, async (file, getName) => {
+              const content = new HashedStream(file);
+              const added = await documents.add({ id, content: content.read(), getName });
+              return [content.digest(), added.jobId] as const;
+            });
+          } else {
+            const link = await readLink(c);
+            fingerprint = hashJson(link);
+            ({ jobId } = await documents.addLink(link, id));
+          }
+          c.header("X-Parlor-Job-Id", jobId);
+          return fingerprint;
+        },
+        readFingerprint: async () =>
+          isForm ? await readStreamedUpload(c, (file) => new HashedStream(file).drain()) : hashJson(await readLink(c)),
+      });
+      const document = documents.get(id);
       c.header("ETag", formatEtag(document.updatedAtMs));
       return passRawResponse(c.json(schema.toDocumentJson(document), 201));
     })

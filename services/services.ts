@@ -71,7 +71,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   const { log, announce = () => {}, now = Date.now, version = "" } = options;
   const openTrashKind = async (kind: string) => await trashKinds[kind]?.();
   const core = await openCore({ config, log, now, version, openTrashKind }, scope);
-  const { budget, db, events, folders, jobs, sealer, settings, trash } = core;
+  const { budget, db, events, folders, idempotency, jobs, sealer, settings, trash } = core;
   const nodeMemory = openNodeMemory({ config, db, log, sealer: sealer.forPurpose("settings") });
   const auth = await openAuth({
     ...core,
@@ -599,6 +599,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     jobs,
     trash,
     settings,
+    /** What requests with an `Idempotency-Key` made. */
+    idempotency,
     /** Limits the memory that large requests, responses and imports use at the same time. */
     budget,
     /** Metrics for Prometheus; `undefined` if they are off. */

@@ -4,7 +4,19 @@ import { ATTACHMENT_NAME } from "../../services/attachments/attachment_rows.ts";
 import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/characters/card/card.ts";
 import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
-import { BINARY, ERRORS, eventStream, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import {
+  BINARY,
+  ERRORS,
+  eventStream,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  IfMatch,
+  json,
+  jsonBody,
+  oneFile,
+  Time,
+} from "./common.ts";
 import { DocumentUsesSchema, toDocumentUses } from "./documents.ts";
 import type { ErrorBody } from "../errors.ts";
 import { Job } from "./jobs.ts";
@@ -259,9 +271,7 @@ export const importRoute = createRoute({
   path: "/api/characters/import",
   tags,
   summary: "Import a card file: PNG, JSON or CHARX",
-  request: {
-    body: oneFile,
-  },
+  request: { headers: IdempotencyKey, body: oneFile },
   responses: { 201: json(Character, "The imported character, with an ID that the server assigned"), ...ERRORS },
 });
 

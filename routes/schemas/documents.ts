@@ -8,7 +8,7 @@ import {
   parsePages,
   type StoredDocument,
 } from "../../services/documents/document.ts";
-import { BINARY, ERRORS, Id, IdParams, json, RangeHeaders, Time } from "./common.ts";
+import { BINARY, ERRORS, Id, IdempotencyKey, IdParams, json, RangeHeaders, Time } from "./common.ts";
 
 const tags = ["Documents"];
 
@@ -80,6 +80,7 @@ export const addRoute = createRoute({
   tags,
   summary: "Add a file or a link; a job reads its text",
   request: {
+    headers: IdempotencyKey,
     body: {
       required: true,
       content: {

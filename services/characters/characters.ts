@@ -204,10 +204,11 @@ export class Characters {
    * Creates a character from an upload. A CHARX is written to disk as it arrives.
    *
    * @param maxBytes Limit for PNG and JSON, which are kept in memory.
+   * @param id A new id.
    * @throws {AppError} like `importCard`; `storage_full`, and errors of `content`
    */
-  async importStream(content: AsyncIterable<Uint8Array>, maxBytes: number): Promise<ReadCharacter> {
-    return await this.#deps.uploads.receive(content, maxBytes, (file) => this.importCard(file));
+  async importStream(content: AsyncIterable<Uint8Array>, maxBytes: number, id?: string): Promise<ReadCharacter> {
+    return await this.#deps.uploads.receive(content, maxBytes, (file) => this.importCard(file, { id }));
   }
 
   /**

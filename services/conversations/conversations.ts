@@ -163,11 +163,15 @@ export class Conversations {
    * Creates a conversation with a new id. It starts with a greeting of its first character, if any.
    *
    * @param greeting Number of the greeting, from 0; see `createGreeting`.
+   * @param id A new id.
    * @throws {AppError} `invalid_request` for a greeting that the character doesn't have.
    */
-  async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
+  async create(
+    input: ConversationInput,
+    greeting?: number,
+    id = createUuidV7(),
+  ): Promise<{ id: string; revision: number }> {
     const { db, store, blocks, variants, writer, greetings } = this.#deps;
-    const id = createUuidV7();
     const now = this.#deps.now();
     const head = parseHead(input);
     const first = head.participants[0]?.character_id;

@@ -196,10 +196,11 @@ class Forks {
   /**
    * Copies a conversation up to and including a message, with new ids. A running reply is copied with its text so far.
    *
+   * @param forkId A new id.
    * @returns The id of the fork.
    * @throws {AppError} `not_found`
    */
-  fork(id: string, mid: string): Promise<string> {
+  fork(id: string, mid: string, forkId = createUuidV7()): Promise<string> {
     const { db, store, blocks, variants, writer, live, locks, now } = this.#deps;
     return locks.run(id, async () => {
       const origin = store.get(id);
@@ -224,7 +225,7 @@ class Forks {
         mid: newIds.get(text.mid)!,
       }));
       const state: ConversationState = {
-        id: createUuidV7(),
+        id: forkId,
         revision: 1,
         createdAtMs: now(),
         updatedAtMs: now(),

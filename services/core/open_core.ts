@@ -27,6 +27,7 @@ import {
 } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
+import { IdempotentResults } from "../storage/idempotency.ts";
 import { RetentionClock } from "../storage/retention_clock.ts";
 import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
@@ -80,6 +81,8 @@ export interface Core {
   sandbox: Sandbox;
   /** By which trash, earlier versions and the like expire. */
   retention: RetentionClock;
+  /** What requests with an `Idempotency-Key` made. */
+  idempotency: IdempotentResults;
   trash: Trash;
   /** Earlier versions of cards, personas, attachments, workflows and voices. */
   versions: Versions;
@@ -182,6 +185,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     jobs,
     sandbox,
     retention,
+    idempotency: new IdempotentResults({ db, sealer: settingsSealer, isExpired, now }),
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, isExpired, openKind: openTrashKind }),
     versions: new Versions({ folder: folders.versions, log, now, isExpired }),
     settings,
@@ -324,7 +328,7 @@ class Maintenance {
 
 /** Creates Parlor's cleanup tasks. */
 export function createMaintenance(core: Core, services: MaintainedServices): Maintenance {
-  const { db, folders, log, now, retention, trash, versions } = core;
+  const { db, folders, idempotency, log, now, retention, trash, versions } = core;
   return new Maintenance([
     {
       name: "remove expired trash, versions and revisions",
@@ -332,6 +336,7 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       async run() {
         await trash.sweep();
         await versions.sweep();
+        await idempotency.sweep();
         if (findOverdueRevisions(db, retention).length > 0) await (await services.conversations()).revisions.sweep();
       },
     },

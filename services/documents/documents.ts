@@ -137,14 +137,14 @@ export class Documents {
    *
    * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`
    */
-  async addLink(address: string): Promise<{ document: StoredDocument; jobId: string }> {
+  async addLink(address: string, id = createUuidV7()): Promise<{ document: StoredDocument; jobId: string }> {
     const { now, openGuard } = this.#deps;
     const url = parseLink(address);
     (await openGuard()).check(url);
     const name = toName(`${url.host}${url.pathname === "/" ? "" : url.pathname}`);
     const nowMs = now();
     const facts = {
-      id: createUuidV7(),
+      id,
       name,
       contentType: "text/html",
       sizeBytes: 0,

@@ -4,6 +4,7 @@ import {
   AttachmentUrl,
   ERRORS,
   Id,
+  IdempotencyKey,
   IdParams,
   IfMatch,
   json,
@@ -186,6 +187,7 @@ export const createConversationRoute = createRoute({
   tags,
   summary: "Create a conversation with an ID that the server assigns",
   request: {
+    headers: IdempotencyKey,
     body: jsonBody(z.object({
       character_ids: z.array(Id).max(100).nullish(),
       persona_id: Id.nullish(),
@@ -331,7 +333,7 @@ export const forkRoute = createRoute({
   path: "/api/conversations/{id}/fork",
   tags,
   summary: "Copy a conversation up to and including a message, with new IDs",
-  request: { params: IdParams, body: jsonBody(z.object({ message_id: Id })) },
+  request: { params: IdParams, headers: IdempotencyKey, body: jsonBody(z.object({ message_id: Id })) },
   responses: { 201: json(ConversationResponse, "The copy; forked_from refers to its original"), ...ERRORS },
 });
 
