@@ -43,7 +43,7 @@ class Phone implements AsyncDisposable {
   page!: Page;
   readonly #folder = Deno.makeTempDirSync({ prefix: "parlor-phone-" });
 
-  async open(path: string): Promise<void> {
+  async open(path: string, script?: () => void): Promise<void> {
     this.context = await chromium.launchPersistentContext(this.#folder, {
       ...PHONE,
       executablePath: CHROMIUM,
@@ -53,6 +53,7 @@ class Phone implements AsyncDisposable {
     this.context.setDefaultTimeout(PATIENCE_MS);
     this.page = this.context.pages()[0] ?? await this.context.newPage();
     await this.page.clock.install();
+    if (script) await this.context.addInitScript(script);
     await this.page.goto(`http://localhost:${port}${path}`);
   }
 
@@ -135,3 +136,79 @@ test.each(WAYS.filter((_, i) => isLong() || SAMPLE.includes(i)))(
     expect(asked).toHaveLength(1);
   },
 );
+
+async function openChat(path: string, phone: Phone, script?: () => void): Promise<void> {
+  await server.json("PUT", `/api${path.replace("/c/", "/conversations/")}`, {
+    title: "Keys",
+    messages: [{ id: "m0", role: "user", content: "How old?" }, { id: "m1", role: "assistant", content: "Very." }],
+  });
+  await phone.open("/new", script);
+  await phone.page.goto(`http://localhost:${port}${path}`);
+  await phone.page.getByText("Very.").first().waitFor();
+}
+
+test("an edit that meets one of another device is shown beside it, and the user chooses", async () => {
+  await using phone = new Phone();
+  await openChat("/c/clash", phone);
+  const { page } = phone;
+  const message = page.locator("[data-message-id=m1]");
+  await message.getByRole("button", { name: "Message actions" }).click();
+  await page.getByRole("menuitem", { name: "Edit", exact: true }).click();
+  const field = page.getByRole("textbox", { name: "Message text" });
+  await field.waitFor(); // loaded on demand
+  await phone.context.setOffline(true);
+  await field.fill("Older than the mill.");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const waiting = page.locator(".unsent");
+  await waiting.getByText("Not sent yet").waitFor();
+  const path = "/api/conversations/clash";
+  await server.json("PATCH", `${path}/messages/m1`, { content: "Built in May." });
+  await phone.context.setOffline(false);
+  await waiting.getByText("Changed on another device").waitFor();
+  await waiting.getByText("Older than the mill.").waitFor();
+  await waiting.getByText("Built in May.").waitFor();
+  await waiting.getByRole("button", { name: "Use mine" }).click();
+  await waiting.waitFor({ state: "detached" });
+  const { messages } = await server.json<StoredConversation>("GET", path);
+  expect(messages[1]!.content).toBe("Older than the mill.");
+});
+
+test("a browser without IndexedDB says that the page has to stay open, and sends the message once", async () => {
+  await using phone = new Phone();
+  await openChat("/c/private", phone, () => Object.defineProperty(globalThis, "indexedDB", { value: undefined }));
+  await phone.context.setOffline(true);
+  await sendMessage(phone.page, "Whose keys?");
+  await phone.page.getByText("Leave this page open").waitFor();
+  await phone.context.setOffline(false);
+  const read = async () => (await server.json<StoredConversation>("GET", "/api/conversations/private")).messages;
+  const stored = await eventually(read, (all) => all.length === 4 && all[3]!.status === "complete");
+  expect(stored.filter(({ content }) => content === "Whose keys?")).toHaveLength(1);
+});
+
+test("what waits is on the disk without its text", async () => {
+  await using phone = new Phone();
+  await openChat("/c/sealed", phone);
+  await phone.context.setOffline(true);
+  await sendMessage(phone.page, "Under the seventh stone");
+  await phone.page.getByText("Not sent yet").first().waitFor();
+  const stored = await phone.page.evaluate(async () => {
+    const database = await new Promise<IDBDatabase>((resolve) => {
+      const request = indexedDB.open("parlor");
+      request.onsuccess = () => resolve(request.result);
+    });
+    const read = (name: string) =>
+      new Promise<unknown[]>((resolve) => {
+        const request = database.transaction(name).objectStore(name).getAll();
+        request.onsuccess = () => resolve(request.result);
+      });
+    const [rows, [key]] = await Promise.all([read("outbox"), read("keys")]) as [
+      { sealed: { data: ArrayBuffer } }[],
+      [CryptoKey],
+    ];
+    database.close();
+    const texts = rows.map(({ sealed }) => new TextDecoder().decode(sealed.data));
+    return { count: rows.length, text: texts.join() + JSON.stringify(rows), isExtractable: key.extractable };
+  });
+  expect(stored).toMatchObject({ count: 1, isExtractable: false });
+  expect(stored.text).not.toContain("seventh");
+});

@@ -46,6 +46,9 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["PUT", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "change"],
   ["DELETE", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "delete"],
   ["PUT", /^\/api\/attachments\/[^/?]+$/, "file"],
+  ["POST", /^\/api\/conversations\/([^/?]+)\/fork$/, "change"],
+  ["POST", /^\/api\/conversations$/, "change"],
+  ["POST", /^\/api\/(?:documents|characters\/import)$/, "file"],
 ];
 
 /** The outbox as the page sees it. */
@@ -218,11 +221,14 @@ export class Outbox {
       headers,
       body,
       blob: options.blob,
+      form: options.form && [...options.form],
       person: getPerson(this.#getStatus()),
       time: Date.now(),
       ...(id !== undefined && { conversationId: decodeURIComponent(id) }),
       ...options.outbox,
     };
+    // These make something under a new id.
+    if (method === "POST" && kind !== "send" && kind !== "decision") headers["idempotency-key"] ??= newId();
     if (kind === "send") return toChatEntry(entry, options.body as ChatRequest);
     if (kind === "draft") entry.text = String(body?.draft ?? "");
     if (kind === "edit_message" && body?.content !== undefined) {

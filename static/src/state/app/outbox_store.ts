@@ -24,6 +24,8 @@ export const OUTBOX_SYNC = "parlor.outbox";
 /** The limit of all files that wait, in bytes. */
 const MAX_FILE_BYTES = 50_000_000;
 
+const FULL = `More than ${MAX_FILE_BYTES / 1_000_000} MB of files wait to be sent`;
+
 /** What the page shows of a change that waits. */
 export interface OutboxSubject {
   kind: "send" | "edit_message" | "reply" | "draft" | "decision" | "delete" | "file" | "change";
@@ -157,6 +159,7 @@ export async function putEntry(entry: OutboxEntry): Promise<string> {
   const key = await getSealingKey();
   const files = [entry.blob, ...(entry.form ?? []).map(([, value]) => value)].filter((part) => part instanceof Blob);
   const fileBytes = files.reduce((sum, { size }) => sum + size, 0);
+  if (fileBytes > MAX_FILE_BYTES) throw new Error(FULL);
   const { blob, form, ...plain } = entry;
   const header = {
     ...plain,
@@ -182,7 +185,7 @@ export async function putEntry(entry: OutboxEntry): Promise<string> {
     };
     return undefined;
   });
-  if (isFull) throw new Error(`More than ${MAX_FILE_BYTES / 1_000_000} MB of files wait to be sent`);
+  if (isFull) throw new Error(FULL);
   return id;
 }
 

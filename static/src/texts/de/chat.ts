@@ -227,7 +227,7 @@ export const chat: typeof English = {
       draft: "Ein Entwurf",
       decision: "Eine Entscheidung über ein Werkzeug",
       delete: "Eine Löschung",
-      file: "Ein Bild",
+      file: "Eine Datei",
       change: "Eine Änderung",
     },
     count: (n: number) =>

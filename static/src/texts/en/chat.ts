@@ -222,7 +222,7 @@ export const chat = {
       draft: "A draft",
       decision: "A decision about a tool",
       delete: "A deletion",
-      file: "A picture",
+      file: "A file",
       change: "A change",
     },
     count: (n: number) => count(n, { one: "change isn’t sent yet", other: "changes aren’t sent yet" }),

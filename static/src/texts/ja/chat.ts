@@ -223,7 +223,7 @@ export const chat: typeof English = {
       draft: "下書き",
       decision: "ツールについての判断",
       delete: "削除",
-      file: "画像",
+      file: "ファイル",
       change: "変更",
     },
     count: (n: number) => `未送信の変更が${n}件あります`,
