@@ -53,7 +53,10 @@ export function chatRoutes(
       const { chat, stateless } = await services.chat();
       const body = c.req.valid("json");
       const idempotencyKey = c.req.valid("header")["idempotency-key"];
-      const request = { ...toChatRequest(body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+      const request = {
+        ...toChatRequest(body),
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
+      } satisfies AnyChatRequest;
       if (request.conversationId === undefined || request.action === "impersonate") {
         const isStream = body.stream ?? request.action === "impersonate";
         return isStream
