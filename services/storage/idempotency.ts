@@ -8,7 +8,7 @@ import type { Database } from "./database/database.ts";
 import type { IsExpired } from "./retention_clock.ts";
 
 /** How long a key is known. */
-export const IDEMPOTENCY_KEY_MS = 7 * 24 * 60 * 60 * 1000;
+const IDEMPOTENCY_KEY_MS = 7 * 24 * 60 * 60 * 1000;
 
 const PREFIX = "idempotency:";
 
