@@ -1,7 +1,6 @@
 /** Remembers what requests with an `Idempotency-Key` made, so that a repetition makes nothing twice. */
-import { createHash } from "node:crypto";
 import { KeyedMutex } from "../async/locks.ts";
-import { createUuidV7 } from "../crypto/random.ts";
+import { createUuidV7, nodeCrypto } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Database } from "./database/database.ts";
@@ -66,7 +65,7 @@ export class IdempotentResults {
   run(request: IdempotentRequest): Promise<string> {
     const { kind, key, exists, make, readFingerprint } = request;
     if (key === undefined) return makeNew(make);
-    const name = PREFIX + createHash("sha256").update(`${kind}\n${key}`).digest("base64url");
+    const name = PREFIX + nodeCrypto().createHash("sha256").update(`${kind}\n${key}`).digest("base64url");
     return this.#locks.run(name, async () => {
       const known = this.#find(name);
       if (known?.fingerprint !== undefined) {
@@ -117,13 +116,13 @@ function toAad(name: string) {
 
 /** Returns the hash of a JSON body. */
 export function hashJson(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("base64url");
+  return nodeCrypto().createHash("sha256").update(JSON.stringify(value)).digest("base64url");
 }
 
 /** Hashes a stream that is read, or already was. */
 export class HashedStream {
   readonly #content: AsyncIterable<Uint8Array<ArrayBuffer>>;
-  readonly #hash = createHash("sha256");
+  readonly #hash = nodeCrypto().createHash("sha256");
 
   constructor(content: AsyncIterable<Uint8Array<ArrayBuffer>>) {
     this.#content = content;
