@@ -13,6 +13,7 @@ import {
   isSameContent,
   type Message,
   type MessageInput,
+  withoutReply,
 } from "../conversations/message.ts";
 import { startReplyRow } from "../conversations/live_replies.ts";
 import { createLinearTree, EMPTY_TREE } from "../conversations/message_tree.ts";
@@ -311,18 +312,15 @@ function createEmptyReply(reply: NewReply): Message {
   return { ...completeMessage(input, reply.messageId, formatTime(reply)), status: "streaming" };
 }
 
-/** Fields of a message that a reply sets besides its text. */
-const REPLY_FIELDS = [
-  ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "lorebook_state", "documents"],
-  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details", "sources"],
-  "tool_rounds",
-];
-
 /** Returns a message that is about to be rewritten, without the fields of its last reply. */
 function clearReply(before: Message, reply: NewReply): Message {
-  const rest: Message = { ...before };
-  for (const field of REPLY_FIELDS) delete rest[field];
-  return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: formatTime(reply) };
+  return {
+    ...withoutReply(before),
+    content: "",
+    model: reply.model,
+    status: "streaming",
+    updated_at: formatTime(reply),
+  };
 }
 
 /** Sets the title of an untitled conversation from the request. */

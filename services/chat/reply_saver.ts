@@ -2,7 +2,13 @@
 import { delay } from "../async/delay.ts";
 import type { ConversationWriter } from "../conversations/conversation_writer.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
-import { getReplyText, type Message, type MessageError, type MessageStatus } from "../conversations/message.ts";
+import {
+  getReplyText,
+  type Message,
+  type MessageError,
+  type MessageStatus,
+  withoutReply,
+} from "../conversations/message.ts";
 import { createEndStatement, deleteResumeRow } from "../conversations/live_replies.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError, getErrorMessage, getErrorTrace } from "../errors.ts";
@@ -151,8 +157,7 @@ export function settleAttempt(
   const hasText = getReplyText(attempt) !== (isContinued ? getReplyText(record) : "") ||
     (attempt.tool_rounds?.length ?? 0) !== (isContinued ? record.tool_rounds?.length ?? 0 : 0);
   if (hasText && (isContinued || attempt.status === "stopped")) return { message: settled as Message, statements: [] };
-  const { lorebook_state: __, ...rest } = attempt;
-  const before = variants.switchTo(conversationId, rest as Message, previous);
+  const before = variants.switchTo(conversationId, attempt, previous);
   const message: Message = {
     ...before,
     variant_count: isContinued || hasText ? attempt.variant_count : attempt.variant_count - 1,
@@ -171,22 +176,8 @@ export function getLastAttempt(variants: VariantStore, conversationId: string, m
   const n = message.variant_count - 1;
   const record = n === message.active_variant ? undefined : variants.find(conversationId, message.id, n);
   const isItsText = record?.updated_at === attempt.created_at;
-  const {
-    reasoning: _,
-    usage: __,
-    timings: ___,
-    tool_calls: ____,
-    finish_reason: _____,
-    left_out: ______,
-    output_limit: _______,
-    split_reasoning: ________,
-    reasoning_details: _________,
-    tool_rounds: __________,
-    sources: ___________,
-    ...rest
-  } = message;
   return {
-    ...rest,
+    ...withoutReply(message),
     content: "",
     ...(isItsText && record),
     status: attempt.status,

@@ -66,6 +66,22 @@ export interface Message {
   [field: string]: unknown;
 }
 
+/** Fields that belong to one version of a reply, besides its content, model, status and time: each version has its own. */
+export const REPLY_FIELDS = [
+  ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "output_limit", "left_out"] as const,
+  ...["lorebook_state", "documents", "memories", "connection_id"] as const,
+  ...["split_reasoning", "reasoning_details", "sources"] as const,
+  // Tool rounds belong to the version that they led to.
+  "tool_rounds",
+] as const;
+
+/** Returns a message without the fields of its reply. */
+export function withoutReply(message: Message): Message {
+  const rest = { ...message };
+  for (const field of REPLY_FIELDS) delete rest[field];
+  return rest;
+}
+
 /** A message as a client sends it. */
 export interface MessageInput {
   id?: string;

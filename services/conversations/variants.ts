@@ -3,7 +3,7 @@ import { addReferences } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
+import { completeMessage, type Message, type MessageContent, type MessageInput, REPLY_FIELDS } from "./message.ts";
 import { createOldVariantAad, createVariantAad } from "./stored_form.ts";
 
 /** A version of a message in the response of `GET …/variants`. */
@@ -19,13 +19,7 @@ export interface Variant {
 }
 
 /** Fields that belong to the version of a message. */
-const TEXT_FIELDS = [
-  ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
-  ...["timings", "finish_reason", "tool_calls", "lorebook_state", "documents"] as const,
-  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details", "sources"] as const,
-  // Tool rounds belong to the version that they led to.
-  "tool_rounds" as const,
-] as const;
+const TEXT_FIELDS = [...["content", "model", "status", "updated_at"] as const, ...REPLY_FIELDS] as const;
 export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
 /** Fields that the versions of a user message share. All others belong to the version with which they were sent. */
 const SHARED_FIELDS = new Set([
@@ -239,11 +233,11 @@ export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promi
   }
 }
 
-/** Returns a message without the fields of its version, except its status, time and lorebook state. */
+/** Returns a message without the fields of its version, except its status and time. */
 export function withoutText(message: Message): Message {
   const rest = { ...message };
   for (const field of listFields(message)) {
-    if (!["status", "updated_at", "lorebook_state"].includes(field)) delete rest[field];
+    if (!["status", "updated_at"].includes(field)) delete rest[field];
   }
   if (message.role === "user") delete rest.last_attempt;
   return rest;
