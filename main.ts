@@ -192,8 +192,12 @@ async function serve(config: Config): Promise<void> {
     using ui = await openUiFolder();
     const app = createApp(services, { uiFolder: ui.path });
     const handler = app.fetch;
-    const listener = openListener({ host: config.host, port: config.port, tls: readTlsFiles(config), handler, log });
-    services.start((tailnet) => openTailnetListener({ handler, nodeUrl: () => tailnet.getStatus().url, log }));
+    const { ownListeners } = services;
+    const { host, port } = config;
+    const listener = openListener({ host, port, tls: readTlsFiles(config), handler, log, ownListeners });
+    services.start((tailnet) =>
+      openTailnetListener({ handler, nodeUrl: () => tailnet.getStatus().url, log, ownListeners })
+    );
     // Before the ready message, because whoever reads it may send a signal immediately.
     const stopped = waitForStopSignal(log);
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);

@@ -62,6 +62,8 @@ const FORWARDING_HEADERS = new Set([
   "incap-client-ip",
   "x-sucuri-clientip",
 ]);
+/** The entry that Parlor's own requests to private addresses have. Proxies on the way add theirs. */
+const OWN_VIA_ENTRY = /(?:^|,)\s*[\w.\/]+\s+parlor\s*(?=,|\(|$)/i;
 const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
 /** Names that any proxy may invent. Parlor's page sends headers of its own. */
 const INVENTED_NAME = /^x-(?!parlor-)|(?:^|-)forwarded(?:-|$)/;
@@ -77,6 +79,11 @@ const ADDRESS_IN_VALUE = new RegExp(
   ].join("|"),
   "i",
 );
+
+/** Reports whether Parlor itself sent a request, such as the check of a public address. */
+export function isOwnRequest(headers: Headers): boolean {
+  return OWN_VIA_ENTRY.test(headers.get("via") ?? "");
+}
 
 /** Creates the function that returns the facts of a request. @param trustedProxies IPs and CIDRs */
 export function requestFactsFor(
@@ -111,8 +118,8 @@ export function requestFactsFor(
     const forwardingHeader = findForwardingHeader(headers);
     const hasForwardingHeader = forwardingHeader !== undefined;
     const requestOrigin = headers.get("origin");
-    // A trusted proxy must name its client.
-    const isClientHere = isPeerLoopback &&
+    // What Parlor itself requests is never the owner's, whichever way it came back. A trusted proxy must name its client.
+    const isClientHere = isPeerLoopback && !isOwnRequest(headers) &&
       (isPeerTrusted ? forwarded !== null && isLoopbackAddress(clientAddress) : !hasForwardingHeader);
     const isSameMachine = isClientHere && isLoopbackName(named.host);
     return {

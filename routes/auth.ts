@@ -11,6 +11,7 @@ import {
 } from "../middleware/authentication.ts";
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import type { Identity } from "../services/auth/access_policy.ts";
+import { isOwnRequest } from "../middleware/trusted_proxies.ts";
 import { type HostPolicy, isLoopbackName, parseAddress } from "../services/auth/hosts.ts";
 import { checkPublicAddress } from "../services/auth/public_address.ts";
 import type { Auth } from "../services/auth/auth.ts";
@@ -61,7 +62,7 @@ function statusRoutes({ access, pageOrigins }: Auth) {
       passkeys_supported: canUsePasskeys(facts),
       pairing: access.pairing,
     };
-    if (facts.untrustedProxy) status.hint = "untrusted_proxy";
+    if (facts.untrustedProxy && !isOwnRequest(c.req.raw.headers)) status.hint = "untrusted_proxy";
     if (pageOrigins.isTripped) status.hint = "bare_proxy";
     return c.json(status, 200);
   });

@@ -58,7 +58,7 @@ export function connectionRoutes(services: Services) {
       return c.json(toJobJson(await pulls.start(c.req.valid("param").id, c.req.valid("json").model)), 202);
     })
     .openapi(schema.discoverRoute, async (c) => {
-      const found = await detectServers({ hosts: services.config.discoverHosts });
+      const found = await detectServers({ hosts: services.config.discoverHosts, ownListeners: services.ownListeners });
       return c.json(found.map(schema.toDiscoveredJson), 200);
     });
 }

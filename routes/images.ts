@@ -44,11 +44,13 @@ export function imageRoutes(services: Services) {
       return c.json(schema.toBackendTestJson(result), 200);
     })
     .openapi(schema.discoverBackendsRoute, async (c) => {
-      const found = await detectBackends({ hosts: services.config.discoverHosts });
+      const found = await detectBackends({ hosts: services.config.discoverHosts, ownListeners: services.ownListeners });
       return c.json(found.map(schema.toDiscoveredBackendJson), 200);
     })
     .openapi(schema.detectBackendRoute, async (c) => {
-      const { kind, hint, isReachable } = await detectBackendAt(c.req.valid("json").base_url);
+      const { kind, hint, isReachable } = await detectBackendAt(c.req.valid("json").base_url, {
+        ownListeners: services.ownListeners,
+      });
       return c.json({ reachable: isReachable, kind, hint }, 200);
     })
     .openapi(schema.checkpointsRoute, async (c) => {

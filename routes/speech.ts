@@ -158,7 +158,10 @@ export function transcriptionRoutes(services: Services) {
       return c.json(transcriptions.toTranscriptionTestJson(await transcription.test(input, getClientSignal(c))), 200);
     })
     .openapi(transcriptions.discoverRoute, async (c) => {
-      const found = await detectTranscriptionServers({ hosts: services.config.discoverHosts });
+      const found = await detectTranscriptionServers({
+        hosts: services.config.discoverHosts,
+        ownListeners: services.ownListeners,
+      });
       return c.json(found.map(transcriptions.toDetectedServerJson), 200);
     })
     .openapi(transcriptions.transcribeRoute, async (c) => {

@@ -71,7 +71,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   const { log, announce = () => {}, now = Date.now, version = "" } = options;
   const openTrashKind = async (kind: string) => await trashKinds[kind]?.();
   const core = await openCore({ config, log, now, version, openTrashKind }, scope);
-  const { budget, db, events, folders, idempotency, jobs, sealer, settings, trash } = core;
+  const { budget, db, events, folders, idempotency, jobs, ownListeners, sealer, settings, trash } = core;
   const nodeMemory = openNodeMemory({ config, db, log, sealer: sealer.forPurpose("settings") });
   const auth = await openAuth({
     ...core,
@@ -95,7 +95,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   const exactOrigins = [config.hubUrl, config.cardSiteUrl];
   const guard = scope.lazy(async (onClose) => {
     const { openGuard } = await import("./http/guard/guarded_fetch.ts");
-    const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins });
+    const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins, ownListeners });
     onClose(() => guard.close());
     return guard;
   });
@@ -137,7 +137,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     };
     const connections = await openConnections({ ...core, sealer: sealer.forPurpose("connections"), timeouts });
     onClose(() => connections.memory.close());
-    const upstream = createUpstreamClient({ meter: metrics, log });
+    const upstream = createUpstreamClient({ ownListeners, meter: metrics, log });
     onClose(() => upstream.close());
     const inspector = new ConnectionInspector({ connections, client: upstream, now });
     onClose(() => inspector.close());
@@ -415,7 +415,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       import("./tools/web/web_settings.ts"),
       import("./tools/web/web_tools.ts"),
     ]);
-    const client = openHttpClient();
+    const client = openHttpClient({ ownListeners });
     onClose(() => client.close());
     return new WebTools({
       settings: new WebSettings({ db, events, sealer: sealer.forPurpose("web tools") }),
@@ -597,6 +597,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     version,
     events,
     jobs,
+    /** What Parlor listens on. Whoever opens a listener adds it. */
+    ownListeners,
     trash,
     settings,
     /** What requests with an `Idempotency-Key` made. */

@@ -200,6 +200,9 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
   ["Shares, decisions, limited power", [
     ["J05", "A share from another site waits for a click"],
     ["J06", "No address of the page changes anything before a key, click or scroll"],
+    ["J07", "A name leads only to judged addresses, at every request and redirect"],
+    ["J08", "A tool server's sign-in leads to no private address that the owner didn't allow"],
+    ["J09", "Parlor requests nothing from itself, and such a request is never local"],
     ["J10", "What is shown for a decision hides no character, and mixed alphabets are marked"],
     ["J14", "A database that is lost, emptied or from elsewhere stops the start"],
     ["J11", "Permissions of a tool end when anything changes that they were given for"],

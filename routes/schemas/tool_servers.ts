@@ -29,6 +29,10 @@ const ServerBody = z.object({
   }),
   client_id: z.string().max(2_000).nullish().openapi({ description: "OAuth client that was registered by hand" }),
   client_secret: z.string().max(10_000).nullish(),
+  trusted_origins: z.array(z.string().max(4_000)).max(100).nullish().openapi({
+    description:
+      "Other addresses that the server may lead to, such as an authorization server in a private network. All others must be public. An address with another origin removes them",
+  }),
   enabled: z.boolean().nullish(),
 }).openapi("ToolServerInput", {
   description: "If the server is saved, omitted fields keep their value; null clears it",
@@ -58,6 +62,7 @@ const ServerResponse = z.object({
   header_names: z.array(z.string()),
   client_id: z.string().optional(),
   has_client_secret: z.boolean(),
+  trusted_origins: z.array(z.string()).optional(),
   enabled: z.boolean(),
   state: z.enum(["off", "held", "starting", "ready", "needs_auth", "failed"]).openapi({
     description:
@@ -102,7 +107,8 @@ const Resource = z.object({
 
 /** Converts a request body to the type of the service. */
 export function toServerInput(body: z.infer<typeof ServerBody>): ToolServerInput {
-  const { name, transport, command, args, env, url, headers, client_id, client_secret, enabled } = body;
+  const { name, transport, command, args, env, url, headers, client_id, client_secret, trusted_origins, enabled } =
+    body;
   return {
     name,
     transport,
@@ -113,6 +119,7 @@ export function toServerInput(body: z.infer<typeof ServerBody>): ToolServerInput
     headers,
     clientId: client_id,
     clientSecret: client_secret,
+    trustedOrigins: trusted_origins,
     isEnabled: enabled,
   };
 }
@@ -145,6 +152,7 @@ export function toServerJson(status: ServerStatus): z.infer<typeof ServerRespons
     header_names: headerNames,
     client_id: clientId,
     has_client_secret: server.hasClientSecret,
+    trusted_origins: server.trustedOrigins,
     enabled: server.isEnabled,
     state,
     error: error && { code: error.code, message: error.message },

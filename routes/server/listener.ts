@@ -8,6 +8,7 @@
 import type { ClientConnection } from "../../middleware/env.ts";
 import { delay } from "../../services/async/delay.ts";
 import { AppError, getErrorMessage } from "../../services/errors.ts";
+import type { OwnListeners } from "../../services/http/own_listeners.ts";
 import type { Log } from "../../services/log.ts";
 import { openServeListener } from "./serve_listener.ts";
 
@@ -65,6 +66,8 @@ export interface ListenerOptions {
   limits?: Partial<ListenerLimits>;
   /** False uses `Deno.serve`, as a runtime without the internal function does. */
   servesConnections?: boolean;
+  /** Learns the address, so that no outbound request leads to it. */
+  ownListeners?: OwnListeners;
 }
 
 interface OpenConnection {
@@ -81,6 +84,17 @@ interface OpenConnection {
  * @throws {AppError} `not_available` if it can't listen on the address; `invalid_request` for a bad certificate.
  */
 export function openListener(options: ListenerOptions): Listener {
+  const listener = startListener(options);
+  const removeOwn = options.ownListeners?.add({ hostname: options.host, port: listener.port });
+  const { close } = listener;
+  listener.close = async () => {
+    removeOwn?.();
+    await close();
+  };
+  return listener;
+}
+
+function startListener(options: ListenerOptions): Listener {
   const { host, log, handler, name = "main" } = options;
   const limits = { ...LIMITS, ...options.limits };
   const getUrl = (port: number) => `${options.tls ? "https" : "http"}://${formatHost(host)}:${port}`;

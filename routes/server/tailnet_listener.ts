@@ -6,6 +6,7 @@
 import type { ClientConnection } from "../../middleware/env.ts";
 import { randomToken } from "../../services/crypto/random.ts";
 import { AppError } from "../../services/errors.ts";
+import type { OwnListeners } from "../../services/http/own_listeners.ts";
 import type { Log } from "../../services/log.ts";
 import type { NodeListener } from "../../services/tailnet/tailnet.ts";
 import { createErrorBody } from "../errors.ts";
@@ -24,14 +25,16 @@ export function openTailnetListener(options: {
   handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   nodeUrl: () => string | null;
   log: Log;
+  ownListeners?: OwnListeners;
 }): NodeListener {
-  const { handler, nodeUrl, log } = options;
+  const { handler, nodeUrl, log, ownListeners } = options;
   const prefix = `/${randomToken(32)}`;
   const listener = openListener({
     host: HOST,
     port: 0,
     name: "tailnet",
     log,
+    ownListeners,
     handler(request, connection) {
       const unprefixed = removePrefix(prefix, request);
       if (unprefixed === undefined) return new Response(null, { status: 404 });

@@ -9,6 +9,7 @@ import { createUuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
+import { OwnListeners } from "../http/own_listeners.ts";
 import type { Log } from "../log.ts";
 import type { Lazy, LazyScope } from "../async/lazy.ts";
 import { Sandbox } from "../platform/sandbox/sandbox.ts";
@@ -77,6 +78,8 @@ export interface Core {
   db: Database;
   events: EventHub;
   jobs: JobRunner;
+  /** What Parlor listens on. No outbound request may lead there. */
+  ownListeners: OwnListeners;
   /** Reads foreign files and matches foreign patterns. */
   sandbox: Sandbox;
   /** By which trash, earlier versions and the like expire. */
@@ -183,6 +186,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     db,
     events,
     jobs,
+    ownListeners: new OwnListeners(),
     sandbox,
     retention,
     idempotency: new IdempotentResults({ db, sealer: settingsSealer, isExpired, now }),

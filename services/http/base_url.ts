@@ -3,7 +3,14 @@
  * bound to their origin.
  */
 import { AppError } from "../errors.ts";
-import { isAddress, isForbiddenToOwner, type ResolveHost, resolveWithSystem } from "./guard/target_policy.ts";
+import {
+  type Endpoints,
+  isAddress,
+  isForbiddenToOwner,
+  type ResolveHost,
+  resolveWithSystem,
+  toTarget,
+} from "./guard/target_policy.ts";
 import { UpstreamError, type UpstreamErrorKind } from "./upstream_error.ts";
 
 /** Endpoint paths that people paste along with the base URL. */
@@ -95,6 +102,8 @@ export function getServerRoot(baseUrl: string): string {
 
 // Names of 169.254.169.254 in clouds. Refused without a lookup, because a resolver may not know them.
 const METADATA_NAMES = new Set(["metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"]);
+/** RFC 6761, section 6.3. */
+const LOCALHOST_ADDRESSES = ["127.0.0.1", "::1"];
 
 /**
  * Parses the URL of a server that the owner entered.
@@ -118,28 +127,42 @@ export function parseOwnerUrl(text: string): URL {
       `Can't use "${url.origin}": the address contains credentials. Enter them as the API key`,
     );
   }
-  const host = getHost(url);
+  const { host } = toTarget(url);
   if (METADATA_NAMES.has(host) || (isAddress(host) && isForbiddenToOwner(host))) throw createRefusalError(url);
   return url;
 }
 
-/**
- * Resolves the host of a server and rejects it if any of its addresses is link-local or cloud metadata.
- *
- * A name that can't be resolved passes: the request that follows fails with a better error.
- *
- * @throws {AppError} `address_not_allowed`
- */
-export async function assertOwnerAddress(url: URL, resolve: ResolveHost = resolveWithSystem): Promise<void> {
-  const host = getHost(url);
-  if (METADATA_NAMES.has(host)) throw createRefusalError(url);
-  const addresses = isAddress(host) ? [host] : await resolve(host).catch(() => []);
-  if (addresses.some(isForbiddenToOwner)) throw createRefusalError(url);
+/** How to judge the addresses of the owner's servers. */
+export interface OwnerPolicy {
+  /** Default: the system's resolver. */
+  resolve?: ResolveHost;
+  /** Addresses of Parlor itself, which are refused. */
+  ownListeners?: Endpoints;
 }
 
-/** Returns the host without brackets and trailing dot, in lower case. */
-function getHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+/**
+ * Resolves the host of a server and rejects it if any of its addresses is link-local, cloud metadata or Parlor's own.
+ * Addresses and `localhost` need no lookup.
+ *
+ * @returns The addresses, to which the connection must be made. Empty if the name can't be resolved.
+ * @throws {AppError} `address_not_allowed`
+ */
+export async function resolveOwnerUrl(
+  url: URL,
+  { resolve = resolveWithSystem, ownListeners }: OwnerPolicy = {},
+): Promise<string[]> {
+  const { host, port } = toTarget(url);
+  if (METADATA_NAMES.has(host)) throw createRefusalError(url);
+  const addresses = isAddress(host)
+    ? [host]
+    : host === "localhost"
+    ? LOCALHOST_ADDRESSES
+    : await resolve(host).catch(() => []);
+  if (addresses.some(isForbiddenToOwner)) throw createRefusalError(url);
+  if (addresses.some((address) => ownListeners?.includes(address, port))) {
+    throw new AppError("address_not_allowed", `Can't use "${url.origin}": it's the address of Parlor itself`);
+  }
+  return addresses;
 }
 
 function createRefusalError(url: URL): AppError {

@@ -4,10 +4,12 @@
  */
 import { connect } from "node:net";
 import { raceAbort } from "../async/delay.ts";
-import { AppError } from "../errors.ts";
-import { assertOwnerAddress, maskKey, parseOwnerUrl } from "./base_url.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
+import { maskKey, parseOwnerUrl } from "./base_url.ts";
+import { OwnerConnections, type OwnerConnectionsOptions, type Route } from "./owner_connections.ts";
 import { type CallTimeouts, CallTimer, explainConnectError, formatDuration, UpstreamError } from "./upstream_error.ts";
 import type { ResolveHost } from "./guard/target_policy.ts";
+import type { OwnListeners } from "./own_listeners.ts";
 import { readText } from "./read_body.ts";
 
 /** A server of the owner. */
@@ -76,48 +78,45 @@ export interface HttpClient {
    * @throws Like `send`
    */
   fetch(label: string, target: HttpTarget, request: HttpRequest, signal?: AbortSignal): Promise<Response>;
+  /**
+   * Creates a web socket, which may not be open yet.
+   *
+   * @param url With `http:` or `https:`
+   * @param timeoutMs For choosing one of the host's addresses.
+   * @returns `undefined` if the host can't be resolved.
+   * @throws {AppError} `invalid_request`, `address_not_allowed`
+   */
+  createWebSocket(url: string, headers: Record<string, string>, timeoutMs: number): Promise<WebSocket | undefined>;
   /** Closes all connections. Calls that are still running fail. */
   close(): void;
 }
 
 /** Options of the client. */
-export interface HttpClientOptions {
-  /** Resolves a host name. Default: the system's resolver. */
-  resolve?: ResolveHost;
-  /** False closes each connection after its request. Default: true. */
-  keepsConnections?: boolean;
-}
+export type HttpClientOptions = OwnerConnectionsOptions;
+
+/** The runtime's constructor, whose options the DOM's types lack. @see https://docs.deno.com/api/web/~/WebSocketOptions */
+type WebSocketWithHeaders = new (
+  url: string,
+  options: { headers: Record<string, string>; client: Deno.HttpClient },
+) => WebSocket;
 
 const MAX_REDIRECTS = 3;
-/**
- * Common servers close an idle connection after 5 s. This is shorter, so that a request never uses a connection that is
- * closing.
- */
-const POOL_IDLE_TIMEOUT_MS = 4_000;
-const MAX_IDLE_PER_HOST = 256;
+/** Names the phase in the runtime's errors. Nothing of the request has been sent then. */
+const CONNECT_ERROR = /client error \(Connect\)/;
+/** The runtime's error if the proxy couldn't connect. */
+const TUNNEL_ERROR = /unsuccessful tunnel/;
 
 /** Opens a client. It connects with the first request. */
 export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
-  const { resolve, keepsConnections = true } = options;
   const running = new Set<HttpCall>();
-  let connections: Deno.HttpClient | undefined;
+  const connections = new OwnerConnections(options);
 
   async function send(call: HttpCall, request: HttpRequest): Promise<Response> {
-    const { method = "GET", headers, body } = request;
-    const { signal } = call.timer;
+    const { method = "GET" } = request;
     try {
       let url = parseOwnerUrl(request.url);
       for (let redirects = 0;; redirects++) {
-        await raceAbort(assertOwnerAddress(url, resolve), signal);
-        connections ??= Deno.createHttpClient({
-          poolIdleTimeout: POOL_IDLE_TIMEOUT_MS,
-          poolMaxIdlePerHost: keepsConnections ? MAX_IDLE_PER_HOST : 0,
-          http1: true,
-          http2: false,
-        });
-        const connecting = watchConnecting(call, url);
-        const response = await fetch(url, { client: connections, method, headers, body, redirect: "manual", signal })
-          .finally(connecting.stop);
+        const response = await sendHop(call, url, request);
         const next = request.redirect === "manual" ? undefined : findRedirectTarget(call, method, url, response);
         if (next === undefined) return response;
         await response.body?.cancel();
@@ -126,6 +125,36 @@ export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
       }
     } catch (thrown) {
       throw call.toError(thrown);
+    }
+  }
+
+  async function sendHop(call: HttpCall, url: URL, request: HttpRequest): Promise<Response> {
+    const { method = "GET", headers, body } = request;
+    const { timer: { signal }, target: { timeouts } } = call;
+    for (;;) {
+      const route = await raceAbort(connections.route(url, timeouts.connectMs, signal), signal);
+      if (route === undefined) {
+        throw new UpstreamError("unresolved", `Can't reach ${call.server}: unknown host name`);
+      }
+      const connecting = watchConnecting(call, route);
+      try {
+        return await fetch(route.url, {
+          client: route.client,
+          method,
+          headers: { ...headers, ...route.headers },
+          body,
+          redirect: "manual",
+          signal,
+        });
+      } catch (thrown) {
+        const text = thrown instanceof Error ? `${thrown.message} ${getErrorMessage(thrown.cause)}` : "";
+        const reason = route.fail();
+        if (TUNNEL_ERROR.test(text)) throw reason ?? new Error("timed out");
+        const canRepeat = route.isRemembered && CONNECT_ERROR.test(text) && !(body instanceof ReadableStream);
+        if (!canRepeat) throw thrown;
+      } finally {
+        connecting.stop();
+      }
     }
   }
 
@@ -144,12 +173,20 @@ export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
       }
     },
 
+    async createWebSocket(url, headers, timeoutMs) {
+      const route = await connections.route(parseOwnerUrl(url), timeoutMs, AbortSignal.timeout(timeoutMs));
+      if (route === undefined) return undefined;
+      return new (WebSocket as unknown as WebSocketWithHeaders)(route.url.href.replace(/^http/, "ws"), {
+        headers: { ...headers, ...route.headers },
+        client: route.client,
+      });
+    },
+
     close() {
       for (const call of running) {
         call.timer.fail(new AppError("not_available", `Can't reach ${call.server}: Parlor is shutting down`));
       }
-      connections?.close();
-      connections = undefined;
+      connections.close();
     },
   };
 }
@@ -214,22 +251,23 @@ function createRedirectError(call: HttpCall, where: string): UpstreamError {
  * `fetch` doesn't report when it has connected. When half of the limit has passed without a response, a bare TCP connection
  * tries the same address: a server that is still thinking accepts it at once, a machine that is off does not.
  */
-function watchConnecting(call: HttpCall, url: URL): { stop(): void } {
+function watchConnecting(call: HttpCall, { addresses, port }: Route): { stop(): void } {
   const { connectMs } = call.target.timeouts;
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-  let socket: ReturnType<typeof connect> | undefined;
+  let sockets: ReturnType<typeof connect>[] = [];
   const stop = () => {
     clearTimeout(timer);
-    socket?.destroy();
+    sockets.forEach((socket) => socket.destroy());
   };
   let timer = setTimeout(() => {
-    socket = connect({ host, port });
-    socket.once("connect", stop);
-    // `fetch` reports a refused connection itself.
-    socket.once("error", stop);
+    let refusals = 0;
+    sockets = addresses.map((host) => connect({ host, port }));
+    for (const socket of sockets) {
+      socket.once("connect", stop);
+      // `fetch` reports refused connections itself.
+      socket.once("error", () => ++refusals === sockets.length && stop());
+    }
     timer = setTimeout(() => {
-      socket?.destroy();
+      stop();
       const limit = formatDuration(connectMs);
       const message = `Can't reach ${call.server}: no response after ${limit}. Is the server running?`;
       call.timer.fail(new UpstreamError("unreachable", message));
@@ -261,6 +299,7 @@ export interface ProbeOptions<Port> {
   /** Time limit per request. */
   deadlineMs?: number;
   resolve?: ResolveHost;
+  ownListeners?: OwnListeners;
 }
 
 const DEADLINE_MS = 700;
@@ -278,8 +317,8 @@ export async function probeAll<Port, Found>(
   options: ProbeOptions<Port>,
   detect: (origin: string, port: Port, probe: Probe) => Promise<Found | undefined>,
 ): Promise<Found[]> {
-  const { hosts, ports, otherPort, deadlineMs = DEADLINE_MS, resolve } = options;
-  const client = openHttpClient({ resolve, keepsConnections: false });
+  const { hosts, ports, otherPort, deadlineMs = DEADLINE_MS, resolve, ownListeners } = options;
+  const client = openHttpClient({ resolve, ownListeners, keepsConnections: false });
   try {
     const probes = hosts.flatMap((item) => {
       const { host, port: only } = parseHostAndPort(item);
@@ -304,10 +343,15 @@ export async function probeAll<Port, Found>(
  * @param baseUrl From `normalizeBaseUrl`.
  */
 export async function probeAddress<Found>(
-  { baseUrl, deadlineMs, resolve }: { baseUrl: string; deadlineMs: number; resolve?: ResolveHost },
+  { baseUrl, deadlineMs, ...policy }: {
+    baseUrl: string;
+    deadlineMs: number;
+    resolve?: ResolveHost;
+    ownListeners?: OwnListeners;
+  },
   detect: (probe: Probe) => Promise<Found>,
 ): Promise<Found> {
-  const client = openHttpClient({ resolve, keepsConnections: false });
+  const client = openHttpClient({ ...policy, keepsConnections: false });
   try {
     return await detect((path) => probe(client, baseUrl, path, deadlineMs));
   } finally {

@@ -12,6 +12,7 @@ import { createResponseError, findErrorMessage, readBytes, readErrorText } from 
 import { type HttpClient, type Probe, probeAddress, probeAll, type ProbeOptions } from "../http/http_client.ts";
 import type { BackendKind, BackendTarget } from "./backend_profiles.ts";
 import type { ResolveHost } from "../http/guard/target_policy.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { asObject } from "../json/type_guards.ts";
 
 /** What to generate. All settings are resolved, except those that only the backend knows. */
@@ -283,10 +284,14 @@ const ADDRESS_DEADLINE_MS = 5_000;
  */
 export async function detectBackendAt(
   address: string,
-  { deadlineMs = ADDRESS_DEADLINE_MS, resolve }: { deadlineMs?: number; resolve?: ResolveHost } = {},
+  { deadlineMs = ADDRESS_DEADLINE_MS, ...policy }: {
+    deadlineMs?: number;
+    resolve?: ResolveHost;
+    ownListeners?: OwnListeners;
+  } = {},
 ): Promise<AddressDetection> {
   const baseUrl = normalizeBaseUrl(address);
-  return await probeAddress({ baseUrl, deadlineMs, resolve }, async (probe) => {
+  return await probeAddress({ baseUrl, deadlineMs, ...policy }, async (probe) => {
     let isReachable = false;
     const found = await detectKind(async (path) => {
       const response = await probe(path);

@@ -7,6 +7,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { openHttpClient } from "../http/http_client.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { DataDir } from "../storage/data_dir.ts";
@@ -52,6 +53,7 @@ export interface ImageGenerationDeps {
   now(): number;
   limits?: Partial<BackendLimits>;
   damageReports: { report(path: string): void };
+  ownListeners?: OwnListeners;
 }
 
 /** Opens image generation. No backend is contacted until an image is requested. */
@@ -74,8 +76,9 @@ export async function openImageGeneration(
     now,
     limits,
     damageReports,
+    ownListeners,
   } = deps;
-  const client = openHttpClient();
+  const client = openHttpClient({ ownListeners });
   const profiles = await BackendProfiles.open({ db, sealer, events, log, now });
   const folder = await deps.dataDir.ensureFolder("workflows");
   const workflows = new Workflows({ db, trash, versions, events, folder, damageReports });

@@ -46,7 +46,7 @@ export interface UpstreamClient extends Required<Provider> {
 }
 
 /** Options of the client. */
-export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"> {
+export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve" | "ownListeners"> {
   /** Delay between words of the demo, in milliseconds. */
   demoDelayMs?: number;
   meter?: CallMeter;

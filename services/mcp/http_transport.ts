@@ -32,10 +32,10 @@ export class HttpTransport implements Transport {
   /** Requests without a response. */
   readonly #pending = new Set<RequestId>();
 
-  constructor({ url, fetch }: HttpTransportOptions) {
+  constructor({ url, fetch: fetchServer }: HttpTransportOptions) {
     this.#inner = new StreamableHTTPClientTransport(url, {
       fetch: async (input, init) => {
-        const response = await fetch(input, init);
+        const response = await fetchServer(input, init);
         const ids = readRequestIds(init?.body);
         return ids.length === 0 ? response : this.#watch(response, ids);
       },

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type {
@@ -60,6 +61,7 @@ export interface McpDeps extends Omit<ToolServersDeps, "now"> {
   now(): number;
   version: string;
   openGuard(): Promise<Guard>;
+  ownListeners?: OwnListeners;
   /** Folder below which programs run. */
   cacheFolder: string;
   limits?: Partial<RuntimeLimits>;
@@ -79,7 +81,7 @@ export class Mcp implements ToolSource {
   /** The store. Write through this class, so that running servers are updated. */
   readonly servers: ToolServers;
   readonly #deps: McpDeps;
-  readonly #client: HttpClient = openHttpClient();
+  readonly #client: HttpClient;
   readonly #runtimes = new Map<string, ServerRuntime>();
   readonly #closing = new Set<Promise<void>>();
   readonly #signIns = new Map<string, PendingSignIn>();
@@ -90,6 +92,7 @@ export class Mcp implements ToolSource {
   /** Use openMcp. */
   constructor(deps: McpDeps, servers: ToolServers) {
     this.#deps = deps;
+    this.#client = openHttpClient({ ownListeners: deps.ownListeners });
     this.servers = servers;
   }
 
@@ -220,7 +223,7 @@ export class Mcp implements ToolSource {
       stored: this.servers.findSignIn(id),
       challenge: runtime.challenge,
       redirectUrl,
-      fetch: await runtime.openFetch(server),
+      ...await runtime.openSignInFetch(server),
       nowMs,
     });
     for (const [state, other] of this.#signIns) {

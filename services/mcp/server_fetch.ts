@@ -1,15 +1,10 @@
 /**
  * `fetch` for a tool server and its authorization server: through Parlor's HTTP clients, with size limits. The owner's
- * headers and the access token are only sent to the origin of the tool server.
+ * headers and the access token are only sent to the origin of the tool server. Other origins, which the server names, are
+ * fetched through the guard unless the owner allowed them.
  */
 import { AppError } from "../errors.ts";
-import {
-  isAddress,
-  isPublicAddress,
-  type ResolveHost,
-  resolveWithSystem,
-  toTarget,
-} from "../http/guard/target_policy.ts";
+import { isAddress, isPublicAddress, resolveWithSystem, toTarget } from "../http/guard/target_policy.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
@@ -19,8 +14,6 @@ import { formatMebibytes } from "./mcp_result.ts";
 export interface ServerFetchDeps {
   client: HttpClient;
   openGuard(): Promise<Guard>;
-  /** Default: the system's resolver. */
-  resolve?: ResolveHost;
 }
 
 /** One server. */
@@ -30,6 +23,8 @@ export interface FetchTarget {
   url: URL;
   /** Added to requests to the server's origin. */
   headers: Record<string, string>;
+  /** Other origins that the owner allowed. They may be in a private network. */
+  trustedOrigins: readonly string[];
   /** Maximum size of a message: a JSON body, or one event of a stream. */
   maxMessageBytes: number;
   /** Called when a body exceeds the limit. */
@@ -38,6 +33,17 @@ export interface FetchTarget {
 
 /** A subset of `fetch`. */
 export type ServerFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** `fetch` for the sign-in at one server. */
+export interface SignInFetch {
+  fetch: ServerFetch;
+  /**
+   * Checks an address of the server for the owner's browser.
+   *
+   * @throws {AppError} `upstream_error` if it may not be used
+   */
+  checkPage(url: URL): Promise<void>;
+}
 
 /** Longer than any call: callers have their own limits. */
 const RESPONSE_MS = 15 * 60_000;
@@ -56,21 +62,54 @@ export function createServerFetch(deps: ServerFetchDeps, target: FetchTarget): S
   return async (input, init = {}) => {
     const url = new URL(input);
     if (url.origin === target.url.origin) return await fetchOwn(deps.client, target, url, init, target.headers);
-    // A server on the owner's network may use an authorization server there. A public server must not lead into that
-    // network.
-    if (await isOnOwnNetwork(target.url, deps.resolve)) return await fetchOwn(deps.client, target, url, init, {});
-    const guard = await deps.openGuard();
+    // Whatever the server's own name resolves to: a public one could resolve to a private address, too.
+    if (target.trustedOrigins.includes(url.origin)) return await fetchOwn(deps.client, target, url, init, {});
     const { method, headers, body, signal } = init;
-    return await guard.fetch(url, {
-      method,
-      headers,
-      body,
-      signal,
-      redirect: "manual",
-      timeoutMs: SIGN_IN_MS,
-      maxBytes: MAX_SIGN_IN_BYTES,
-    });
+    try {
+      const guard = await deps.openGuard();
+      return await guard.fetch(url, {
+        method,
+        headers,
+        body,
+        signal,
+        redirect: "manual",
+        timeoutMs: SIGN_IN_MS,
+        maxBytes: MAX_SIGN_IN_BYTES,
+      });
+    } catch (error) {
+      const isRefusal = error instanceof AppError &&
+        (error.code === "address_not_allowed" || error.code === "upstream_error");
+      throw isRefusal ? createOriginError(target, url, error) : error;
+    }
   };
+}
+
+/** Creates the check of pages that the server names. See `SignInFetch`. */
+export function createPageCheck(
+  deps: ServerFetchDeps,
+  target: Pick<FetchTarget, "name" | "url" | "trustedOrigins">,
+): SignInFetch["checkPage"] {
+  return async (url) => {
+    if (url.origin === target.url.origin || target.trustedOrigins.includes(url.origin)) return;
+    try {
+      (await deps.openGuard()).check(url);
+    } catch (error) {
+      throw createOriginError(target, url, error);
+    }
+    const { host } = toTarget(url);
+    const addresses = isAddress(host) ? [] : await resolveWithSystem(host).catch(() => []);
+    if (!addresses.every(isPublicAddress)) throw createOriginError(target, url);
+  };
+}
+
+function createOriginError({ name }: Pick<FetchTarget, "name">, { origin, protocol }: URL, cause?: unknown): AppError {
+  const where = origin === "null" ? protocol : origin;
+  return new AppError(
+    "upstream_error",
+    `The tool server "${name}" leads to "${where}", which isn't allowed or doesn't answer. ` +
+      "If it's a server of yours, add it to the tool server's other addresses",
+    { cause },
+  );
 }
 
 async function fetchOwn(
@@ -183,11 +222,4 @@ function findLastEventEnd(chunk: Uint8Array, before: [number, number]): number {
     if (byte === LF && previous === CR && (isAt(index - 2) === LF || isAt(index - 2) === CR)) return index + 1;
   }
   return -1;
-}
-
-/** Returns whether a server has an address that isn't public. A name that can't be resolved counts as public. */
-async function isOnOwnNetwork(url: URL, resolve: ResolveHost = resolveWithSystem): Promise<boolean> {
-  const { host } = toTarget(url);
-  const addresses = isAddress(host) ? [host] : await resolve(host).catch(() => []);
-  return addresses.some((address) => !isPublicAddress(address));
 }

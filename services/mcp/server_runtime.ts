@@ -13,7 +13,7 @@ import type { Log } from "../log.ts";
 import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { ListedTool, McpConnection } from "./mcp_connection.ts";
 import { type SignInChallenge, SignInNeededError } from "./mcp_result.ts";
-import type { ServerFetch } from "./server_fetch.ts";
+import type { ServerFetch, SignInFetch } from "./server_fetch.ts";
 import { listSignInSecrets, type StoredSignIn, type ToolServers } from "./tool_servers.ts";
 import { type HttpContent, isInUse, listSecrets, type StdioContent, type ToolServerContent } from "./tool_server.ts";
 
@@ -185,15 +185,11 @@ export class ServerRuntime {
   }
 
   /** Creates a `fetch` for the server's sign-in. */
-  async openFetch(content: HttpContent): Promise<ServerFetch> {
-    const { createServerFetch } = await import("./server_fetch.ts");
-    return createServerFetch(this.#deps, {
-      name: content.name,
-      url: new URL(content.url),
-      headers: {},
-      maxMessageBytes: this.#deps.limits.maxMessageBytes,
-      onTooLarge: () => {},
-    });
+  async openSignInFetch({ name, url, trustedOrigins = [] }: HttpContent): Promise<SignInFetch> {
+    const { createPageCheck, createServerFetch } = await import("./server_fetch.ts");
+    const { maxMessageBytes } = this.#deps.limits;
+    const target = { name, url: new URL(url), headers: {}, trustedOrigins, maxMessageBytes, onTooLarge: () => {} };
+    return { fetch: createServerFetch(this.#deps, target), checkPage: createPageCheck(this.#deps, target) };
   }
 
   /** Disconnects, and waits until its program has ended. The runtime can't be used afterwards. */
@@ -316,6 +312,7 @@ export class ServerRuntime {
       name: content.name,
       url,
       headers,
+      trustedOrigins: content.trustedOrigins ?? [],
       maxMessageBytes,
       onTooLarge: (error) => transport.fail(error),
     });
@@ -329,7 +326,7 @@ export class ServerRuntime {
   /** Adds the access token. If the server rejects it, it's renewed once. After that, the owner must sign in. */
   async #fetchSignedIn(
     content: HttpContent,
-    fetch: ServerFetch,
+    fetchServer: ServerFetch,
     input: string | URL,
     init: RequestInit | undefined,
   ): Promise<Response> {
@@ -341,7 +338,7 @@ export class ServerRuntime {
       const token = hasOwnHeader ? undefined : signIn?.tokens?.access_token;
       const headers = new Headers(init?.headers);
       if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
-      return await fetch(input, { ...init, headers });
+      return await fetchServer(input, { ...init, headers });
     };
     const before = servers.findSignIn(this.id);
     let response = await send(before);
@@ -378,7 +375,8 @@ export class ServerRuntime {
     if (current?.tokens?.access_token !== before.tokens?.access_token) return current;
     this.#refreshing ??= (async () => {
       const { refreshSignIn } = await import("./sign_in.ts");
-      const renewed = await refreshSignIn(content, before, await this.openFetch(content));
+      const { fetch } = await this.openSignInFetch(content);
+      const renewed = await refreshSignIn(content, before, fetch);
       if (renewed !== undefined) await servers.setSignIn(this.id, renewed);
       return renewed;
     })().finally(() => this.#refreshing = undefined);

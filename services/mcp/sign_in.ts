@@ -9,7 +9,7 @@ import { AppError, getErrorMessage } from "../errors.ts";
 import { maskSecrets, type SignInChallenge } from "./mcp_result.ts";
 import { auth, OAuthError, refreshAuthorization } from "./sdk.ts";
 import type { OAuthClientInformationMixed, OAuthClientProvider, OAuthDiscoveryState, OAuthTokens } from "./sdk.ts";
-import type { ServerFetch } from "./server_fetch.ts";
+import type { ServerFetch, SignInFetch } from "./server_fetch.ts";
 import { type HttpContent, listSecrets } from "./tool_server.ts";
 import { listSignInSecrets, type StoredSignIn } from "./tool_servers.ts";
 
@@ -32,13 +32,12 @@ export interface PendingSignIn {
 }
 
 /** Options of a sign-in. */
-export interface SignInOptions {
+export interface SignInOptions extends SignInFetch {
   serverId: string;
   server: HttpContent;
   stored: StoredSignIn | undefined;
   challenge: SignInChallenge;
   redirectUrl: string;
-  fetch: ServerFetch;
   nowMs: number;
 }
 
@@ -177,10 +176,11 @@ class SignInProvider implements OAuthClientProvider {
     this.#discovery = state;
   }
 
-  redirectToAuthorization(url: URL): void {
+  async redirectToAuthorization(url: URL): Promise<void> {
     if (url.protocol !== "https:" && url.protocol !== "http:") {
       throw new AppError("upstream_error", `Can't sign in: the sign-in page starts with "${url.protocol}"`);
     }
+    await this.#options.checkPage(url);
     this.authUrl = url;
   }
 

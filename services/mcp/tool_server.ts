@@ -2,7 +2,7 @@
  * A tool server of the owner: an encrypted document, including its environment and headers, which are write-only. Also
  * parses the configuration of other MCP clients.
  */
-import { AppError } from "../errors.ts";
+import { AppError, getErrorMessage } from "../errors.ts";
 import { type BoundHeaders, parseOwnerUrl, updateHeaders } from "../http/base_url.ts";
 import type { ProfileRecord } from "../storage/documents/sealed_profiles.ts";
 import { asArray, asObject, asString, isJsonObject, type JsonObject } from "../json/type_guards.ts";
@@ -29,6 +29,8 @@ export interface ToolServer {
   /** ID of an OAuth client that the owner registered. */
   clientId?: string;
   hasClientSecret: boolean;
+  /** For http: other origins that the server may lead to, even in a private network. */
+  trustedOrigins?: string[];
   /** A server that isn't enabled never runs and offers no tools. */
   isEnabled: boolean;
   /** True if an import set `isEnabled`. Until the owner sets it, the server is treated as not enabled. */
@@ -55,6 +57,8 @@ export interface ToolServerInput {
   clientId?: string | null;
   /** Bound to the origin of the server, like headers. */
   clientSecret?: string | null;
+  /** URLs or origins. Bound to the origin of the server, like headers. */
+  trustedOrigins?: string[] | null;
   isEnabled?: boolean | null;
 }
 
@@ -83,6 +87,7 @@ export interface HttpContent extends ContentFrame {
   headers?: BoundHeaders;
   clientId?: string;
   clientSecret?: string;
+  trustedOrigins?: string[];
 }
 
 /** ID of the built-in web tools. The owner's servers can't have it. */
@@ -90,6 +95,7 @@ export const BUILT_IN_ID = "web";
 const MAX_VARIABLES = 100;
 const MAX_VALUE_CHARS = 32_000;
 const MAX_ARGS = 200;
+const MAX_ORIGINS = 20;
 
 /**
  * Validates the input for a server and returns its content.
@@ -159,12 +165,26 @@ function parseAddress(
   const secret = input.clientSecret === undefined && isSameOrigin && stored.clientId === clientId
     ? stored.clientSecret
     : input.clientSecret?.trim();
+  const trusted = input.trustedOrigins === undefined && isSameOrigin ? stored.trustedOrigins : input.trustedOrigins;
+  const trustedOrigins = [...new Set((trusted ?? []).map(parseTrustedOrigin))];
+  if (trustedOrigins.length > MAX_ORIGINS) {
+    refuse("trusted_origins", `a tool server can have at most ${MAX_ORIGINS} other addresses`);
+  }
   return {
     url: url.href,
+    ...trustedOrigins.length > 0 && { trustedOrigins },
     ...updateHeaders(url.href, input.headers, stored?.headers),
     ...(clientId && { clientId }),
     ...(clientId && secret && { clientSecret: secret }),
   };
+}
+
+function parseTrustedOrigin(text: string): string {
+  try {
+    return parseOwnerUrl(text.trim()).origin;
+  } catch (error) {
+    refuse("trusted_origins", `"${text}" isn't usable. ${getErrorMessage(error)}`);
+  }
 }
 
 function refuse(path: string, message: string): never {
@@ -183,7 +203,7 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
     const { command, args, env } = content;
     return { ...frame, name, transport, isEnabled, isHeld, command, args, envNames: Object.keys(env) };
   }
-  const { url, headers, clientId, clientSecret } = content;
+  const { url, headers, clientId, clientSecret, trustedOrigins } = content;
   return {
     ...frame,
     name,
@@ -193,6 +213,7 @@ export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServ
     url,
     headerNames: Object.keys(headers?.values ?? {}),
     ...(clientId && { clientId }),
+    ...(trustedOrigins && { trustedOrigins }),
     hasClientSecret: clientSecret !== undefined,
   };
 }

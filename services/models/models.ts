@@ -7,6 +7,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { type DownloadCandidate, Downloads, listCandidates } from "./downloads/downloads.ts";
 import { DEFAULT_LIMITS, type DownloadLimits } from "./downloads/file_download.ts";
 import { type FoundRepo, Hub } from "./hub.ts";
@@ -28,6 +29,7 @@ export interface ModelsOptions {
   /** Like for the guard: downloads open their own connections, under the same rules. */
   guardAllow: readonly string[];
   guardExactOrigins: readonly string[];
+  ownListeners: OwnListeners;
   hubUrl: string;
   hubTokenFile: string | null;
   llamaServerPath: string | null;
@@ -75,6 +77,7 @@ export class Models {
       folder,
       log,
       policy: { allow: [...options.guardAllow], exactOrigins: [...options.guardExactOrigins] },
+      ownListeners: options.ownListeners,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
     });
     this.local = new LocalModels(folder, log);

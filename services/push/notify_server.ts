@@ -7,6 +7,7 @@
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, toBearerHeader, updateBoundKey } from "../http/base_url.ts";
 import { type HttpRequest, type HttpTarget, openHttpClient } from "../http/http_client.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/read_body.ts";
 
 /** The supported programs. */
@@ -59,8 +60,9 @@ export async function sendNotice(
   { kind, url, token }: NotifyServer,
   notice: NoticeKind,
   signal: AbortSignal,
+  ownListeners?: OwnListeners,
 ): Promise<void> {
-  const client = openHttpClient();
+  const client = openHttpClient({ ownListeners, keepsConnections: false });
   try {
     const target = { baseUrl: url, apiKey: token?.value, timeouts: TIMEOUTS } satisfies HttpTarget;
     const request = kind === "ntfy"

@@ -8,6 +8,7 @@ import { createECDH } from "node:crypto";
 import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { parseRetryAfter } from "../http/read_body.ts";
 import { getErrorFields, UpstreamError } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
@@ -74,6 +75,7 @@ export interface PushDeps extends SealedSettingDeps {
   now(): number;
   /** Opens the guard: addresses of subscriptions come from browsers. */
   openGuard(): Promise<Guard>;
+  ownListeners?: OwnListeners;
   /** Returns the language in the owner's settings; `null` for the browser's. */
   getLanguage(): string | null;
   /** Returns whether a passkey or token hasn't been revoked. */
@@ -246,7 +248,7 @@ export class Push {
     const { server } = this.getServer();
     if (server === null) throw new AppError("not_found", "No notification server is configured");
     const { sendNotice } = await import("./notify_server.ts");
-    await sendNotice(server, kind, signal);
+    await sendNotice(server, kind, signal, this.#deps.ownListeners);
   }
 
   #notify(kind: NoticeKind, conversationId: string): void {

@@ -5,6 +5,7 @@
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { KeyedSemaphore } from "../async/locks.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
@@ -270,6 +271,7 @@ interface SpeechDeps
   sealer: Sealer;
   trash: Trash;
   folders: Record<"voices" | "imports", string>;
+  ownListeners?: OwnListeners;
 }
 
 /** Opens text-to-speech and the voice samples. */
@@ -297,7 +299,7 @@ export async function openSpeech(
     folder: folders.imports,
     ytDlpPath: config.ytDlpPath ?? undefined,
   });
-  const client = openHttpClient();
+  const client = openHttpClient({ ownListeners: deps.ownListeners });
   onClose(() => client.close());
   const speech = new Speech({
     settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),

@@ -26,6 +26,8 @@ export interface NodeFacts {
   certDomains: readonly string[];
   /** DNS suffix of the tailnet. */
   suffix: string | undefined;
+  /** IP addresses in the tailnet. */
+  addresses: readonly string[];
 }
 
 /** All settings of the node. A start replaces all of them. */
@@ -140,6 +142,7 @@ function parseFacts(status: unknown): NodeFacts {
   const all = asObject(status);
   const dnsName = readErrorText(asObject(all.Self).DNSName).toLowerCase().replace(/\.$/, "");
   const suffix = readErrorText(asObject(all.CurrentTailnet).MagicDNSSuffix).toLowerCase().replace(/^\.|\.$/g, "");
+  const addresses = Array.isArray(all.TailscaleIPs) ? all.TailscaleIPs : [];
   const domains = Array.isArray(all.CertDomains) ? all.CertDomains : [];
   return {
     state: readErrorText(all.BackendState),
@@ -147,6 +150,7 @@ function parseFacts(status: unknown): NodeFacts {
     fqdn: dnsName === "" ? undefined : dnsName,
     certDomains: domains.map((name) => readErrorText(name).toLowerCase()),
     suffix: suffix === "" ? undefined : suffix,
+    addresses: addresses.map(readErrorText).filter((address) => address !== ""),
   };
 }
 

@@ -18,6 +18,8 @@ export interface FollowOptions {
   onView(view: NodeView): void;
   /** Called before the node accepts connections, because authentication needs its names. */
   onNames(names: NodeNames): Promise<void>;
+  /** Called before the node accepts connections. */
+  onAddresses(addresses: readonly string[]): void;
 }
 
 /** Number of consecutive failed polls after which the node is considered hung. */
@@ -119,6 +121,7 @@ export class NodeFollower {
 
   async #run(facts: NodeFacts, signal: AbortSignal): Promise<void> {
     const { fqdn, suffix, certDomains } = facts;
+    this.#options.onAddresses(facts.addresses);
     if (fqdn === undefined) return this.#show(createView("starting"));
     const certificate = this.#certificates.toNodeState(fqdn, certDomains, signal);
     if (certificate.kind === "asked") return this.#show(createView("starting"));

@@ -4,6 +4,7 @@ import { KeyedMutex } from "../async/locks.ts";
 import type { Config } from "../config/config.ts";
 import { getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import type { Log } from "../log.ts";
 import { toFileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
@@ -37,6 +38,8 @@ interface TailnetOptions {
   /** Deletes the folder with its content. */
   wipeState(): Promise<void>;
   events: Pick<EventHub, "publish">;
+  /** Learns the addresses of the node. */
+  ownListeners: Pick<OwnListeners, "setNodeAddresses">;
   log: Log;
   times?: Partial<NodeTimes>;
 }
@@ -141,7 +144,7 @@ export class Tailnet {
     } catch (error) {
       return this.#set(createView("error", { error: getErrorMessage(error) }));
     }
-    const { memory, controlUrl, programPath, ensureStateFolder, log } = this.#options;
+    const { memory, controlUrl, programPath, ensureStateFolder, log, ownListeners } = this.#options;
     const node: NodeSupervisor = new NodeSupervisor({
       controlUrl,
       ensureStateFolder,
@@ -153,6 +156,7 @@ export class Tailnet {
       onView: (view) => {
         if (this.#node === node && memory.wanted.enabled) this.#set(view);
       },
+      onAddresses: (addresses) => ownListeners.setNodeAddresses(addresses),
       onNames: (names) =>
         memory.saveNames(names).catch((error) =>
           log("error", "Can't save the names of the tailnet node", { error: getErrorMessage(error) })
@@ -224,7 +228,7 @@ const STATE_FOLDER = "tsnet";
 
 /** Creates the service. `begin` starts the node. */
 export function openTailnet(
-  { config, dataDir, ...parts }: Pick<TailnetOptions, "memory" | "events" | "log" | "times"> & {
+  { config, dataDir, ...parts }: Pick<TailnetOptions, "memory" | "events" | "ownListeners" | "log" | "times"> & {
     config: Config;
     dataDir: DataDir;
   },

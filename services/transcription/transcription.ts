@@ -3,6 +3,7 @@ import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
+import type { OwnListeners } from "../http/own_listeners.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { AUDIO_TYPES, sniffAudio, type SniffedFormat } from "../speech/audio_format.ts";
 import { ListedModels } from "../speech/voice_lists.ts";
@@ -307,14 +308,15 @@ export interface TranscriptionDeps {
   db: Database;
   sealer: Sealer;
   events: EventHub;
+  ownListeners?: OwnListeners;
 }
 
 /** Opens transcription. It connects with the first request. */
 export function openTranscription(
-  { db, sealer, events }: TranscriptionDeps,
+  { db, sealer, events, ownListeners }: TranscriptionDeps,
   onClose: (hook: CloseHook) => void,
 ): Transcription {
-  const client = openHttpClient();
+  const client = openHttpClient({ ownListeners });
   onClose(() => client.close());
   const settings = new TranscriptionSettings({ db, sealer: sealer.forPurpose("transcription"), events });
   return new Transcription({ settings, client });

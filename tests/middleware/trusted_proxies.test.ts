@@ -72,6 +72,7 @@ test.each([
   ["Forwarded", "for=127.0.0.1"],
   ["X-Real-IP", "127.0.0.1"],
   ["Via", "1.1 proxy"],
+  ["Via", "1.1 parlor"],
   ["CF-Connecting-IP", "127.0.0.1"],
   ["Client-IP", "127.0.0.1"],
   ["X-Originating-IP", "[127.0.0.1]"],
@@ -191,6 +192,24 @@ test("headers of an untrusted peer don't change client, scheme or host", { tags:
     origin: "http://desk.example",
     untrustedProxy: true,
   });
+});
+
+test.each(["1.1 parlor", "1.1 parlor, 1.1 nginx", "1.0 nginx, 1.1 Parlor", "HTTP/1.1 parlor (x)"])(
+  "a request that Parlor sent itself isn't local, even through a trusted proxy: Via: %s",
+  { tags: ["H05", "J09"] },
+  (via) => {
+    const headers = { "X-Forwarded-For": "127.0.0.1" };
+    expect(factsOf({ headers, trusted: ["127.0.0.1"] }).isLocal).toBe(true);
+    expect(factsOf({ headers: { ...headers, Via: via }, trusted: ["127.0.0.1"] })).toMatchObject({
+      isLocal: false,
+      isSameMachine: false,
+    });
+  },
+);
+
+test("a trusted proxy may name itself", () => {
+  const headers = { "X-Forwarded-For": "127.0.0.1", Via: "1.1 parlor-gate" };
+  expect(factsOf({ headers, trusted: ["127.0.0.1"] }).isLocal).toBe(true);
 });
 
 test("of several forwarded schemes and hosts, the nearest proxy's are used", () => {

@@ -18,7 +18,15 @@ import {
   readHead,
   writeAll,
 } from "./sockets.ts";
-import { type ProxyLimits, REFUSAL_TEXT, type TargetPolicy } from "./target_policy.ts";
+import type { OwnListeners } from "../own_listeners.ts";
+import {
+  isPublicAddress,
+  OWN_VIA,
+  type ProxyLimits,
+  REFUSAL_TEXT,
+  type Target,
+  type TargetPolicy,
+} from "./target_policy.ts";
 
 export interface GuardProxy {
   readonly port: number;
@@ -34,8 +42,17 @@ export const REFUSAL_HEADER = "x-guard-refusal";
 const ACCEPT_RETRY_MS = 50;
 const LINGER_MS = 1000; // Lets a client read the last bytes before its socket closes.
 
-interface Context {
-  policy: TargetPolicy;
+/** Options of the proxy. */
+export interface GuardProxyOptions {
+  policy: Pick<TargetPolicy, "resolveAllowed">;
+  limits: ProxyLimits;
+  /** The proxy adds itself. */
+  ownListeners?: Pick<OwnListeners, "add">;
+  /** Called with the reason why an allowed target can't be reached. */
+  onFailure?(target: Target, reason: unknown): void;
+}
+
+interface Context extends Pick<GuardProxyOptions, "policy" | "onFailure"> {
   limits: ProxyLimits;
   authorization: string;
   refusalMark: string;
@@ -46,13 +63,15 @@ interface Context {
 }
 
 /** Opens the proxy on a free port of 127.0.0.1 with a fresh password. */
-export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): GuardProxy {
+export function openGuardProxy({ policy, limits, ownListeners, onFailure }: GuardProxyOptions): GuardProxy {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0, transport: "tcp" });
+  const removeOwn = ownListeners?.add({ hostname: "127.0.0.1", port: listener.addr.port });
   const username = "guard";
   const password = randomBytes(24).toString("base64url");
   const context: Context = {
     policy,
     limits,
+    onFailure,
     authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`,
     refusalMark: randomBytes(16).toString("base64url"),
     unauthenticated: new Set(),
@@ -76,6 +95,7 @@ export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): Guard
     password,
     refusalMark: context.refusalMark,
     async close() {
+      removeOwn?.();
       context.closing.abort();
       [listener, ...open.keys()].forEach(closeQuietly);
       await Promise.all([accepting, ...open.values()]);
@@ -142,7 +162,13 @@ async function serveRequest(
   }
   deadline.set(limits.connectMs + LINGER_MS);
   const resolve = () => policy.resolveAllowed(request.target);
-  const upstream = await connectToFirst(resolve, request.target.port, limits.connectMs, context.closing.signal);
+  const upstream = await connectToFirst(
+    resolve,
+    request.target.port,
+    limits.connectMs,
+    context.closing.signal,
+    (reason) => context.onFailure?.(request.target, reason),
+  );
   if (upstream === undefined) return await refuse();
   sockets.push(upstream);
   deadline.set(limits.idleMs);
@@ -154,7 +180,12 @@ async function serveRequest(
     const toClient = (bytes: Uint8Array) => (touch(), writeAll(client, bytes));
     await relay(client, pump(client, toUpstream), pump(upstream, toClient), deadline);
   } else {
-    await writeAll(upstream, formatHead(request.head));
+    const isPublic = isPublicAddress((upstream.remoteAddr as Deno.NetAddr).hostname);
+    const { startLine, headers } = request.head;
+    await writeAll(
+      upstream,
+      formatHead({ startLine, headers: isPublic ? headers : [...headers, ["Via", OWN_VIA.via]] }),
+    );
     const sending = sendBody(client, upstream, rest, request.bodyBytes, touch);
     await relay(client, sending, forwardResponse(upstream, client, request, limits.headBytes, touch), deadline);
   }

@@ -6,6 +6,7 @@ import {
   createTargetPolicy,
   DEFAULT_PROXY_LIMITS,
   dropProxyEnvironment,
+  OWN_VIA,
   type ProxyLimits,
   REFUSAL_TEXT,
   type ResolveHost,
@@ -14,6 +15,7 @@ import {
   toTarget,
 } from "./target_policy.ts";
 import { limitBody } from "../read_body.ts";
+import type { OwnListeners } from "../own_listeners.ts";
 
 /** Options of a guarded fetch. Other options of `fetch` (client, credentials, cache) are ignored. */
 export type GuardedInit = RequestInit & {
@@ -58,6 +60,8 @@ export interface GuardOptions {
   resolve?: ResolveHost;
   /** PEM certificates to trust in addition to the system's. */
   caCerts?: string[];
+  /** Addresses of Parlor itself, which are refused. */
+  ownListeners?: OwnListeners;
   limits?: Partial<ProxyLimits>;
 }
 
@@ -73,7 +77,7 @@ export async function openGuard(options: GuardOptions): Promise<Guard> {
   const limits = { ...DEFAULT_PROXY_LIMITS, ...options.limits };
   const policy = createTargetPolicy({ ...options, resolve: options.resolve ?? resolveWithSystem });
   dropProxyEnvironment();
-  const proxy = openGuardProxy(policy, limits);
+  const proxy = openGuardProxy({ policy, limits, ownListeners: options.ownListeners });
   const calls = new Set<Call>();
   let isClosed = false;
   const parseUrl = (url: string | URL) => {
@@ -198,6 +202,8 @@ class Call {
     const request = { ...sent, client: this.#client, redirect: "manual", signal } satisfies RequestInit & {
       client?: Deno.HttpClient;
     };
+    // The proxy adds it to requests that it can read.
+    if (policy.allowsPrivate && url.protocol === "https:") sent.headers.set("via", OWN_VIA.via);
     const response = await fetch(url, request).catch((cause) => {
       throw this.#createRefusal("upstream_error", cause);
     });

@@ -13,7 +13,14 @@ import {
   readHead,
   writeAll,
 } from "./sockets.ts";
-import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT, type TargetPolicy, toTarget } from "./target_policy.ts";
+import {
+  DEFAULT_PROXY_LIMITS,
+  isPublicAddress,
+  OWN_VIA,
+  REFUSAL_TEXT,
+  type TargetPolicy,
+  toTarget,
+} from "./target_policy.ts";
 
 /** Limits, like those of the proxy. */
 export interface GuardedGetLimits {
@@ -74,12 +81,16 @@ export async function sendGuardedGet(url: URL, options: GuardedGetOptions): Prom
     const dialed = await connectToFirst(() => policy.resolveAllowed(target), target.port, limits.connectMs, signal);
     if (dialed === undefined) throw new Error("Can't connect");
     connection.use(dialed);
+    const isPublic = isPublicAddress((dialed.remoteAddr as Deno.NetAddr).hostname);
     if (url.protocol === "https:") {
       connection.use(await Deno.startTls(dialed, { hostname: target.host, caCerts }));
     }
     const request = formatHead({
       startLine: `GET ${url.pathname}${url.search} HTTP/1.1`,
-      headers: [["Host", url.host], ...Object.entries(headers), ["Connection", "close"]],
+      headers: [["Host", url.host], ...Object.entries(isPublic ? headers : { ...headers, ...OWN_VIA }), [
+        "Connection",
+        "close",
+      ]],
     });
     await writeAll(connection.conn, request);
     let { head, rest } = await readHead(connection.conn, limits.headBytes);

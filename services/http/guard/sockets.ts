@@ -31,12 +31,16 @@ export function closeQuietly(socket: Deno.Conn | Deno.Listener): void {
 // scanner.
 const MAX_ATTEMPTS = 4;
 
+/** After this time without a connection, the next address is tried as well (RFC 8305, section 5). */
+const NEXT_ATTEMPT_MS = 250;
+
 /**
  * Connects to the first address that accepts.
  *
  * @param resolve Returns the allowed addresses. Called once.
- * @param limitMs For the lookup and all attempts; each attempt gets an equal share of the rest.
+ * @param limitMs For the lookup and all attempts.
  * @param signal Ends the wait. A connection that opens later is closed.
+ * @param onFailure Called with the reason if addresses refuse the connection.
  * @returns `undefined` if there is no address, none accepts in time, or the lookup fails
  */
 export async function connectToFirst(
@@ -44,18 +48,28 @@ export async function connectToFirst(
   port: number,
   limitMs: number,
   signal: AbortSignal,
+  onFailure: (reason: unknown) => void = () => {},
 ): Promise<Deno.TcpConn | undefined> {
   const endsAt = performance.now() + limitMs;
   const addresses = (await within(limitMs, signal, resolve()) ?? []).slice(0, MAX_ATTEMPTS);
-  for (const [index, hostname] of addresses.entries()) {
-    const attemptMs = (endsAt - performance.now()) / (addresses.length - index);
-    if (attemptMs <= 0 || signal.aborted) return undefined;
-    const dialing = Deno.connect({ hostname, port });
-    const conn = await within(attemptMs, signal, dialing);
-    if (conn !== undefined) return conn;
-    dialing.then((connection) => connection.close(), () => {});
+  const attempts: Promise<Deno.TcpConn>[] = [];
+  let opened: Deno.TcpConn | undefined;
+  for (const hostname of addresses) {
+    const leftMs = endsAt - performance.now();
+    if (leftMs <= 0 || signal.aborted) break;
+    const attempt = Deno.connect({ hostname, port });
+    attempts.push(attempt);
+    const isLast = attempts.length === addresses.length;
+    const anyOpens = Promise.any(attempts);
+    opened = await within(
+      isLast ? leftMs : Math.min(leftMs, NEXT_ATTEMPT_MS),
+      signal,
+      isLast ? anyOpens : Promise.race([anyOpens, attempt]),
+    );
+    if (opened !== undefined) break;
   }
-  return undefined;
+  for (const attempt of attempts) attempt.then((conn) => conn !== opened && conn.close(), onFailure);
+  return opened;
 }
 
 /** Returns the value, or `undefined` after the timeout, a failure or an abort. */

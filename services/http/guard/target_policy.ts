@@ -20,6 +20,8 @@ export interface TargetPolicy {
    * address.
    */
   resolveAllowed(target: Target): Promise<string[]>;
+  /** True if some addresses that aren't public are allowed. */
+  readonly allowsPrivate: boolean;
 }
 
 export interface TargetPolicyOptions {
@@ -28,6 +30,13 @@ export interface TargetPolicyOptions {
   /** URLs whose host and port are exempt from the name and port rules. Their addresses are still checked. */
   exactOrigins: string[];
   resolve: ResolveHost;
+  /** Refused in any case: what Parlor itself listens on. */
+  ownListeners?: Endpoints;
+}
+
+/** A set of addresses with ports. */
+export interface Endpoints {
+  includes(address: string, port: number): boolean;
 }
 
 const USUAL_PORTS = new Set([80, 443]);
@@ -36,20 +45,24 @@ const USUAL_PORTS = new Set([80, 443]);
 const BLOCKED_SUFFIXES = ["localhost", "local", "internal", "home.arpa"];
 
 /** Creates the policy. The configuration has validated `allow` and `exactOrigins`. */
-export function createTargetPolicy({ allow, exactOrigins, resolve }: TargetPolicyOptions): TargetPolicy {
+export function createTargetPolicy(
+  { allow, exactOrigins, resolve, ownListeners }: TargetPolicyOptions,
+): TargetPolicy {
   const networks: Cidr[] = allow.map(parseCidr);
   const exact = new Set(exactOrigins.map((origin) => toKey(toTarget(new URL(origin)))));
   const hasAllowedName = (target: Target) =>
     exact.has(toKey(target)) ||
     (USUAL_PORTS.has(target.port) && (isAddress(target.host) || !isBlockedName(target.host)));
   const isAllowed = (address: string, target: Target) =>
-    isInsideCidrs(address, networks) || (isPublicAddress(address) && hasAllowedName(target));
+    (isInsideCidrs(address, networks) || (isPublicAddress(address) && hasAllowedName(target))) &&
+    ownListeners?.includes(address, target.port) !== true;
   const isRefusedUnresolved = (target: Target) =>
     isAddress(target.host)
       ? !isAllowed(target.host, target)
       // Any other name can still resolve to an allowed network.
       : networks.length === 0 && !hasAllowedName(target);
   return {
+    allowsPrivate: networks.length > 0,
     isRefusedUnresolved,
     async resolveAllowed(target) {
       if (isRefusedUnresolved(target)) return [];
@@ -112,6 +125,9 @@ export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
   connections: 128,
 };
 
+/** Header of requests to addresses that aren't public. A request that has it never counts as local. */
+export const OWN_VIA = { via: "1.1 parlor" };
+
 /** The same text for forbidden, closed, silent and unknown targets, so that it reveals nothing about the network. */
 export const REFUSAL_TEXT = "the address is not allowed or does not answer";
 
@@ -171,6 +187,19 @@ export function isForbiddenToOwner(ip: string): boolean {
   if (address instanceof ipaddr.IPv4) return false;
   if (isInside(address, ENDS_IN_V4)) return isInside(extractIpv4(address, 12), FORBIDDEN_TO_OWNER);
   return isInside(address, SIX_TO_FOUR) && isInside(extractIpv4(address, 2), FORBIDDEN_TO_OWNER);
+}
+
+/**
+ * Returns an address in canonical form, and the IPv4 address inside it if there is one: `["::ffff:7f00:1", "127.0.0.1"]`.
+ *
+ * @returns Empty if the text isn't an address.
+ */
+export function unwrapAddress(ip: string): string[] {
+  const address = parseAddress(ip);
+  if (address === undefined) return [];
+  if (address instanceof ipaddr.IPv4) return [address.toString()];
+  const inner = isInside(address, ENDS_IN_V4) ? 12 : isInside(address, SIX_TO_FOUR) ? 2 : undefined;
+  return [address.toString(), ...inner === undefined ? [] : [extractIpv4(address, inner).toString()]];
 }
 
 /**

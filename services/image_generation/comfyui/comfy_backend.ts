@@ -1,6 +1,5 @@
 /** ComfyUI: fills the placeholders of a workflow, runs it and downloads its images (docs/protocols/images.md, "ComfyUI"). */
 import { AppError } from "../../errors.ts";
-import { assertOwnerAddress } from "../../http/base_url.ts";
 import {
   type Backend,
   type BackendHttp,
@@ -43,12 +42,7 @@ export class ComfyBackend implements Backend {
     const { workflow, unfilled } = fillWorkflow(task.workflow, values);
     const clientId = crypto.randomUUID();
     const run = new ComfyRun(this.#server, observer);
-    await assertOwnerAddress(new URL(http.baseUrl)); // WebSocket doesn't use the HTTP client.
-    const socket = await openComfySocket(http.baseUrl, clientId, {
-      headers: http.authorization,
-      timeoutMs: http.limits.connectMs,
-      listener: run,
-    });
+    const socket = await openComfySocket(http, clientId, run);
     try {
       const { history, warnings } = await run.run(workflow, clientId);
       const images: Uint8Array<ArrayBuffer>[] = [];

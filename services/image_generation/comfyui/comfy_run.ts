@@ -1,7 +1,7 @@
 /** One run on a ComfyUI server. Web socket messages report progress; the history has the result. */
 import { delay } from "../../async/delay.ts";
 import { AppError, type ErrorIssue } from "../../errors.ts";
-import { type GenerationObserver, type ImageProgress, removePaths } from "../backend.ts";
+import { type BackendHttp, type GenerationObserver, type ImageProgress, removePaths } from "../backend.ts";
 import { asObject } from "../../json/type_guards.ts";
 import type { ComfyHistory, ComfyServer } from "./comfy_backend.ts";
 import { getNodeName, type Workflow } from "./workflow_format.ts";
@@ -114,36 +114,24 @@ interface ComfySocket {
   close(): void;
 }
 
-/** Deno's constructor with headers, which the DOM types lack. */
-type WithHeaders = new (url: string, options: { headers: Record<string, string> }) => WebSocket;
-
 /** Kind of binary frames (docs/protocols/images.md, "WebSocket"). */
 const PREVIEW = 1;
 const MAX_FRAME_CHARS = 8 * 1024 * 1024;
 
 /**
- * Opens the socket of one client. The caller has checked the address.
+ * Opens the socket of one client.
  *
- * @param baseUrl `http` or `https`.
  * @returns `undefined` if it doesn't open in time
+ * @throws {AppError} `address_not_allowed`
  */
 export async function openComfySocket(
-  baseUrl: string,
+  { client, baseUrl, authorization, limits }: BackendHttp,
   clientId: string,
-  options: { headers: Record<string, string>; timeoutMs: number; listener: ComfyListener },
+  listener: ComfyListener,
 ): Promise<ComfySocket | undefined> {
-  const { headers, timeoutMs, listener } = options;
-  let socket: WebSocket;
-  try {
-    socket = new (WebSocket as unknown as WithHeaders)(
-      `${baseUrl.replace(/^http/, "ws")}/ws?clientId=${encodeURIComponent(clientId)}`,
-      {
-        headers,
-      },
-    );
-  } catch {
-    return undefined;
-  }
+  const url = `${baseUrl}/ws?clientId=${encodeURIComponent(clientId)}`;
+  const socket = await client.createWebSocket(url, authorization, limits.connectMs);
+  if (socket === undefined) return undefined;
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({ data }) => receive(data, listener);
   const close = () => {
@@ -158,7 +146,7 @@ export async function openComfySocket(
   socket.onopen = () => opened.resolve(true);
   socket.onerror = () => opened.resolve(false);
   socket.onclose = () => opened.resolve(false);
-  const timer = setTimeout(() => opened.resolve(false), timeoutMs);
+  const timer = setTimeout(() => opened.resolve(false), limits.connectMs);
   const isOpen = await opened.promise;
   clearTimeout(timer);
   if (isOpen) return { close };

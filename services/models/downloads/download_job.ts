@@ -2,6 +2,7 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../errors.ts";
+import type { OwnListeners } from "../../http/own_listeners.ts";
 import type { JobContext } from "../../jobs/job_store.ts";
 import type { Log } from "../../log.ts";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
@@ -27,6 +28,7 @@ export interface DownloadOptions {
   folder: ModelsFolder;
   log: Log;
   policy: TransferPolicy;
+  ownListeners?: OwnListeners;
   limits: DownloadLimits;
 }
 
@@ -43,7 +45,8 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   const work = await folder.makeWorkFolder(toDownloadKey(params));
   const getPart = (index: number) => join(work, `${index}.part`);
   await removeOutdatedParts(work, params.files);
-  await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
+  const policy: TransferPolicy = { ...options.policy, ownListeners: options.ownListeners?.toJSON() };
+  await using transfer = new Transfer({ policy, idleMs: options.limits.idleMs }, context.signal);
   const missing: { file: HubFile; index: number }[] = [];
   for (const [index, file] of params.files.entries()) {
     if (await isInPlace(options, transfer, params, file, (bytes) => progress.setFound(index, bytes))) {

@@ -2,6 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { type GuardedResponse, sendGuardedGet } from "../../http/guard/guarded_get.ts";
 import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
+import { OwnListeners } from "../../http/own_listeners.ts";
 import { reportDefects } from "../../process/worker.ts";
 import { toFileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
@@ -26,7 +27,8 @@ class TransferWorker {
 
   constructor(settings: TransferSettings, post: (report: TransferReport) => void) {
     this.#settings = settings;
-    this.#policy = createTargetPolicy({ ...settings.policy, resolve: resolveWithSystem });
+    const ownListeners = new OwnListeners(settings.policy.ownListeners);
+    this.#policy = createTargetPolicy({ ...settings.policy, ownListeners, resolve: resolveWithSystem });
     this.#post = post;
   }
 

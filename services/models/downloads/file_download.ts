@@ -3,6 +3,7 @@
  * the messages between a download and its Worker.
  */
 import { AppError, type ErrorCode, getErrorMessage } from "../../errors.ts";
+import type { OwnListenersCopy } from "../../http/own_listeners.ts";
 import { createHubError, type Hub, type HubFile, isTemporary, parseHubRetryAfter } from "../hub.ts";
 import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_job.ts";
@@ -218,6 +219,8 @@ export type HashKind = "sha256" | "git-sha1";
 export interface TransferPolicy {
   allow: string[];
   exactOrigins: string[];
+  /** What Parlor listens on. */
+  ownListeners?: OwnListenersCopy;
   /** PEM certificates to trust in addition to those of the runtime. */
   caCerts?: string[];
 }

@@ -6,6 +6,8 @@ import { basename } from "node:path";
 import { delay } from "../../async/delay.ts";
 import { randomToken } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
+import { toBearerHeader } from "../../http/base_url.ts";
+import { openHttpClient } from "../../http/http_client.ts";
 import {
   findOnPath,
   freeMemory,
@@ -24,6 +26,7 @@ export class LlamaServer {
   readonly apiKey: string;
   readonly process: WatchedProcess;
   readonly #healthMs: number;
+  readonly #client = openHttpClient();
 
   /**
    * Starts the server. It responds once it has loaded its model.
@@ -40,6 +43,12 @@ export class LlamaServer {
       args: createLlamaArguments({ ...options, port }),
       env: { LLAMA_API_KEY: this.apiKey },
     });
+  }
+
+  /** Stops the server. */
+  async stop(): Promise<void> {
+    await this.process.stop();
+    this.#client.close();
   }
 
   /** Waits until the server is ready. @returns False if it isn't after `withinMs`. */
@@ -67,10 +76,14 @@ export class LlamaServer {
   async #ask<T>(path: string, signal: AbortSignal, read: (answer: Response) => Promise<T>): Promise<T | undefined> {
     signal.throwIfAborted();
     try {
-      const answer = await fetch(this.baseUrl + path, {
-        headers: { authorization: `Bearer ${this.apiKey}` },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(this.#healthMs)]),
-      });
+      const { baseUrl, apiKey } = this;
+      const [connectMs, firstByteMs, idleMs] = [this.#healthMs, this.#healthMs, this.#healthMs];
+      const answer = await this.#client.fetch(
+        "the local model server",
+        { baseUrl, apiKey, timeouts: { connectMs, firstByteMs, idleMs } },
+        { url: baseUrl + path, headers: toBearerHeader(apiKey) },
+        AbortSignal.any([signal, AbortSignal.timeout(this.#healthMs)]),
+      );
       const found = await read(answer);
       if (!answer.bodyUsed) await answer.body?.cancel();
       return found;
@@ -248,7 +261,7 @@ async function runOnce(model: SupervisedModel): Promise<RunEnd> {
   } finally {
     signal.removeEventListener("abort", onAbort);
     watching.abort();
-    await server.process.stop();
+    await server.stop();
   }
 }
 

@@ -1,4 +1,5 @@
 /** The MCP client with its own store, without other services. */
+import { AppError } from "../../../services/errors.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { createEventHub } from "../../../services/events/event_hub.ts";
@@ -17,7 +18,7 @@ export async function openMcpBench(options: Pick<McpDeps, "limits"> = {}): Promi
     log: () => {},
     now: Date.now,
     version: "0.0.0-test",
-    openGuard: () => Promise.reject(new Error("no request of this test leaves the machine")),
+    openGuard: () => Promise.reject(new AppError("address_not_allowed", "No request of this test leaves the machine")),
     cacheFolder: folder.path,
     ...options,
   });

@@ -142,6 +142,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
   });
   try {
     const app = createApp(services, { uiFolder: options.uiFolder ?? await findUiFolder() });
+    const { ownListeners } = services;
     const listener = openListener({
       host: options.host ?? "127.0.0.1",
       port: 0,
@@ -149,9 +150,10 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
       limits: { closeMs: 1_000, ...options.limits },
       handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
       log,
+      ownListeners,
     });
     services.start((tailnet) =>
-      openTailnetListener({ handler: app.fetch, nodeUrl: () => tailnet.getStatus().url, log })
+      openTailnetListener({ handler: app.fetch, nodeUrl: () => tailnet.getStatus().url, log, ownListeners })
     );
     return { services, app, listener };
   } catch (error) {

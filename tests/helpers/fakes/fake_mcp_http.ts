@@ -13,6 +13,10 @@ export interface FakeMcpOptions {
   isProtected?: boolean;
   /** Lists only "add", which adds the integers `a` and `b`. */
   isAdder?: boolean;
+  /** Replaces fields of the metadata of its authorization server. */
+  metadata?: Record<string, string>;
+  /** Authorization server that it names instead of itself. */
+  authorizationServer?: string;
 }
 
 /** The running server. Dispose of it. */
@@ -42,7 +46,9 @@ const ADD = {
 const MIB = 1024 * 1024;
 
 /** Starts a server on a free port of this machine. */
-export function openFakeMcpHttp({ isProtected = false, isAdder = false }: FakeMcpOptions = {}): FakeMcpHttp {
+export function openFakeMcpHttp(
+  { isProtected = false, isAdder = false, metadata = {}, authorizationServer }: FakeMcpOptions = {},
+): FakeMcpHttp {
   const seen: Headers[] = [];
   const grants: Record<string, number> = {};
   const tokens = new Set<string>();
@@ -54,7 +60,10 @@ export function openFakeMcpHttp({ isProtected = false, isAdder = false }: FakeMc
     const url = new URL(request.url);
     if (url.pathname === "/mcp") return await answerMcp(request);
     if (url.pathname === "/.well-known/oauth-protected-resource/mcp") {
-      return Response.json({ resource: `${url.origin}/mcp`, authorization_servers: [url.origin] });
+      return Response.json({
+        resource: `${url.origin}/mcp`,
+        authorization_servers: [authorizationServer ?? url.origin],
+      });
     }
     if (url.pathname === "/.well-known/oauth-authorization-server") {
       return Response.json({
@@ -66,6 +75,7 @@ export function openFakeMcpHttp({ isProtected = false, isAdder = false }: FakeMc
         code_challenge_methods_supported: ["S256"],
         token_endpoint_auth_methods_supported: ["none"],
         authorization_response_iss_parameter_supported: true,
+        ...metadata,
       });
     }
     if (url.pathname === "/register") {

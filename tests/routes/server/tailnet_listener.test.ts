@@ -261,3 +261,12 @@ test("bodies pass the tailnet listener completely, and a disconnected client is 
   expect(bodies).toEqual([`tailnet /a ${text}`]);
   await door.close();
 });
+
+test("Parlor requests nothing from the addresses of its node", { tags: ["J09"] }, async () => {
+  await using bench = await openTailnetBench();
+  await bench.run();
+  const { ownListeners } = bench.app.services;
+  const { hostname, port } = new URL((await bench.double.facts()).target!);
+  expect(ownListeners.includes("100.64.0.1", 443)).toBe(true);
+  expect(ownListeners.includes(hostname, Number(port))).toBe(true);
+});

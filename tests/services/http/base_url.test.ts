@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import {
-  assertOwnerAddress,
   getServerRoot,
   listEndpointPrefixes,
   normalizeBaseUrl,
   parseOrigin,
   parseOwnerUrl,
+  resolveOwnerUrl,
 } from "../../../services/http/base_url.ts";
 import { rejectionOf } from "../../helpers/app/rejection.ts";
 
@@ -85,7 +85,7 @@ test.each([
 ])("the owner may use %s", { tags: ["E14"] }, async (text) => {
   const url = parseOwnerUrl(text);
   expect(url.href.startsWith(text)).toBe(true);
-  await assertOwnerAddress(url, () => Promise.resolve(["192.168.1.20", "fd7a::1", "127.0.0.1"]));
+  await resolveOwnerUrl(url, { resolve: () => Promise.resolve(["192.168.1.20", "fd7a::1", "127.0.0.1"]) });
 });
 
 const FORBIDDEN = [
@@ -119,7 +119,7 @@ test.each(FORBIDDEN)("even the owner may not use %s", { tags: ["E14"] }, async (
     code: "address_not_allowed",
   });
   const url = new URL(`http://${host}/`);
-  await expect(assertOwnerAddress(url, () => Promise.resolve(["8.8.8.8"]))).rejects.toMatchObject({
+  await expect(resolveOwnerUrl(url, { resolve: () => Promise.resolve(["8.8.8.8"]) })).rejects.toMatchObject({
     code: "address_not_allowed",
   });
 });
@@ -131,19 +131,21 @@ test.each([
   [["8.8.8.8", "::ffff:169.254.169.254"]],
 ])("rejects a name with the addresses %j", { tags: ["E14"] }, async (addresses) => {
   const url = parseOwnerUrl("http://innocent.example:8080/v1");
-  await expect(assertOwnerAddress(url, () => Promise.resolve(addresses))).rejects.toMatchObject({
+  await expect(resolveOwnerUrl(url, { resolve: () => Promise.resolve(addresses) })).rejects.toMatchObject({
     code: "address_not_allowed",
     message: `Can't use "http://innocent.example:8080": link-local and cloud metadata addresses aren't allowed`,
   });
 });
 
-test("leaves an unknown name to the request", async () => {
-  const nobody = () => Promise.reject(new Error("ENOTFOUND"));
-  await expect(assertOwnerAddress(new URL("http://nobody.example"), nobody)).resolves.toBeUndefined();
+test("an unknown name has no address", async () => {
+  const resolve = () => Promise.reject(new Error("ENOTFOUND"));
+  await expect(resolveOwnerUrl(new URL("http://nobody.example"), { resolve })).resolves.toEqual([]);
 });
 
-test("accepts a name of this machine as the system resolves it", async () => {
-  await expect(assertOwnerAddress(new URL("http://localhost:8080"))).resolves.toBeUndefined();
+test("addresses and localhost need no lookup", async () => {
+  const resolve = () => Promise.reject(new Error("nothing is looked up"));
+  expect(await resolveOwnerUrl(new URL("http://localhost:8080"), { resolve })).toEqual(["127.0.0.1", "::1"]);
+  expect(await resolveOwnerUrl(new URL("http://[fd7a::1]:8080"), { resolve })).toEqual(["fd7a::1"]);
 });
 
 test.each([

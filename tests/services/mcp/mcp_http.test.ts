@@ -3,7 +3,8 @@ import type { ServerStatus } from "../../../services/mcp/mcp.ts";
 import { runDoctorChecks } from "../../../services/diagnostics/doctor.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { freePort } from "../../real/helpers/free_port.ts";
-import { type FakeMcpHttp, openFakeMcpHttp } from "../../helpers/fakes/fake_mcp_http.ts";
+import { openSilentListener } from "../../helpers/network/loopback_servers.ts";
+import { type FakeMcpHttp, type FakeMcpOptions, openFakeMcpHttp } from "../../helpers/fakes/fake_mcp_http.ts";
 
 const signal = new AbortController().signal;
 const LIMITS = { signal, timeoutMs: 60_000, maxBytes: 1024 * 1024 };
@@ -59,6 +60,66 @@ describe("a server over HTTP", () => {
       message: expect.stringContaining(new URL(server.url).host),
     });
     server = openFakeMcpHttp();
+  });
+});
+
+describe("a server whose sign-in leads elsewhere", () => {
+  const LINK_LOCAL = "http://169.254.170.2";
+  const start = async (options: FakeMcpOptions, trusted_origins: string[] = []) => {
+    server = openFakeMcpHttp({ isProtected: true, ...options });
+    await app.put(PATH, { name: "Remote", transport: "http", url: server.url, trusted_origins });
+    await expect.poll(async () => (await (await app.get(PATH)).json()).state).toBe("needs_auth");
+    return await (await app.post(`${PATH}/sign-in`)).json();
+  };
+  const refusal = (origin: string) => ({
+    error: {
+      code: "upstream_error",
+      message: `The tool server "Remote" leads to "${origin}", which isn't allowed or doesn't answer. ` +
+        "If it's a server of yours, add it to the tool server's other addresses",
+    },
+  });
+
+  test.each(["registration_endpoint", "authorization_endpoint"])(
+    "gets no request and no page for its %s on another private origin, and the owner reads which",
+    { tags: ["J08"] },
+    async (field) => {
+      await using other = openSilentListener();
+      const own = `http://127.0.0.1:${app.listener.port}`;
+      for (const origin of [`http://127.0.0.1:${other.port}`, `http://localhost:${other.port}`, own, LINK_LOCAL]) {
+        expect(await start({ metadata: { [field]: `${origin}/x` } })).toMatchObject(refusal(origin));
+        await server[Symbol.asyncDispose]();
+      }
+      expect(other.connections).toBe(0);
+    },
+  );
+
+  test("gets no request to its authorization server on a private origin", { tags: ["J08"] }, async () => {
+    await using other = openSilentListener();
+    const origin = `http://127.0.0.1:${other.port}`;
+    expect(await start({ authorizationServer: origin })).toMatchObject(refusal(origin));
+    expect(other.connections).toBe(0);
+  });
+
+  test("gets no code at a token endpoint on a private origin", { tags: ["J08"] }, async () => {
+    await using other = openSilentListener();
+    const { auth_url: page } = await start({ metadata: { token_endpoint: `http://127.0.0.1:${other.port}/token` } });
+    const back = new URL((await fetch(page, { redirect: "manual" })).headers.get("location")!);
+    await (await app.get(back.pathname + back.search, { redirect: "manual" })).body?.cancel();
+    expect(await (await app.get(PATH)).json()).toMatchObject(refusal(`http://127.0.0.1:${other.port}`));
+    expect(other.connections).toBe(0);
+  });
+
+  test("may use the authorization server that the owner allowed", { tags: ["J08"] }, async () => {
+    await using other = openFakeMcpHttp();
+    const { origin } = new URL(other.url);
+    const { auth_url: page } = await start({ authorizationServer: origin }, [`${origin}/anything`]);
+    expect(new URL(page).origin).toBe(origin);
+    expect(other.grants).toEqual({ register: 1 });
+    expect(await (await app.get(PATH)).json()).toMatchObject({ trusted_origins: [origin] });
+    // They belong to the server's own origin, like its headers.
+    await app.put(PATH, { url: "http://127.0.0.1:9/mcp" });
+    expect(await (await app.get(PATH)).json()).not.toHaveProperty("trusted_origins");
+    expect((await app.put(PATH, { trusted_origins: ["http://169.254.170.2"] })).status).toBe(400);
   });
 });
 

@@ -157,6 +157,10 @@ export const tools: typeof English = {
     clientIdHint: "Nur für Server ohne automatische Client-Registrierung.",
     clientSecret: "Client-Secret",
     secretStored: "Gespeichert. Leer lassen, um es zu behalten.",
+    otherOrigins: "Weitere Adressen",
+    trustedOrigins: "Erlaubte Adressen",
+    trustedOriginsHint:
+      "Adressen, auf die der Server verweisen darf, obwohl sie nicht öffentlich sind, etwa Ihr eigener Anmeldeserver. Eine pro Zeile.",
     command: "Befehl",
     commandHint: "Ein Pfad oder ein Programm im PATH wie npx oder uvx",
     args: "Argumente",

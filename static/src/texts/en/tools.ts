@@ -153,6 +153,10 @@ export const tools = {
     clientIdHint: "Only for servers without automatic client registration.",
     clientSecret: "Client secret",
     secretStored: "Stored. Leave empty to keep it.",
+    otherOrigins: "Other addresses",
+    trustedOrigins: "Allowed addresses",
+    trustedOriginsHint:
+      "Addresses that the server may lead to although they aren’t public, such as your own sign-in server. One per line.",
     command: "Command",
     commandHint: "A path, or a program on PATH such as npx or uvx",
     args: "Arguments",

@@ -149,6 +149,10 @@ export const tools: typeof English = {
     clientIdHint: "クライアントの自動登録に対応していないサーバーの場合だけ入力します。",
     clientSecret: "クライアントシークレット",
     secretStored: "保存済みです。空のままにすると変わりません。",
+    otherOrigins: "その他のアドレス",
+    trustedOrigins: "許可するアドレス",
+    trustedOriginsHint:
+      "公開されていなくても、サーバーが指定してよいアドレス。自分のサインインサーバーなど。1 行に 1 つ。",
     command: "コマンド",
     commandHint: "パス、または npx や uvx など PATH 上のプログラム",
     args: "引数",

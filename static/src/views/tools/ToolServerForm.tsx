@@ -29,6 +29,7 @@ export function ToolServerForm(
   const [headers, setHeaders] = useState("");
   const [clientId, setClientId] = useState(server?.client_id ?? "");
   const [clientSecret, setClientSecret] = useState("");
+  const [trustedOrigins, setTrustedOrigins] = useState((server?.trusted_origins ?? []).join("\n"));
   const [command, setCommand] = useState(server?.command ?? "");
   const [args, setArgs] = useState((server?.args ?? []).join("\n"));
   const [env, setEnv] = useState("");
@@ -51,6 +52,7 @@ export function ToolServerForm(
       headers: values,
       client_id: clientId.trim() === "" ? null : clientId,
       ...(clientSecret !== "" && { client_secret: clientSecret }),
+      trusted_origins: splitLines(trustedOrigins),
     };
     await run("save", async () => {
       await toolServersApi(store.api.client).put(server?.id ?? toServerId(name || url || command, takenIds), body);
@@ -116,6 +118,17 @@ export function ToolServerForm(
                 autocomplete="new-password"
                 value={clientSecret}
                 onInput={setClientSecret}
+              />
+            </details>
+            <details class="form-more">
+              <summary>{t.otherOrigins}</summary>
+              <TextField
+                label={t.trustedOrigins}
+                hint={t.trustedOriginsHint}
+                isMono
+                rows={2}
+                value={trustedOrigins}
+                onInput={setTrustedOrigins}
               />
             </details>
           </>

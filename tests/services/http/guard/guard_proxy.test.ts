@@ -67,7 +67,7 @@ test("the server of a plain request sees no password or hop headers, and the che
     "Keep-Alive: 5\r\nProxy-Connection: keep-alive\r\nUpgrade: websocket\r\nTE: trailers\r\nX-Kept: \xfc\r\n";
   await rawRequest(port, `GET http://a.example:${server.port} HTTP/1.1\r\n${headers}\r\n`);
   expect(server.requests).toEqual([
-    `GET / HTTP/1.1\r\nHost: a.example:${server.port}\r\nX-Kept: \xfc\r\nConnection: close\r\n\r\n`,
+    `GET / HTTP/1.1\r\nHost: a.example:${server.port}\r\nX-Kept: \xfc\r\nConnection: close\r\nVia: 1.1 parlor\r\n\r\n`,
   ]);
 });
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { OwnListeners } from "../../../../services/http/own_listeners.ts";
 import {
   createTargetPolicy,
   type TargetPolicyOptions,
@@ -156,6 +157,24 @@ test("allows ports 80 and 443 with either scheme", { tags: ["E07"] }, async () =
     expect(await judge(url, ["8.8.8.8"])).toMatchObject({ addresses: ["8.8.8.8"] });
   }
 });
+
+test.each([
+  ["http://127.0.0.1:8787/", []],
+  ["http://23.45.67.89/", []],
+  ["http://any.example:8787/", ["127.0.0.1"]],
+  ["http://any.example/", ["8.8.8.8", "23.45.67.89"]],
+])(
+  "refuses %s with %j, where Parlor listens, even if it's allowed otherwise",
+  { tags: ["J09"] },
+  async (url, found) => {
+    const allow = ["127.0.0.0/8"];
+    const ownListeners = new OwnListeners({
+      listeners: [{ hostname: "127.0.0.1", port: 8787 }, { hostname: "23.45.67.89", port: 80 }],
+    });
+    expect((await judge(url, found, { allow })).addresses).not.toEqual([]);
+    expect((await judge(url, found, { allow, ownListeners })).addresses).toEqual([]);
+  },
+);
 
 test("an invalid configuration is rejected when the policy is created", () => {
   const resolve = () => Promise.resolve([]);
