@@ -5,19 +5,74 @@
 import { AppError } from "../errors.ts";
 import { delay } from "./delay.ts";
 
+const MIB = 1024 * 1024;
 /** Bytes that all large requests can use together. See docs/decisions/0033-memory-of-large-requests.md. */
-const LIMIT_BYTES = 256 * 1024 * 1024;
+const LIMIT_BYTES = 256 * MIB;
+/** Smallest limit, in a container that is too small for more. */
+const LEAST_LIMIT_BYTES = 16 * MIB;
+/** Memory of the process without large requests: 110 to 150 MiB, and a child of the sandbox. */
+const IDLE_BYTES = 160 * MIB;
+/** Part of the memory above `IDLE_BYTES` that reservations may use. The rest is for garbage, Workers and caches. */
+const RESERVED_SHARE = 0.5;
 /** Part of the limit that only small reservations may use, so that one large request never delays all others. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
+const RESERVE_BYTES = 64 * MIB;
 /** Largest small reservation. */
-const SMALL_BYTES = 8 * 1024 * 1024;
+const SMALL_BYTES = 8 * MIB;
 /** Smallest reservation that can fill memory by itself: a body of 13 MB. */
-const HUGE_BYTES = 64 * 1024 * 1024;
+const HUGE_BYTES = 64 * MIB;
 /** How much memory must grow before garbage is collected again. A collection blocks the event loop for 40 to 100 ms. */
-const COLLECTED_BYTES = 64 * 1024 * 1024;
+const COLLECTED_BYTES = 64 * MIB;
 /** How long a request waits before it's refused. */
 const WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
+
+/** How much memory large requests may use together, and when garbage is collected. In bytes. */
+interface BudgetSizes {
+  limitBytes: number;
+  /** Part of the limit for small reservations. */
+  reserveBytes: number;
+  /** Largest small reservation. */
+  smallBytes: number;
+  /** Smallest reservation before which garbage is collected at once. */
+  hugeBytes: number;
+  /** How much memory must grow before garbage is collected again. */
+  collectedBytes: number;
+}
+
+const FULL_SIZES: BudgetSizes = {
+  limitBytes: LIMIT_BYTES,
+  reserveBytes: RESERVE_BYTES,
+  smallBytes: SMALL_BYTES,
+  hugeBytes: HUGE_BYTES,
+  collectedBytes: COLLECTED_BYTES,
+};
+
+/**
+ * Returns the sizes with which the process stays below its memory limit. With less than the full budget, garbage is
+ * collected before every large request.
+ *
+ * @param memoryLimitBytes By default that of the container or control group, as the runtime reads it. Without one, it's
+ *   more than any machine has, or 0.
+ */
+export function getBudgetSizes(memoryLimitBytes: number = getMemoryLimitBytes()): BudgetSizes {
+  const wanted = memoryLimitBytes <= 0 ? LIMIT_BYTES : Math.floor((memoryLimitBytes - IDLE_BYTES) * RESERVED_SHARE);
+  if (wanted >= LIMIT_BYTES) return FULL_SIZES;
+  const limitBytes = Math.max(LEAST_LIMIT_BYTES, wanted);
+  const scale = limitBytes / LIMIT_BYTES;
+  const smallBytes = Math.floor(SMALL_BYTES * scale);
+  return {
+    limitBytes,
+    reserveBytes: Math.floor(RESERVE_BYTES * scale),
+    smallBytes,
+    hugeBytes: smallBytes,
+    collectedBytes: Math.floor(COLLECTED_BYTES * scale / 2),
+  };
+}
+
+function getMemoryLimitBytes(): number {
+  // deno-lint-ignore no-process-global -- as in random.ts, which every start has loaded by then
+  return process.constrainedMemory();
+}
 
 /** Requests below this size aren't counted: they never wait. */
 export const UNCOUNTED_BYTES = 64 * 1024;
@@ -51,6 +106,8 @@ export class ByteBudget {
   readonly #limitBytes: number;
   readonly #largeLimitBytes: number;
   readonly #smallBytes: number;
+  readonly #hugeBytes: number;
+  readonly #collectedBytes: number;
   readonly #waitMs: number;
   readonly #collectGarbage: () => Promise<void>;
   readonly #startCollection: () => void;
@@ -72,14 +129,13 @@ export class ByteBudget {
       limitBytes = LIMIT_BYTES,
       reserveBytes = RESERVE_BYTES,
       smallBytes = SMALL_BYTES,
+      hugeBytes = HUGE_BYTES,
+      collectedBytes = COLLECTED_BYTES,
       waitMs = WAIT_MS,
       collectGarbage = async () => {},
       startCollection = () => {},
       memoryBytes = () => 0,
-    }: {
-      limitBytes?: number;
-      reserveBytes?: number;
-      smallBytes?: number;
+    }: Partial<BudgetSizes> & {
       waitMs?: number;
       collectGarbage?: () => Promise<void>;
       startCollection?: () => void;
@@ -89,6 +145,8 @@ export class ByteBudget {
     this.#limitBytes = limitBytes;
     this.#largeLimitBytes = limitBytes - reserveBytes;
     this.#smallBytes = smallBytes;
+    this.#hugeBytes = hugeBytes;
+    this.#collectedBytes = collectedBytes;
     this.#waitMs = waitMs;
     this.#collectGarbage = collectGarbage;
     this.#startCollection = startCollection;
@@ -148,10 +206,10 @@ export class ByteBudget {
   async #collectIfFull(newBytes: number): Promise<void> {
     const memoryBytes = this.#memoryBytes();
     this.#collectedToBytes = Math.min(this.#collectedToBytes, memoryBytes);
-    const isHuge = newBytes >= HUGE_BYTES;
+    const isHuge = newBytes >= this.#hugeBytes;
     const expectedBytes = memoryBytes + (isHuge ? this.#usedBytes : newBytes);
     if (expectedBytes <= (isHuge ? this.#largeLimitBytes : this.#limitBytes)) return;
-    if (memoryBytes - this.#collectedToBytes < (isHuge ? COLLECTED_BYTES / 2 : COLLECTED_BYTES)) return;
+    if (memoryBytes - this.#collectedToBytes < (isHuge ? this.#collectedBytes / 2 : this.#collectedBytes)) return;
     if (isHuge) await this.#collectGarbage();
     else this.#startCollection();
     this.#collectedToBytes = this.#memoryBytes();

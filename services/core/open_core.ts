@@ -2,7 +2,7 @@
  * Opens what every service needs (the data folder with its key and database, events, jobs, settings and the trash), and
  * runs the cleanup tasks of all services one after another, soon after the start and then at intervals.
  */
-import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
+import { ByteBudget, collectGarbage, getBudgetSizes, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import { type Config, saveConfigKey } from "../config/config.ts";
 import { loadStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createUuidV7 } from "../crypto/random.ts";
@@ -182,7 +182,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     storageKey,
     sealer,
     damageReports,
-    budget: new ByteBudget({ collectGarbage, startCollection, memoryBytes: getMemoryBytes }),
+    budget: new ByteBudget({ ...getBudgetSizes(), collectGarbage, startCollection, memoryBytes: getMemoryBytes }),
     db,
     events,
     jobs,

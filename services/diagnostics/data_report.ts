@@ -6,7 +6,8 @@ import { AppError } from "../errors.ts";
 import { toFileError } from "../storage/atomic_file.ts";
 import type { FindingsRequest, FindingsResponse } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
-import type { Finding } from "./finding.ts";
+import { createProblem, type Finding } from "./finding.ts";
+import { countFreeFiles } from "../process/open_files.ts";
 import { openWorker } from "../process/worker.ts";
 
 /** Disk usage and backups. */
@@ -22,6 +23,11 @@ export interface DataReport {
 
 /** How much to read for the page, which waits for the result; `parlor doctor` reads everything. */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
+
+/** Fewer files and connections are soon used up by a few browsers, downloads and tool servers. */
+const FEW_FILES = 256;
+/** Files that the checks need. */
+const CHECK_FILES = 24;
 
 /** Reports on the data and the installation. */
 export class Diagnostics {
@@ -60,6 +66,14 @@ export class Diagnostics {
   }
 
   async #runChecks(): Promise<Finding[]> {
+    const freeFiles = countFreeFiles(FEW_FILES);
+    const tight: Finding[] = freeFiles === FEW_FILES ? [] : [createProblem("few_open_files", { count: freeFiles })];
+    // Without files for its Worker, nothing can be checked, and that's what has to be known.
+    if (freeFiles < CHECK_FILES) return tight;
+    return [...tight, ...await this.#checkInWorker()];
+  }
+
+  async #checkInWorker(): Promise<Finding[]> {
     const { folder: backupDir, schedule: backupSchedule } = this.#backups.getSettings();
     const config = { ...toPlainConfig(this.#config), backupDir, backupSchedule };
     const worker = openWorker(new URL("./diagnostics_worker.ts", import.meta.url));

@@ -18,6 +18,10 @@ export const FINDINGS = {
     about: "{error}",
     remedy: "Fix the configuration; see parlor --help and docs/configuration.md",
   },
+  few_open_files: {
+    about: "The server can open only {count} more files and connections (ulimit -n)",
+    remedy: "Raise the limit to at least 1024, for example by LimitNOFILE= in the systemd unit",
+  },
   named_file_missing: { about: '{key} is "{path}": {error}', remedy: "Create it, or fix {key}" },
   auth_off: {
     about: "Sign-in is off (require_auth = false)",

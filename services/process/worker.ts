@@ -3,6 +3,7 @@
  * the log understands.
  */
 import { createProcessLog } from "../log.ts";
+import { assertFilesForWorker } from "./open_files.ts";
 import { containDefects } from "./process_events.ts";
 
 /** Sent by a Worker with an uncaught error. */
@@ -13,8 +14,11 @@ interface WorkerDefect {
 /**
  * Opens a Worker whose file calls `reportDefects`. An uncaught error there is an `error` event here, as without it, but
  * doesn't end the Worker.
+ *
+ * @throws {AppError} `not_available` if the process can't open enough files for it
  */
 export function openWorker(url: URL): Worker {
+  assertFilesForWorker();
   const name = url.pathname.slice(url.pathname.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
   const worker = new Worker(url, { type: "module", name });
   // The first listener, so that no other one takes the report for an answer.

@@ -2,7 +2,7 @@
  * Encrypts and writes new blocks and new versions of blocks. Changes are returned as statements for one transaction.
  */
 import { addReferences } from "../../attachments/attachment_rows.ts";
-import { collectGarbage } from "../../async/byte_budget.ts";
+import { collectGarbage, getBudgetSizes } from "../../async/byte_budget.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -15,11 +15,6 @@ const SPLIT_BYTES = 24 * 1024;
 
 /** Maximum number of cached pieces per change. More would displace those of other conversations. */
 const MAX_CACHED_PIECES = 128;
-/**
- * Number of encrypted characters after which garbage is collected. Otherwise a long conversation would be in memory
- * twice.
- */
-const COLLECTED_CHARS = 8 * 1024 * 1024;
 /** Number of pieces encrypted together: about 2 ms of work. */
 const SEALED_AT_ONCE = 32;
 
@@ -36,6 +31,8 @@ export interface NewBlock {
 export class BlockWriter extends BlockReader {
   #db: Database;
   #sealer: PurposeSealer;
+  /** Number of encrypted characters after which garbage is collected. */
+  readonly #collectedChars = getBudgetSizes().smallBytes;
   /**
    * The last ID. IDs are never reused, even after a restart: the ID of a deleted block must never belong to other
    * content.
@@ -217,7 +214,8 @@ export class BlockWriter extends BlockReader {
         ];
       });
       statements.push(...(await Promise.all(written)).flat());
-      if (chars < COLLECTED_CHARS) continue;
+      // Otherwise a long conversation would be in memory twice.
+      if (chars < this.#collectedChars) continue;
       await collectGarbage();
       chars = 0;
     }

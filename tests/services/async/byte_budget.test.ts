@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteBudget, type Reservation } from "../../../services/async/byte_budget.ts";
+import { ByteBudget, getBudgetSizes, type Reservation } from "../../../services/async/byte_budget.ts";
 
 /** 100 bytes, of which 20 are for reservations of up to 10 bytes. */
 const SIZES = { limitBytes: 100, reserveBytes: 20, smallBytes: 10, waitMs: Infinity };
@@ -155,3 +155,35 @@ test(
     expect(steps).toEqual(["started", "collected"]);
   },
 );
+
+test.each([
+  ["no limit", 0, 256],
+  ["a limit above the machine's memory", 9_223_372_036_854_772_000, 256],
+  ["1 GiB", 1024 * MIB, 256],
+  ["512 MiB", 512 * MIB, 176],
+  ["300 MiB", 300 * MIB, 70],
+  ["100 MiB", 100 * MIB, 16],
+])("follows the memory limit of the container: %s", (_name, memoryLimitBytes, limitMiB) => {
+  const { limitBytes, reserveBytes, smallBytes, hugeBytes, collectedBytes } = getBudgetSizes(memoryLimitBytes);
+  expect(limitBytes / MIB).toBe(limitMiB);
+  expect(reserveBytes / limitBytes).toBeCloseTo(1 / 4);
+  expect(smallBytes / limitBytes).toBeCloseTo(1 / 32);
+  if (limitMiB === 256) expect([hugeBytes, collectedBytes]).toEqual([64 * MIB, 64 * MIB]);
+  else expect([hugeBytes, collectedBytes / limitBytes]).toEqual([smallBytes, expect.closeTo(1 / 8)]);
+});
+
+test("with a low limit, garbage is collected before every large reservation, and the largest runs alone", async () => {
+  let collections = 0;
+  let memoryBytes = 0;
+  const budget = new ByteBudget({
+    ...getBudgetSizes(300 * MIB),
+    collectGarbage: () => Promise.resolve(void collections++),
+    memoryBytes: () => memoryBytes,
+  });
+  const save = await budget.reserve(70 * MIB);
+  await expect(budget.reserve(10 * MIB, { waitMs: 1 })).rejects.toMatchObject({ code: "busy" });
+  memoryBytes = 90 * MIB;
+  save.release();
+  (await budget.reserve(10 * MIB)).release();
+  expect(collections).toBe(1);
+});

@@ -149,6 +149,10 @@ export const serverTexts: ServerTexts = {
       remedy:
         "Setzen Sie loopback_auth_bypass = false: Lässt der Proxy seinen Header weg, wirkt jeder Besucher wie ein lokaler Benutzer",
     },
+    few_open_files: {
+      about: "Der Server kann nur noch {count} Dateien und Verbindungen öffnen (ulimit -n)",
+      remedy: "Erhöhen Sie die Grenze auf mindestens 1024, zum Beispiel mit LimitNOFILE= in der systemd-Unit",
+    },
     machine_without_credentials: {
       about:
         "Alle Benutzer und Programme auf diesem Rechner können die API ohne Anmeldung verwenden (loopback_auth_bypass = true)",

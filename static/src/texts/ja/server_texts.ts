@@ -134,6 +134,10 @@ export const serverTexts: ServerTexts = {
       remedy:
         "loopback_auth_bypass = false にしてください。プロキシがヘッダーを付けないと、すべての訪問者がローカルユーザーとして扱われます",
     },
+    few_open_files: {
+      about: "サーバーが開けるファイルと接続は、あと {count} 個だけです（ulimit -n）",
+      remedy: "上限を 1024 以上にしてください。たとえば systemd ユニットの LimitNOFILE= で設定できます",
+    },
     machine_without_credentials: {
       about:
         "このマシンのすべてのユーザーとプログラムが、サインインせずに API を使えます（loopback_auth_bypass = true）",
