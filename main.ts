@@ -5,7 +5,8 @@ import { openListener } from "./routes/server/listener.ts";
 import { openTailnetListener } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
 import { type DataCommand, type DataCommandContext, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
-import type { ImportCommandContext } from "./services/cli/data_commands.ts";
+import type { ImportCommandContext, RestoreItemContext } from "./services/cli/data_commands.ts";
+import type { Healing } from "./services/integrity/healer.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
 import { renderHelp } from "./services/config/config_keys.ts";
 import { SANDBOX_COMMAND } from "./services/platform/sandbox/child.ts";
@@ -53,8 +54,10 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: LICENSES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
   }],
   ["restore", async () => {
-    const { BACKUP_HELP, runRestore } = await import("./services/cli/data_commands.ts");
-    return { help: BACKUP_HELP, run: runRestore };
+    const { BACKUP_HELP, runRestore, runRestoreItem } = await import("./services/cli/data_commands.ts");
+    const run: DataCommand = (args, context) =>
+      args.includes("--item") ? runRestoreItem(args, { heal, print: context.print }) : runRestore(args, context);
+    return { help: BACKUP_HELP, run };
   }],
 ]);
 const encoder = new TextEncoder();
@@ -149,6 +152,24 @@ async function importPath(...[rest, request]: Parameters<ImportCommandContext["i
   try {
     const imports = await services.imports();
     return await imports.importPath({ ...request, signal: new AbortController().signal });
+  } finally {
+    await services.stop();
+    await services.close();
+  }
+}
+
+/** Opens the data folder to restore one thing, as the server does. */
+async function heal(...[rest, path, options]: Parameters<RestoreItemContext["heal"]>): Promise<Healing> {
+  const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
+  const backupPassphrase = Deno.env.get(PASSPHRASE_VARIABLE) || undefined;
+  const services = await openServices(readConfig(rest), {
+    log,
+    version: VERSION,
+    titleIdleMs: Infinity,
+    backupPassphrase,
+  });
+  try {
+    return await (await services.healer()).heal(path, options);
   } finally {
     await services.stop();
     await services.close();

@@ -522,7 +522,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       after: config.backupAfter,
       mustBeMount: config.backupDirMustBeMount,
       storeCreatedAtMs: core.createdAtMs,
-      onUnreadable: (paths) => paths.forEach((path) => core.damageReports.report(path)),
+      integrity,
     });
     onClose(() => backups.close());
     return backups;

@@ -9,7 +9,18 @@ const ROOT = resolve(import.meta.dirname!, "..");
 const FOREIGN_COMMAND =
   /\b(docker|docker compose|systemd-run|systemctl|ollama|llama-server|koboldcpp|vllm|litestream|sha256sum|npm|git|webui\.sh) /;
 /** Flags of `parlor` and its commands that aren't configuration keys. */
-const COMMAND_FLAGS = ["help", "version", "print-config", "base-url", "url", "dry-run", "replace", "plain", "deep"];
+const COMMAND_FLAGS = [
+  "help",
+  "version",
+  "print-config",
+  "base-url",
+  "url",
+  "dry-run",
+  "replace",
+  "plain",
+  "deep",
+  "item",
+];
 const OTHER_VARIABLES = [
   "PARLOR_BACKUP_FILE",
   "PARLOR_BACKUP_PASSPHRASE",

@@ -10,7 +10,8 @@ import { randomToken } from "../crypto/random.ts";
 import { bytesOfFile } from "../crypto/sealed_pieces.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { TEMPORARY_ENDING, toFileError, writeChunksAtomic } from "../storage/atomic_file.ts";
-import { snapshotDatabase } from "../storage/database/sqlite.ts";
+import { checkDatabase, snapshotDatabase } from "../storage/database/sqlite.ts";
+import { salvageDatabase } from "../integrity/salvage.ts";
 import { type ArchiveEntry, type BackupKeys, openBackup, streamBackup } from "./backup_file.ts";
 import { DATABASE_NAME, isBackedUp, KEY_ENTRY } from "./backed_up_names.ts";
 import { DatabaseSync } from "node:sqlite";
@@ -74,9 +75,10 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   const key = passphrase === undefined ? { storageKey } : { passphrase };
   let rows: RowCounts | undefined;
   let unreadable: Damage[] = [];
-  const onDatabase = async (copy: string) => {
+  const onDatabase: OnDatabase = async (copy, missing) => {
     rows = countRows(copy);
-    unreadable = await findUnreadable({ dataDir, sealer: createSealer(storageKey), databasePath: copy });
+    const found = await findUnreadable({ dataDir, sealer: createSealer(storageKey), databasePath: copy });
+    unreadable = mergeDamages([...missing, ...found]);
   };
   const entries = streamWithDigest(packEntries(request, onDatabase), digests, took);
   await writeChunksAtomic(path, streamBackup({ version, nowMs }, key, entries), { temporaryId });
@@ -96,6 +98,19 @@ async function findUnreadable(data: StoredData): Promise<Damage[]> {
   const found: Damage[] = [];
   for await (const { damages } of checkAll(data)) found.push(...damages);
   return mergeDamages(found);
+}
+
+/** Called with the copy of the database, and what of the original it lacks. */
+type OnDatabase = (copy: string, missing: readonly Damage[]) => Promise<void>;
+
+/** A damaged page doesn't end a backup: whatever can be read is saved. */
+function isIntact(path: string): boolean {
+  try {
+    checkDatabase(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Counts the bytes of each chunk. @throws The signal's reason. */
@@ -143,7 +158,7 @@ async function checkBackup(
 
 async function* packEntries(
   { dataDir, storageKey, passphrase }: BackupRequest,
-  onDatabase: (copy: string) => Promise<void>,
+  onDatabase: OnDatabase,
 ): AsyncGenerator<ArchiveEntry> {
   if (passphrase !== undefined) {
     yield { path: KEY_ENTRY, sizeBytes: storageKey.byteLength, content: only(storageKey) };
@@ -157,15 +172,24 @@ async function* packEntries(
 /** The database occurs once in the archive. A file can occur again; the last occurrence counts. */
 async function* packDatabase(
   dataDir: string,
-  onDatabase: (copy: string) => Promise<void>,
+  onDatabase: OnDatabase,
 ): AsyncGenerator<ArchiveEntry> {
-  const copy = join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`);
+  const [copy, salvaged] = [1, 2].map(() => join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`)) as [
+    string,
+    string,
+  ];
   try {
     await snapshotDatabase(join(dataDir, DATABASE_NAME), copy);
-    await onDatabase(copy);
-    yield* packFile(copy, DATABASE_NAME);
+    const isWhole = isIntact(copy);
+    const missing = isWhole ? [] : salvageDatabase(copy, salvaged);
+    const path = isWhole ? copy : salvaged;
+    checkDatabase(path);
+    await onDatabase(path, missing);
+    yield* packFile(path, DATABASE_NAME);
   } finally {
-    for (const ending of ["", "-wal", "-shm", "-journal"]) await Deno.remove(copy + ending).catch(() => {});
+    for (const ending of ["", "-wal", "-shm", "-journal"]) {
+      for (const path of [copy, salvaged]) await Deno.remove(path + ending).catch(() => {});
+    }
   }
 }
 

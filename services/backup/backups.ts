@@ -1,6 +1,6 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { createHmac } from "node:crypto";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { Mutex } from "../async/locks.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
@@ -45,8 +45,14 @@ export interface BackupOptions {
   mustBeMount: boolean;
   /** When the database was created, if known. */
   storeCreatedAtMs?: number;
-  /** Called with what the last backup has no good copy of. */
-  onUnreadable?(paths: readonly string[]): void;
+  /** Remembers what backups have no good copy of, because it was damaged when they were made. */
+  integrity(): Promise<BackupMemory>;
+}
+
+/** Remembers what backups have no good copy of. */
+interface BackupMemory {
+  getState(): { lacking: Readonly<Record<string, readonly string[]>> };
+  noteBackup(name: string, lacking: readonly string[], kept: readonly string[]): Promise<void>;
 }
 
 /** A backup in the folder. */
@@ -274,8 +280,16 @@ export class Backups {
       await Deno.remove(path);
       throw cancelled;
     }
-    await this.#rotate(folder, keep, report.sizeBytes);
     const { files, sizeBytes: bytes, contents, unreadable } = report;
+    const lacking = unreadable.map(({ path }) => path);
+    const memory = await this.#options.integrity();
+    await memory.noteBackup(basename(path), lacking, await this.#listNames(NAME, folder));
+    await this.#rotate(
+      folder,
+      keep,
+      report.sizeBytes,
+      this.#listLastGood(await this.#listNames(NAME, folder), memory, lacking),
+    );
     const summary = formatContents(contents);
     log("info", "Created a backup", { daily: !isManual, files, bytes, contents: summary });
     // Flat, because lists of jobs leave out lists and objects.
@@ -288,7 +302,6 @@ export class Backups {
       const paths = formatPaths(unreadable);
       log("error", "The backup has no good copy of what can't be read", { count: unreadable.length, paths });
     }
-    this.#options.onUnreadable?.(unreadable.map(({ path }) => path));
     detail(about);
     if (after.length === 0) return;
     const startedAtMs = performance.now();
@@ -306,13 +319,18 @@ export class Backups {
 
   /**
    * Deletes the oldest daily backups, except those the latest may not replace: backups of an earlier database (the
-   * current one is new, for example after the data folder was lost) and backups more than twice as large.
+   * current one is new, for example after the data folder was lost), backups more than twice as large, and the last one
+   * with a good copy of something that can't be read now.
    */
-  async #rotate(folder: string, keep: number, latestBytes: number): Promise<void> {
+  async #rotate(folder: string, keep: number, latestBytes: number, needed: ReadonlySet<string>): Promise<void> {
     const { log, storeCreatedAtMs = 0 } = this.#options;
     const daily = await this.#listNames(DAILY_NAME, folder);
     const held: string[] = [];
+    if (needed.size > 0) {
+      log("warn", "Kept the last backups with a good copy of what can't be read", { names: [...needed].join(", ") });
+    }
     for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
+      if (needed.has(name)) continue;
       const path = join(folder, name);
       const { size } = await Deno.stat(path);
       // File names only have seconds.
@@ -329,6 +347,13 @@ export class Backups {
         },
       );
     }
+  }
+
+  /** Returns the newest backup with a good copy of each of these items. */
+  #listLastGood(names: readonly string[], memory: BackupMemory, paths: readonly string[]): Set<string> {
+    const { lacking } = memory.getState();
+    const found = paths.map((path) => names.findLast((name) => !lacking[name]?.includes(path)));
+    return new Set(found.filter((name) => name !== undefined));
   }
 
   /** Lists names in order, which for daily backups is by date. */

@@ -5,6 +5,7 @@ import { AppError } from "../errors.ts";
 import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { formatContents, makeBackup } from "../backup/backup.ts";
 import { formatPaths } from "../integrity/damage.ts";
+import type { Healing } from "../integrity/healer.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataCommandContext, readPassphrase, takeOptions } from "./cli_environment.ts";
 import { createKeyExport, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
@@ -16,12 +17,15 @@ import type { ImportRequest } from "../import_export/imports.ts";
 export const BACKUP_HELP =
   `Usage: parlor backup FILE [--passphrase-file FILE] [--storage-key-only] [--replace] [options of parlor serve]
        parlor restore FILE [--passphrase-file FILE] [--replace] [--accept KEY,…] [options of parlor serve]
+       parlor restore --item PATH [--accept-older] [options of parlor serve]
 
   backup   writes everything except models, caches and the tailnet node to one encrypted file, even while the server runs,
            and verifies it; --storage-key-only encrypts it with the storage key instead of a passphrase, without including the key
   restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside. Keys of
            its config.toml that change what runs, where the server listens or who may enter are named and left out, except
            those of --accept and those that you confirm in the terminal
+  --item   restores one thing that parlor doctor --deep names, such as conversations/ID, from its earlier versions or from the
+           newest backup in backup_dir that has it whole, while the server is stopped; --accept-older takes an older state of a chat
 
 The passphrase is read from the first line of --passphrase-file, from PARLOR_BACKUP_PASSPHRASE, or from the terminal.`;
 
@@ -113,6 +117,25 @@ export async function runRestore(args: readonly string[], context: DataCommandCo
   if (previousFilesFolder !== undefined) {
     context.print(`The previous data is in "${previousFilesFolder}". Delete it when everything works.`);
   }
+}
+
+/** What `parlor restore --item` has of the world around it. */
+export interface RestoreItemContext {
+  /** Restores an item in the data folder of the configuration. @throws {AppError} */
+  heal(rest: string[], path: string, options: { acceptsOlder: boolean }): Promise<Healing>;
+  print(text: string): void;
+}
+
+/** Restores one thing that can't be read. @throws {AppError} with a message for the terminal. */
+export async function runRestoreItem(args: readonly string[], context: RestoreItemContext): Promise<void> {
+  const { options, rest } = takeOptions(
+    args,
+    { "item": true, "accept-older": false },
+    { wordCount: 0, usage: "parlor restore --item PATH. See parlor restore --help" },
+  );
+  const path = options.get("item") ?? "";
+  const { from, madeAt } = await context.heal(rest, path, { acceptsOlder: options.has("accept-older") });
+  context.print(`Restored "${path}" from ${from === "version" ? "its version" : "the backup"} of ${madeAt}`);
 }
 
 /** Text of `parlor key --help`. */

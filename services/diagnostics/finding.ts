@@ -115,7 +115,7 @@ export const FINDINGS = {
   },
   stored_unreadable: {
     about: "Stored things that can't be read: {count} ({paths}), since {since}",
-    remedy: "Restore them in Settings > Data",
+    remedy: "Restore them in Settings > Data, or with parlor restore --item PATH",
   },
   stored_unknown: {
     about: "The stored data wasn't checked: {error}",

@@ -23,13 +23,15 @@ export interface IntegrityState {
   cursor: string | null;
   /** When the last whole pass ended, in milliseconds since 1970; `null` before the first. */
   endedMs: number | null;
+  /** By the name of a backup: paths of what it has no good copy of. A backup that has all of it isn't listed. */
+  lacking: Record<string, string[]>;
 }
 
 /** Key of the stored state in table `setting`. */
 export const STATE_KEY = "integrity";
 
 /** The state before the first pass. */
-export const NEW_STATE: IntegrityState = { damages: [], beganMs: null, cursor: null, endedMs: null };
+export const NEW_STATE: IntegrityState = { damages: [], beganMs: null, cursor: null, endedMs: null, lacking: {} };
 
 /** How many names a message has at most. */
 const MAX_NAMED = 10;

@@ -89,6 +89,23 @@ export class Integrity {
   }
 
   /**
+   * Remembers what a backup has no good copy of.
+   *
+   * @param kept Names of all backups; others are forgotten.
+   */
+  async noteBackup(name: string, lacking: readonly string[], kept: readonly string[]): Promise<void> {
+    await this.#update((state) => ({
+      ...state,
+      lacking: Object.fromEntries(
+        Object.entries({ ...state.lacking, [name]: [...lacking] }).filter(([each, paths]) =>
+          paths.length > 0 && (each === name || kept.includes(each))
+        ),
+      ),
+    }));
+    for (const path of lacking) this.#deps.damageReports.report(path);
+  }
+
+  /**
    * Looks for good copies in backups. Files are replaced; what the database needs is returned.
    *
    * @param backups Paths, the newest first.
@@ -133,6 +150,7 @@ export class Integrity {
     const known = this.#state.damages.map(({ path }) => path);
     const still = known.length === 0 ? [] : (await this.#check(known)).map(({ path }) => path);
     await this.#update((state) => ({
+      ...state,
       damages: state.damages.filter(({ path }) => still.includes(path) || !known.includes(path)),
       beganMs: null,
       cursor: null,

@@ -13,7 +13,7 @@ export function loadState(
   try {
     const row = database.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", STATE_KEY);
     if (row === undefined) return NEW_STATE;
-    return JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed)));
+    return { ...NEW_STATE, ...JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed))) };
   } catch {
     return NEW_STATE;
   }

@@ -95,11 +95,11 @@ const BUSY_TIMEOUT_MS = 5000;
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies the database with its log to a new file and verifies the copy. Blocks its thread; on the server it runs in a
+ * Copies the database with its log to a new file, even a damaged one. Blocks its thread; on the server it runs in a
  * Worker.
  *
  * @param to A file that doesn't exist yet; created with mode 0600.
- * @throws {AppError} `storage_full`; `internal` if a file can't be read or written, or the copy is damaged.
+ * @throws {AppError} `storage_full`; `internal` if a file can't be read or written.
  */
 export async function snapshotDatabase(from: string, to: string): Promise<void> {
   try {
@@ -112,7 +112,6 @@ export async function snapshotDatabase(from: string, to: string): Promise<void> 
     }
     throw toFileError(`Can't copy the database "${from}"`, cause);
   }
-  checkDatabase(to);
 }
 
 /**

@@ -11,7 +11,7 @@ import { ChangeQueue } from "../state/app/change_queue.ts";
 import { describePasskeyError } from "../state/app/passkeys.ts";
 
 /** The data, or why it could not be loaded. */
-interface Resource<T> {
+export interface Resource<T> {
   value: T | undefined;
   error: ApiError | undefined;
   isBusy: boolean;

@@ -1,4 +1,5 @@
 /** Damages stored data as a failing disk does. */
+import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 
 /** A sealed value in a row. */
@@ -24,3 +25,18 @@ export async function cutFile(path: string): Promise<void> {
   const bytes = await Deno.readFile(path);
   await Deno.writeFile(path, bytes.slice(0, bytes.length >> 1));
 }
+
+/** Overwrites the page of a closed database that has a sealed value. */
+export async function overwritePage(dataDir: string, { table, column, where }: SealedPlace): Promise<void> {
+  const path = `${dataDir}/app.db`;
+  using database = new DatabaseSync(path, { readOnly: true });
+  const sealed = database.prepare(`SELECT ${column} AS sealed FROM ${table} WHERE ${where}`).get()!
+    .sealed as Uint8Array;
+  const bytes = await Deno.readFile(path);
+  const at = Buffer.from(bytes.buffer).indexOf(sealed.subarray(0, 24));
+  const begin = at - at % PAGE_BYTES;
+  bytes.fill(0xff, begin, begin + PAGE_BYTES);
+  await Deno.writeFile(path, bytes);
+}
+
+const PAGE_BYTES = 4096;

@@ -102,3 +102,22 @@ test("a card comes from its latest readable version, else from a backup; without
   expect(await restore(app, "characters/late")).toMatchObject([503, { error: { code: "not_available" } }]);
   expect((await (await app.get("/api/data/unreadable")).json()).items).toMatchObject([{ path: "characters/late" }]);
 });
+
+test("parlor restore --item restores while the server is stopped", async () => {
+  await using app = await openTestApp();
+  for (const description of ["At the mill", "At the lake"]) {
+    await app.put("/api/characters/heron", { card: { name: "Heron", description } });
+  }
+  await app.restart(async () => {
+    await cutFile(`${app.dataDir}/characters/heron.json`);
+    const command = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "main.ts", "restore", "--item", "characters/heron", "--data-dir", app.dataDir],
+    });
+    const { code, stdout } = await command.output();
+    expect([code, new TextDecoder().decode(stdout)]).toEqual([
+      0,
+      expect.stringContaining('Restored "characters/heron" from its version of'),
+    ]);
+  });
+  expect((await (await app.get("/api/characters/heron")).json()).card.data.description).toBe("At the mill");
+});

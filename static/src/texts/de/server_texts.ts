@@ -231,7 +231,7 @@ export const serverTexts: ServerTexts = {
     },
     stored_unreadable: {
       about: "Nicht lesbar seit {since}: {count} ({paths})",
-      remedy: "Stellen Sie es unter Einstellungen > Daten wieder her",
+      remedy: "Stellen Sie es unter Einstellungen > Daten oder mit parlor restore --item PFAD wieder her",
     },
     stored_unknown: {
       about: "Die gespeicherten Daten wurden nicht geprüft: {error}",

@@ -175,7 +175,7 @@ export const settings = {
     failed: "Couldn’t load what is damaged",
     found: (count: number) => count === 1 ? "One thing can’t be read" : `${count} things can’t be read`,
     text:
-      "A disk or another program damaged it. Restore takes the latest earlier version, or the newest backup with a good copy.",
+      "A disk or another program has damaged this data. Restore takes the latest earlier version, or the newest backup with a good copy.",
     never: "The stored data hasn’t been read as a whole yet. The server does it slowly in the background.",
     checked: (time: string) => `All stored data was read on ${time}.`,
     since: (time: string) => `Noticed: ${time}`,

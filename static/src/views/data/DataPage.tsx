@@ -1,5 +1,5 @@
 /** Data: import, export, disk usage, backups. */
-import { getDataReport } from "../../api/server.ts";
+import { getDataReport, getStoredReport } from "../../api/server.ts";
 import type { DataReport, StoredDocument } from "../../api/types.ts";
 import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -16,18 +16,21 @@ import { useDocuments } from "../documents/AlwaysAttached.tsx";
 import { describeDocument } from "../documents/DocumentUseMenu.tsx";
 import { DocumentReader } from "../documents/DocumentReader.tsx";
 
-/** Measured when it opens. */
+/** Measured when it opens. What is damaged comes first. */
 export function DataPage() {
   const { api } = useStore();
   const { value, error, again } = useResource(() => getDataReport(api.client));
+  const stored = useResource(() => getStoredReport(api.client));
+  const hasDamage = (stored.value?.items.length ?? 0) > 0;
   const t = texts.data;
   return (
     <section class="settings-parts">
       <h2>{texts.settings.dataPage}</h2>
+      {hasDamage && <UnreadableSection stored={stored} />}
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {value && <BackupsSection report={value} onChange={again} />}
-      <UnreadableSection />
+      {!hasDamage && <UnreadableSection stored={stored} />}
       <Import />
       <ExportSection />
       {value && <Space report={value} />}

@@ -10,14 +10,14 @@ import { useStore } from "../../state/store.ts";
 import { formatDateTime, formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
-import { useResource } from "../hooks.tsx";
+import type { Resource } from "../hooks.tsx";
 
 /** What was found, when everything was read last, and a check at once. */
-export function UnreadableSection() {
+export function UnreadableSection({ stored }: { stored: Resource<StoredReport> }) {
   const store = useStore();
   const { client } = store.api;
   const t = texts.unreadable;
-  const { value: known, error, again } = useResource(() => getStoredReport(client));
+  const { value: known, error, again } = stored;
   const [checked, setChecked] = useState<StoredReport>();
   const [isChecking, setChecking] = useState(false);
   const [busyPath, setBusyPath] = useState<string>();
