@@ -232,8 +232,8 @@ async function stagePiece(
 }
 
 /**
- * Copies files of packages, which code finds with `import.meta.resolve("package/file.wasm")`, next to the code and
- * replaces their URLs. They are named `.bin`, because the compiler would treat a `.wasm` as a module and resolve its
+ * Copies files and folders of packages, which code finds with `import.meta.resolve("package/file.wasm")`, next to the
+ * code and replaces their URLs. They are named `.bin`, because the compiler would treat a `.wasm` as a module and resolve its
  * imports.
  *
  * @returns The code, and the paths of the files by their names in the packages
@@ -248,7 +248,11 @@ async function stagePackageFiles(
     files.set(name, new URL(`node_modules/${specifier}`, root));
     return `new URL("./${name}.bin", import.meta.url).href`;
   });
-  for (const [name, from] of files) await Deno.copyFile(from, `${folder}/${name}.bin`);
+  for (const [name, from] of files) {
+    const to = `${folder}/${name}.bin`;
+    if ((await Deno.stat(from)).isDirectory) await copyFolder(fileURLToPath(from), to);
+    else await Deno.copyFile(from, to);
+  }
   return { text, files };
 }
 

@@ -9,6 +9,7 @@ import { readStreamedUpload } from "./http/form.ts";
 import { formatAttachmentHeader, toRangedResponse } from "./http/file_response.ts";
 import { createRouter, createSchemaError } from "./http/router.ts";
 import * as schema from "./schemas/documents.ts";
+import { toJobJson } from "./schemas/jobs.ts";
 import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
 
 /** Policy for the original file: browsers may only save it. */
@@ -20,6 +21,7 @@ export function documentRoutes(services: Services) {
     .openapi(schema.addRoute, async (c) => {
       const { documents } = await services.documents();
       const isForm = /^multipart\/form-data\b/i.test(c.req.header("content-type") ?? "");
+      const languages = parseLanguages(c.req.header("accept-language"));
       const id = await services.idempotency.run({
         kind: "document",
         key: c.req.valid("header")["idempotency-key"],
@@ -30,13 +32,13 @@ export function documentRoutes(services: Services) {
           if (isForm) {
             [fingerprint, jobId] = await readStreamedUpload(c, async (file, getName) => {
               const content = new HashedStream(file);
-              const added = await documents.add({ id, content: content.read(), getName });
+              const added = await documents.add({ id, content: content.read(), getName, languages });
               return [content.digest(), added.jobId] as const;
             });
           } else {
             const link = await readLink(c);
             fingerprint = hashJson(link);
-            ({ jobId } = await documents.addLink(link, id));
+            ({ jobId } = await documents.addLink(link, { id, languages }));
           }
           c.header("X-Parlor-Job-Id", jobId);
           return fingerprint;
@@ -93,11 +95,25 @@ export function documentRoutes(services: Services) {
       const content = documents.readOriginal(id, part);
       return passRawResponse(new Response(await openResponseStream(c, content), { status, headers }));
     })
+    .openapi(schema.readAgainRoute, async (c) => {
+      const { documents } = await services.documents();
+      const { encoding } = c.req.valid("json");
+      return c.json(toJobJson(await documents.readAgain(c.req.valid("param").id, encoding)), 202);
+    })
     .openapi(schema.deleteRoute, async (c) => {
       const { documents } = await services.documents();
       await documents.remove(c.req.valid("param").id);
       return c.body(null, 204);
     });
+}
+
+/** Maximum number of languages. Browsers send a few. */
+const MAX_LANGUAGES = 5;
+
+/** Returns the languages of an `Accept-Language` header. */
+function parseLanguages(header = ""): string[] {
+  const tags = header.split(",").map((part) => part.split(";")[0]!.trim());
+  return tags.filter((tag) => /^[a-z]{2,3}(-[a-z\d]{1,8})*$/i.test(tag)).slice(0, MAX_LANGUAGES);
 }
 
 /** Returns the content type to serve. HTML is never served as HTML, because strangers wrote it. */

@@ -1,14 +1,19 @@
 /** Documents in the API, and how messages, conversations, characters and personas refer to them. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { TEXT_ENCODINGS } from "../../services/documents/extraction/text_encodings.ts";
 import {
   DOCUMENT_ERRORS,
+  DOCUMENT_LEDGER,
+  type DocumentLedgerKind,
   type DocumentUse,
   formatPages,
   MAX_DOCUMENTS,
+  PAGE_UNITS,
   parsePages,
   type StoredDocument,
 } from "../../services/documents/document.ts";
 import { BINARY, ERRORS, Id, IdempotencyKey, IdParams, json, RangeHeaders, Time } from "./common.ts";
+import { Job } from "./jobs.ts";
 
 const tags = ["Documents"];
 
@@ -18,19 +23,28 @@ export { MAX_DOCUMENTS };
 const Pages = z.string().max(4_000).refine((text) => parsePages(text) !== undefined, 'write pages as "3-5,12"')
   .openapi({ example: "3-5,12" });
 
+const LEDGER_KINDS = Object.keys(DOCUMENT_LEDGER) as [DocumentLedgerKind, ...DocumentLedgerKind[]];
+
 const Document = z.object({
   id: Id,
   name: z.string(),
   content_type: z.string(),
   size_bytes: z.number().int(),
   pages: z.number().int().openapi({ description: "Number of pages or sections; 0 until it is known" }),
-  unit: z.enum(["page", "section"]).openapi({
-    description: "Only PDF files have pages; other text is divided into sections",
+  unit: z.enum(PAGE_UNITS).openapi({
+    description: "PDF files have pages, presentations slides; other text is divided into sections",
   }),
   tokens: z.number().int().openapi({ description: "Estimated number of tokens of the whole text" }),
   state: z.enum(["extracting", "ready", "failed"]),
   error: z.object({ code: z.enum(DOCUMENT_ERRORS), message: z.string() }).optional(),
   url: z.string().optional().openapi({ description: "URL of a link" }),
+  ledger: z.array(z.object({
+    kind: z.enum(LEDGER_KINDS),
+    count: z.number().int(),
+    reason: z.string(),
+    examples: z.array(z.string()).optional(),
+  })).openapi({ description: "What the file contains besides the text that was read" }),
+  encoding: z.string().optional().openapi({ description: "Encoding of a text file, such as shift_jis" }),
   created_at: Time,
 }).openapi("Document");
 
@@ -63,7 +77,7 @@ export const SentDocumentSchema = z.object({
   use: z.enum(["auto", "whole", "pages"]),
   pages: z.string().openapi({ description: 'The pages that are sent, such as "3-5,12"; empty if none are' }),
   page_count: z.number().int(),
-  unit: z.enum(["page", "section"]),
+  unit: z.enum(PAGE_UNITS),
   tokens: z.number().int(),
   error: z.object({ code: z.string(), message: z.string() }).optional().openapi({
     description: "Why nothing is sent: not_found, extracting, or the document's own reason",
@@ -169,6 +183,30 @@ export const fileRoute = createRoute({
   },
 });
 
+/** Read again. */
+export const readAgainRoute = createRoute({
+  method: "post",
+  path: "/api/documents/{id}/read",
+  tags,
+  summary: "Read the original again; its text stays until the new one is complete",
+  request: {
+    params: IdParams,
+    body: {
+      required: false,
+      content: {
+        "application/json": {
+          schema: z.object({
+            encoding: z.enum(TEXT_ENCODINGS).optional().openapi({
+              description: "Encoding of a text file; by default it is detected",
+            }),
+          }),
+        },
+      },
+    },
+  },
+  responses: { 202: json(Job, "The job that reads the text"), ...ERRORS },
+});
+
 /** Remove. */
 export const deleteRoute = createRoute({
   method: "delete",
@@ -182,6 +220,7 @@ export const deleteRoute = createRoute({
 /** Converts a document to its JSON form. */
 export function toDocumentJson(document: StoredDocument): z.output<typeof Document> {
   const { id, name, contentType, sizeBytes, pages, unit, tokens, state, error, url, createdAtMs } = document;
+  const { ledger = [], encoding } = document;
   return {
     id,
     name,
@@ -193,6 +232,8 @@ export function toDocumentJson(document: StoredDocument): z.output<typeof Docume
     state,
     ...(error && { error }),
     ...(url !== undefined && { url }),
+    ledger,
+    ...(encoding !== undefined && { encoding }),
     created_at: new Date(createdAtMs).toISOString(),
   };
 }

@@ -2,6 +2,7 @@
  * Documents: files and links whose text can be sent to a model. Defines their types, page lists (`"3-5,12"`) and table
  * rows.
  */
+import type { LedgerEntry } from "../json/ledger.ts";
 import { isId } from "../storage/ids.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -25,11 +26,34 @@ export interface DocumentError {
   message: string;
 }
 
-/** What the text is divided into. Only PDF has pages; other files have sections. */
+/** What the text is divided into. PDF has pages, presentations have slides, and other files have sections. */
 export type PageUnit = typeof PAGE_UNITS[number];
 
 /** All of them. */
-export const PAGE_UNITS = ["page", "section"] as const;
+export const PAGE_UNITS = ["page", "section", "slide"] as const;
+
+/** What a file contains besides the text that is read, by kind. */
+export const DOCUMENT_LEDGER = {
+  encoding: "The encoding of the text was guessed or chosen",
+  encoding_unsure: "The encoding of the text isn't certain",
+  undecodable: "Characters that have no meaning in the encoding of the text",
+  unmapped: "Characters whose font doesn't say which letters they are",
+  page_without_text: "Pages without text, such as scans: they can be sent as images",
+  damaged_page: "Pages that can't be read",
+  xfa: "A form for Adobe Reader (XFA) whose pages only its program can show",
+  missing: "Parts that the file names but doesn't contain",
+  outside: "Characters outside of the article, such as menus",
+  image: "Images, which have no text",
+  media: "Audio and video, which have no text",
+  embedded: "Attached or embedded files that aren't read",
+  tracked_changes: "Tracked changes, read as if accepted",
+  formula: "Formulas without a stored result",
+  script: "Scripts, which aren't run",
+  unknown: "Parts of a kind that Parlor doesn't know",
+} as const;
+
+/** A kind of entry in the ledger of a document. */
+export type DocumentLedgerKind = keyof typeof DOCUMENT_LEDGER;
 
 /** A document without its text. */
 export interface StoredDocument {
@@ -50,6 +74,20 @@ export interface StoredDocument {
   isUnreadable?: true;
   /** Address of a link. */
   url?: string;
+  /** Charset that the server of a link named. */
+  charset?: string;
+  /** Encoding of a text file. */
+  encoding?: string;
+  /** Encoding that the user chose for the next reading. */
+  chosenEncoding?: string;
+  /** Languages of the user who added it, to guess an encoding. */
+  languages?: string[];
+  /** What the file contains besides its text. Absent if it was read by a version without ledgers. */
+  ledger?: LedgerEntry<DocumentLedgerKind>[];
+  /** Number of the first part of the text. By default 0; it grows each time the file is read again. */
+  firstPart?: number;
+  /** Set while the file is read again: the first part of the new text, and the state to return to if that fails. */
+  reading?: { firstPart: number; before: Pick<StoredDocument, "state" | "error" | "unit" | "pages" | "tokens"> };
   /** Milliseconds since 1970. */
   createdAtMs: number;
   updatedAtMs: number;
@@ -235,7 +273,7 @@ export function createDocumentAad(id: string, updatedAtMs: number) {
   return { table: "document_file", id, field: "fields", version: updatedAtMs };
 }
 
-/** Returns the AAD of a part of the text. The text of a document is written once, so it has no version. */
+/** Returns the AAD of a part of the text. A part is written once: each reading numbers its parts from the last one. */
 export function createTextAad(documentId: string, part: number) {
   return { table: "document_text", id: documentId, field: `pages/${part}`, version: 1 };
 }
@@ -310,18 +348,36 @@ export async function openText(opener: Opener, row: TextRow): Promise<DocumentPa
   return JSON.parse(decoder.decode(await opener.open(createTextAad(row.document_id, row.part), row.sealed)));
 }
 
-/** Returns the statement that deletes the text of a document. */
-export function removeText(id: string): Statement {
-  return { sql: "DELETE FROM document_text WHERE document_id = ?", params: [id] };
+/** Returns the statement that deletes the text of a document, by default all parts. */
+export function removeText(id: string, { from = 0, to = Number.MAX_SAFE_INTEGER } = {}): Statement {
+  return {
+    sql: "DELETE FROM document_text WHERE document_id = ? AND part >= ? AND part < ?",
+    params: [id, from, to],
+  };
 }
 
 /** Returns the first text row of a document that contains any of the pages. */
-export function findTextRow(db: Pick<Database, "get">, id: string, first: number, last: number): TextRow | undefined {
+export function findTextRow(
+  db: Pick<Database, "get">,
+  { id, firstPart = 0 }: Pick<StoredDocument, "id" | "firstPart">,
+  first: number,
+  last: number,
+): TextRow | undefined {
   return db.get<TextRow>(
     `SELECT document_id, part, first_page, last_page, sealed FROM document_text
-     WHERE document_id = ? AND last_page >= ? AND first_page <= ? ORDER BY part LIMIT 1`,
+     WHERE document_id = ? AND part >= ? AND last_page >= ? AND first_page <= ? ORDER BY part LIMIT 1`,
     id,
+    firstPart,
     first,
     last,
   );
+}
+
+/** Returns the number of the part after the last one of a document. */
+export function findNextPart(db: Pick<Database, "get">, id: string): number {
+  const row = db.get<{ next: number | null }>(
+    "SELECT max(part) + 1 AS next FROM document_text WHERE document_id = ?",
+    id,
+  );
+  return row?.next ?? 0;
 }

@@ -5,7 +5,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import type { JobContext, JobRunner } from "../jobs/job_store.ts";
+import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
@@ -16,6 +16,7 @@ import {
   type DocumentError,
   type DocumentPage,
   type DocumentRow,
+  findNextPart,
   findTextRow,
   getOriginalFile,
   insertDocument,
@@ -49,6 +50,8 @@ export interface DocumentsDeps {
   events: EventHub;
   log: Log;
   now(): number;
+  /** Called when the text of a document changes. */
+  onTextChange?(id: string): void;
   /** Limits of the Worker that extracts the text. */
   limits?: Partial<typeof READER_LIMITS>;
 }
@@ -65,6 +68,8 @@ export interface DocumentUpload {
   contentType?: string;
   /** Address from which it was fetched. */
   url?: string;
+  /** Languages of the user, to guess an encoding. */
+  languages?: readonly string[];
 }
 
 /** Kind of job. */
@@ -129,7 +134,12 @@ export class Documents {
     const sizeBytes = await this.#writeOriginal(id, content);
     const createdAtMs = upload.createdAtMs ?? now();
     const document = createDocument({ id, name, contentType, sizeBytes, createdAtMs, updatedAtMs: now() });
-    return await this.#insert(upload.url === undefined ? document : { ...document, url: upload.url });
+    const { url, languages = [] } = upload;
+    return await this.#insert({
+      ...document,
+      ...(url !== undefined && { url }),
+      ...(languages.length > 0 && { languages: [...languages] }),
+    });
   }
 
   /**
@@ -137,7 +147,10 @@ export class Documents {
    *
    * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`
    */
-  async addLink(address: string, id = createUuidV7()): Promise<{ document: StoredDocument; jobId: string }> {
+  async addLink(
+    address: string,
+    { id = createUuidV7(), languages = [] }: { id?: string; languages?: readonly string[] } = {},
+  ): Promise<{ document: StoredDocument; jobId: string }> {
     const { now, openGuard } = this.#deps;
     const url = parseLink(address);
     (await openGuard()).check(url);
@@ -151,7 +164,41 @@ export class Documents {
       createdAtMs: nowMs,
       updatedAtMs: nowMs,
     };
-    return await this.#insert({ ...createDocument(facts), url: url.href });
+    const document = { ...createDocument(facts), ...(languages.length > 0 && { languages: [...languages] }) };
+    return await this.#insert({ ...document, url: url.href } satisfies StoredDocument);
+  }
+
+  /**
+   * Reads the original again, with this version of the program. The old text stays until the new one is complete.
+   *
+   * @param encoding Encoding of a text file; by default it's found anew.
+   * @throws {AppError} `not_found`; `conflict` while it's being read; `unprocessable` if it's damaged
+   */
+  async readAgain(id: string, encoding?: string): Promise<JobSnapshot> {
+    const { db, jobs } = this.#deps;
+    const { name, state, createdAtMs, isUnreadable } = this.get(id);
+    if (isUnreadable) throw new AppError("unprocessable", `Can't read "${name}" again: its data can't be decrypted`);
+    if (state === "extracting") throw new AppError("conflict", `"${name}" is being read. Try again when that is done`);
+    const { firstPart } = await this.#change(id, ({ chosenEncoding: _, ...before }) => ({
+      ...before,
+      state: "extracting",
+      ...(encoding !== undefined && { chosenEncoding: encoding }),
+      reading: {
+        firstPart: findNextPart(db, id),
+        before: {
+          state: before.state,
+          ...(before.error && { error: before.error }),
+          unit: before.unit,
+          pages: before.pages,
+          tokens: before.tokens,
+        },
+      },
+    })).then(({ reading }) => reading!);
+    const params = { id, createdAtMs, firstPart };
+    return await jobs.start(EXTRACTION, { title: name, params, key: id }).catch(async (error) => {
+      await this.#fail(id, { code: "internal", message: "The server is shutting down" });
+      throw error;
+    });
   }
 
   /** Yields the original, or a part of it. @throws {AppError} `not_found`; `internal` while reading */
@@ -170,7 +217,8 @@ export class Documents {
    */
   async *readPages(id: string, ranges: readonly PageRange[] = ALL_PAGES): AsyncGenerator<DocumentPage> {
     const { db, sealer } = this.#deps;
-    const { name, state, error } = this.get(id);
+    const document = this.get(id);
+    const { name, state, error } = document;
     if (state === "failed") throw new AppError("unprocessable", `"${name}" has no text: ${error?.message ?? ""}`);
     if (state !== "ready") {
       throw new AppError("conflict", `The text of "${name}" isn't ready yet. Try again when its task is done`);
@@ -178,7 +226,7 @@ export class Documents {
     for (const { first, last } of ranges) {
       // A few rows at a time: the text of a document can have many megabytes.
       for (let from = first; from <= last;) {
-        const row = findTextRow(db, id, from, last);
+        const row = findTextRow(db, document, from, last);
         if (row === undefined) break;
         for (const page of await openText(sealer, row)) if (page.n >= from && page.n <= last) yield page;
         from = row.last_page + 1;
@@ -332,28 +380,39 @@ export class Documents {
     }
     const { head, content } = await readHead(response.body);
     const path = new URL(response.url || url!).pathname;
-    const contentType = sniffDocument(head, path, response.headers.get("content-type") ?? "");
+    const declared = response.headers.get("content-type") ?? "";
+    const contentType = sniffDocument(head, path, declared);
+    const charset = /;\s*charset\s*=\s*["']?([\w.:-]{2,40})/i.exec(declared)?.[1];
     if (contentType === undefined) {
       await response.body.cancel().catch(() => {});
       throw new ExtractionFault("unsupported", createUnsupportedError(name).message);
     }
     const sizeBytes = await this.#writeOriginal(id, content);
-    return await this.#change(id, (before) => ({ ...before, contentType, sizeBytes }));
+    return await this.#change(id, (before) => ({
+      ...before,
+      contentType,
+      sizeBytes,
+      ...(charset !== undefined && { charset }),
+    }));
   }
 
   async #extract(document: StoredDocument, { signal, progress }: JobContext): Promise<void> {
     const { db, sealer, folder, limits } = this.#deps;
-    const { id, sizeBytes, contentType, url } = document;
+    const { id, sizeBytes, contentType, url, charset, chosenEncoding, languages } = document;
+    const firstPart = document.reading?.firstPart ?? 0;
     // An earlier process may have stored a part.
-    await db.write([removeText(id)]);
+    await db.write([removeText(id, { from: firstPart })]);
     let about: Pick<StoredDocument, "unit"> & { total: number; title?: string } = { unit: "section", total: 0 };
-    let [part, pages, tokens] = [0, 0, 0];
-    await extractDocument(this.#deps.sandbox, {
+    let [part, pages, tokens] = [firstPart, 0, 0];
+    const { ledger, encoding } = await extractDocument(this.#deps.sandbox, {
       content: readSealedFile(sealer, getOriginalFile(folder, id)),
       sizeBytes,
       name: document.name,
       contentType: contentType as DocumentType,
       url,
+      charset,
+      encoding: chosenEncoding,
+      languages,
       signal,
       begin: (found) => about = found,
       store: async (batch) => {
@@ -363,30 +422,49 @@ export class Documents {
         progress({ done: pages, total: about.total || null, unit: `${about.unit}s` });
       },
     }, { ...READER_LIMITS, ...limits });
-    await this.#change(id, (before) => ({
+    await this.#change(id, ({ reading: _, error: __, encoding: ___, ...before }) => ({
       ...before,
       name: url !== undefined && about.title ? toName(about.title) : before.name,
       unit: about.unit,
       pages,
       tokens: Math.ceil(tokens),
       state: "ready",
-    }));
+      ledger,
+      ...(encoding !== undefined && { encoding }),
+      ...(firstPart > 0 && { firstPart }),
+    }), [removeText(id, { to: firstPart })]);
+    this.#deps.onTextChange?.(id);
   }
 
+  /** Stores why a document has no text. If an earlier reading succeeded, its text stays. */
   async #fail(id: string, error: DocumentError, pages = 0): Promise<void> {
-    if (this.#load(id) === undefined) return;
-    await this.#deps.db.write([removeText(id)]);
+    const document = this.#load(id);
+    if (document === undefined) return;
+    const { reading } = document;
     const unit = pages > 0 ? "page" : "section";
-    await this.#change(id, (before) => ({ ...before, unit, pages, tokens: 0, state: "failed", error }));
+    await this.#change(
+      id,
+      ({ reading: _, ...before }) =>
+        reading?.before.state === "ready"
+          ? { ...before, ...reading.before }
+          : { ...before, unit, pages, tokens: 0, state: "failed", error },
+      [
+        removeText(id, { from: reading?.firstPart ?? 0 }),
+      ],
+    );
   }
 
   /** Changes a document, even if it's in the trash. */
-  async #change(id: string, change: (before: StoredDocument) => StoredDocument): Promise<StoredDocument> {
+  async #change(
+    id: string,
+    change: (before: StoredDocument) => StoredDocument,
+    further: readonly Statement[] = [],
+  ): Promise<StoredDocument> {
     const { db, sealer, events, now } = this.#deps;
     const before = this.#load(id);
     if (before === undefined) throw new AppError("not_found", `Document "${id}" not found`);
     const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) } satisfies StoredDocument;
-    await db.write([updateDocument(sealer, after)]);
+    await db.write([updateDocument(sealer, after), ...further]);
     events.publish({ kind: "document", id });
     return after;
   }
@@ -479,7 +557,7 @@ function toName(fileName: string | undefined): string {
 function createUnsupportedError(name: string): AppError {
   return new AppError(
     "unsupported_media_type",
-    `Can't read "${name}": only PDF, DOCX, EPUB, HTML, Markdown, CSV and other plain text are supported`,
+    `Can't read "${name}": only PDF, Office and OpenDocument files, EPUB, HTML, mail, notebooks and plain text are supported`,
   );
 }
 

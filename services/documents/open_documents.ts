@@ -18,7 +18,7 @@ export interface DocumentServices {
 
 /** Creates the services. */
 export function openDocuments(deps: DocumentsDeps, onClose: (hook: CloseHook) => void): DocumentServices {
-  const documents = new Documents(deps);
+  const documents = new Documents({ ...deps, onTextChange: (id) => passages.forget(id) });
   const passages = new PassageIndexes((id) => documents.readPages(id));
   onClose(() => passages.close());
   return { documents, passages };
@@ -65,7 +65,7 @@ const MIN_PREFIX_LENGTH = 4;
 /** The indexes of documents in use. */
 export class PassageIndexes {
   readonly #readPages: ReadPages;
-  /** By document, least recently used first. The text of a document never changes. */
+  /** By document, least recently used first. */
   readonly #indexes = new Map<string, Promise<OpenIndex>>();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -95,6 +95,11 @@ export class PassageIndexes {
   /** Returns the passages of a document in reading order. */
   async list(documentId: string): Promise<readonly Passage[]> {
     return (await this.#open(documentId)).passages;
+  }
+
+  /** Drops the index of a document whose text has changed. */
+  forget(documentId: string): void {
+    this.#indexes.delete(documentId);
   }
 
   /** Drops all indexes. */

@@ -10,6 +10,7 @@ import {
 } from "../helpers/files/document_files.ts";
 import { sniffImage } from "../../services/attachments/images/image_header.ts";
 import { dataUrl, picture } from "../helpers/files/pictures.ts";
+import { encodeText } from "../helpers/files/encode_text.ts";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
@@ -277,4 +278,53 @@ test.each(["characters", "personas"])("the ETag of %s changes with their documen
   expect(await tagOf(await put({ documents: null }, pinned))).toBe(bare);
   expect((await app.delete(path, { headers: { "if-match": pinned } })).status).toBe(412);
   expect((await app.delete(path, { headers: { "if-match": bare } })).status).toBe(204);
+});
+
+test("says how a text was decoded, and reads it again in the encoding that is chosen", async () => {
+  const text = "図書館は九時に開きます。";
+  const document = await addDocument(app, "a.txt", encodeText(text, "euc-jp"));
+  expect(document).toMatchObject({ state: "ready", encoding: "euc-jp" });
+  expect(document.ledger).toEqual([{
+    kind: "encoding",
+    count: 1,
+    reason: "The encoding of the text was guessed or chosen",
+    examples: ["euc-jp"],
+  }]);
+  const path = `/api/documents/${document.id}/read`;
+  const response = await app.post(path, { encoding: "windows-1252" });
+  expect([response.status, (await response.json()).kind]).toEqual([202, "document"]);
+  expect(await waitForDocument(app, document.id)).toMatchObject({ state: "ready", encoding: "windows-1252" });
+  expect((await readText(app, document.id)).map((page) => page.text).join()).toContain("¿Þ");
+  expect((await app.post(path, {})).status).toBe(202);
+  expect(await waitForDocument(app, document.id)).toMatchObject({ state: "ready", encoding: "euc-jp", pages: 1 });
+  await app.restart();
+  expect(await readText(app, document.id)).toEqual([{ n: 1, text }]);
+  expect(await codeOf(await app.post(path, { encoding: "utf-7" }))).toEqual([400, "invalid_request"]);
+  expect(await codeOf(await app.post(`/api/documents/${document.id.replace(/.$/, "x")}/read`, {}))).toEqual([
+    404,
+    "not_found",
+  ]);
+});
+
+test("a guess uses the languages of the browser", async () => {
+  const form = new FormData();
+  form.append("file", new File([encodeText("café crème", "windows-1252")], "a.txt"));
+  const headers = { "Accept-Language": "fr-CH, fr;q=0.9, *;q=0.5" };
+  const response = await app.post("/api/documents", form, { headers });
+  const { ledger } = await waitForDocument(app, (await response.json()).id);
+  expect(ledger.map(({ kind }) => kind)).toEqual(["encoding"]);
+});
+
+test("the old text stays if the file can't be read again, and a search finds only the newest", async () => {
+  const document = await addDocument(app, "a.txt", "Marmalade is orange.");
+  const { documents } = await app.services.documents();
+  await Deno.rename(`${app.dataDir}/documents/${document.id}`, `${app.dataDir}/documents/gone`);
+  const job = await documents.readAgain(document.id);
+  await app.services.jobs.ended(job.id);
+  expect(await waitForDocument(app, document.id)).toMatchObject({ state: "ready", pages: 1 });
+  expect(await readText(app, document.id)).toEqual([{ n: 1, text: "Marmalade is orange." }]);
+  await Deno.rename(`${app.dataDir}/documents/gone`, `${app.dataDir}/documents/${document.id}`);
+  await app.services.jobs.ended((await documents.readAgain(document.id)).id);
+  const found = await (await app.get("/api/search?q=marmalade")).json();
+  expect(JSON.stringify(found).match(/Marmalade/g)).toHaveLength(1);
 });

@@ -245,13 +245,14 @@ export async function scanDocuments(
     signal.throwIfAborted();
     const document = await openDocumentWith(opener, row).catch(() => undefined);
     if (document?.state !== "ready") continue;
-    const { id, name: title, createdAtMs } = document;
+    const { id, name: title, createdAtMs, firstPart = 0 } = document;
     let after = from?.id === id ? from.page : 0;
     for (;;) {
       const [part] = reader.all<TextRow>(
         `SELECT document_id, part, first_page, last_page, sealed FROM document_text
-         WHERE document_id = ? AND last_page > ? ORDER BY part LIMIT 1`,
+         WHERE document_id = ? AND part >= ? AND last_page > ? ORDER BY part LIMIT 1`,
         id,
+        firstPart,
         after,
       );
       if (part === undefined) break;

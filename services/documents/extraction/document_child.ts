@@ -1,9 +1,10 @@
 /** Reads documents other than PDF in the sandbox. */
 import { serveSandbox } from "../../platform/sandbox/child.ts";
-import { type DocumentType, type ExtractionOrder, extractText } from "./extraction.ts";
+import type { DocumentType, ExtractionOrder } from "./extraction.ts";
+import { extractDocx } from "./docx.ts";
 import { type Extractor, runExtraction } from "./extraction_job.ts";
 import { extractEpub, extractHtml } from "./html_text.ts";
-import { extractDocx } from "./xml_archive.ts";
+import { extractText } from "./plain_text.ts";
 
 function chooseExtractor(contentType: DocumentType | string): Extractor {
   switch (contentType) {

@@ -2,8 +2,10 @@
  * Extraction of text, for both sides of the sandbox: document types, limits, messages, and plain text. Text without
  * pages is divided into sections of about one page: at headings, or else between paragraphs or lines.
  */
-import type { DocumentErrorCode, PageUnit } from "../document.ts";
+import type { DocumentErrorCode, DocumentLedgerKind, PageUnit } from "../document.ts";
+import type { LedgerEntry } from "../../json/ledger.ts";
 import { getOwn } from "../../json/type_guards.ts";
+import { findWideEncoding } from "./text_encodings.ts";
 
 /** Limits of one document. */
 export interface ExtractionLimits {
@@ -30,6 +32,12 @@ export interface ExtractionInput {
   limits: ExtractionLimits;
   /** URL of a link, to determine its title. */
   url?: string;
+  /** Charset that the server of a link named. */
+  charset?: string;
+  /** Encoding that the user chose. */
+  encoding?: string;
+  /** Languages of the user, to guess an encoding. */
+  languages?: readonly string[];
   /** Page number, from 1. If set, its images are extracted instead of the text. */
   imagePage?: number;
 }
@@ -40,6 +48,10 @@ export interface PageSink {
   begin(about: { unit: PageUnit; total: number; title?: string }): void;
   /** Adds a page. Waits while earlier pages are being stored. @throws {ExtractionFault} `too_large` */
   add(text: string): Promise<void>;
+  /** Adds to the ledger. @param found Their number, by default 1, and the name or place of one. */
+  note(kind: DocumentLedgerKind, found?: { count?: number; example?: string }): void;
+  /** Sets the encoding of the file. */
+  setEncoding(encoding: string): void;
 }
 
 /** Thrown if a document can't be read. The message is shown to the owner. */
@@ -55,7 +67,10 @@ export type ExtractionOrder = { sizeBytes: number } & Omit<ExtractionInput, "byt
 
 /** The result of a job. */
 export interface ExtractionResponse {
-  fault: { code: DocumentErrorCode; message: string; pages: number };
+  fault?: { code: DocumentErrorCode; message: string; pages: number };
+  ledger: LedgerEntry<DocumentLedgerKind>[];
+  /** Encoding of a text file. */
+  encoding?: string;
 }
 
 /** A paragraph, list item or table row. */
@@ -179,72 +194,11 @@ function startsWith(bytes: Uint8Array, mark: readonly number[]): boolean {
 
 /** Reports whether bytes look like text: no control characters besides white space, except in UTF-16. */
 function isLikelyText(head: Uint8Array): boolean {
-  if (head.length === 0 || hasUtf16Mark(head)) return true;
-  if (String.fromCharCode(...head.subarray(0, 5)) === "{\\rtf") return false;
+  if (head.length === 0 || hasUtf16Mark(head) || findWideEncoding(head) !== undefined) return true;
   return !head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27) || byte === 127);
 }
 
 /** Reports whether text starts with a byte order mark of UTF-16. */
 function hasUtf16Mark(bytes: Uint8Array): boolean {
   return (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-}
-
-/** Extracts a plain file: Markdown, CSV, source code and any other text. */
-export async function extractText({ bytes, contentType }: ExtractionInput, sink: PageSink): Promise<void> {
-  const text = decodeText(bytes).replaceAll("\r\n", "\n").replaceAll("\r", "\n");
-  sink.begin({ unit: "section", total: 0 });
-  if (contentType === "text/csv") return await extractTable(text, sink);
-  const isMarkdown = contentType === "text/markdown";
-  for (const section of toSections(splitLines(text, isMarkdown), "\n")) await sink.add(section);
-}
-
-/**
- * Decodes text: UTF-8 or UTF-16 by its byte order mark, otherwise UTF-8 if it's valid, otherwise Windows-1252, which
- * decodes any bytes.
- */
-export function decodeText(bytes: Uint8Array, declaredCharset?: string): string {
-  if (hasUtf16Mark(bytes)) return new TextDecoder(bytes[0] === 0xff ? "utf-16le" : "utf-16be").decode(bytes);
-  if (declaredCharset !== undefined) {
-    try {
-      return new TextDecoder(declaredCharset).decode(bytes);
-    } catch {
-      // Unknown charset
-    }
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
-  }
-}
-
-/** Extracts a table. Repeats the first line in every section, because rows mean little without column names. */
-async function extractTable(text: string, sink: PageSink): Promise<void> {
-  const end = text.indexOf("\n");
-  const header = end < 0 ? text : text.slice(0, end);
-  const isHeader = header.length <= 500;
-  let isFirst = true;
-  for (const section of toSections(splitLines(text, false), "\n")) {
-    await sink.add(isFirst || !isHeader ? section : `${header}\n${section}`);
-    isFirst = false;
-  }
-}
-
-/** Yields the lines of a text. In Markdown, detects headings, except in code blocks. */
-function* splitLines(text: string, isMarkdown: boolean): Generator<TextBlock> {
-  let fence: string | undefined;
-  for (let at = 0; at <= text.length;) {
-    const next = text.indexOf("\n", at);
-    const end = next < 0 ? text.length : next;
-    const line = text.slice(at, end);
-    at = end + 1;
-    if (!isMarkdown) {
-      yield { text: line };
-      continue;
-    }
-    const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1];
-    if (mark !== undefined) fence = fence === undefined ? mark : fence === mark ? undefined : fence;
-    const heading = fence === undefined ? /^ {0,3}(#{1,6})\s/.exec(line)?.[1]?.length : undefined;
-    yield { text: line, heading };
-  }
 }

@@ -1,7 +1,8 @@
 /** Extraction in the sandbox, for both of its kinds: asks for the file, and sends pages in batches. */
 import { getErrorMessage } from "../../errors.ts";
 import type { SandboxHost, SandboxResult } from "../../platform/sandbox/child.ts";
-import type { DocumentPage, PageUnit } from "../document.ts";
+import { Ledger } from "../../json/ledger.ts";
+import { DOCUMENT_LEDGER, type DocumentLedgerKind, type DocumentPage, type PageUnit } from "../document.ts";
 import {
   ExtractionFault,
   type ExtractionInput,
@@ -23,6 +24,8 @@ class BatchSink implements PageSink {
   #count = 0;
   #hasText = false;
   #unit: PageUnit = "section";
+  readonly ledger = new Ledger<DocumentLedgerKind>(DOCUMENT_LEDGER);
+  encoding: string | undefined;
 
   constructor(readonly limits: ExtractionInput["limits"], readonly host: SandboxHost) {}
 
@@ -54,14 +57,20 @@ class BatchSink implements PageSink {
     if (this.#batchChars >= BATCH_CHARS) await this.#flush();
   }
 
+  note(kind: DocumentLedgerKind, found?: { count?: number; example?: string }): void {
+    this.ledger.add(kind, found);
+  }
+
+  setEncoding(encoding: string): void {
+    this.encoding = encoding;
+  }
+
   /** @throws {ExtractionFault} `no_text` */
   async end(): Promise<void> {
     if (!this.#hasText) {
-      throw new ExtractionFault(
-        "no_text",
-        "The file has no text. It may be a scan: attach its pages as images instead",
-        this.#unit === "page" ? this.#count : 0,
-      );
+      const isPdf = this.#unit === "page";
+      const advice = isPdf ? " It may be a scan: attach its pages as images instead" : "";
+      throw new ExtractionFault("no_text", `The file has no text.${advice}`, isPdf ? this.#count : 0);
     }
     await this.#flush();
   }
@@ -91,18 +100,19 @@ export async function runExtraction(
     bytes.set(piece!, at);
     at += piece!.length;
   }
+  const sink = new BatchSink(about.limits, host);
+  const createResponse = () => ({ ledger: sink.ledger.list(), encoding: sink.encoding }) satisfies ExtractionResponse;
   try {
-    const sink = new BatchSink(about.limits, host);
     const jpeg = await extract({ bytes, ...about }, sink);
     if (jpeg !== undefined) return { bytes: [jpeg] };
     await sink.end();
-    return {};
+    return { value: createResponse() };
   } catch (error) {
-    return { value: { fault: toFault(error) } satisfies ExtractionResponse };
+    return { value: { ...createResponse(), fault: toFault(error) } satisfies ExtractionResponse };
   }
 }
 
-function toFault(error: unknown): ExtractionResponse["fault"] {
+function toFault(error: unknown): NonNullable<ExtractionResponse["fault"]> {
   if (error instanceof ExtractionFault) {
     const { code, message, pages } = error;
     return { code, message, pages };

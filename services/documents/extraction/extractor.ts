@@ -2,7 +2,16 @@
 import { AppError } from "../../errors.ts";
 import { type Sandbox, SandboxFault, type SandboxFunction, type SandboxKind } from "../../platform/sandbox/sandbox.ts";
 import type { SandboxMessage } from "../../platform/sandbox/frames.ts";
-import { DOCUMENT_ERRORS, type DocumentPage, PAGE_UNITS, type PageUnit } from "../document.ts";
+import { type LedgerEntry, parseLedger } from "../../json/ledger.ts";
+import {
+  DOCUMENT_ERRORS,
+  DOCUMENT_LEDGER,
+  type DocumentLedgerKind,
+  type DocumentPage,
+  PAGE_UNITS,
+  type PageUnit,
+} from "../document.ts";
+import { TEXT_ENCODINGS } from "./text_encodings.ts";
 import {
   EXTRACTION_LIMITS,
   ExtractionFault,
@@ -19,7 +28,20 @@ export interface ExtractionSource {
   contentType: string;
   /** Address of a link. */
   url?: string;
+  /** Charset that the server of a link named. */
+  charset?: string;
+  /** Encoding that the user chose. */
+  encoding?: string;
+  /** Languages of the user, to guess an encoding. */
+  languages?: readonly string[];
   signal: AbortSignal;
+}
+
+/** What was found besides the text. */
+export interface ExtractionResult {
+  ledger: LedgerEntry<DocumentLedgerKind>[];
+  /** Encoding of a text file. */
+  encoding?: string;
 }
 
 /** A document to read. */
@@ -72,9 +94,9 @@ export async function extractDocument(
   sandbox: Sandbox,
   request: ExtractionRequest,
   limits = READER_LIMITS,
-): Promise<void> {
+): Promise<ExtractionResult> {
   const parts: string[] = [];
-  await runReader(sandbox, request, limits, undefined, {
+  const { value } = await runReader(sandbox, request, limits, undefined, {
     begin: (about) => request.begin(parseAbout(about)),
     part: (text) => void parts.push(String(text)),
     pages: async (value) => {
@@ -83,6 +105,7 @@ export async function extractDocument(
       await request.store(pages);
     },
   });
+  return parseResult(value);
 }
 
 /**
@@ -107,19 +130,16 @@ export async function extractPageImage(
 /** Runs a job of the sandbox. @param imagePage The page whose images are extracted instead of the text. */
 async function runReader(
   sandbox: Sandbox,
-  { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
+  { content, signal, ...about }: ExtractionSource,
   limits: ReaderLimits,
   imagePage: number | undefined,
   functions: Record<string, SandboxFunction>,
 ): Promise<SandboxMessage> {
   const { inflatedBytes, pages, chars, timeMs, memoryBytes } = limits;
+  const { sizeBytes, name, contentType, url, charset, encoding, languages } = about;
   const order: ExtractionOrder = {
-    name,
-    contentType,
-    sizeBytes,
-    limits: { inflatedBytes, pages, chars },
-    url,
-    imagePage,
+    ...{ name, contentType, sizeBytes, limits: { inflatedBytes, pages, chars } },
+    ...{ url, charset, encoding, languages, imagePage },
   };
   const read = createReader(content, sizeBytes);
   try {
@@ -173,6 +193,14 @@ function throwFault(value: unknown): void {
   if (fault === undefined) return;
   const code = DOCUMENT_ERRORS.find((known) => known === fault.code) ?? "damaged";
   throw new ExtractionFault(code, String(fault.message).slice(0, 500), Number(fault.pages) || 0);
+}
+
+function parseResult(value: unknown): ExtractionResult {
+  const { ledger, encoding } = (value ?? {}) as Partial<ExtractionResponse>;
+  return {
+    ledger: parseLedger(ledger, DOCUMENT_LEDGER),
+    encoding: TEXT_ENCODINGS.find((known) => known === encoding),
+  };
 }
 
 function parseAbout(value: unknown): { unit: PageUnit; total: number; title?: string } {

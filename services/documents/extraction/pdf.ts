@@ -1,5 +1,5 @@
 /**
- * Extracts the text of PDF files page by page, and draws the images of their pages. Doesn't run scripts or fetch
+ * Extracts the text of PDF files page by page, with forms and notes, and draws the images of their pages. Doesn't run scripts or fetch
  * anything that a file refers to.
  */
 import { getDocument, OPS, PasswordResponses, VerbosityLevel } from "unpdf/pdfjs";
@@ -13,6 +13,34 @@ const PARAGRAPH_GAP = 1.6;
 /** Number of pages after which the parser's caches are dropped. */
 const CLEAN_UP_PAGES = 50;
 
+/** Folders of `pdfjs-dist`, by the names that PDF.js has for them. */
+const ASSET_FOLDERS = {
+  cMapUrl: () => import.meta.resolve("pdfjs-dist/cmaps"),
+  standardFontDataUrl: () => import.meta.resolve("pdfjs-dist/standard_fonts"),
+};
+
+/** Character maps and fonts that PDF files may refer to without containing them, by kind and file name. */
+const assets = new Map<string, Uint8Array>();
+
+/** Loads the character maps and fonts, 2.5 MB. In the sandbox, no file can be read later. */
+export async function loadPdfAssets(): Promise<void> {
+  for (const [kind, resolve] of Object.entries(ASSET_FOLDERS)) {
+    const folder = new URL(resolve());
+    for (const { name } of await Array.fromAsync(Deno.readDir(folder))) {
+      assets.set(`${kind}/${name}`, await Deno.readFile(new URL(`${folder.href}/${name}`)));
+    }
+  }
+}
+
+/** Gives PDF.js its files. */
+class AssetFactory {
+  fetch({ kind, filename }: { kind: string; filename: string }): Promise<Uint8Array> {
+    const asset = assets.get(`${kind}/${filename}`);
+    // PDF.js transfers what it gets.
+    return asset ? Promise.resolve(asset.slice()) : Promise.reject(new Error(`There is no "${filename}"`));
+  }
+}
+
 /** Options of the parser: no access to the system or network, and a damaged file is read as far as possible. */
 const PDF_OPTIONS = {
   disableFontFace: true,
@@ -22,6 +50,10 @@ const PDF_OPTIONS = {
   enableXfa: false,
   stopAtErrors: false,
   verbosity: VerbosityLevel.ERRORS,
+  BinaryDataFactory: AssetFactory,
+  cMapUrl: "cmaps/",
+  cMapPacked: true,
+  standardFontDataUrl: "standard_fonts/",
 } satisfies Parameters<typeof getDocument>[0];
 
 /** The relevant fields of a piece of text. */
@@ -33,7 +65,19 @@ interface TextItem {
   transform: number[];
 }
 
-/** Extracts a PDF file. @throws {ExtractionFault} `encrypted`, `damaged`, `no_text`, `too_large` */
+/** Text of a form or a note, at its place on the page. */
+interface PlacedText {
+  text: string;
+  x: number;
+  y: number;
+  height: number;
+}
+
+/**
+ * Extracts a PDF file: text, values of forms, typed notes and comments.
+ *
+ * @throws {ExtractionFault} `encrypted`, `damaged`, `no_text`, `too_large`
+ */
 export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
   const task = getDocument({ data: bytes, ...PDF_OPTIONS });
   try {
@@ -45,20 +89,31 @@ export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageS
       );
     }
     sink.begin({ unit: "page", total: pdf.numPages });
+    const attached: unknown = await pdf.getAttachments().catch(() => undefined);
+    for (const name of attached instanceof Map ? attached.keys() : []) sink.note("embedded", { example: name });
     let damagedPages = 0;
+    const emptyPages: number[] = [];
     for (let n = 1; n <= pdf.numPages; n++) {
       try {
         const page = await pdf.getPage(n);
         const { items } = await page.getTextContent();
+        const annotations = await page.getAnnotations({ intent: "display" }).catch(() => []);
         page.cleanup();
-        await sink.add(joinItems(items as TextItem[]));
+        const unmapped = countUnmapped(items as TextItem[]);
+        sink.note("unmapped", { count: unmapped, example: `page ${n}` });
+        const text = joinItems(placeTexts(items as TextItem[], listTexts(annotations)));
+        if (text.trim() === "") emptyPages.push(n);
+        if (n === 1 && isXfaPlaceholder(text, pdf.numPages)) sink.note("xfa");
+        await sink.add(text);
       } catch (error) {
         if (error instanceof ExtractionFault) throw error;
         damagedPages++;
+        sink.note("damaged_page", { example: `page ${n}` });
         await sink.add(""); // Later pages must have the right numbers.
       }
       if (n % CLEAN_UP_PAGES === 0) await pdf.cleanup();
     }
+    for (const n of emptyPages) sink.note("page_without_text", { example: `page ${n}` });
     if (damagedPages === pdf.numPages) {
       throw new ExtractionFault("damaged", "Can't read the file: none of its pages is readable");
     }
@@ -67,6 +122,107 @@ export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageS
   } finally {
     await task.destroy();
   }
+}
+
+/** Adobe's programs write such a page into forms whose real pages are XFA, in some languages. */
+const XFA_PLACEHOLDER =
+  /please wait[^]{0,400}adobe reader|adobe reader[^]{0,400}please wait|\bPDF Forms?\b[^]{0,200}XFA/i;
+
+function isXfaPlaceholder(text: string, pages: number): boolean {
+  return pages === 1 && text.length < 2_000 && XFA_PLACEHOLDER.test(text);
+}
+
+/** Counts the characters without a meaning: of the private use area, replaced ones, and control characters. */
+function countUnmapped(items: readonly TextItem[]): number {
+  let count = 0;
+  for (const { str } of items) if (str) { for (const _ of str.matchAll(/[\p{Co}\ufffd\0-\x08\x0e-\x1f]/gu)) count++; }
+  return count;
+}
+
+/** The relevant fields of an annotation. */
+interface Annotation {
+  subtype?: string;
+  fieldType?: string;
+  fieldValue?: unknown;
+  buttonValue?: string;
+  exportValue?: string;
+  checkBox?: boolean;
+  radioButton?: boolean;
+  options?: { exportValue: string; displayValue: string }[];
+  textContent?: string[];
+  contentsObj?: { str?: string };
+  titleObj?: { str?: string };
+  rect?: number[];
+  hidden?: boolean;
+  annotationFlags?: number;
+  password?: boolean;
+}
+
+/** Flags of annotations that aren't shown: hidden (2) and no view (32). ISO 32000-1, table 165. */
+const HIDDEN_FLAGS = 2 | 32;
+const SHAPES = ["Highlight", "Underline", "StrikeOut", "Squiggly", "Text", "Caret", "Ink", "Square", "Circle", "Line"];
+
+/** Returns the texts of forms, notes and stamps. */
+function listTexts(annotations: readonly Annotation[]): PlacedText[] {
+  return annotations.flatMap((annotation) => {
+    const { rect = [], hidden, annotationFlags = 0, password } = annotation;
+    const text = hidden || (annotationFlags & HIDDEN_FLAGS) !== 0 || password ? "" : getAnnotationText(annotation);
+    const [left = 0, bottom = 0, , top = 0] = rect;
+    return text.trim() === "" ? [] : [{ text: text.trim(), x: left, y: bottom + (top - bottom) / 4, height: 12 }];
+  });
+}
+
+function getAnnotationText(annotation: Annotation): string {
+  const { subtype = "", fieldType, fieldValue, textContent = [], contentsObj, titleObj } = annotation;
+  const shown = textContent.join("\n");
+  if (subtype === "Widget") {
+    if (annotation.checkBox) return isChecked(fieldValue, annotation.exportValue) ? "[x]" : "[ ]";
+    if (annotation.radioButton) return isChecked(fieldValue, annotation.buttonValue) ? "(x)" : "( )";
+    if (fieldType === "Btn") return shown;
+    const values = (Array.isArray(fieldValue) ? fieldValue : [fieldValue]).filter((value) => typeof value === "string");
+    const names = values.map((value) =>
+      annotation.options?.find(({ exportValue }) => exportValue === value)?.displayValue ?? value
+    );
+    return names.join(", ") || shown;
+  }
+  const contents = contentsObj?.str ?? "";
+  if (subtype === "FreeText" || subtype === "Stamp") return shown || contents;
+  if (!SHAPES.includes(subtype) || contents.trim() === "") return "";
+  const author = titleObj?.str?.trim();
+  return `[${author ? `${author}: ` : ""}${contents.trim()}]`;
+}
+
+function isChecked(value: unknown, own: string | undefined): boolean {
+  return typeof value === "string" && value !== "Off" && (own === undefined || value === own);
+}
+
+/** Inserts texts into the pieces of a page: at the end of the line that they are on, or else between two lines. */
+function placeTexts(items: readonly TextItem[], texts: readonly PlacedText[]): readonly TextItem[] {
+  if (texts.length === 0) return items;
+  const placed = items.filter(({ str }) => str !== undefined);
+  for (const { text, x, y, height } of texts.toSorted((a, b) => b.y - a.y || a.x - b.x)) {
+    const item: TextItem = { str: text, hasEOL: true, height, transform: [height, 0, 0, height, x, y] };
+    const onLine = placed.findLastIndex(({ str, transform, height: own }) =>
+      str !== "" && Math.abs(transform[5]! - y) < Math.max(own, height) * 0.8 && transform[4]! <= x
+    );
+    if (onLine >= 0) {
+      const before = placed[onLine]!;
+      placed[onLine] = { ...before, hasEOL: false };
+      placed.splice(onLine + 1, 0, {
+        ...item,
+        str: /\s$/.test(before.str) ? text : ` ${text}`,
+        transform: [height, 0, 0, height, x, before.transform[5]!],
+        hasEOL: before.hasEOL || onLine === placed.length - 1,
+      });
+      continue;
+    }
+    const below = placed.findIndex(({ str, transform }) => str !== "" && transform[5]! < y);
+    const at = below < 0 ? placed.length : below;
+    const last = placed[at - 1];
+    if (last !== undefined && !last.hasEOL) placed[at - 1] = { ...last, hasEOL: true };
+    placed.splice(at, 0, item);
+  }
+  return placed;
 }
 
 /** Converts an error of the parser to an ExtractionFault. */

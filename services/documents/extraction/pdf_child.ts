@@ -3,10 +3,10 @@ import { loadCodec } from "../../attachments/images/image_codecs.ts";
 import { serveSandbox } from "../../platform/sandbox/child.ts";
 import type { ExtractionOrder } from "./extraction.ts";
 import { runExtraction } from "./extraction_job.ts";
-import { drawPageImages, extractPdf } from "./pdf.ts";
+import { drawPageImages, extractPdf, loadPdfAssets } from "./pdf.ts";
 
 await serveSandbox("pdf_child", {
-  load: () => loadCodec("jpeg"),
+  load: () => Promise.all([loadCodec("jpeg"), loadPdfAssets()]),
   run: (value, _bytes, host) =>
     runExtraction(
       value as ExtractionOrder,

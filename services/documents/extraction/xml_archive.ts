@@ -1,16 +1,8 @@
-/** ZIP archives of XML, read in memory, and extraction of DOCX files, which are such archives. */
+/** ZIP archives of XML, read in memory. */
 import { AppError } from "../../errors.ts";
 import { readWholeContent, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
-import {
-  decodeText,
-  ExtractionFault,
-  type ExtractionInput,
-  type ExtractionLimits,
-  isOle2,
-  type PageSink,
-  type TextBlock,
-  toSections,
-} from "./extraction.ts";
+import { ExtractionFault, type ExtractionLimits } from "./extraction.ts";
+import { decodePart } from "./plain_text.ts";
 import type { RandomAccessFile } from "../../storage/atomic_file.ts";
 import { Parser } from "htmlparser2";
 
@@ -50,6 +42,38 @@ export class Archive {
   }
 }
 
+/** Returns the text of an XML part; empty if there is none. @throws {ExtractionFault} */
+export async function readPart(archive: Archive, path: string): Promise<string> {
+  const bytes = await archive.read(path);
+  return bytes === undefined ? "" : decodePart(bytes);
+}
+
+/**
+ * Returns the paths of the parts that a part refers to, by their kinds: the last word of the type of a relationship.
+ *
+ * @see ECMA-376, part 2, section 9.3
+ */
+export async function readRelations(
+  archive: Archive,
+  path: string,
+): Promise<{ id: string; kind: string; path: string }[]> {
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const relations: { id: string; kind: string; path: string }[] = [];
+  readXmlTags(await readPart(archive, `${folder}_rels/${path.slice(folder.length)}.rels`), {
+    open(name, { id = "", type = "", target = "", targetmode }) {
+      if (name !== "relationship" || targetmode === "External") return;
+      const steps = (target.startsWith("/") ? target : folder + target).split("/");
+      const parts: string[] = [];
+      for (const step of steps) {
+        if (step === "..") parts.pop();
+        else if (step !== "" && step !== ".") parts.push(step);
+      }
+      relations.push({ id, kind: type.slice(type.lastIndexOf("/") + 1), path: parts.join("/") });
+    },
+  });
+  return relations;
+}
+
 async function toFault<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
@@ -82,7 +106,7 @@ class MemoryFile implements RandomAccessFile {
 }
 
 /** Attributes by their names without namespaces. */
-type XmlAttributes = Record<string, string | undefined>;
+export type XmlAttributes = Record<string, string | undefined>;
 
 /** Handlers for the parts of a file. Names are in lower case, without namespaces. */
 interface XmlHandlers {
@@ -121,122 +145,4 @@ function toLocalNames(attributes: Record<string, string>): XmlAttributes {
   const local: XmlAttributes = Object.create(null);
   for (const name in attributes) local[toLocalName(name)] = attributes[name];
   return local;
-}
-
-const MAIN_PART = /^word\/document\d*\.xml$/i;
-/** Elements whose text isn't part of the document: deleted text, field codes, copies of drawings for old programs. */
-const SKIPPED = new Set(["del", "movefrom", "instrtext", "deltext", "fallback"]);
-
-/**
- * Extracts a DOCX file. The file doesn't say where pages end, so the text is divided into sections.
- *
- * @throws {ExtractionFault} `encrypted`, `damaged`, `too_large`, `unsupported`
- * @see ECMA-376, part 1, section 17 (WordprocessingML)
- */
-export async function extractDocx({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
-  // ECMA-376 encryption wraps the ZIP in an OLE2 file ([MS-OFFCRYPTO], section 2.3.4.4).
-  if (isOle2(bytes)) throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
-  const archive = await Archive.open(bytes, limits);
-  const main = [...archive.entries.keys()].find((path) => MAIN_PART.test(path));
-  if (main === undefined) throw new ExtractionFault("unsupported", "Can't read the file: it isn't a Word document");
-  const headings = parseHeadings(await readPart(archive, "word/styles.xml"));
-  const text = await readPart(archive, main);
-  const { blocks, isComplete } = parseBody(text, headings);
-  if (!isComplete) throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
-  sink.begin({ unit: "section", total: 0 });
-  const notes = parseNotes(await readPart(archive, "word/footnotes.xml"));
-  for (const section of toSections([...blocks, ...notes])) await sink.add(section);
-}
-
-async function readPart(archive: Archive, path: string): Promise<string> {
-  const bytes = await archive.read(path);
-  return bytes === undefined ? "" : decodeText(bytes);
-}
-
-/** Returns the levels of heading styles by ID. */
-function parseHeadings(xml: string): Map<string, number> {
-  const headings = new Map<string, number>();
-  let style = "";
-  readXmlTags(xml, {
-    open(name, { styleid = "", val = "" }) {
-      if (name === "style") style = styleid;
-      const byName = name === "name"
-        ? /^heading ([1-6])$/i.exec(val)?.[1] ?? (/^title$/i.test(val) ? "1" : undefined)
-        : undefined;
-      const level = name === "outlinelvl" ? Number(val) + 1 : Number(byName);
-      if (style !== "" && level >= 1 && level <= 6) headings.set(style, level);
-    },
-  });
-  return headings;
-}
-
-/** Returns paragraphs and table rows. @returns `isComplete` false if the document isn't closed. */
-function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks: TextBlock[]; isComplete: boolean } {
-  const blocks: TextBlock[] = [];
-  let text = "";
-  let heading: number | undefined;
-  let isItem = false;
-  let skipped = 0;
-  let notes = 0;
-  let isTextOpen = false;
-  /** Cells of the open rows, the innermost last. Tables can be nested. */
-  const rows: string[][] = [];
-  const endParagraph = () => {
-    const clean = text.trim();
-    const cells = rows.at(-1);
-    if (clean !== "" && cells !== undefined) cells.push(`${cells.pop() ?? ""} ${clean}`.trim());
-    else if (clean !== "") {
-      blocks.push({ text: isItem ? `- ${clean}` : clean, ...(heading !== undefined && { heading }) });
-    }
-    [text, heading, isItem] = ["", undefined, false];
-  };
-  readXmlTags(xml, {
-    open(name, { val = "" }) {
-      if (SKIPPED.has(name)) skipped++;
-      if (skipped > 0) return;
-      if (name === "p") endParagraph(); // A text box inside a paragraph
-      else if (name === "pstyle") heading = headings.get(val);
-      else if (name === "numpr") isItem = true;
-      else if (name === "tr") rows.push([]);
-      else if (name === "tc") rows.at(-1)?.push("");
-      else if (name === "t") isTextOpen = true;
-      else if (name === "tab") text += "\t";
-      else if (name === "br" || name === "cr") text += "\n";
-      else if (name === "nobreakhyphen") text += "-";
-      else if (name === "footnotereference") text += `[${++notes}]`;
-    },
-    text(data) {
-      if (skipped === 0 && isTextOpen) text += data;
-    },
-    close(name) {
-      if (SKIPPED.has(name)) skipped = Math.max(0, skipped - 1);
-      if (name === "t") isTextOpen = false;
-      if (skipped > 0) return;
-      if (name === "p") endParagraph();
-      if (name !== "tr") return;
-      const row = rows.pop()?.join(" | ") ?? "";
-      const outer = rows.at(-1);
-      if (outer !== undefined) outer.push(`${outer.pop() ?? ""} ${row}`.trim());
-      else if (/[^ |]/.test(row)) blocks.push({ text: row });
-    },
-  });
-  endParagraph();
-  return { blocks, isComplete: /<\/(?:[\w.-]{1,20}:)?document\s*>\s*$/.test(xml.slice(-200)) };
-}
-
-/** Returns the footnotes, numbered as in the text. The first two are separators ([ECMA-376], 17.11.23). */
-function parseNotes(xml: string): TextBlock[] {
-  const notes: string[] = [];
-  let isNote = false;
-  readXmlTags(xml, {
-    open(name, { type = "normal" }) {
-      if (name !== "footnote") return;
-      isNote = type === "normal";
-      if (isNote) notes.push("");
-    },
-    text(data, name) {
-      if (isNote && name === "t") notes.push(notes.pop() + data);
-    },
-  });
-  return notes.map((note, n) => ({ text: `[${n + 1}] ${note.trim()}` }));
 }

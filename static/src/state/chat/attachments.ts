@@ -53,6 +53,14 @@ export class DocumentAttachments {
     this.#change(key, { use, pages });
   }
 
+  /** Follows a document that is read again. */
+  async follow(id: string): Promise<void> {
+    const item = this.items.peek().find(({ document }) => document?.id === id);
+    if (item === undefined) return;
+    this.#change(item.key, { document: { ...item.document!, state: "extracting" } });
+    await this.#follow(item.key);
+  }
+
   /** Empties the list after sending. */
   take(): AttachedDocument[] {
     const taken = this.items.peek();
@@ -93,6 +101,19 @@ export class DocumentAttachments {
   #change(key: number, changes: Partial<AttachedDocument>): void {
     this.items.value = this.items.peek().map((item) => item.key === key ? { ...item, ...changes } : item);
   }
+}
+
+/** Types that the server reads, for the `accept` of a file input. */
+export const ACCEPTED_DOCUMENTS = [
+  ...[".pdf", ".docx", ".odt", ".rtf", ".pptx", ".odp", ".xlsx", ".ods", ".csv", ".tsv", ".epub", ".html", ".htm"],
+  ...[".mhtml", ".mht", ".eml", ".msg", ".ipynb", ".srt", ".vtt", ".md", ".txt", "text/*"],
+].join(",");
+
+/** Reads a document again. Its text stays until the new one is complete. @throws {ApiError} */
+export async function readDocumentAgain(client: ApiClient, id: string, encoding?: string): Promise<void> {
+  const body = encoding === undefined ? {} : { encoding };
+  const response = await client.send("POST", `/api/documents/${encodeURIComponent(id)}/read`, { body });
+  await response.body?.cancel();
 }
 
 /** Uploads a file. Its text is read afterward. @throws {ApiError} if the server refuses it. */

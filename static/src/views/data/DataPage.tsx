@@ -15,6 +15,7 @@ import { useState } from "preact/hooks";
 import { useDocuments } from "../documents/AlwaysAttached.tsx";
 import { describeDocument } from "../documents/DocumentUseMenu.tsx";
 import { DocumentReader } from "../documents/DocumentReader.tsx";
+import { readDocumentAgain } from "../../state/chat/attachments.ts";
 
 /** Measured when it opens. What is damaged comes first. */
 export function DataPage() {
@@ -134,7 +135,18 @@ function DocumentsSection() {
               title={<span class="clamped">{document.name || t.untitled}</span>}
               text={[describeDocument(document), bytes(document.size_bytes)].join(" · ")}
               onClick={document.state === "ready" ? () => setOpened(document) : undefined}
-              end={<IconButton icon="trash" label={t.delete(document.name)} onClick={() => remove(document)} />}
+              end={
+                <>
+                  <IconButton
+                    icon="restore"
+                    label={t.readAgainOf(document.name)}
+                    isDisabled={document.state === "extracting"}
+                    onClick={() =>
+                      void readDocumentAgain(store.api.client, document.id).catch((thrown) => store.report(thrown))}
+                  />
+                  <IconButton icon="trash" label={t.delete(document.name)} onClick={() => remove(document)} />
+                </>
+              }
             />
           ))}
         </List>

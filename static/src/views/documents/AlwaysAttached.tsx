@@ -5,14 +5,12 @@ import type { DocumentUse, StoredDocument } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
-import { uploadDocument } from "../../state/chat/attachments.ts";
+import { ACCEPTED_DOCUMENTS, uploadDocument } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { describeDocument, DocumentUseMenu } from "./DocumentUseMenu.tsx";
+import { DocumentLedger, ReadAgainButton } from "./DocumentLedger.tsx";
 import { DocumentReader } from "./DocumentReader.tsx";
-
-/** File types that the server reads. */
-const ACCEPT = ".pdf,.docx,.epub,.html,.htm,.md,.txt,.csv,text/*";
 
 /** Lists them; adds a new or an existing one. */
 export function AlwaysAttached(
@@ -65,7 +63,7 @@ export function AlwaysAttached(
           type="file"
           hidden
           multiple
-          accept={ACCEPT}
+          accept={ACCEPTED_DOCUMENTS}
           onChange={(event) => {
             void upload([...event.currentTarget.files ?? []]);
             event.currentTarget.value = "";
@@ -107,6 +105,8 @@ function UsedDocument(
       </button>
       {isReady && <DocumentUseMenu document={document} use={use} onChange={onChange} />}
       <IconButton icon="close" label={t.remove(name)} onClick={onRemove} />
+      {document?.state === "failed" && <ReadAgainButton document={document} />}
+      {document && <DocumentLedger document={document} />}
       {isOpen && <DocumentReader id={use.id} name={name} onClose={() => setOpen(false)} />}
     </li>
   );

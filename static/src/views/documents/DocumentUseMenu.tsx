@@ -5,6 +5,7 @@ import { Icon } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { showPageList } from "../../state/chat/attachments.ts";
 import { texts } from "../../texts/texts.ts";
+import { EncodingDialog, useReadAgain } from "./DocumentLedger.tsx";
 import { DocumentReader } from "./DocumentReader.tsx";
 import { formatNumber } from "../../texts/format.ts";
 
@@ -13,13 +14,18 @@ type ChosenUse = Pick<DocumentUse, "use" | "pages">;
 
 /** The button shows the choice. Pages are chosen in the reader. */
 export function DocumentUseMenu(
-  { document: { id, name, pages: count }, use, onChange }: {
+  { document, use, onChange, onReadAgain }: {
     document: StoredDocument;
     use: ChosenUse;
     onChange: (use: ChosenUse) => void;
+    /** Called when the document is read again. */
+    onReadAgain?: () => void;
   },
 ) {
+  const { id, name, pages: count, encoding } = document;
   const [isChoosing, setChoosing] = useState(false);
+  const [isDecoding, setDecoding] = useState(false);
+  const readAgain = useReadAgain(document, onReadAgain);
   const t = texts.documents;
   const kind = use.use ?? "auto";
   const shown = kind === "pages" ? t.sendsPages(showPageList(use.pages ?? "")) : kind === "whole" ? t.sendsAll : t.auto;
@@ -32,6 +38,9 @@ export function DocumentUseMenu(
           { label: t.auto, hint: t.autoHint, isChecked: kind === "auto", onSelect: () => onChange({ use: "auto" }) },
           { label: t.sendAll, isChecked: kind === "whole", onSelect: () => onChange({ use: "whole" }) },
           { label: t.choosePages, isChecked: kind === "pages", onSelect: () => setChoosing(true) },
+          "line",
+          { label: t.readAgain, hint: t.readAgainHint, onSelect: () => void readAgain() },
+          ...(encoding === undefined ? [] : [{ label: t.chooseEncoding, onSelect: () => setDecoding(true) }]),
         ]}
       >
         <span>{shown}</span>
@@ -49,6 +58,7 @@ export function DocumentUseMenu(
           onClose={() => setChoosing(false)}
         />
       )}
+      {isDecoding && <EncodingDialog document={document} onStart={onReadAgain} onClose={() => setDecoding(false)} />}
     </>
   );
 }
@@ -58,7 +68,11 @@ export function describeDocument(document: StoredDocument | undefined): string {
   const t = texts.documents;
   if (document === undefined) return t.uploading;
   if (document.state === "extracting") return t.reading;
-  if (document.state === "failed") return getError(document.error?.code ?? "", document.error?.message ?? "");
+  if (document.state === "failed") {
+    const code = document.error?.code ?? "";
+    // Only pages can be scans.
+    return code === "no_text" && document.unit !== "page" ? t.noText : getError(code, document.error?.message ?? "");
+  }
   const { pages, unit, tokens } = document;
   return [getType(document.content_type), t[unit](pages), t.tokens(formatNumber(tokens))].join(" · ");
 }
@@ -70,6 +84,18 @@ function getType(contentType: string): string {
     "text/html": "HTML",
     "text/markdown": "Markdown",
     "text/csv": "CSV",
+    "text/vtt": "VTT",
+    "application/x-subrip": "SRT",
+    "application/rtf": "RTF",
+    "application/x-ipynb+json": "IPYNB",
+    "application/vnd.ms-outlook": "MSG",
+    "message/rfc822": "EML",
+    "multipart/related": "MHTML",
+    "application/vnd.oasis.opendocument.text": "ODT",
+    "application/vnd.oasis.opendocument.spreadsheet": "ODS",
+    "application/vnd.oasis.opendocument.presentation": "ODP",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "XLSX",
     "text/plain": texts.documents.plainText,
   };
   return known[contentType] ?? "DOCX";

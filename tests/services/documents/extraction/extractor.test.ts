@@ -4,12 +4,15 @@ import type { DocumentPage, PageUnit } from "../../../../services/documents/docu
 import { ExtractionFault, sniffDocument } from "../../../../services/documents/extraction/extraction.ts";
 import {
   extractDocument,
+  type ExtractionResult,
+  type ExtractionSource,
   READER_LIMITS,
   type ReaderLimits,
 } from "../../../../services/documents/extraction/extractor.ts";
 import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { joinBytes } from "../../../../services/storage/atomic_file.ts";
 import { createEntry, type PackedEntry, writeZip } from "../../../../services/storage/zip/zip_writer.ts";
+import { encodeText } from "../../../helpers/files/encode_text.ts";
 import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 
 const FIXTURES = new URL("../../../fixtures/documents/", import.meta.url);
@@ -19,7 +22,7 @@ const sandbox = new Sandbox();
 afterAll(() => sandbox.close());
 const MIB = 1024 * 1024;
 
-interface Extracted {
+interface Extracted extends ExtractionResult {
   unit?: PageUnit;
   title?: string;
   pages: string[];
@@ -29,27 +32,29 @@ interface Extracted {
 async function extract(
   name: string,
   content: string | Uint8Array<ArrayBuffer>,
-  { url, signal = new AbortController().signal, ...limits }: Partial<ReaderLimits> & {
-    url?: string;
-    signal?: AbortSignal;
-  } = {},
+  { url, charset, encoding, languages, signal = new AbortController().signal, ...limits }:
+    & Partial<ReaderLimits>
+    & Partial<Pick<ExtractionSource, "url" | "charset" | "encoding" | "languages" | "signal">> = {},
 ): Promise<Extracted> {
   const bytes = typeof content === "string" ? encoder.encode(content) : content;
-  const found: Extracted = { pages: [] };
+  const found: Extracted = { pages: [], ledger: [] };
   const pages: DocumentPage[] = [];
-  await extractDocument(sandbox, {
+  const result = await extractDocument(sandbox, {
     content: ReadableStream.from([bytes]),
     sizeBytes: bytes.length,
     name,
     contentType: sniffDocument(bytes.subarray(0, 4096), name)!,
     url,
+    charset,
+    encoding,
+    languages,
     signal,
     begin: (about) => Object.assign(found, about),
     store: async (batch) => void await Promise.resolve(pages.push(...batch)),
   }, { ...READER_LIMITS, ...limits });
   expect(pages.map(({ n }) => n)).toEqual(pages.map((_, index) => index + 1));
   found.pages = pages.map(({ text }) => text);
-  return found;
+  return { ...found, ...result };
 }
 
 /** Returns the code of the failure; "read" if there is none. */
@@ -377,4 +382,302 @@ test("stops when it is canceled", async () => {
   });
   abort.abort(new DOMException("gone", "AbortError"));
   await expect(reading).rejects.toThrow("gone");
+});
+
+test.each([
+  ["<!doctype html><head><title>T</title><p>After an open head", "After an open head"],
+  ["<p>A</p><title>Second</title><p>B</p>", "A\n\nB"],
+  ["<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>を読む", "漢(かん)字(じ)を読む"],
+  ["<ruby>漢字<rp>（</rp><rt>かんじ</rt><rp>）</rp></ruby>", "漢字(かんじ)"],
+  ["<ruby>漢字<rt>かんじ</ruby>だ", "漢字(かんじ)だ"],
+  ["E = mc<sup>2</sup>, H<sub>2</sub>O, e<sup>x + 1</sup>", "E = mc^2, H_2O, e^(x + 1)"],
+  ["<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "(1)/(2)"],
+  [
+    "So <math><msup><mi>x</mi><mn>2</mn></msup><mo>+</mo><msqrt><mi>y</mi></msqrt></math> holds",
+    "So x^2+√(y) holds",
+  ],
+  ["<math><mi>a</mi><annotation encoding='TeX'>\\alpha</annotation></math>", "a"],
+  ["<svg><title>icon</title><text>Label in a drawing</text></svg>", "Label in a drawing"],
+  ["<ol start=3><li>three<li>four</ol><ul><li>dot</ul>", "3. three\n\n4. four\n\n- dot"],
+  ['<!DOCTYPE html [<!ENTITY a "x > y"> ]><p>Text</p>', "Text"],
+  ['<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><div/><p>A</p></body></html>', "A"],
+])("reads %s", async (html, text) => {
+  expect((await extract("a.html", html)).pages.join("\n\n")).toBe(text);
+});
+
+test("decodes a page by its declarations, wherever they are", async () => {
+  const body = "<p>図書館は九時に開きます</p>";
+  const late = `<!-- ${"-".repeat(3000).replaceAll("--", "x ")} --><meta charset="shift_jis">${body}`;
+  const xml = `<?xml version="1.0" encoding="euc-jp"?><html><body>${body}</body></html>`;
+  expect((await extract("a.html", encodeText(late, "shift_jis"))).pages).toEqual(["図書館は九時に開きます"]);
+  expect((await extract("a.html", encodeText(xml, "euc-jp"))).pages).toEqual(["図書館は九時に開きます"]);
+  const linked = await extract("a.html", encodeText(body, "euc-jp"), { charset: "EUC-JP" });
+  expect(linked.pages).toEqual(["図書館は九時に開きます"]);
+  expect(linked.ledger).toEqual([]);
+});
+
+test("the ledger names what a page has besides text, and how it was decoded", async () => {
+  const html =
+    '<p>Text</p><img src="a"><img src="b" alt="B"><video src="c"></video><script>1</script><iframe></iframe>';
+  const { ledger } = await extract("a.html", html);
+  expect(Object.fromEntries(ledger.map(({ kind, count }) => [kind, count]))).toEqual({
+    image: 2,
+    media: 1,
+    script: 1,
+    embedded: 1,
+  });
+  const guessed = await extract("a.txt", encodeText("図書館は九時に開きます。", "shift_jis"));
+  expect([guessed.encoding, guessed.ledger]).toMatchObject(["shift_jis", [{
+    kind: "encoding",
+    examples: ["shift_jis"],
+  }]]);
+  expect((await extract("a.txt", "plain")).ledger).toEqual([]);
+});
+
+test("the ledger of an EPUB names missing, unknown and drawn chapters", async () => {
+  const files = {
+    "a.xhtml": "<html><body><p>Cr&egrave;me &mdash; she&rsquo;s&nbsp;paid</p></body></html>",
+    "b.svg": '<svg xmlns="http://www.w3.org/2000/svg"><text>Drawn words</text></svg>',
+  };
+  const book = await zipOf([
+    textEntry("mimetype", "application/epub+zip"),
+    CONTAINER,
+    textEntry(
+      "p/book.opf",
+      `<package><metadata><dc:title>One</dc:title><dc:title>Two</dc:title></metadata><manifest>
+      <item id="a" href="a.xhtml" media-type="application/xhtml+xml"/><item id="b" href="b.svg" media-type="image/svg+xml"/>
+      <item id="c" href="c.xhtml" media-type="application/xhtml+xml"/><item id="d" href="d.pdf" media-type="application/pdf"/>
+      </manifest><spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/><itemref idref="d"/></spine></package>`,
+    ),
+    ...Object.entries(files).map(([path, text]) => textEntry(`p/${path}`, text)),
+    textEntry("p/d.pdf", "%PDF"),
+  ]);
+  const { title, pages, ledger } = await extract("a.epub", book);
+  expect(title).toBe("One");
+  expect(pages).toEqual(["Crème — she’s paid", "Drawn words"]);
+  expect(ledger).toMatchObject([
+    { kind: "missing", count: 1, examples: ["p/c.xhtml"] },
+    { kind: "unknown", count: 1, examples: ["p/d.pdf"] },
+  ]);
+});
+
+const M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"';
+const run = (text: string, properties = "") =>
+  `<w:r><w:rPr>${properties}</w:rPr><w:t xml:space="preserve">${text}</w:t></w:r>`;
+const paragraph = (content: string, properties = "") => `<w:p><w:pPr>${properties}</w:pPr>${content}</w:p>`;
+const raised = '<w:vertAlign w:val="superscript"/>';
+
+test.each([
+  [run("10") + run("6", raised) + run(" items"), "10^6 items"],
+  [run("x") + run("1", raised) + run("2", raised), "x^12"],
+  [
+    `<m:oMath ${M}><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>`,
+    "(1)/(2)",
+  ],
+  [
+    `<m:oMath ${M}><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>6</m:t></m:r></m:sup></m:sSup></m:oMath>`,
+    "10^6",
+  ],
+  [
+    `<m:oMath ${M}><m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e><m:r><m:t>a</m:t></m:r></m:e></m:d></m:oMath>`,
+    "[a]",
+  ],
+  [run("angle ") + '<w:r><w:sym w:font="Symbol" w:char="F061"/></w:r>', "angle α"],
+  ['<w:r><w:sym w:font="Wingdings" w:char="F0FC"/></w:r>' + run(" done"), "✓ done"],
+  [`<w:ins w:id="1">${run("added")}</w:ins><w:del w:id="2"><w:r><w:delText>gone</w:delText></w:r></w:del>`, "added"],
+  [
+    "<w:r><w:ruby><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r>",
+    "漢字(かんじ)",
+  ],
+])("reads the run %s of a DOCX", async (runs, text) => {
+  expect((await extract("a.docx", await docxOf(paragraph(runs)))).pages).toEqual([text]);
+});
+
+test("reads notes by their IDs, comments, headers and footers of a DOCX, and counts tracked changes", async () => {
+  const reference = (kind: string, id: number) => `<w:r><w:${kind}Reference w:id="${id}"/></w:r>`;
+  const note = (kind: string, id: number, text: string, more = "") =>
+    `<w:${kind} w:id="${id}" ${more}>${paragraph(run(text))}</w:${kind}>`;
+  const part = (name: string, content: string) =>
+    textEntry(`word/${name}.xml`, `<w:${name} ${W}>${content}</w:${name}>`);
+  const body = paragraph(
+    run("One") + reference("footnote", 9) + run(" two") + reference("endnote", 2) + run(" three") +
+      reference("footnote", 4) + reference("comment", 0) + `<w:ins w:id="1">${run(" new")}</w:ins>`,
+  );
+  const { pages, ledger } = await extract(
+    "a.docx",
+    await zipOf([
+      CONTENT_TYPES,
+      RELATIONS,
+      textEntry("word/document.xml", `<w:document ${W}><w:body>${body}</w:body></w:document>`),
+      part(
+        "footnotes",
+        note("footnote", 0, "sep", 'w:type="separator"') + note("footnote", 4, "Four") + note("footnote", 9, "Nine"),
+      ),
+      part("endnotes", note("endnote", 2, "See the appendix")),
+      part("comments", note("comment", 0, "Is this so?", 'w:author="Mia"')),
+      textEntry(
+        "word/_rels/document.xml.rels",
+        `<Relationships>${
+          [["footnotes", "footnotes"], ["endnotes", "endnotes"], ["comments", "comments"], ["header", "header1"], [
+            "header",
+            "header2",
+          ], ["footer", "footer1"]]
+            .map(([kind, name], n) => `<Relationship Id="r${n}" Type="http://x/${kind}" Target="${name}.xml"/>`).join(
+              "",
+            )
+        }</Relationships>`,
+      ),
+      textEntry("word/header1.xml", `<w:hdr ${W}>${paragraph(run("Confidential"))}</w:hdr>`),
+      textEntry("word/header2.xml", `<w:hdr ${W}>${paragraph(run("Confidential"))}</w:hdr>`),
+      textEntry("word/footer1.xml", `<w:ftr ${W}>${paragraph(run("12"))}</w:ftr>`),
+    ]),
+  );
+  expect(pages.join("\n\n").split("\n\n")).toEqual([
+    "Confidential",
+    "One[1] two[2] three[3][c1] new",
+    "[1] Nine",
+    "[3] Four",
+    "[2] See the appendix",
+    "[c1] Mia: Is this so?",
+  ]);
+  expect(ledger).toMatchObject([{ kind: "tracked_changes", count: 1 }]);
+});
+
+test("numbers the lists of a DOCX as its levels say", async () => {
+  const level = (n: number, format: string, text: string, start = 1) =>
+    `<w:lvl w:ilvl="${n}"><w:start w:val="${start}"/><w:numFmt w:val="${format}"/><w:lvlText w:val="${text}"/></w:lvl>`;
+  const item = (text: string, list: number, level = 0) =>
+    paragraph(run(text), `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`);
+  const numbering = `<w:numbering ${W}><w:abstractNum w:abstractNumId="0">${level(0, "decimal", "%1.", 3)}${
+    level(1, "lowerLetter", "%1.%2)")
+  }</w:abstractNum><w:abstractNum w:abstractNumId="1">${level(0, "upperRoman", "%1.")}</w:abstractNum>
+  <w:abstractNum w:abstractNumId="2">${level(0, "bullet", "")}</w:abstractNum>
+  <w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>
+  <w:num w:numId="3"><w:abstractNumId w:val="2"/></w:num></w:numbering>`;
+  const body = item("a", 1) + item("b", 1, 1) + item("c", 1, 1) + item("d", 1) + item("e", 1, 1) + item("f", 2) +
+    item("g", 2) + item("h", 3) + item("i", 0);
+  const { pages } = await extract(
+    "a.docx",
+    await zipOf([
+      CONTENT_TYPES,
+      RELATIONS,
+      textEntry("word/document.xml", `<w:document ${W}><w:body>${body}</w:body></w:document>`),
+      textEntry("word/numbering.xml", numbering),
+    ]),
+  );
+  expect(pages.join("\n\n").split("\n\n")).toEqual([
+    ...["3. a", "3.a) b", "3.b) c", "4. d", "4.a) e", "I. f", "II. g", "- h", "i"],
+  ]);
+});
+
+test("only a PDF may be a scan", async () => {
+  const messageOf = async (name: string, content: string | Uint8Array<ArrayBuffer>) => {
+    const error = await extract(name, content).catch((thrown) => thrown);
+    return [error.code, error.message];
+  };
+  expect(await messageOf("a.html", "<img src=x>")).toEqual(["no_text", "The file has no text."]);
+  expect((await messageOf("a.pdf", writePdf([" "])))[1]).toContain("It may be a scan");
+});
+
+/** Writes a PDF of one page whose text is in a font with a predefined character map, without any embedded data. */
+function writeMappedPdf(map: string, ordering: string, codes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const hex = Array.from(codes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return writePdf(["x"], {
+    change: (objects) => {
+      const content = `BT /F1 24 Tf 40 20 Td <${hex}> Tj ET`;
+      return {
+        ...objects,
+        3: `<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /${map} /DescendantFonts [6 0 R] >>`,
+        5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+        6: `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /X /DW 1000 /FontDescriptor 7 0 R /CIDSystemInfo ` +
+          `<< /Registry (Adobe) /Ordering (${ordering}) /Supplement 2 >> >>`,
+        7: "<< /Type /FontDescriptor /FontName /X /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 " +
+          "/Descent -200 /CapHeight 700 /StemV 80 >>",
+      };
+    },
+  });
+}
+
+test.each([
+  ["90ms-RKSJ-H", "Japan1", "shift_jis", "図書館は九時"],
+  ["EUC-H", "Japan1", "euc-jp", "図書館は九時"],
+  ["UniJIS-UCS2-H", "Japan1", "utf-16be", "図書館は九時"],
+  ["GBK-EUC-H", "GB1", "gb18030", "图书馆九点"],
+  ["UniGB-UCS2-H", "GB1", "utf-16be", "图书馆九点"],
+  ["ETen-B5-H", "CNS1", "big5", "圖書館九點"],
+  ["KSCms-UHC-H", "Korea1", "euc-kr", "도서관은 아홉"],
+])("reads a PDF with the predefined character map %s", async (map, ordering, encoding, text) => {
+  const { pages } = await extract("a.pdf", writeMappedPdf(map, ordering, encodeText(text, encoding)));
+  expect(pages).toEqual([text]);
+});
+
+test("a PDF can't have other files read as its character map", async () => {
+  for (const map of ["no-such-map", "..#2F..#2Fpackage.json", "H#00"]) {
+    const pdf = writeMappedPdf(map, "Japan1", encodeText("図書", "shift_jis"));
+    expect(await codeOf(extract("a.pdf", pdf))).toMatch(/^(no_text|damaged|read)$/);
+  }
+});
+
+/** Writes a PDF with the lines "Name:" and "Country:" and annotations. */
+function writeForm(annotations: readonly string[]): Uint8Array<ArrayBuffer> {
+  const numbers = annotations.map((_, n) => `${20 + n} 0 R`).join(" ");
+  return writePdf(["x"], {
+    change: (objects) => {
+      const content = "BT /F1 12 Tf 20 150 Td (Name:) Tj 0 -30 Td (Country:) Tj ET";
+      return {
+        ...objects,
+        1: `<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [${numbers}] /DA (/F1 12 Tf) >> >>`,
+        4: objects[4]!.replace(/\[0 0 400 \d+\]/, "[0 0 400 200]").replace(/>>$/, `/Annots [${numbers}] >>`),
+        5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+        ...Object.fromEntries(annotations.map((one, n) => [20 + n, `<< /Type /Annot /F 4 ${one} >>`])),
+      };
+    },
+  });
+}
+
+test("values of a form and typed notes are at their places on the page", async () => {
+  const { pages } = await extract(
+    "a.pdf",
+    writeForm([
+      "/Subtype /Widget /FT /Tx /T (name) /V (Mia Example) /Rect [100 145 300 165]",
+      "/Subtype /Widget /FT /Ch /Ff 131072 /T (country) /Opt [[(no) (Norway)] [(pe) (Peru)]] /V (pe) /Rect [100 115 300 135]",
+      "/Subtype /FreeText /Contents (Typed between) /Rect [20 132 200 144]",
+      "/Subtype /Text /T (Ann) /Contents (Is this right?) /Rect [20 60 40 80]",
+      "/Subtype /Widget /FT /Tx /T (secret) /Ff 8192 /V (hunter2) /Rect [100 20 300 40]",
+      "/Subtype /FreeText /F 2 /Contents (Hidden) /Rect [20 10 200 20]",
+    ]),
+  );
+  expect(pages[0]!.split(/\n+/)).toEqual([
+    "Name: Mia Example",
+    "Typed between",
+    "Country: Peru",
+    "[Ann: Is this right?]",
+  ]);
+});
+
+test("the ledger of a PDF names attached files, characters without text, and pages without text", async () => {
+  const pdf = writePdf(["Words", " ", "x"], {
+    change: (objects) => ({
+      ...objects,
+      1: "<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [(data.csv) 30 0 R] >> >> >>",
+      30: "<< /Type /Filespec /F (data.csv) /EF << /F 31 0 R >> >>",
+      31: "<< /Type /EmbeddedFile /Length 3 >>\nstream\na,b\nendstream",
+      8: objects[8]!.replace("/F1 3 0 R", "/F1 40 0 R"),
+      40:
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Odd /FirstChar 120 /LastChar 120 /Widths [500] /ToUnicode 41 0 R >>",
+      41:
+        "<< /Length 93 >>\nstream\n1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfchar <78> <E001> endbfchar\nendstream",
+    }),
+  });
+  const { ledger } = await extract("a.pdf", pdf);
+  expect(ledger.map(({ kind, count, examples }) => [kind, count, examples])).toEqual([
+    ["embedded", 1, ["data.csv"]],
+    ["unmapped", 1, ["page 3"]],
+    ["page_without_text", 1, ["page 2"]],
+  ]);
+  const xfa = await extract(
+    "a.pdf",
+    writePdf(["Please wait... If this message is not eventually replaced, update Adobe Reader."]),
+  );
+  expect(xfa.ledger.map(({ kind }) => kind)).toEqual(["xfa"]);
 });

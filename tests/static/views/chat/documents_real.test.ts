@@ -9,6 +9,7 @@ import { PRIVATE, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { addDocument, printPdf, writePdf } from "../../../helpers/files/document_files.ts";
+import { encodeText } from "../../../helpers/files/encode_text.ts";
 import { dataUrl, picture } from "../../../helpers/files/pictures.ts";
 import type { TrashItem } from "../../../../static/src/api/types.ts";
 import { PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
@@ -293,3 +294,36 @@ test("documents are attached to a chat, a character or a persona; Settings lists
     );
   expect(errors).toEqual([]);
 });
+
+test.each([
+  ["en", "Decoded as EUC-JP", "Read again", "Text encoding"],
+  ["de", "Als EUC-JP gelesen", "Neu lesen", "Zeichenkodierung"],
+  ["ja", "EUC-JPとして読み取りました", "読み直す", "文字コード"],
+])(
+  "a chip says what isn't text, and a text is read again in another encoding (%s)",
+  async (language, note, again, encoding) => {
+    await using app = await openTestApp({ uiFolder });
+    await app.patch("/api/settings", { language });
+    const { page, errors } = await openApp(app, "/new", PHONE);
+    const picker = page.locator('.composer input[type="file"]');
+    const bytes = encodeText("図書館は九時に開きます。資料を持ってきてください。", "euc-jp");
+    await picker.setInputFiles({ name: "memo.txt", mimeType: "text/plain", buffer: Buffer.from(bytes) });
+    const html = '<p>Text</p><img src="a"><img src="b"><video></video>';
+    await picker.setInputFiles({ name: "page.html", mimeType: "text/html", buffer: Buffer.from(html) });
+    const chips = page.locator(".composer .document-chip");
+    await chips.nth(0).getByText(note).waitFor();
+    const summary = chips.nth(1).locator("summary");
+    await summary.click();
+    expect(await chips.nth(1).locator("li").count()).toBe(2);
+    await takePicture(page, `ledger_${language}`);
+    expect(await findAxeProblems(page)).toEqual([]);
+    await chips.nth(0).locator(".document-use").click();
+    await page.getByText(new RegExp(`^${encoding} ?…$`)).click();
+    const dialog = page.getByRole("dialog", { name: encoding });
+    await dialog.getByRole("combobox").selectOption("shift_jis");
+    await takePicture(page, `encoding_${language}`);
+    await dialog.getByRole("button", { name: again }).click();
+    await chips.nth(0).locator("summary", { hasText: "Shift-JIS" }).waitFor();
+    expect(errors).toEqual([]);
+  },
+);

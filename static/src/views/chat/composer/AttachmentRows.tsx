@@ -5,6 +5,7 @@ import { type AttachedDocument, parsePageList } from "../../../state/chat/attach
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 import { describeDocument, DocumentUseMenu } from "../../documents/DocumentUseMenu.tsx";
+import { DocumentLedger, ReadAgainButton } from "../../documents/DocumentLedger.tsx";
 import { DocumentReader } from "../../documents/DocumentReader.tsx";
 import { asApiError } from "../../../api/client.ts";
 import { useStore } from "../../../state/store.ts";
@@ -40,6 +41,7 @@ function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }
           document={document}
           use={item}
           onChange={(use) => chat.documents.setUse(item.key, use)}
+          onReadAgain={() => void chat.documents.follow(document.id)}
         />
       )}
       <IconButton
@@ -50,6 +52,13 @@ function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }
       {document && isScan(document) && (
         <Button kind="quiet" icon="image" onClick={() => setChoosing(true)}>{texts.documents.sendAsPictures}</Button>
       )}
+      {document?.state === "failed" && (
+        <ReadAgainButton
+          document={document}
+          onStart={() => void chat.documents.follow(document.id)}
+        />
+      )}
+      {document && <DocumentLedger document={document} />}
       {isChoosing && document && (
         <PageImagesDialog
           chat={chat}
@@ -106,9 +115,10 @@ export function RecordingRow({ chat }: { chat: OpenChat }) {
 /** Maximum number of pages at a time. For a vision model, each costs about as much as one or two pages of text. */
 const MAX_PAGES = 4;
 
-/** Returns whether a document has pages that can be sent as images alone. */
-function isScan({ state, error, pages }: StoredDocument): boolean {
-  return state === "failed" && error?.code === "no_text" && pages > 0;
+/** Returns whether a document has pages whose text can't be read, but that can be sent as images. */
+function isScan({ state, error, pages, ledger }: StoredDocument): boolean {
+  if (state === "failed") return error?.code === "no_text" && pages > 0;
+  return ledger.some(({ kind }) => kind === "page_without_text" || kind === "unmapped") && pages > 0;
 }
 
 /** The dialog. Pages are attached one after the other; the first that can't be read ends it. */

@@ -7,6 +7,7 @@ import { lazy } from "../../../components/Lazy.tsx";
 import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
 import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
 import type { PromptTemplate } from "../../../api/types.ts";
+import { ACCEPTED_DOCUMENTS } from "../../../state/chat/attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import {
   type CommandName,
@@ -197,7 +198,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               type="file"
               hidden
               multiple
-              accept="image/*,text/*,.pdf,.docx,.epub,.html,.md,.json,.csv,.log,.ts,.js,.py"
+              accept={`image/*,.json,.log,.ts,.js,.py,${ACCEPTED_DOCUMENTS}`}
               onChange={(event) => {
                 insertFiles([...event.currentTarget.files ?? []]);
                 event.currentTarget.value = "";

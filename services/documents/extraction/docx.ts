@@ -1,0 +1,518 @@
+/** Extracts DOCX files: text, tables, notes, comments, headers, numbers of lists, symbols and equations. */
+import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
+import {
+  ExtractionFault,
+  type ExtractionInput,
+  isOle2,
+  type PageSink,
+  type TextBlock,
+  toSections,
+} from "./extraction.ts";
+import { Archive, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
+
+const MAIN_PART = /^word\/document\d*\.xml$/i;
+/** Elements whose text isn't part of the document: deleted text, field codes, copies of drawings for old programs. */
+const SKIPPED = new Set(["del", "movefrom", "instrtext", "deltext", "fallback"]);
+/** Elements around changed text. */
+const CHANGES = new Set(["ins", "del", "moveto", "movefrom"]);
+
+/**
+ * Extracts a DOCX file. The file doesn't say where pages end, so the text is divided into sections.
+ *
+ * @throws {ExtractionFault} `encrypted`, `damaged`, `too_large`, `unsupported`
+ * @see ECMA-376, part 1, section 17 (WordprocessingML)
+ */
+export async function extractDocx({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
+  // ECMA-376 encryption wraps the ZIP in an OLE2 file ([MS-OFFCRYPTO], section 2.3.4.4).
+  if (isOle2(bytes)) throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
+  const archive = await Archive.open(bytes, limits);
+  const main = [...archive.entries.keys()].find((path) => MAIN_PART.test(path));
+  if (main === undefined) throw new ExtractionFault("unsupported", "Can't read the file: it isn't a Word document");
+  const relations = await readRelations(archive, main);
+  /** Reads all parts of a kind. Without relationships, they have their usual names. */
+  const readParts = async (kind: string) => {
+    const named = relations.filter((relation) => relation.kind === kind).map(({ path }) => path);
+    const paths = named.length > 0 ? named : [`word/${kind}.xml`];
+    // One after the other: the archive is read at one position.
+    return await Array.fromAsync(paths, (path) => readPart(archive, path));
+  };
+  const styles = parseStyles((await readParts("styles"))[0]!);
+  const numbering = parseNumbering((await readParts("numbering"))[0]!);
+  const xml = await readPart(archive, main);
+  if (!/<\/(?:[\w.-]{1,20}:)?document\s*>\s*$/.test(xml.slice(-200))) {
+    throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
+  }
+  const context = { styles, numbering, references: new References(), sink };
+  const body = parseBlocks(xml, context);
+  const [headers, footers] = [await readParts("header"), await readParts("footer")].map((parts) =>
+    listDistinct(parts.flatMap((part) => parseBlocks(part, context)))
+  );
+  const notes: TextBlock[] = [];
+  for (const kind of ["footnote", "endnote"] as const) {
+    for (const part of await readParts(`${kind}s`)) notes.push(...parseNotes(part, kind, context));
+  }
+  const comments: TextBlock[] = [];
+  for (const part of await readParts("comments")) comments.push(...parseNotes(part, "comment", context));
+  sink.begin({ unit: "section", total: 0 });
+  const diagrams = await readDiagrams(archive, relations.map(({ path }) => path));
+  for (const section of toSections([...headers!, ...body, ...notes, ...comments, ...diagrams, ...footers!])) {
+    await sink.add(section);
+  }
+}
+
+/** Returns blocks with letters, each once: documents have a header for first, odd and even pages. */
+function listDistinct(blocks: readonly TextBlock[]): TextBlock[] {
+  const seen = new Set<string>();
+  return blocks.filter(({ text }) => /\p{L}/u.test(text) && !seen.has(text) && seen.add(text));
+}
+
+/** Returns the texts of SmartArt, which are in parts of their own. */
+async function readDiagrams(archive: Archive, paths: readonly string[]): Promise<TextBlock[]> {
+  const blocks: TextBlock[] = [];
+  for (const path of paths.filter((path) => /\/diagrams\/data\d*\.xml$/.test(path))) {
+    let text = "";
+    readXmlTags(await readPart(archive, path), {
+      text: (data, name) => void (text += name === "t" ? data : ""),
+      close: (name) => void (text += name === "p" ? "\n" : ""),
+    });
+    const clean = text.replace(/\n\s*\n/g, "\n").trim();
+    if (clean !== "") blocks.push({ text: clean });
+  }
+  return blocks;
+}
+
+/** Where a paragraph is in a list. */
+interface ListPosition {
+  numId?: string;
+  level?: number;
+}
+
+/** The relevant properties of a style. */
+interface Style extends ListPosition {
+  heading?: number;
+  basedOn?: string;
+}
+
+function parseStyles(xml: string): (id: string) => Style {
+  const styles = new Map<string, Style>();
+  let style: Style | undefined;
+  readXmlTags(xml, {
+    open(name, { styleid = "", val = "" }) {
+      if (name === "style") styles.set(styleid, style = {});
+      if (style === undefined) return;
+      const byName = /^heading ([1-6])$/i.exec(val)?.[1] ?? (/^title$/i.test(val) ? "1" : undefined);
+      const level = name === "outlinelvl" ? Number(val) + 1 : name === "name" ? Number(byName) : NaN;
+      if (level >= 1 && level <= 6) style.heading = level;
+      if (name === "basedon") style.basedOn = val;
+      if (name === "numid") style.numId = val;
+      if (name === "ilvl") style.level = Number(val);
+    },
+  });
+  return (id) => {
+    const found: Style = {};
+    const seen = new Set<string>();
+    for (let at: string | undefined = id; at !== undefined && !seen.has(at);) {
+      seen.add(at);
+      const { heading, numId, level, basedOn }: Style = styles.get(at) ?? {};
+      found.heading ??= heading;
+      found.numId ??= numId;
+      found.level ??= level;
+      at = basedOn;
+    }
+    return found;
+  };
+}
+
+/** A level of a list. */
+interface ListLevel {
+  start: number;
+  format: string;
+  /** `%1.%2` */
+  text: string;
+}
+
+/** Lists: their levels, and the numbers reached so far. */
+interface ListKind {
+  levels: Map<number, ListLevel>;
+  counts: number[];
+}
+
+/** Returns a function that counts a paragraph and returns its number: `"2.1 "`, or `"- "`. */
+function parseNumbering(xml: string): (position: ListPosition) => string {
+  const kinds = new Map<string, ListKind>();
+  const lists = new Map<string, { kind?: ListKind; starts: Map<number, number> }>();
+  let kind: ListKind | undefined;
+  let list: { kind?: ListKind; starts: Map<number, number> } | undefined;
+  let level: ListLevel | undefined;
+  let overridden = 0;
+  readXmlTags(xml, {
+    open(name, { abstractnumid = "", numid = "", ilvl = "0", val = "" }) {
+      if (name === "abstractnum") kinds.set(abstractnumid, kind = { levels: new Map(), counts: [] });
+      else if (name === "num") lists.set(numid, list = { starts: new Map() });
+      else if (name === "abstractnumid") list && (list.kind = kinds.get(val));
+      else if (name === "lvloverride") overridden = Number(ilvl);
+      else if (name === "startoverride") list?.starts.set(overridden, Number(val));
+      else if (name === "lvl" && list === undefined) {
+        kind?.levels.set(Number(ilvl), level = { start: 1, format: "decimal", text: "" });
+      } else if (level !== undefined && list === undefined) {
+        if (name === "start") level.start = Number(val);
+        if (name === "numfmt") level.format = val;
+        if (name === "lvltext") level.text = val;
+      }
+    },
+  });
+  const started = new Set<string>();
+  return ({ numId = "", level: at = 0 }) => {
+    if (numId === "0") return "";
+    const found = lists.get(numId);
+    const own = found?.kind?.levels.get(at);
+    if (found?.kind === undefined || own === undefined) return "- ";
+    const { kind: { counts, levels }, starts } = found;
+    const isFirst = !started.has(`${numId}/${at}`);
+    started.add(`${numId}/${at}`);
+    if (isFirst && starts.has(at)) counts.length = Math.min(counts.length, at);
+    counts[at] = counts[at] === undefined ? starts.get(at) ?? own.start : counts[at] + 1;
+    counts.length = at + 1;
+    if (own.format === "bullet") return "- ";
+    if (own.format === "none") return "";
+    const text = own.text.replace(/%([1-9])/g, (_, digit) => {
+      const n = Number(digit) - 1;
+      const format = levels.get(n)?.format ?? "decimal";
+      return formatNumber(counts[n] ?? levels.get(n)?.start ?? 1, format);
+    });
+    return text === "" ? "" : `${text} `;
+  };
+}
+
+const ROMAN = [
+  ...[[1000, "m"], [900, "cm"], [500, "d"], [400, "cd"], [100, "c"], [90, "xc"], [50, "l"], [40, "xl"]] as const,
+  ...[[10, "x"], [9, "ix"], [5, "v"], [4, "iv"], [1, "i"]] as const,
+];
+
+function formatNumber(number: number, format: string): string {
+  if (number < 1 || number > 10_000) return String(number);
+  const letter = String.fromCharCode(97 + (number - 1) % 26).repeat(Math.ceil(number / 26));
+  let roman = "";
+  let rest = number;
+  for (const [value, digits] of ROMAN) for (; rest >= value; rest -= value) roman += digits;
+  switch (format) {
+    case "lowerLetter":
+      return letter;
+    case "upperLetter":
+      return letter.toUpperCase();
+    case "lowerRoman":
+      return roman;
+    case "upperRoman":
+      return roman.toUpperCase();
+    default:
+      return String(number);
+  }
+}
+
+/** Numbers notes in the order in which the text refers to them. */
+class References {
+  readonly #numbers = new Map<string, number>();
+  #notes = 0;
+  #comments = 0;
+
+  /** Returns the mark of a note: `[1]`, or `[c1]` for a comment. */
+  mark(kind: "footnote" | "endnote" | "comment", id: string): string {
+    const key = `${kind} ${id}`;
+    const known = this.#numbers.get(key);
+    const number = known ?? (kind === "comment" ? ++this.#comments : ++this.#notes);
+    this.#numbers.set(key, number);
+    return kind === "comment" ? `[c${number}]` : `[${number}]`;
+  }
+
+  order(kind: string, id: string): number {
+    return this.#numbers.get(`${kind} ${id}`) ?? Infinity;
+  }
+}
+
+/** What the parts of a file share. */
+interface DocxContext {
+  styles: (id: string) => Style;
+  numbering: (position: ListPosition) => string;
+  references: References;
+  sink: PageSink;
+}
+
+/** Returns paragraphs and table rows of a part. */
+function parseBlocks(xml: string, context: DocxContext): TextBlock[] {
+  const parser = new BlockParser(context);
+  readXmlTags(xml, {
+    open: (name, attributes) => parser.open(name, attributes),
+    text: (data) => parser.text(data),
+    close: (name) => parser.close(name),
+  });
+  return parser.end();
+}
+
+/** Returns the notes of a part in the order of their marks. Separators aren't notes (ECMA-376, part 1, 17.11.23). */
+function parseNotes(xml: string, kind: "footnote" | "endnote" | "comment", context: DocxContext): TextBlock[] {
+  const found: { id: string; author: string; blocks: TextBlock[] }[] = [];
+  let parser: BlockParser | undefined;
+  readXmlTags(xml, {
+    open(name, attributes) {
+      if (name !== kind) return parser?.open(name, attributes);
+      const { type = "normal", id = "", author = "" } = attributes;
+      if (type !== "normal") return;
+      parser = new BlockParser(context);
+      found.push({ id, author, blocks: [] });
+    },
+    text: (data) => parser?.text(data),
+    close(name) {
+      if (name !== kind) return parser?.close(name);
+      if (parser !== undefined) found.at(-1)!.blocks = parser.end();
+      parser = undefined;
+    },
+  });
+  return found.sort((a, b) => context.references.order(kind, a.id) - context.references.order(kind, b.id))
+    .map(({ id, author, blocks }) => {
+      const text = blocks.map((block) => block.text).join("\n");
+      return { text: `${context.references.mark(kind, id)} ${author === "" ? "" : `${author}: `}${text}`.trim() };
+    });
+}
+
+/** A run of text that is raised, lowered or neither. */
+type Script = "superscript" | "subscript" | "baseline";
+
+/** Collects blocks from tags. */
+class BlockParser {
+  readonly #blocks: TextBlock[] = [];
+  #text = "";
+  #script: { kind: Script; text: string } = { kind: "baseline", text: "" };
+  #runScript: Script = "baseline";
+  #style: Style = {};
+  #list: ListPosition | undefined;
+  #skipped = 0;
+  #isTextOpen = false;
+  #isInProperties = 0;
+  #equation: { content: Equation; depth: number } | undefined;
+  #rubyText: string | undefined;
+  #checkbox: string | undefined;
+  /** Cells of the open rows, the innermost last. Tables can be nested. */
+  readonly #rows: string[][] = [];
+
+  constructor(readonly context: DocxContext) {}
+
+  open(name: string, attributes: XmlAttributes): void {
+    const { val = "" } = attributes;
+    const { sink, references, styles } = this.context;
+    if (CHANGES.has(name) && this.#isInProperties === 0) sink.note("tracked_changes");
+    if (SKIPPED.has(name)) this.#skipped++;
+    if (this.#skipped > 0) return;
+    if (this.#equation !== undefined) {
+      this.#equation.depth++;
+      return this.#equation.content.open(name, attributes);
+    }
+    switch (name) {
+      case "omath":
+        this.#equation = { content: new Equation(), depth: 1 };
+        break;
+      case "p": // Also a text box inside a paragraph
+        this.#endParagraph();
+        break;
+      case "ppr":
+      case "rpr":
+        this.#isInProperties++;
+        break;
+      case "pstyle":
+        this.#style = styles(val);
+        break;
+      case "outlinelvl":
+        if (Number(val) < 6) this.#style = { ...this.#style, heading: Number(val) + 1 };
+        break;
+      case "numpr":
+        this.#list = {};
+        break;
+      case "numid":
+        if (this.#list) this.#list.numId = val;
+        break;
+      case "ilvl":
+        if (this.#list) this.#list.level = Number(val);
+        break;
+      case "tr":
+        this.#rows.push([]);
+        break;
+      case "tc":
+        this.#rows.at(-1)?.push("");
+        break;
+      case "r":
+        this.#runScript = "baseline";
+        break;
+      case "vertalign":
+        this.#runScript = val === "superscript" || val === "subscript" ? val : "baseline";
+        break;
+      case "t":
+        this.#isTextOpen = true;
+        break;
+      case "tab":
+      case "ptab":
+        if (this.#isInProperties === 0) this.#add("\t");
+        break;
+      case "br":
+      case "cr":
+        this.#add("\n");
+        break;
+      case "nobreakhyphen":
+        this.#add("-");
+        break;
+      case "sym":
+        this.#addSymbol(attributes);
+        break;
+      case "footnotereference":
+      case "endnotereference":
+      case "commentreference":
+        this.#runScript = "baseline";
+        this.#add(references.mark(name.replace("reference", "") as "footnote", attributes.id ?? ""));
+        break;
+      case "docpr":
+        if (attributes.descr) this.#add(` ${attributes.descr} `);
+        break;
+      case "blip":
+      case "imagedata":
+        sink.note("image");
+        break;
+      case "oleobject":
+      case "altchunk":
+        sink.note("embedded", { example: attributes.progid });
+        break;
+      case "chart":
+        sink.note("unknown", { example: "chart" });
+        break;
+      case "rt":
+        this.#flushScript();
+        this.#rubyText = this.#text;
+        this.#text = "";
+        break;
+      case "checkbox":
+        this.#checkbox = "[ ]";
+        break;
+      case "checked":
+        if (this.#checkbox !== undefined) this.#checkbox = /^(0|false|off)$/.test(val) ? "[ ]" : "[x]";
+    }
+  }
+
+  text(data: string): void {
+    if (this.#skipped > 0) return;
+    if (this.#equation !== undefined) return this.#equation.content.text(data);
+    if (this.#isTextOpen) this.#add(data);
+  }
+
+  close(name: string): void {
+    if (SKIPPED.has(name)) return void (this.#skipped = Math.max(0, this.#skipped - 1));
+    if (this.#skipped > 0) return;
+    if (this.#equation !== undefined) {
+      if (--this.#equation.depth > 0) return this.#equation.content.close();
+      const { result } = this.#equation.content;
+      this.#equation = undefined;
+      this.#runScript = "baseline";
+      return this.#add(result);
+    }
+    switch (name) {
+      case "t":
+        this.#isTextOpen = false;
+        break;
+      case "ppr":
+      case "rpr":
+        this.#isInProperties = Math.max(0, this.#isInProperties - 1);
+        break;
+      case "p":
+        this.#endParagraph();
+        break;
+      case "rt": {
+        this.#flushScript();
+        const before = this.#rubyText ?? "";
+        this.#rubyText = this.#text;
+        this.#text = before;
+        break;
+      }
+      case "rubybase":
+        if (this.#rubyText) this.#add(`(${this.#rubyText})`);
+        this.#rubyText = undefined;
+        break;
+      case "checkbox":
+        if (this.#checkbox !== undefined) this.#add(this.#checkbox);
+        this.#checkbox = undefined;
+        break;
+      case "tr":
+        this.#endRow();
+    }
+  }
+
+  end(): TextBlock[] {
+    this.#endParagraph();
+    return this.#blocks;
+  }
+
+  /** Adds text. Neighboring runs with the same script are one. */
+  #add(text: string): void {
+    if (this.#script.kind !== this.#runScript) this.#flushScript();
+    this.#script = { kind: this.#runScript, text: this.#script.text + text };
+  }
+
+  #flushScript(): void {
+    const { kind, text } = this.#script;
+    this.#text += kind === "superscript"
+      ? formatSuperscript(text)
+      : kind === "subscript"
+      ? formatSubscript(text)
+      : text;
+    this.#script = { kind: this.#runScript, text: "" };
+  }
+
+  #addSymbol({ font = "", char = "" }: XmlAttributes): void {
+    const code = Number.parseInt(char, 16);
+    const isPrivate = code >= 0xf000 && code <= 0xf0ff;
+    const symbols = /^symbol/i.test(font) ? SYMBOL : /^wingdings/i.test(font) ? WINGDINGS : undefined;
+    const found = symbols?.[isPrivate ? code - 0xf000 : code] ??
+      (isPrivate || !(code > 0x1f) ? undefined : String.fromCharCode(code));
+    if (found === undefined) this.context.sink.note("unmapped", { example: `${font} ${char}` });
+    else this.#add(found);
+  }
+
+  #endParagraph(): void {
+    this.#flushScript();
+    const clean = this.#text.trim();
+    const cells = this.#rows.at(-1);
+    const { heading, numId, level } = this.#style;
+    const position = this.#list ?? (numId === undefined ? undefined : { numId, level });
+    if (clean !== "") {
+      const text = (position === undefined ? "" : this.context.numbering({ numId, level, ...position })) + clean;
+      if (cells !== undefined) cells.push(`${cells.pop() ?? ""} ${text}`.trim());
+      else this.#blocks.push({ text, ...(heading !== undefined && { heading }) });
+    }
+    this.#text = "";
+    this.#style = {};
+    this.#list = undefined;
+  }
+
+  #endRow(): void {
+    const row = this.#rows.pop()?.join(" | ") ?? "";
+    const outer = this.#rows.at(-1);
+    if (outer !== undefined) outer.push(`${outer.pop() ?? ""} ${row}`.trim());
+    else if (/[^ |]/.test(row)) this.#blocks.push({ text: row });
+  }
+}
+
+/** Characters of a font from a code on. */
+function fromCode(code: number, characters: string): [number, string][] {
+  return Array.from(characters).map((character, n) => [code + n, character]);
+}
+
+/** Characters of the font Symbol. @see https://www.unicode.org/Public/MAPPINGS/VENDORS/ADOBE/symbol.txt */
+const SYMBOL: Record<number, string> = Object.fromEntries([
+  ...fromCode(0x41, "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
+  ...fromCode(0x61, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
+  ...fromCode(0xa3, "≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…"),
+  ...fromCode(0xc0, "ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊"),
+  ...[[0xe5, "∑"], [0xf2, "∫"], [0x22, "∀"], [0x24, "∃"]] as [number, string][],
+]);
+
+/** The common characters of the font Wingdings. */
+const WINGDINGS: Record<number, string> = {
+  ...{ 0x22: "✂", 0x28: "☎", 0x2a: "✉", 0x4a: "☺", 0x4c: "☹", 0x6c: "●", 0x6e: "■", 0x6f: "□", 0x71: "❑", 0x76: "❖" },
+  ...{ 0x9f: "•", 0xa7: "▪", 0xa8: "◻", 0xd8: "➢", 0xe0: "→", 0xe8: "➔", 0xf0: "⇨", 0xfb: "✗", 0xfc: "✓", 0xfd: "☒" },
+  ...{ 0xfe: "☑" },
+};
