@@ -32,7 +32,7 @@ const Document = z.object({
   size_bytes: z.number().int(),
   pages: z.number().int().openapi({ description: "Number of pages or sections; 0 until it is known" }),
   unit: z.enum(PAGE_UNITS).openapi({
-    description: "PDF files have pages, presentations slides; other text is divided into sections",
+    description: "Only PDF files have pages; other text is divided into sections",
   }),
   tokens: z.number().int().openapi({ description: "Estimated number of tokens of the whole text" }),
   state: z.enum(["extracting", "ready", "failed"]),
@@ -237,6 +237,9 @@ export function toDocumentJson(document: StoredDocument): z.output<typeof Docume
     created_at: new Date(createdAtMs).toISOString(),
   };
 }
+
+/** An encoding of a text file. */
+export type DocumentEncoding = typeof TEXT_ENCODINGS[number];
 
 /** A document. */
 export type DocumentJson = z.output<typeof Document>;

@@ -26,11 +26,11 @@ export interface DocumentError {
   message: string;
 }
 
-/** What the text is divided into. PDF has pages, presentations have slides, and other files have sections. */
+/** What the text is divided into. Only PDF has pages; other files have sections. */
 export type PageUnit = typeof PAGE_UNITS[number];
 
 /** All of them. */
-export const PAGE_UNITS = ["page", "section", "slide"] as const;
+export const PAGE_UNITS = ["page", "section"] as const;
 
 /** What a file contains besides the text that is read, by kind. */
 export const DOCUMENT_LEDGER = {

@@ -164,8 +164,11 @@ export class Documents {
       createdAtMs: nowMs,
       updatedAtMs: nowMs,
     };
-    const document = { ...createDocument(facts), ...(languages.length > 0 && { languages: [...languages] }) };
-    return await this.#insert({ ...document, url: url.href } satisfies StoredDocument);
+    return await this.#insert({
+      ...createDocument(facts),
+      url: url.href,
+      ...(languages.length > 0 && { languages: [...languages] }),
+    });
   }
 
   /**
@@ -557,7 +560,7 @@ function toName(fileName: string | undefined): string {
 function createUnsupportedError(name: string): AppError {
   return new AppError(
     "unsupported_media_type",
-    `Can't read "${name}": only PDF, Office and OpenDocument files, EPUB, HTML, mail, notebooks and plain text are supported`,
+    `Can't read "${name}": only PDF, DOCX, EPUB, HTML, mail, saved pages, notebooks and plain text are supported`,
   );
 }
 

@@ -14,7 +14,8 @@ import {
 import { type ImportSource, openSource, Scratch } from "./import_source.ts";
 import { readAgnai } from "./formats/agnai/agnai.ts";
 import { readChatbox, readLibreChat, readOpenWebUi } from "./formats/chat_frontends.ts";
-import { readChatGpt, readClaude } from "./formats/chat_services.ts";
+import { readClaude } from "./formats/chat_services.ts";
+import { readChatGpt } from "./formats/chatgpt.ts";
 import { readLobeChat } from "./formats/lobechat.ts";
 import { readParlorExport } from "./formats/parlor/parlor_export.ts";
 import { readRisuAi } from "./formats/risuai/risuai.ts";

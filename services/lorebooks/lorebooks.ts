@@ -2,6 +2,7 @@
  * Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher, and
  * the parser of all supported formats.
  */
+import { convertForeignBook } from "./foreign_lorebooks.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import {
@@ -258,8 +259,8 @@ const MAX_ENTRIES = 10_000;
 const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 
 /**
- * Parses a book: SillyTavern's World Info, `lorebook_v3`, a bare V2 or V3 book, or a card that contains one. Only wrong
- * types are corrected.
+ * Parses a book: SillyTavern's World Info, `lorebook_v3`, a bare V2 or V3 book, a book of NovelAI, Agnai or RisuAI, or
+ * a card that contains one. Only wrong types are corrected.
  *
  * @throws {AppError} `unprocessable` for other JSON, more than 100 levels, more than 10,000 entries or too many keys
  */
@@ -276,7 +277,7 @@ export function parseLorebook(json: unknown): ParsedLorebook {
   if (isSillyTavernLorebook(json)) {
     return { book: checkLimits(parseSillyTavernLorebook(json)), name: parseName(json) };
   }
-  return parseBareBook(json);
+  return parseBareBook(convertForeignBook(json) ?? json);
 }
 
 /** Parses a book file. @throws {AppError} `too_large`, and like `parseLorebook` */

@@ -4,6 +4,8 @@ import type { DocumentType, ExtractionOrder } from "./extraction.ts";
 import { extractDocx } from "./docx.ts";
 import { type Extractor, runExtraction } from "./extraction_job.ts";
 import { extractEpub, extractHtml } from "./html_text.ts";
+import { extractMail } from "./mail.ts";
+import { extractNotebook } from "./notebook.ts";
 import { extractText } from "./plain_text.ts";
 
 function chooseExtractor(contentType: DocumentType | string): Extractor {
@@ -12,6 +14,11 @@ function chooseExtractor(contentType: DocumentType | string): Extractor {
       return extractEpub;
     case "text/html":
       return extractHtml;
+    case "message/rfc822":
+    case "multipart/related":
+      return extractMail;
+    case "application/x-ipynb+json":
+      return extractNotebook;
     case "text/plain":
     case "text/markdown":
     case "text/csv":

@@ -477,7 +477,7 @@ class BlockParser {
     const clean = this.#text.trim();
     const cells = this.#rows.at(-1);
     const { heading, numId, level } = this.#style;
-    const position = this.#list ?? (numId === undefined ? undefined : { numId, level });
+    const position: ListPosition | undefined = this.#list ?? (numId === undefined ? undefined : { numId, level });
     if (clean !== "") {
       const text = (position === undefined ? "" : this.context.numbering({ numId, level, ...position })) + clean;
       if (cells !== undefined) cells.push(`${cells.pop() ?? ""} ${text}`.trim());

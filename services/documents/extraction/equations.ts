@@ -9,7 +9,7 @@ interface Node {
 }
 
 /** Wraps a text in parentheses unless it's a number or a word. */
-export function groupText(text: string): string {
+function groupText(text: string): string {
   return /^(?:[\p{L}\p{N}\p{M}.,′]+|.?)$/su.test(text) || isGrouped(text) ? text : `(${text})`;
 }
 

@@ -132,6 +132,9 @@ export type DocumentType =
   | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
   | "application/epub+zip"
   | "text/html"
+  | "message/rfc822"
+  | "multipart/related"
+  | "application/x-ipynb+json"
   | "text/markdown"
   | "text/csv"
   | "text/plain";
@@ -151,6 +154,10 @@ const TEXT_ENDINGS: Record<string, DocumentType> = {
   html: "text/html",
   htm: "text/html",
   xhtml: "text/html",
+  eml: "message/rfc822",
+  mhtml: "multipart/related",
+  mht: "multipart/related",
+  ipynb: "application/x-ipynb+json",
   md: "text/markdown",
   markdown: "text/markdown",
   csv: "text/csv",

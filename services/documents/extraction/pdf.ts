@@ -135,7 +135,11 @@ function isXfaPlaceholder(text: string, pages: number): boolean {
 /** Counts the characters without a meaning: of the private use area, replaced ones, and control characters. */
 function countUnmapped(items: readonly TextItem[]): number {
   let count = 0;
-  for (const { str } of items) if (str) { for (const _ of str.matchAll(/[\p{Co}\ufffd\0-\x08\x0e-\x1f]/gu)) count++; }
+  for (const { str } of items) {
+    if (str) {
+      for (const _ of str.matchAll(/[\p{Co}\ufffd]|(?![\t\n\r])\p{Cc}/gu)) count++;
+    }
+  }
   return count;
 }
 

@@ -5,7 +5,7 @@
 import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { TreeMessage } from "../branching_chat.ts";
-import type { ImportSource } from "../import_source.ts";
+import type { ImportSource, SourceFile } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
 import { createLeftOutNote, createRefusedNote } from "../import_report.ts";
@@ -17,6 +17,7 @@ const MAX_BYTES = 1024 * 1024 * 1024;
  * Yields the items of every chat in an import.
  *
  * @param options.isDeep The reader checks the nesting itself, because chats may be deep.
+ * @param options.hasChats Finds files with other names by their content, if none has an expected name.
  * @param isChats Reports whether a file with this path has chats.
  * @throws {AppError} `unprocessable` if there is no file with chats.
  */
@@ -24,9 +25,12 @@ export async function* readChatFiles(
   source: ImportSource,
   isChats: (path: string) => boolean,
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
-  { isDeep = false }: { isDeep?: boolean } = {},
+  { isDeep = false, hasChats }: { isDeep?: boolean; hasChats?: (file: SourceFile) => Promise<boolean> } = {},
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
+  if (files.length === 0 && hasChats !== undefined) {
+    for (const file of source.files) if (/\.json$/i.test(file.path) && await hasChats(file)) files.push(file);
+  }
   if (files.length === 0) throw new AppError("unprocessable", "Can't find a file with chats in this import");
   const others = source.files.length - files.length;
   if (others > 0) yield createLeftOutNote("", "other_files", others);
@@ -83,7 +87,7 @@ const FIRST_MS = 100_000_000_000;
 export function createTreeMessage(
   { role, content, reasoning = "", time, model = "" }: {
     role: string;
-    content: string;
+    content: TreeMessage["content"];
     reasoning?: string;
     time: unknown;
     model?: string;

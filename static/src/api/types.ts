@@ -136,6 +136,7 @@ export type {
 } from "../../../routes/schemas/chat/conversations.ts";
 export type { ModelRunnerJson as ModelRunner, RunModelJson as RunModel } from "../../../routes/schemas/models.ts";
 export type {
+  DocumentEncoding,
   DocumentJson as StoredDocument,
   DocumentUseJson as DocumentUse,
 } from "../../../routes/schemas/documents.ts";

@@ -5,6 +5,7 @@
  * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
+import { convertAgnaiBook, isAgnaiBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import {
   createChangedNote,
   createLeftOutNote,
@@ -25,15 +26,7 @@ import {
   type JsonObject,
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
-import {
-  convertAgnaiBook,
-  convertAgnaiCard,
-  isAgnaiBook,
-  isAgnaiCharacter,
-  isAgnaiExport,
-  readAgnaiChat,
-  readAgnaiExport,
-} from "./agnai_items.ts";
+import { convertAgnaiCard, isAgnaiCharacter, isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_items.ts";
 import { type ImportStep, mapSampler } from "../../import_item.ts";
 import {
   deriveStableId,

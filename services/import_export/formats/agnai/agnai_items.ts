@@ -5,8 +5,9 @@
  * @see https://github.com/agnaistic/agnai common/characters.ts (exportCharacter, formatCharacter), common/memory.ts,
  *   common/types/schema.ts, common/chat.ts and web/pages/Chat/ChatExport.tsx at 2421510 (2024-10-16)
  */
-import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { createChangedNote, createRefusedNote, importReason } from "../../import_report.ts";
+import { convertAgnaiBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { hashTree, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
@@ -16,12 +17,6 @@ import { toIsoTime } from "../chat_files.ts";
 export function isAgnaiCharacter(json: JsonObject): boolean {
   return json.kind === "character" ||
     ["name", "persona", "greeting", "scenario", "sampleChat"].every((one) => one in json);
-}
-
-/** Reports whether a file is a memory book. */
-export function isAgnaiBook(json: JsonObject): boolean {
-  const [first] = Array.isArray(json.entries) ? json.entries : [];
-  return json.kind === "memory" || isJsonObject(first) && "entry" in first && "keywords" in first;
 }
 
 /** Converts a character to a card. */
@@ -78,42 +73,6 @@ export function formatDescription(name: string, { kind, attributes }: JsonObject
     default: // "text" and unknown styles: only the texts
       return found.flatMap(([, values]) => values).join("\n");
   }
-}
-
-/** Converts a memory book to a lorebook. */
-export function convertAgnaiBook(book: JsonObject): JsonObject {
-  const entries = Array.isArray(book.entries) ? book.entries.filter(isJsonObject) : [];
-  return {
-    ...dropUndefined({
-      name: asText(book.name) || undefined,
-      description: asText(book.description) || undefined,
-      scan_depth: asNumber(book.scanDepth),
-      token_budget: asNumber(book.tokenBudget),
-      recursive_scanning: typeof book.recursiveScanning === "boolean" ? book.recursiveScanning : undefined,
-    }),
-    extensions: asObject(book.extensions),
-    entries: entries.map(convertEntry),
-  };
-}
-
-function convertEntry(entry: JsonObject): JsonObject {
-  const { id, comment, selective, constant, position, probability, useProbability, selectiveLogic } = entry;
-  return {
-    keys: asTextList(entry.keywords),
-    content: asText(entry.entry),
-    enabled: entry.enabled !== false,
-    insertion_order: asNumber(entry.weight) ?? 0,
-    name: asText(entry.name),
-    priority: asNumber(entry.priority) ?? 0,
-    ...dropUndefined({ id, comment, selective, constant, position }),
-    ...(Array.isArray(entry.secondaryKeys) && { secondary_keys: asTextList(entry.secondaryKeys) }),
-    extensions: dropUndefined({
-      probability,
-      useProbability,
-      selectiveLogic,
-      exclude_recursion: entry.excludeRecursion,
-    }),
-  };
 }
 
 function dropUndefined(fields: JsonObject): JsonObject {

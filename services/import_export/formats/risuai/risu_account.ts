@@ -4,6 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
+import { convertRisuBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { parseCard, serializeCard } from "../../../characters/card/card.ts";
 import {
@@ -19,7 +20,6 @@ import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { deriveStableId, type ImportSource, type Scratch, type SourceFile } from "../../import_source.ts";
 import { type ImportedPreset, type ImportNote, type ImportStep, mapSampler } from "../../import_item.ts";
 import {
-  convertRisuBook,
   convertRisuCard,
   findColdKey,
   findLosses,

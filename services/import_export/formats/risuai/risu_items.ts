@@ -13,6 +13,7 @@ import {
   importReason,
   type ImportReasonCode,
 } from "../../import_report.ts";
+import { convertRisuBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import { deriveStableId, getExtension, hashContent } from "../../import_source.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { expandGreetings } from "../../../prompts/participants.ts";
@@ -80,22 +81,6 @@ export function convertRisuCard(character: JsonObject): JsonObject {
   };
 }
 
-/** Converts a list of entries to a lorebook; `undefined` if it's empty. */
-export function convertRisuBook(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
-  const found = asArray(entries).filter(isJsonObject);
-  if (found.length === 0) return undefined;
-  const settings = asObject(owner.loreSettings);
-  return {
-    ...dropUndefined({
-      scan_depth: asNumber(settings.scanDepth),
-      token_budget: asNumber(settings.tokenBudget),
-      recursive_scanning: typeof settings.recursiveScanning === "boolean" ? settings.recursiveScanning : undefined,
-    }),
-    extensions: { ...asObject(owner.loreExt), risu_fullWordMatching: settings.fullWordMatching === true },
-    entries: found.map(convertEntry),
-  };
-}
-
 /** An additional image or sound of a character. */
 export interface RisuMedium {
   /** Its type in a card that RisuAI exports. */
@@ -132,43 +117,10 @@ export function* findLosses(character: JsonObject): Generator<ImportReasonCode> 
   if (isScripted) yield "risu_card_scripts";
 }
 
-function convertEntry(lore: JsonObject): JsonObject {
-  const own = asObject(lore.extentions);
-  const chance = asNumber(lore.activationPercent);
-  const isPattern = lore.useRegex === true;
-  return {
-    keys: isPattern ? [asText(lore.key)] : splitKeys(lore.key),
-    ...(lore.selective === true && { secondary_keys: splitKeys(lore.secondkey) }),
-    content: asText(lore.content),
-    enabled: true,
-    insertion_order: asNumber(lore.insertorder) ?? 100,
-    constant: lore.alwaysActive === true,
-    selective: lore.selective === true,
-    name: asText(lore.comment),
-    comment: asText(lore.comment),
-    case_sensitive: own.risu_case_sensitive === true,
-    use_regex: isPattern,
-    mode: asText(lore.mode) || "normal",
-    ...(lore.folder !== undefined && { folder: lore.folder }),
-    extensions: {
-      ...own,
-      ...(chance !== undefined && { probability: chance, useProbability: true, risu_activationPercent: chance }),
-    },
-  };
-}
-
-function splitKeys(value: unknown): string[] {
-  return asText(value).split(",").map((key) => key.trim()).filter((key) => key !== "");
-}
-
 /** Converts a date. V3 uses seconds; RisuAI also wrote milliseconds. */
 function toDate(field: string, value: unknown): JsonObject {
   const time = asNumber(value) ?? 0;
   return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
-}
-
-function dropUndefined(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** Context of a chat. */

@@ -25,7 +25,8 @@ import {
   type SourceFile,
 } from "../../import_source.ts";
 import { convertRisuPreset, MAX_IMAGE_BYTES, readRisuAccount } from "./risu_account.ts";
-import { convertRisuBook, readRisuChat, type RisuChatContext } from "./risu_items.ts";
+import { convertRisuBook } from "../../../lorebooks/foreign_lorebooks.ts";
+import { readRisuChat, type RisuChatContext } from "./risu_items.ts";
 import { decodeMessagePack, RISU_DATABASE, unpack } from "./risu_save.ts";
 import { Buffer } from "node:buffer";
 

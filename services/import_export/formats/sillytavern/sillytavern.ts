@@ -1,6 +1,6 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
-import { asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {
   deriveStableId,
@@ -14,6 +14,8 @@ import {
 } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
 import { MAX_CHAT_BYTES, readTavernChat, type TavernChatContext } from "./tavern_chat.ts";
+import { listObjects } from "../chat_files.ts";
+import type { Card } from "../../../characters/card/card.ts";
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
 import { embedCard, parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
@@ -103,6 +105,7 @@ class Reading {
     const selected = isJsonObject(info.world_info) ? info.world_info.globalSelect : undefined;
     const global = Array.isArray(selected) ? selected.map(asText) : [];
     const ofPersonas = this.#findPersonaLorebooks(settings);
+    const ofCharacters = this.#findCharacterLorebooks(info);
     for (const file of this.folder.listFiles("worlds")) {
       if (!/\.json$/i.test(file.path)) continue;
       const name = getStem(file.path);
@@ -115,9 +118,14 @@ class Reading {
       }
       await this.#addNamesToLimits(book, settings);
       const personaIds = ofPersonas.get(name);
+      const characterIds = ofCharacters.get(name);
       // A book that isn't selected globally still belongs to the cards that refer to it.
-      const scope = global.includes(name) ? "global" : personaIds === undefined ? "chat" : "persona";
-      yield { what: "lorebook", id, source: file.path, name, book, scope, ...(personaIds && { personaIds }) };
+      const scope = global.includes(name) ? "global" : characterIds ? "character" : personaIds ? "persona" : "chat";
+      yield {
+        ...{ what: "lorebook", id, source: file.path, name, book, scope },
+        ...(personaIds && { personaIds }),
+        ...(characterIds && { characterIds }),
+      };
     }
   }
 
@@ -154,6 +162,13 @@ class Reading {
   async *readCharacters(settings: JsonObject): AsyncGenerator<ImportStep> {
     const tagNames = readTagNames(settings);
     const tagMap = asObject(settings.tag_map);
+    const notes = new Map<string, JsonObject>();
+    for (const note of listObjects(asObject(asObject(settings.extension_settings).note).chara)) {
+      const file = `characters/${asText(note.name)}.png`;
+      if (asText(note.prompt).trim() === "") continue;
+      if (note.useChara !== false) notes.set(asText(note.name), note);
+      else yield createLeftOutNote(file, "tavern_note_off");
+    }
     const all = this.folder.listFiles("characters");
     const cards = all.filter(({ path }) =>
       /\.png$/i.test(path) && this.folder.find(`characters/${getBaseName(path)}`)?.path === path
@@ -167,10 +182,16 @@ class Reading {
         const card = parsePngCard(bytes);
         const tags = asTexts(tagMap[name]).flatMap((id) => tagNames.get(id) ?? []);
         const added = tags.filter((tag) => !card.data.tags.includes(tag));
-        if (added.length > 0) {
-          card.data.tags = [...card.data.tags, ...new Set(added)];
-          bytes = embedCard(bytes, card);
+        card.data.tags = [...card.data.tags, ...new Set(added)];
+        const note = notes.get(getStem(name));
+        if (note !== undefined) card.data.extensions = { ...card.data.extensions, depth_prompt: joinNotes(card, note) };
+        const world = asText(card.data.extensions.world);
+        const isLinked = card.data.character_book !== undefined && this.known.lorebooks.has(world);
+        if (isLinked) {
+          delete card.data.character_book;
+          yield createChangedNote(file.path, importReason("tavern_book_linked", { book: world }));
         }
+        if (added.length > 0 || note !== undefined || isLinked) bytes = embedCard(bytes, card);
         const { name: cardName } = card.data;
         const id = deriveStableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
@@ -300,6 +321,18 @@ class Reading {
     return parseJsonObject(await this.source.read(file, MAX_JSON_BYTES));
   }
 
+  /** Returns the characters of further books (`charLore`), which names card files without `.png`. */
+  #findCharacterLorebooks(info: JsonObject): Map<string, string[]> {
+    const found = new Map<string, string[]>();
+    for (const { name, extraBooks } of listObjects(asObject(info.world_info).charLore)) {
+      const card = `${asText(name)}.png`;
+      if (this.folder.find(`characters/${card}`) === undefined) continue;
+      const id = deriveStableId("sillytavern", "character", card);
+      for (const book of asTexts(extraBooks)) found.set(book, [...found.get(book) ?? [], id]);
+    }
+    return found;
+  }
+
   #findPersonaLorebooks(settings: JsonObject): Map<string, string[]> {
     const user = asObject(settings.power_user);
     const found = new Map<string, string[]>();
@@ -311,6 +344,23 @@ class Reading {
     }
     return found;
   }
+}
+
+/** SillyTavern's default depth of an author's note. */
+const NOTE_DEPTH = 4;
+/** SillyTavern's names of roles, by number. */
+const NOTE_ROLES = ["system", "user", "assistant"];
+
+/** Adds the author's note of a character to the note in its card. */
+function joinNotes({ data }: Card, { prompt, depth, role }: JsonObject): JsonObject {
+  const own = asObject(data.extensions.depth_prompt);
+  const texts = [asText(own.prompt), asText(prompt)].filter((text) => text.trim() !== "");
+  return {
+    depth: asNumber(depth) ?? NOTE_DEPTH,
+    role: NOTE_ROLES[asNumber(role) ?? 0] ?? "system",
+    ...own,
+    prompt: texts.join("\n"),
+  };
 }
 
 /** Reads the names of SillyTavern's tags by ID. They're assigned to card files in `tag_map`. */

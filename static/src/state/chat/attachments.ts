@@ -105,8 +105,8 @@ export class DocumentAttachments {
 
 /** Types that the server reads, for the `accept` of a file input. */
 export const ACCEPTED_DOCUMENTS = [
-  ...[".pdf", ".docx", ".odt", ".rtf", ".pptx", ".odp", ".xlsx", ".ods", ".csv", ".tsv", ".epub", ".html", ".htm"],
-  ...[".mhtml", ".mht", ".eml", ".msg", ".ipynb", ".srt", ".vtt", ".md", ".txt", "text/*"],
+  ...[".pdf", ".docx", ".epub", ".html", ".htm", ".mhtml", ".mht", ".eml", ".ipynb", ".csv", ".tsv", ".md", ".txt"],
+  "text/*",
 ].join(",");
 
 /** Reads a document again. Its text stays until the new one is complete. @throws {ApiError} */

@@ -266,7 +266,6 @@ export const knowledge: typeof English = {
     tokens: (n: string) => `${n} Token`,
     page: (n: number) => count(n, { one: "Seite", other: "Seiten" }),
     section: (n: number) => count(n, { one: "Abschnitt", other: "Abschnitte" }),
-    slide: (n: number) => count(n, { one: "Folie", other: "Folien" }),
     noText: "Kein Text gefunden",
     readAgain: "Neu lesen",
     readAgainOf: (name: string) => `${name} neu lesen`,

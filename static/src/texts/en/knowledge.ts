@@ -267,7 +267,6 @@ export const knowledge = {
     tokens: (n: string) => `${n} tokens`,
     page: (n: number) => count(n, { one: "page", other: "pages" }),
     section: (n: number) => count(n, { one: "section", other: "sections" }),
-    slide: (n: number) => count(n, { one: "slide", other: "slides" }),
     noText: "No text found",
     readAgain: "Read again",
     readAgainOf: (name: string) => `Read ${name} again`,

@@ -264,7 +264,6 @@ export const knowledge: typeof English = {
     tokens: (n: string) => `${n}トークン`,
     page: (n: number) => `${n}ページ`,
     section: (n: number) => `${n}セクション`,
-    slide: (n: number) => `${n}スライド`,
     noText: "テキストがありません",
     readAgain: "読み直す",
     readAgainOf: (name: string) => `${name}を読み直す`,

@@ -1,7 +1,6 @@
 /** What a document contains besides the text that was read, in one line; and reading it again. */
 import { useState } from "preact/hooks";
-import { TEXT_ENCODINGS } from "../../../../services/documents/extraction/text_encodings.ts";
-import type { StoredDocument } from "../../api/types.ts";
+import type { DocumentEncoding, StoredDocument } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
@@ -50,18 +49,35 @@ function describe({ kind, count, examples }: Entry): string {
   return ledger[kind](count);
 }
 
-/** Names that differ from the standard's. */
-const ENCODING_NAMES: Readonly<Record<string, string>> = {
-  gb18030: "GBK (GB 18030)",
-  shift_jis: "Shift-JIS",
-  macintosh: "Mac Roman",
+/** Encodings that can be chosen. */
+const ENCODINGS: Readonly<Record<DocumentEncoding, string>> = {
+  "utf-8": "UTF-8",
   "utf-16le": "UTF-16 LE",
   "utf-16be": "UTF-16 BE",
+  "windows-1252": "Windows-1252",
+  "windows-1250": "Windows-1250",
+  "windows-1251": "Windows-1251",
+  "windows-1253": "Windows-1253",
+  "windows-1254": "Windows-1254",
+  "windows-1255": "Windows-1255",
+  "windows-1256": "Windows-1256",
+  "windows-1257": "Windows-1257",
+  "windows-874": "Windows-874",
+  "iso-8859-2": "ISO-8859-2",
+  "iso-8859-5": "ISO-8859-5",
+  "koi8-u": "KOI8-U",
+  ibm866: "IBM866",
+  macintosh: "Mac Roman",
+  shift_jis: "Shift-JIS",
+  "euc-jp": "EUC-JP",
+  "iso-2022-jp": "ISO-2022-JP",
+  gb18030: "GBK (GB 18030)",
   big5: "Big5",
+  "euc-kr": "EUC-KR",
 };
 
 function nameEncoding(encoding: string): string {
-  return ENCODING_NAMES[encoding] ?? encoding.toUpperCase().replace(/^WINDOWS/, "Windows");
+  return Object.hasOwn(ENCODINGS, encoding) ? ENCODINGS[encoding as DocumentEncoding] : encoding;
 }
 
 /** Returns a function that has a document read again. @param onStart Called once the server has begun. */
@@ -115,7 +131,7 @@ export function EncodingDialog(
       <Select
         label={t.encoding}
         value={encoding}
-        options={TEXT_ENCODINGS.map((value) => ({ value, name: nameEncoding(value) }))}
+        options={Object.entries(ENCODINGS).map(([value, name]) => ({ value, name }))}
         onChange={setEncoding}
       />
     </Dialog>

@@ -84,18 +84,9 @@ function getType(contentType: string): string {
     "text/html": "HTML",
     "text/markdown": "Markdown",
     "text/csv": "CSV",
-    "text/vtt": "VTT",
-    "application/x-subrip": "SRT",
-    "application/rtf": "RTF",
     "application/x-ipynb+json": "IPYNB",
-    "application/vnd.ms-outlook": "MSG",
     "message/rfc822": "EML",
     "multipart/related": "MHTML",
-    "application/vnd.oasis.opendocument.text": "ODT",
-    "application/vnd.oasis.opendocument.spreadsheet": "ODS",
-    "application/vnd.oasis.opendocument.presentation": "ODP",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "XLSX",
     "text/plain": texts.documents.plainText,
   };
   return known[contentType] ?? "DOCX";

@@ -681,3 +681,90 @@ test("the ledger of a PDF names attached files, characters without text, and pag
   );
   expect(xfa.ledger.map(({ kind }) => kind)).toEqual(["xfa"]);
 });
+
+const CRLF = (lines: string[]) => lines.join("\r\n");
+
+test("reads a mail with its header, and names what is attached", async () => {
+  const mail = CRLF([
+    "From: =?utf-8?B?w4RubmU=?= <a@example.org>",
+    "To: Bo <b@example.org>, c@example.org",
+    "Subject: =?iso-8859-1?Q?Gr=FC=DFe?=",
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/mixed; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: text/plain; charset=shift_jis",
+    "Content-Transfer-Encoding: base64",
+    "",
+    btoa(String.fromCharCode(...encodeText("図書館は九時に開きます。", "shift_jis"))),
+    "--b",
+    'Content-Type: application/pdf; name="plan.pdf"',
+    'Content-Disposition: attachment; filename="plan.pdf"',
+    "",
+    "x",
+    "--b--",
+  ]);
+  const { pages, ledger } = await extract("a.eml", mail);
+  expect(pages.join("\n\n")).toContain(
+    "Subject: Grüße\nFrom: Änne <a@example.org>\nTo: Bo <b@example.org>, c@example.org\n\n図書館は九時に開きます。",
+  );
+  expect(ledger).toMatchObject([{ kind: "embedded", count: 1, examples: ["plan.pdf"] }]);
+});
+
+test("reads a mail that has only HTML, and a saved page", async () => {
+  const page = (head: string[]) =>
+    CRLF([
+      ...head,
+      "MIME-Version: 1.0",
+      'Content-Type: multipart/related; boundary="b"',
+      "",
+      "--b",
+      'Content-Type: text/html; charset="utf-8"',
+      "Content-Transfer-Encoding: quoted-printable",
+      "",
+      '<title>T</title><h1>Head</h1><p>Saved page =C3=A9t=C3=A9</p><img src=3D"cid:i">',
+      "--b",
+      "Content-Type: image/png",
+      "Content-ID: <i>",
+      "Content-Transfer-Encoding: base64",
+      "",
+      "iVBORw0KGgo=",
+      "--b--",
+    ]);
+  const saved = await extract("a.mhtml", page(["Subject: Saved"]));
+  expect([saved.title, saved.pages]).toEqual(["T", ["Head\n\nSaved page été"]]);
+  expect(saved.ledger).toMatchObject([{ kind: "image", count: 1 }]);
+  expect((await extract("a.eml", page(["Subject: Hi"]))).pages).toEqual(["Subject: Hi\n\nHead\n\nSaved page été"]);
+});
+
+test("reads the cells of a notebook and the text of their outputs, without images", async () => {
+  const notebook = {
+    nbformat: 4,
+    metadata: { language_info: { name: "python" } },
+    cells: [
+      { cell_type: "markdown", source: ["# Title\n", "Words"] },
+      {
+        cell_type: "code",
+        source: "print(1)",
+        outputs: [
+          { output_type: "stream", text: ["1\n"] },
+          { output_type: "display_data", data: { "image/png": "iVBORw0KGgo", "text/plain": ["<Figure>"] } },
+          { output_type: "execute_result", data: { "text/html": "<table><tr><td>a<td>b</table>" } },
+          { output_type: "error", ename: "E", evalue: "v", traceback: ["\u001b[31mE\u001b[0m: v"] },
+          { output_type: "execute_result", data: { "application/x-odd": 1 } },
+        ],
+      },
+      { cell_type: "poem", source: "Roses" },
+    ],
+  };
+  const { pages, ledger } = await extract("a.ipynb", JSON.stringify(notebook));
+  expect(pages.join("\n\n")).toBe(
+    "# Title\nWords\n\n```python\nprint(1)\n```\n\nOutput:\n```\n1\n```\n\nOutput:\n```\n<Figure>\n```\n\nOutput:\n```\n" +
+      "a | b\n```\n\nOutput:\n```\nE: v\n```\n\nRoses",
+  );
+  expect(ledger).toMatchObject([
+    { kind: "image", count: 1 },
+    { kind: "unknown", count: 2, examples: ["application/x-odd", "cell poem"] },
+  ]);
+  expect(await codeOf(extract("a.ipynb", "{"))).toBe("damaged");
+});

@@ -41,8 +41,7 @@ export async function addFiles(
 }
 
 /** Names of files that only the server can read: other formats than text, and text that may have any encoding. */
-const DOCUMENT_NAME =
-  /\.(pdf|docx|odt|ods|odp|pptx|xlsx|rtf|epub|html?|xhtml|mhtml?|eml|msg|ipynb|srt|vtt|txt|csv|tsv|md|log)$/i;
+const DOCUMENT_NAME = /\.(pdf|docx|epub|html?|xhtml|mht|mhtml|eml|ipynb|txt|csv|tsv|md|log)$/i;
 
 /** Files whose text only the server can read, or that are too large to look into. */
 function isDocument({ name, size }: File): boolean {
