@@ -25,11 +25,17 @@ export function isAttachmentName(name: string): boolean {
 
 const URL_PREFIX = "/api/attachments/";
 
-const ENDINGS: Record<ImageType, string> = {
+const ENDINGS: Record<ImageType | AudioType, string> = {
   "image/png": "png",
   "image/jpeg": "jpg",
   "image/webp": "webp",
   "image/gif": "gif",
+  "audio/wav": "wav",
+  "audio/webm": "webm",
+  "audio/ogg": "ogg",
+  "audio/mp4": "m4a",
+  "audio/mpeg": "mp3",
+  "audio/flac": "flac",
 };
 
 /** Returns the URL path of an attachment. */
@@ -43,8 +49,8 @@ export function parseAttachmentUrl(url: string): string | undefined {
   return ATTACHMENT_NAME.test(name) ? name : undefined;
 }
 
-/** Returns the file name of an image. @param stem Without extension. */
-export function toImageFileName(stem: string, type: ImageType): string {
+/** Returns the file name of an attachment. @param stem Without extension. */
+export function toAttachmentFileName(stem: string, type: ImageType | AudioType): string {
   return `${stem}.${ENDINGS[type]}`;
 }
 

@@ -23,7 +23,7 @@ import {
   saveRow,
   setGracePeriod,
   sniffRecording,
-  toImageFileName,
+  toAttachmentFileName,
 } from "./attachment_rows.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./images/image_header.ts";
 import {
@@ -167,15 +167,32 @@ export class Attachments {
     if (facts === undefined) {
       throw new AppError("unprocessable", "Can't store the attachment: it isn't a PNG, JPEG, WebP or GIF");
     }
+    return this.getImage(await this.#storeHashed(bytes, facts.type));
+  }
+
+  /**
+   * Stores the sound of a message, like `storeInline`.
+   *
+   * @throws {AppError} `unprocessable`, `too_large`, `storage_full`
+   */
+  async storeRecording(bytes: Uint8Array): Promise<Attachment> {
+    const type = sniffRecording(bytes);
+    if (type === undefined) {
+      throw new AppError("unprocessable", "Can't store the sound: it isn't a WAV, WebM, Ogg, MP4, MP3 or FLAC");
+    }
+    return this.get(await this.#storeHashed(bytes, type));
+  }
+
+  async #storeHashed(bytes: Uint8Array, type: ImageType | AudioType): Promise<string> {
     const hash = createHmac("sha256", this.#nameKey);
     for await (const step of splitBytes(bytes)) hash.update(step);
-    const name = toImageFileName(hash.digest("hex").slice(0, 40), facts.type);
+    const name = toAttachmentFileName(hash.digest("hex").slice(0, 40), type);
     return await this.#locks.run(toLockKey(name), async () => {
       const { db, now } = this.#deps;
       const before = this.#rows.find(name);
       if (before === undefined) await this.#store(name, splitBytes(bytes), { cause: "put" });
       else await db.write([setGracePeriod(name, now() + GRACE_MS)]);
-      return this.getImage(name);
+      return name;
     });
   }
 

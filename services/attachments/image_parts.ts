@@ -2,10 +2,11 @@
 import { yieldToEventLoop } from "../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { createAttachmentUrl, parseAttachmentUrl } from "./attachment_rows.ts";
+import { createAttachmentUrl, parseAttachmentUrl, sniffRecording } from "./attachment_rows.ts";
 import type { Attachments } from "./attachments.ts";
 import type { ImagePool } from "./images/image_pool.ts";
 import { sniffImage } from "./images/image_header.ts";
+import { toWaveFile } from "../speech/wave_file.ts";
 
 /** A content part in OpenAI's format. */
 interface Part {
@@ -18,7 +19,7 @@ type Content = string | Part[];
 
 /** Dependencies for images in messages. */
 export interface ImagePartsDeps {
-  attachments: Pick<Attachments, "storeInline" | "readAll">;
+  attachments: Pick<Attachments, "storeInline" | "storeRecording" | "readAll">;
   images: Pick<ImagePool, "toJpeg">;
 }
 
@@ -27,6 +28,9 @@ const SENT_PX = 1568;
 
 /** Maximum number of images sent per request. An image costs about as many tokens as a page of text. */
 const MAX_SENT = 4;
+
+/** Sample rate of PCM without a header, in Hz. @see https://platform.openai.com/docs/guides/audio */
+const SOUND_HZ = 24_000;
 
 const OMITTED_IMAGE = "[an earlier picture, not sent again]";
 const MISSING_IMAGE = "[an image that no longer exists]";
@@ -53,6 +57,17 @@ export async function storeInlineImages<T extends Content | null | undefined>(
     else moved.push(withUrl(part, createAttachmentUrl((await deps.attachments.storeInline(bytes)).name)));
   }
   return moved as T;
+}
+
+/**
+ * Stores the sound of a reply, and returns its URL.
+ *
+ * @param bytes A file, or PCM without a header, which is all that streams contain.
+ * @throws {AppError} `too_large`, `storage_full`
+ */
+export async function storeSound({ attachments }: ImagePartsDeps, bytes: Uint8Array): Promise<string> {
+  const file = sniffRecording(bytes) === undefined ? toWaveFile(bytes, SOUND_HZ) : bytes;
+  return createAttachmentUrl((await attachments.storeRecording(file)).name);
 }
 
 /**

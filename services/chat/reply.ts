@@ -7,6 +7,7 @@ import type { ChatEvent, ChatNotice, ContentPart, Usage } from "../llm/chat_even
 import type { SentFacts } from "../llm/provider.ts";
 import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/reasoning.ts";
 import { SourceList } from "../llm/sources.ts";
+import { Sound } from "../llm/streaming/sound.ts";
 import { type ToolCall, ToolCalls } from "../llm/streaming/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
@@ -68,6 +69,14 @@ export interface WrittenRound {
   finishReason: string | null;
 }
 
+/** Stores what a model returns besides text. What can't be stored is left out; the text is saved nevertheless. */
+export interface MediaStore {
+  /** Stores the pictures in data URLs, and returns the parts of the message. */
+  storeImages(parts: ContentPart[]): Promise<ContentPart[]>;
+  /** Stores a sound, and returns its URL. */
+  storeSound(bytes: Uint8Array): Promise<string | undefined>;
+}
+
 /** Why the call to the model was ended early. */
 type AbortReason = "stopped" | "interrupted";
 
@@ -126,10 +135,12 @@ export class Reply implements LiveReply, ReplySource {
   #timings: Record<string, unknown> | undefined;
   #toolCalls = new ToolCalls();
   #details = new ReasoningDetails();
-  /** URLs of pictures that the model returned. */
-  readonly #images: string[] = [];
-  /** The stored ones. */
-  #imageParts: ContentPart[] = [];
+  /** Number of pictures that the model returned. */
+  #images = 0;
+  /** The stored pictures and sounds. */
+  readonly #media: ContentPart[] = [];
+  #sound = new Sound();
+  #hasSound = false;
   readonly #sources = new SourceList();
   /** What the model server is doing before it answers; `undefined` once it answers. */
   #notice: ChatNotice | undefined;
@@ -193,6 +204,11 @@ export class Reply implements LiveReply, ReplySource {
     return "end" in this.#state ? this.#state.end : undefined;
   }
 
+  /** Whether the model returned pictures or sound. They may not have been stored. */
+  get #hasMedia(): boolean {
+    return this.#images > 0 || this.#hasSound;
+  }
+
   /** The end that clients see. */
   get #shownEnd(): ReplyEnd | undefined {
     if (this.#state.phase === "unsaved") return this.#state.shownEnd;
@@ -238,16 +254,18 @@ export class Reply implements LiveReply, ReplySource {
   /**
    * Collects the model's output. Never throws; failures are in `end`.
    *
+   * @param options.media Stores pictures and sound as they arrive.
    * @param options.runsTools Tool calls don't end the reply.
    * @returns Whether the model called tools, so that the reply continues with their results.
    */
   async collect(
     batches: AsyncIterable<ChatEvent[]>,
-    { runsTools = false }: { runsTools?: boolean } = {},
+    { media, runsTools = false }: { media: MediaStore; runsTools?: boolean },
   ): Promise<boolean> {
     try {
       for await (const events of batches) {
         if (this.#state.phase === "aborting") break;
+        await this.#storeImages(events, media);
         const batch = this.#toBatch(events);
         if (batch === undefined) continue;
         const { after, seq, ...texts } = batch;
@@ -255,25 +273,45 @@ export class Reply implements LiveReply, ReplySource {
         // Only after that: clients must not see text that a crash could undo.
         this.#add(batch);
       }
+      await this.#storeSound(media);
       if (this.#state.phase === "aborting") this.#finish(this.#createAbortedEnd(this.#state.reason));
       else if (runsTools && !this.#toolCalls.isEmpty) return true;
       else this.#finish(this.#createCompletedEnd());
     } catch (error) {
+      await this.#storeSound(media).catch(() => {}); // The first error is shown.
       this.fail(error);
     }
     return false;
   }
 
-  /**
-   * Stores the pictures that the model returned.
-   *
-   * @param store Stores those in data URLs as attachments.
-   */
-  async storeImages(store: (parts: ContentPart[]) => Promise<ContentPart[]>): Promise<void> {
-    if (this.#images.length === 0 || this.#imageParts.length > 0) return;
-    const stored = await store(this.#images.map((url) => ({ type: "image_url", image_url: { url }, origin: "model" })));
+  /** Stores the pictures of a batch. */
+  async #storeImages(events: readonly ChatEvent[], media: MediaStore): Promise<void> {
+    const all = events.flatMap((event) => event.type === "images" ? event.urls : []);
+    const urls = all.slice(0, MAX_IMAGES - this.#images);
+    if (urls.length === 0) return;
+    this.#images += urls.length;
+    const parts = urls.map((url) => ({ type: "image_url", image_url: { url }, origin: "model" }));
+    const stored = await media.storeImages(parts);
     // Pictures in unknown formats are dropped: a message is too small for them.
-    this.#imageParts = stored.filter((part) => !/^data:/i.test(String(readField(part.image_url, "url"))));
+    await this.#addMedia(stored.filter((part) => !/^data:/i.test(String(readField(part.image_url, "url")))));
+  }
+
+  /** Stores the sound of one call to the model. A stopped one is kept up to there. */
+  async #storeSound(media: MediaStore): Promise<void> {
+    const sound = this.#sound;
+    if (sound.isEmpty) return;
+    this.#sound = new Sound();
+    const url = await media.storeSound(sound.toBytes());
+    if (url === undefined) return;
+    const audio = { url, ...sound.reference, ...(this.connectionId && { connection_id: this.connectionId }) };
+    await this.#addMedia([{ type: "audio", audio, origin: "model" }]);
+  }
+
+  async #addMedia(parts: readonly ContentPart[]): Promise<void> {
+    if (parts.length === 0) return;
+    const at = this.#seq - this.#journalStart;
+    await this.#journal.append({ after: at, seq: at, text: "", reasoning: "", media: parts });
+    this.#media.push(...parts);
   }
 
   /** Returns the model's output since the last tool calls. */
@@ -313,6 +351,9 @@ export class Reply implements LiveReply, ReplySource {
   useJournal(journal: ReplyJournal): void {
     this.#journal = journal;
     this.#journalStart = this.#seq;
+    if (this.#media.length === 0) return;
+    const media = { after: 0, seq: 0, text: "", reasoning: "", media: [...this.#media] } satisfies JournalBatch;
+    journal.append(media).catch(() => {}); // The next batch reports it.
   }
 
   /** Shows a new or changed tool call to clients. */
@@ -350,7 +391,7 @@ export class Reply implements LiveReply, ReplySource {
   /** Records that the message was saved. Clients get it if it differs from what was streamed. */
   markSaved(message: Message): void {
     const end = this.end!;
-    const isStreamed = this.#split === undefined && this.#imageParts.length === 0 && message.sources === undefined;
+    const isStreamed = this.#split === undefined && this.#media.length === 0 && message.sources === undefined;
     this.#state = { phase: "saved", end: isStreamed ? end : { ...end, message } };
   }
 
@@ -390,7 +431,7 @@ export class Reply implements LiveReply, ReplySource {
   #createMessage(stored: Message, end: ReplyEnd | undefined, isStreaming = end === undefined): Message {
     const { text, reasoning } = this.#split ??
       { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
-    const content = withImages(text, [...findImageParts(stored.content), ...this.#imageParts]);
+    const content = withMedia(text, [...findMedia(stored.content), ...this.#media]);
     const message: Message = { ...stored, content, status: isStreaming ? "streaming" : end!.status };
     if (this.model !== "") message.model = this.model;
     if (this.connectionId !== undefined) message.connection_id = this.connectionId;
@@ -459,8 +500,9 @@ export class Reply implements LiveReply, ReplySource {
         case "reasoning_details":
           this.#details.add(event.details);
           break;
-        case "images":
-          this.#images.push(...event.urls.slice(0, MAX_IMAGES - this.#images.length));
+        case "audio":
+          this.#sound.add(event.audio);
+          this.#hasSound ||= event.audio.data !== undefined;
           break;
         case "sources":
           this.#sources.add(event.sources);
@@ -524,7 +566,7 @@ export class Reply implements LiveReply, ReplySource {
    * reasoning.
    */
   #toAnswer({ status, finishReason, toolCalls }: ReplyEnd): SplitReply | undefined {
-    const hasOther = toolCalls !== undefined || this.#images.length > 0;
+    const hasOther = toolCalls !== undefined || this.#hasMedia;
     if (status !== "complete" || finishReason !== "stop" || hasOther) return undefined;
     const { text, reasoning } = this.#split ??
       { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
@@ -534,7 +576,7 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #createCompletedEnd(): ReplyEnd {
-    if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty && this.#images.length === 0) {
+    if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty && !this.#hasMedia) {
       return {
         status: "failed",
         finishReason: null,
@@ -561,14 +603,15 @@ export class Reply implements LiveReply, ReplySource {
   }
 }
 
-/** Returns the pictures that a message has. */
-function findImageParts(content: MessageContent): ContentPart[] {
-  return Array.isArray(content) ? content.filter(({ type }) => type === "image_url") : [];
+/** Returns the pictures and sounds that a message has. */
+export function findMedia(content: MessageContent): ContentPart[] {
+  return Array.isArray(content) ? content.filter(({ type }) => type === "image_url" || type === "audio") : [];
 }
 
-function withImages(text: string, images: readonly ContentPart[]): MessageContent {
-  if (images.length === 0) return text;
-  return [...(text === "" ? [] : [{ type: "text", text }]), ...images];
+/** Creates the content of a message. */
+export function withMedia(text: string, media: readonly ContentPart[]): MessageContent {
+  if (media.length === 0) return text;
+  return [...(text === "" ? [] : [{ type: "text", text }]), ...media];
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Runs replies: calls the model, collects its reply and saves the message. */
-import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, storeInlineImages, storeSound } from "../attachments/image_parts.ts";
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -14,7 +14,7 @@ import type { Prompt } from "../prompts/prompt.ts";
 import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
 import { continueText } from "./continuation.ts";
-import type { Reply } from "./reply.ts";
+import type { MediaStore, Reply } from "./reply.ts";
 import type { ReplySaver } from "./reply_saver.ts";
 import type { ToolFallback } from "./call_tools.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
@@ -55,6 +55,25 @@ export class ReplyRunner {
 
   constructor(deps: ReplyRunnerDeps) {
     this.#deps = deps;
+  }
+
+  /** Stores pictures and sounds. */
+  get #media(): MediaStore {
+    const { images, log } = this.#deps;
+    const report = (error: unknown) =>
+      log("error", "Couldn't store a picture or sound of a reply", { error: getErrorTrace(error) });
+    return {
+      storeImages: (parts) =>
+        storeInlineImages(images, parts).catch((error) => {
+          report(error);
+          return [];
+        }),
+      storeSound: (bytes) =>
+        storeSound(images, bytes).catch((error) => {
+          report(error);
+          return undefined;
+        }),
+    };
   }
 
   /**
@@ -108,7 +127,6 @@ export class ReplyRunner {
     }
     try {
       await reply.tools?.abandon();
-      await this.#storeImages(reply);
       await saver.save(reply, sent?.prompt);
     } finally {
       live.remove(reply);
@@ -118,16 +136,6 @@ export class ReplyRunner {
     if (sent !== undefined) this.#report(reply, sent);
     if (reply.end?.status === "failed") started.reject(refusal);
     else started.resolve();
-  }
-
-  /** Stores the pictures of a reply. Without them, its text is saved nevertheless. */
-  async #storeImages(reply: Reply): Promise<void> {
-    const { images, log } = this.#deps;
-    try {
-      await reply.storeImages((parts) => storeInlineImages(images, parts));
-    } catch (error) {
-      log("error", "Couldn't store the pictures of a reply", { error: getErrorTrace(error) });
-    }
   }
 
   /** Calls the model and runs its tool calls until it has answered. Returns the last call. */
@@ -203,7 +211,11 @@ export class ReplyRunner {
     started.resolve();
     const offer = refusal === undefined && (listed?.tools.length ?? 0) > 0 ? listed : undefined;
     const batches = continueText(sent, reply.text, stream.batches());
-    return { sent, offer, hasCalls: await reply.collect(batches, { runsTools: offer !== undefined }) };
+    return {
+      sent,
+      offer,
+      hasCalls: await reply.collect(batches, { media: this.#media, runsTools: offer !== undefined }),
+    };
   }
 
   #report(reply: Reply, { target, call, prompt }: UpstreamCall): void {

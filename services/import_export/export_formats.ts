@@ -45,11 +45,11 @@ export function toMarkdown(conversation: WholeConversation, names: SpeakerNames)
     ) => one !== "").join(
       "\n\n",
     );
-    const images = Array.isArray(message.content)
-      ? message.content.filter(({ type }) => type === "image_url").map(() => "*(a picture)*")
-      : [];
+    const media = (Array.isArray(message.content) ? message.content : []).flatMap(({ type }) =>
+      type === "image_url" ? ["*(a picture)*"] : type === "audio" ? ["*(a recording)*"] : []
+    );
     const time = message.created_at.slice(0, 16).replace("T", " ");
-    parts.push(`**${getSpeakerName(message, names)}** · ${time}`, ...(text === "" ? [] : [text]), ...images);
+    parts.push(`**${getSpeakerName(message, names)}** · ${time}`, ...(text === "" ? [] : [text]), ...media);
   }
   return `${parts.join("\n\n")}\n`;
 }

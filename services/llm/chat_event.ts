@@ -20,9 +20,20 @@ export type ChatEvent =
   | { type: "reasoning_details"; details: unknown[] }
   /** Pictures: data URLs or addresses. */
   | { type: "images"; urls: string[] }
+  | { type: "audio"; audio: AudioPiece }
   | { type: "sources"; sources: NamedSource[] }
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
+
+/** A piece of the sound that a model returns. Its transcript is text. */
+export interface AudioPiece {
+  /** Under which the server knows the sound, so that it needn't be sent back. */
+  id?: string;
+  /** Base64. Streams contain PCM: 16 bits, mono, 24 kHz. Only a whole reply is a file. */
+  data?: string;
+  /** Until when the server knows the sound: seconds since 1970. */
+  expires_at?: number;
+}
 
 /** Token counts under OpenAI's names, and any that a server adds. */
 export interface Usage {

@@ -1,4 +1,4 @@
-/** The sources that a model or its server names for a reply (docs/protocols/llm.md, "Pictures and sources"). */
+/** The sources that a model or its server names for a reply (docs/protocols/llm.md, "Pictures, sound and sources"). */
 import { isJsonObject, isNonEmptyString, readField } from "../json/type_guards.ts";
 
 /** A source as a server names it. At least one field is set. */

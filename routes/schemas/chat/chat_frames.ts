@@ -2,7 +2,7 @@
 import type { NamedSource } from "../../../services/llm/sources.ts";
 import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
-import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
+import type { AudioPiece, ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 import { encodeUtf8 } from "../../../services/crypto/sealer.ts";
 import { AppError, type ErrorCode } from "../../../services/errors.ts";
 import { createErrorBody } from "../../errors.ts";
@@ -60,6 +60,10 @@ export class ChunkFrames {
     return this.#chunk(`{"images":${JSON.stringify(parts)}}`, null);
   }
 
+  audio(audio: AudioPiece): string {
+    return this.#chunk(`{"audio":${JSON.stringify(audio)}}`, null);
+  }
+
   sources(sources: readonly NamedSource[]): string {
     const annotations = sources.map((source) => ({ type: "url_citation", url_citation: source }));
     return this.#chunk(`{"annotations":${JSON.stringify(annotations)}}`, null);
@@ -83,6 +87,7 @@ export class ChunkFrames {
       else if (event.type === "tool_calls") frames += this.toolCalls(event.delta);
       else if (event.type === "reasoning_details") frames += this.reasoningDetails(event.details);
       else if (event.type === "images") frames += this.images(event.urls);
+      else if (event.type === "audio") frames += this.audio(event.audio);
       else if (event.type === "sources") frames += this.sources(event.sources);
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);

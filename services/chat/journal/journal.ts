@@ -4,6 +4,7 @@
  * sealed record and one write. recovery.ts reads the files.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
+import type { ContentPart } from "../../llm/chat_event.ts";
 import { syncFolder, toFileError } from "../../storage/atomic_file.ts";
 
 /** What one batch added to a reply. */
@@ -14,6 +15,8 @@ export interface JournalBatch {
   seq: number;
   text: string;
   reasoning: string;
+  /** Pictures and sounds, whose files are stored. */
+  media?: readonly ContentPart[];
 }
 
 /** Identifies a run of a reply. */
@@ -23,7 +26,15 @@ export interface JournalKey {
 }
 
 /** A batch in a record, which is an array of them. */
-export type JournalEntry = [mid: string, generation: string, after: number, seq: number, text: string, think: string];
+export type JournalEntry = [
+  mid: string,
+  generation: string,
+  after: number,
+  seq: number,
+  text: string,
+  think: string,
+  media?: readonly ContentPart[],
+];
 
 /** The journal of one reply. */
 export interface ReplyJournal {
@@ -101,8 +112,11 @@ export class Journal {
           // The first batch tries again and reports the error.
         }
       },
-      append: ({ after, seq, text, reasoning }) =>
-        this.#append(reply, [messageId, generation, after, seq, text, reasoning]),
+      append: ({ after, seq, text, reasoning, media }) => {
+        const entry: JournalEntry = [messageId, generation, after, seq, text, reasoning];
+        if (media !== undefined) entry[6] = media;
+        return this.#append(reply, entry);
+      },
       settle: () => {
         isSettled = true;
         return this.#release(reply);

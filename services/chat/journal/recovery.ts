@@ -36,7 +36,7 @@ import {
   toMessageCall,
   toRoundGeneration,
 } from "../tools/tool_messages.ts";
-import { splitContinued } from "../reply.ts";
+import { findMedia, splitContinued, withMedia } from "../reply.ts";
 import { INTERRUPTED } from "../replies.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
@@ -91,7 +91,7 @@ export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
   for (const [index, { mid, conversation_id: id, previous_variant: previous, tools }] of unended.entries()) {
     try {
       if (store.find(id) !== undefined) {
-        const { text, reasoning } = journalled.get(runs[index]!.generation)!;
+        const batch = journalled.get(runs[index]!.generation)!;
         const ended = (tools?.open ?? []).map((open) => endCall(open, mid, now()));
         const extraStatements: Statement[] = [
           createEndStatement(id, mid, now()),
@@ -99,7 +99,7 @@ export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
           ...ended.map(({ record }) => calls.save(record)),
         ];
         await conversationWriter.editMessage(id, mid, (before) => {
-          const attempt = interrupted(withEndedCalls(before, ended), text, reasoning, now());
+          const attempt = interrupted(withEndedCalls(before, ended), batch, now());
           const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);
           extraStatements.push(...statements);
           return message;
@@ -176,12 +176,14 @@ function withEndedCalls(message: Message, ended: readonly OpenCall[]): Message {
   return { ...message, tool_rounds: [...changed, ...ended.flatMap(({ result }) => result ?? [])] };
 }
 
-function interrupted(message: Message, text: string, reasoning: string, now: number): Message {
+function interrupted(message: Message, { text, reasoning, media = [] }: JournalBatch, now: number): Message {
   const base = { text: getContentText(message.content), reasoning: message.reasoning ?? "" };
   const split = reasoning === "" ? splitContinued(base, base.text + text) : undefined;
   return {
     ...message,
-    content: text === "" ? message.content : split?.text ?? base.text + text,
+    content: text === "" && media.length === 0
+      ? message.content
+      : withMedia(split?.text ?? base.text + text, [...findMedia(message.content), ...media]),
     ...(reasoning === "" ? {} : { reasoning: base.reasoning + reasoning }),
     ...(split && { reasoning: split.reasoning, split_reasoning: true }),
     status: "interrupted",
@@ -209,12 +211,15 @@ export async function readJournal(
   const messageIds = new Map(keys.map(({ messageId, generation }) => [generation, messageId]));
   if (keys.length === 0) return found;
   for (const number of await listJournalNumbers(folder)) {
-    for await (const [mid, generation, after, seq, text, reasoning] of readEntries(folder, sealer, number)) {
+    for await (
+      const [mid, generation, after, seq, text, reasoning, media = []] of readEntries(folder, sealer, number)
+    ) {
       const whole = found.get(generation);
       if (whole === undefined || messageIds.get(generation) !== mid || whole.seq !== after) continue;
       whole.seq = seq;
       whole.text += text;
       whole.reasoning += reasoning;
+      if (media.length > 0) whole.media = [...whole.media ?? [], ...media];
     }
   }
   return found;

@@ -3,7 +3,7 @@
  * the server that wrote a message understands (docs/protocols/llm.md, "Calls and results").
  */
 import { createHash } from "node:crypto";
-import { isJsonObject } from "../../json/type_guards.ts";
+import { asObject, isJsonObject } from "../../json/type_guards.ts";
 import type { ChatMessage, ContentPart } from "../chat_event.ts";
 import type { CallIdRule, Dialect, DialectName } from "./dialect.ts";
 
@@ -21,6 +21,12 @@ const FOREIGN_SIGNATURE = { google: { thought_signature: "skip_thought_signature
 const ENDED = "(The reply ended here.)";
 /** Stands for a picture in a reply. */
 const PICTURE = "[a picture]";
+/** Stands for the sound of a reply without a transcript. */
+const RECORDING = "[a recording]";
+/** How long before its end a sound that the server knows isn't used anymore: the request takes time. */
+const MARGIN_MS = 60_000;
+/** Servers that know the sounds of their replies. @see https://platform.openai.com/docs/guides/audio#multi-turn-conversations */
+const KNOWS_SOUNDS: readonly DialectName[] = ["openai", "azure"];
 /** Introduces pictures of earlier replies. */
 const MOVED = "[The pictures of your last reply:]";
 /** Formats of reasoning that OpenRouter passes on, by the vendor in the name of the model. */
@@ -31,16 +37,24 @@ const FORMATS: Record<string, string> = {
   "x-ai": "xai-responses",
 };
 
-/**
- * Returns the messages in the form that the server accepts. Stored messages stay as they are.
- *
- * @param model The model's name at OpenRouter has its vendor, which decides on reasoning of other vendors.
- */
-export function fitMessages(dialect: Dialect, messages: readonly ChatMessage[], model = ""): ChatMessage[] {
+/** Where messages are sent. */
+interface Destination {
+  /** The model's name at OpenRouter has its vendor, which decides on reasoning of other vendors. */
+  model?: string;
+  /** Sounds of its own replies aren't sent back: the server knows them. */
+  connectionId?: string;
+}
+
+/** Returns the messages in the form that the server accepts. Stored messages stay as they are. */
+export function fitMessages(
+  dialect: Dialect,
+  messages: readonly ChatMessage[],
+  { model = "", connectionId }: Destination = {},
+): ChatMessage[] {
   const { name, callIds } = dialect;
   const ids = new CallIds(callIds);
   const fitted: ChatMessage[] = [];
-  for (const message of moveImages(dialect, messages)) {
+  for (const message of moveImages(dialect, messages.map((one) => replaceSound(dialect, one, connectionId)))) {
     const role = WITHOUT_DEVELOPER.includes(name) && message.role === "developer" ? "system" : message.role;
     const { tool_calls: calls } = message;
     let next: ChatMessage = role === message.role ? message : { ...message, role };
@@ -82,6 +96,22 @@ function moveImages({ imageTypes }: Dialect, messages: readonly ChatMessage[]): 
     moved = [];
     return { ...message, content: parts };
   });
+}
+
+/** Replaces the sound of a reply by its ID where the server knows it, and by its transcript elsewhere. */
+function replaceSound({ name }: Dialect, message: ChatMessage, connectionId: string | undefined): ChatMessage {
+  const { role, content } = message;
+  if (!Array.isArray(content)) return message;
+  const sound = content.find(({ type }) => type === "audio");
+  if (sound === undefined) return message;
+  const { id, expires_at: expires, connection_id: origin } = asObject(sound.audio);
+  const isKnown = KNOWS_SOUNDS.includes(name) && role === "assistant" && message.tool_calls === undefined &&
+    origin === connectionId && typeof expires === "number" && expires * 1000 > Date.now() + MARGIN_MS;
+  if (isKnown && typeof id === "string") return { ...message, content: null, audio: { id } };
+  const others = content.filter((part) => part !== sound && part.type !== "audio");
+  if (others.some(isImage)) return { ...message, content: others };
+  const text = others.map((part) => String(part.text ?? "")).join("\n");
+  return { ...message, content: text.trim() === "" ? RECORDING : text };
 }
 
 function isImage({ type }: ContentPart): boolean {

@@ -1,5 +1,5 @@
 /** Translates OpenAI's stream chunks and complete responses to ChatEvents (docs/protocols/llm.md, "Stream" and "Reasoning"). */
-import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
+import type { AudioPiece, ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
 import { isReportedError, type ModelCall } from "../model_call.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { isEndMark, parseEventData, type ReplyTranslator } from "../streaming/response_body.ts";
@@ -14,7 +14,7 @@ interface Delta {
   reasoning?: unknown;
   reasoning_details?: unknown;
   images?: unknown;
-  audio?: { transcript?: unknown } | null;
+  audio?: { transcript?: unknown; id?: unknown; data?: unknown; expires_at?: unknown } | null;
   tool_calls?: unknown;
   function_call?: unknown;
 }
@@ -112,11 +112,22 @@ function addDelta(delta: Delta, toolCalls: ToolCallReader, out: ChatEvent[]): vo
   else if (isNonEmptyString(delta.audio?.transcript)) out.push({ type: "text", text: delta.audio.transcript });
   const urls = [delta.images].flat().flatMap(readImageUrl);
   if (urls.length > 0) out.push({ type: "images", urls });
+  if (isJsonObject(delta.audio)) addAudio(delta.audio, out);
   // `function_call` is the predecessor of `tool_calls`.
   const calls = delta.tool_calls ?? delta.function_call;
   if (calls === undefined || calls === null) return;
   const fragments = toolCalls.read([calls].flat());
   if (fragments.length > 0) out.push({ type: "tool_calls", delta: fragments });
+}
+
+/** Adds sound. @see https://platform.openai.com/docs/guides/audio */
+function addAudio({ id, data, expires_at: expires }: Record<string, unknown>, out: ChatEvent[]): void {
+  const audio: AudioPiece = {
+    ...(isNonEmptyString(id) && { id }),
+    ...(isNonEmptyString(data) && { data }),
+    ...(typeof expires === "number" && { expires_at: expires }),
+  };
+  if (Object.keys(audio).length > 0) out.push({ type: "audio", audio });
 }
 
 /**

@@ -41,7 +41,7 @@ export function createResponsesBody(
       ...call.extraBody,
       ...fields,
       model: call.model,
-      input: toItems(fitMessages(dialect, call.messages, call.model)),
+      input: toItems(fitMessages(dialect, call.messages, { model: call.model })),
       include: ["reasoning.encrypted_content"],
       store: false,
       stream,

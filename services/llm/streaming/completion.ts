@@ -3,6 +3,7 @@ import type { ChatEvent, OpenAiCompletion, Usage } from "../chat_event.ts";
 import type { ChatStream } from "../provider.ts";
 import { ReasoningDetails } from "../reasoning.ts";
 import { ToolCalls } from "./tool_calls.ts";
+import { Sound } from "./sound.ts";
 
 /** Reads a reply to its end and returns it as one completion. @throws Like `ChatStream.batches` */
 export async function collectCompletion(stream: ChatStream, model: string): Promise<OpenAiCompletion> {
@@ -20,6 +21,7 @@ export class CompletionBuilder {
   readonly #toolCalls = new ToolCalls();
   readonly #details = new ReasoningDetails();
   readonly #images: unknown[] = [];
+  readonly #sound = new Sound();
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
@@ -40,6 +42,9 @@ export class CompletionBuilder {
         break;
       case "images":
         this.#images.push(...event.urls.map((url) => ({ type: "image_url", image_url: { url } })));
+        break;
+      case "audio":
+        this.#sound.add(event.audio);
         break;
       case "finish":
         this.#finishReason = event.reason;
@@ -64,6 +69,7 @@ export class CompletionBuilder {
           content: this.#text === "" && toolCalls.length > 0 ? null : this.#text,
           ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
           ...(this.#images.length > 0 && { images: this.#images }),
+          ...(!this.#sound.isEmpty && { audio: this.#sound.toMessageAudio(this.#text) }),
           ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
           ...(toolCalls.length > 0 && !this.#details.isEmpty && { reasoning_details: this.#details.all() }),
         },

@@ -263,6 +263,9 @@ class ReplyReader {
       } else if (event.type === "images") {
         this.#hasContent = true;
         for (const url of event.urls) this.#chars += url.length;
+      } else if (event.type === "audio") {
+        this.#hasContent ||= event.audio.data !== undefined;
+        this.#chars += event.audio.data?.length ?? 0;
       } else if (event.type === "tool_calls") this.#hasContent = true;
       else if (event.type === "finish") this.#finishReason = event.reason;
     }

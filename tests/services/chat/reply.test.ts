@@ -43,9 +43,12 @@ async function* sending(...batches: (ChatEvent[] | Error)[]): AsyncGenerator<Cha
 const text = (value: string): ChatEvent => ({ type: "text", text: value });
 const reasoning = (value: string): ChatEvent => ({ type: "reasoning", text: value });
 
+/** Stores nothing. */
+const NO_MEDIA = { storeImages: () => Promise.resolve([]), storeSound: () => Promise.resolve(undefined) };
+
 /** Collects the events and ends as the chat service does. */
 async function run(reply: Reply, batches: AsyncIterable<ChatEvent[]>): Promise<void> {
-  await reply.collect(batches);
+  await reply.collect(batches, { media: NO_MEDIA });
   reply.markSettled();
 }
 
@@ -259,7 +262,7 @@ test("follows a stored message of an earlier process", async () => {
 
 test("shows the end to clients only after it is saved", async () => {
   const { reply } = openReply();
-  await reply.collect(sending([text("a")]));
+  await reply.collect(sending([text("a")]), { media: NO_MEDIA });
   let hasEnded = false;
   const following = follow(reply, START).then(() => hasEnded = true);
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();

@@ -49,10 +49,19 @@ export function listImageUrls({ content, attachments }: Message): string[] {
   ];
 }
 
-/** Lists the URLs of a message's recordings. */
-export function listRecordingUrls({ attachments }: Message): string[] {
-  return (attachments ?? []).filter((name) => RECORDING.test(name)).map(toAttachmentUrl);
+/** Lists the URLs of a message's recordings: its attachments, and sounds that a model returned. */
+export function listRecordingUrls({ content, attachments }: Message): string[] {
+  const sounds = (typeof content === "string" ? [] : content).flatMap(({ type, audio }) =>
+    type === "audio" && typeof audio === "object" && audio !== null && "url" in audio ? [String(audio.url)] : []
+  );
+  return [
+    ...sounds.filter((url) => SOUND.test(url)),
+    ...(attachments ?? []).filter((name) => RECORDING.test(name)).map(toAttachmentUrl),
+  ];
 }
+
+/** Only attachments are played: nothing is loaded from elsewhere. */
+const SOUND = /^\/api\/attachments\/[\w.-]+$/;
 
 const RECORDING = /\.(?:wav|webm|ogg|mp4|m4a|mp3|flac)$/i;
 

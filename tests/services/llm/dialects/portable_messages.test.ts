@@ -15,7 +15,7 @@ const round = (...ids: string[]): ChatMessage[] => [
   ...ids.map((id) => ({ role: "tool", content: "", tool_call_id: id })),
 ];
 const fit = (dialect: DialectName, messages: ChatMessage[], model?: string) =>
-  fitMessages(getDialect(dialect), messages, model);
+  fitMessages(getDialect(dialect), messages, { model });
 /** IDs of all calls and results. */
 const idsOf = (messages: ChatMessage[]) =>
   messages.flatMap(({ tool_calls, tool_call_id }) =>

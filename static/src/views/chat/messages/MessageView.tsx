@@ -176,6 +176,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
           ]}
         />
       )}
+      {!run && listRecordingUrls(message).length > 0 && <MessageRecordings message={message} />}
       {!run && (message.sources?.length ?? 0) > 0 && <MessageSources sources={message.sources!} />}
       {hasDocuments(message) && !run && <MessageDocuments message={message} />}
       {!run && (message.memories?.length ?? 0) > 0 && <UsedMemories message={message} />}
