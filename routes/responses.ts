@@ -22,7 +22,8 @@ export function responseRoutes(services: Services) {
       const body = c.req.valid("json");
       const signal = getClientSignal(c);
       const model = await models.resolve(body.model, signal, findAllowance(c));
-      const opened = responses.open(body, getCaller(c));
+      const previous = await responses.findReply(body.previous_response_id, getCaller(c));
+      const opened = responses.open(body, getCaller(c), previous);
       const reply = await stateless.stream(schema.toResponseChatRequest(opened, model, findAllowance(c)), signal);
       let failure: unknown;
       let isCancelled = false;
@@ -47,7 +48,10 @@ export function responseRoutes(services: Services) {
     })
     .openapi(schema.getResponseRoute, async (c) => {
       const responses = await services.responses();
-      return c.json(schema.toResponseJson(responses.get(c.req.valid("param").id, getCaller(c))), 200);
+      const { id } = c.req.valid("param");
+      const reply = await responses.findReply(id, getCaller(c));
+      const response = reply === undefined ? responses.get(id, getCaller(c)) : responses.toResponse(reply);
+      return c.json(schema.toResponseJson(response), 200);
     })
     .openapi(schema.deleteResponseRoute, async (c) => {
       const { id } = c.req.valid("param");
@@ -59,7 +63,8 @@ export function responseRoutes(services: Services) {
 /** Returns whose responses the caller may read. */
 function getCaller(c: AppContext): ResponseCaller {
   const { identity } = c.var;
-  return identity.method === "token" && identity.scope === "openai" ? { tokenId: identity.tokenId } : {};
+  if (identity.method !== "token" || identity.scope !== "openai") return {};
+  return { tokenId: identity.tokenId, readsChats: identity.allow?.write === true };
 }
 
 function streamEvents(c: AppContext, events: AsyncGenerator<ResponseEvent[]>, cancel: () => void): never {

@@ -24,6 +24,8 @@ import { type NodeTimes, openNodeMemory } from "./tailnet/node_state.ts";
 import type { ToolLimits } from "./chat/tools/tool_run.ts";
 import type { ToolSource } from "./tools/tool_registry.ts";
 import type { NodeListener, Tailnet } from "./tailnet/tailnet.ts";
+import type { Message } from "./conversations/message.ts";
+import { asObject, parseJsonBytes } from "./json/type_guards.ts";
 
 /** Options of `openServices` that aren't part of the configuration. */
 export interface ServiceOptions {
@@ -347,7 +349,17 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     ]);
     const responseSealer = sealer.forPurpose("responses");
     const store = new ResponseStore({ db, sealer: responseSealer, now });
-    return new Responses({ store, sealer: responseSealer, maxContextBytes: config.maxChatBodyBytes });
+    const { store: chats, reader } = await conversations();
+    return new Responses({
+      store,
+      sealer: responseSealer,
+      maxContextBytes: config.maxChatBodyBytes,
+      async readMessages(id) {
+        if (chats.find(id) === undefined) return undefined;
+        const { messages } = asObject(parseJsonBytes((await reader.read(id)).json));
+        return messages as Message[];
+      },
+    });
   });
 
   const push = scope.lazy(async (onClose) => {

@@ -10,6 +10,8 @@ import type { ResponseObject } from "./response_output.ts";
 export interface ResponseCaller {
   /** ID of a token that is limited to the OpenAI-compatible API. */
   tokenId?: string;
+  /** Whether such a token may go on with stored conversations, and so read them. */
+  readsChats?: boolean;
 }
 
 /** A stored response. */

@@ -16,6 +16,13 @@ import {
 } from "./response_input.ts";
 import { createResponseId, type ResponseEvent, type ResponseObject, ResponseWriter } from "./response_output.ts";
 import type { ResponseCaller, ResponseStore } from "./response_store.ts";
+import {
+  findStoredReply,
+  type ReadMessages,
+  type StoredReply,
+  toContextItems,
+  toStoredResponse,
+} from "./stored_replies.ts";
 
 /** A request, as far as this service reads it. */
 export interface ResponseRequest extends ResponseSettings {
@@ -54,6 +61,8 @@ interface ResponsesDeps {
   sealer: PurposeSealer;
   /** Maximum size of the earlier items that a request refers to, in bytes. */
   maxContextBytes: number;
+  /** Reads stored conversations, whose replies are responses, too. */
+  readMessages: ReadMessages;
 }
 
 /** Location of `encrypted_content`, which isn't stored: clients send it back, some without its ID. */
@@ -72,13 +81,16 @@ export class Responses {
   /**
    * Reads a request.
    *
+   * @param previous The reply that `previous_response_id` means, if it's in a stored conversation.
    * @throws {AppError} `invalid_request` with the path of the field, `not_found` for an unknown response or item,
    *   `too_large`
    */
-  open(request: ResponseRequest, caller: ResponseCaller): OpenedResponse {
+  open(request: ResponseRequest, caller: ResponseCaller, previous?: StoredReply): OpenedResponse {
     const { store } = this.#deps;
     const isStored = request.store !== false;
-    const earlier = this.#findEarlier(request.previous_response_id, caller);
+    const earlier: (KeptItem & { id?: string })[] = previous === undefined
+      ? this.#findEarlier(request.previous_response_id, caller)
+      : toContextItems(previous);
     const input = this.#readInput(request.input, caller);
     const unsupported = new Set<string>();
     const items = [...earlier, ...input];
@@ -153,6 +165,20 @@ export class Responses {
         await save().catch(() => {});
       }
     }
+  }
+
+  /** Finds a reply of a stored conversation, if the caller may read those. */
+  async findReply(
+    id: string | null | undefined,
+    { tokenId, readsChats }: ResponseCaller,
+  ): Promise<StoredReply | undefined> {
+    if (!id || (tokenId !== undefined && readsChats !== true)) return undefined;
+    return await findStoredReply(this.#deps.readMessages, id);
+  }
+
+  /** Returns a reply of a stored conversation as a response. */
+  toResponse(reply: StoredReply): ResponseObject {
+    return { ...createResponse({ model: reply.messages.at(-1)!.model ?? "" }, []), ...toStoredResponse(reply) };
   }
 
   /** Returns a stored response. @throws {AppError} `not_found` */

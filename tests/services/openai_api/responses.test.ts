@@ -7,6 +7,8 @@ import { type ResponseRequest, Responses } from "../../../services/openai_api/re
 import type { ResponseItem } from "../../../services/openai_api/response_input.ts";
 import { openDatabase } from "../../../services/storage/database/database.ts";
 
+const NO_CHATS = { readMessages: () => Promise.resolve(undefined) };
+
 const HOUR_MS = 60 * 60 * 1000;
 const details = [{
   type: "reasoning.text",
@@ -33,7 +35,7 @@ async function openResponses(options: { maxCallerBytes?: number; maxContextBytes
   const clock = { nowMs: 1_800_000_000_000 };
   const sealer = createSealer(new Uint8Array(32).fill(7)).forPurpose("responses");
   const store = new ResponseStore({ db, sealer, now: () => clock.nowMs, maxCallerBytes: options.maxCallerBytes });
-  const open = () => new Responses({ store, sealer, maxContextBytes: options.maxContextBytes ?? 1e6 });
+  const open = () => new Responses({ ...NO_CHATS, store, sealer, maxContextBytes: options.maxContextBytes ?? 1e6 });
   let responses = open();
   return {
     db,
