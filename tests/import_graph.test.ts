@@ -50,7 +50,7 @@ const FOLDERS: Record<string, string[]> = {
   memories: ["llm", "tools"],
   metrics: [],
   models: [],
-  openai_api: ["characters", "llm"],
+  openai_api: ["characters", "conversations", "llm"],
   personas: ["attachments", "characters"],
   presets: [],
   prompts: ["characters", "documents", "llm", "lorebooks", "memories", "presets"],

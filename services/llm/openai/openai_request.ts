@@ -44,8 +44,8 @@ export function createOpenAiBody(
   if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
   const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);
   for (const field of RESERVED_FIELDS) delete body[field];
-  const destination = { model: call.model, connectionId: target.connection?.id };
-  const messages = chooseReasoning(dialect, fitMessages(dialect, call.messages, destination));
+  const fitted = fitMessages(dialect, call.messages, { model: call.model, connectionId: target.connection?.id });
+  const messages = chooseReasoning(dialect, fitted);
   return { fields: { model: call.model, messages, ...body, stream: options.stream }, callerNames };
 }
 
