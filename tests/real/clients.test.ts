@@ -9,6 +9,7 @@ import { startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_CLIENTS_DIR", "clients.sh");
+const PYTHON = realPart("REAL_OPENAI_DIR", "openai.sh");
 const LLM = realPart("REAL_LLM_DIR", "llm.sh");
 const TOOLS = fileURLToPath(new URL("tools/", import.meta.url));
 
@@ -131,6 +132,21 @@ describe.skipIf(INSTALLED === undefined)("with clients of OpenAI's APIs", { time
       openai: ["Reply to user", "Reply to user"],
       model: "connection:double/fake-model",
     });
+  });
+
+  test.skipIf(PYTHON === undefined)("OpenAI's client for Python runs a tool and goes on, stored or not", async () => {
+    const output = await run(`${PYTHON}/venv/bin/python`, [`${TOOLS}openai_responses.py`, base(), at.token]);
+    expect(lastJson(output)).toEqual({
+      call: "weather",
+      first: "Reply to tool",
+      tokens: expect.any(Number),
+      second: "Reply to user",
+      events: ["response.created", "response.completed"],
+      unstored: "Reply to tool",
+      read: "Reply to tool",
+      deleted: 404,
+    });
+    expect(JSON.stringify(at.llm.chats.at(-1)!.json!.messages)).toContain("Rain in Oslo");
   });
 
   test("llm streams or not, continues, and runs a tool", async () => {
