@@ -36,6 +36,22 @@ export function toVisibleText(text: string, options: { isStrict?: boolean } = {}
   return splitVisibly(text, options).map((part) => part.kind === "hidden" ? `⟨${part.code}⟩` : part.text).join("");
 }
 
+/** Returns whether a text shows all that it contains: no hidden character and no word of mixed scripts. */
+export function isPlain(text: string, options: { isStrict?: boolean } = {}): boolean {
+  return splitVisibly(text, options).every(({ kind }) => kind === "text");
+}
+
+/** Returns JSON with the hidden characters of its strings as escapes (`\\u202e`), for a text field. The value is the same. */
+export function escapeHiddenInJson(json: string): string {
+  return json.replace(
+    ANY_HIDDEN,
+    (found) =>
+      Array.from({ length: found.length }, (_, n) => `\\u${found.charCodeAt(n).toString(16).padStart(4, "0")}`).join(
+        "",
+      ),
+  );
+}
+
 /**
  * Invisible or reordering: controls but line breaks and tabs, format characters, lone surrogates, private use, separators
  * of lines and paragraphs, and everything that Unicode calls default-ignorable (variation selectors, fillers, tags).

@@ -13,6 +13,8 @@ export interface FakeMcpOptions {
   isProtected?: boolean;
   /** Lists only "add", which adds the integers `a` and `b`. */
   isAdder?: boolean;
+  /** Description of "add". */
+  description?: string;
   /** Replaces fields of the metadata of its authorization server. */
   metadata?: Record<string, string>;
   /** Authorization server that it names instead of itself. */
@@ -47,7 +49,8 @@ const MIB = 1024 * 1024;
 
 /** Starts a server on a free port of this machine. */
 export function openFakeMcpHttp(
-  { isProtected = false, isAdder = false, metadata = {}, authorizationServer }: FakeMcpOptions = {},
+  { isProtected = false, isAdder = false, description = ADD.description, metadata = {}, authorizationServer }:
+    FakeMcpOptions = {},
 ): FakeMcpHttp {
   const seen: Headers[] = [];
   const grants: Record<string, number> = {};
@@ -137,7 +140,9 @@ export function openFakeMcpHttp(
     }
     if (id === undefined) return new Response(null, { status: 202 });
     if (method === "tools/list") {
-      return reply({ tools: isAdder ? [ADD] : TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) });
+      return reply({
+        tools: isAdder ? [{ ...ADD, description }] : TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })),
+      });
     }
     if (params.name === "add") {
       const { a, b } = params.arguments;

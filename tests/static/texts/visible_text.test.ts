@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { splitVisibly, toVisibleText } from "../../../static/src/texts/visible_text.ts";
+import { escapeHiddenInJson, isPlain, splitVisibly, toVisibleText } from "../../../static/src/texts/visible_text.ts";
 
 test.each([
   ["a bidi override", "a\u202Eb", "a⟨U+202E⟩b"],
@@ -12,6 +12,16 @@ test.each([
   ["lone surrogates, private use and separators", "\uD800x\uE000\u2028", "⟨U+D800⟩x⟨U+E000⟩⟨U+2028⟩"],
   ["joiners without an emoji", "x\u200Dy", "x⟨U+200D⟩y"],
 ])("names %s", { tags: ["J10"] }, (_, text, shown) => expect(toVisibleText(text)).toBe(shown));
+
+test.each(["a\u202Eb", "q\u{E0041}", "👨\u200D👩", "\uD800", "plain Grüße 灯台"])(
+  "JSON with %j is edited without hidden characters, and has the same value",
+  { tags: ["J10"] },
+  (text) => {
+    const edited = escapeHiddenInJson(JSON.stringify({ text }));
+    expect(isPlain(edited, { isStrict: true })).toBe(true);
+    expect(JSON.parse(edited)).toEqual({ text });
+  },
+);
 
 test("joiners of emoji and of scripts that need them stay, except where a call is approved", { tags: ["J10"] }, () => {
   for (const text of ["👨‍👩‍👧", "❤️ 1️⃣", "می‌خواهم", "क्‍ष"]) {

@@ -2,10 +2,10 @@
  * Text from elsewhere that the user decides by: invisible characters are shown, words of mixed scripts are marked, and it
  * doesn't change the direction of what surrounds it.
  *
- * Props: `text`; `isStrict?` (show joiners in emoji, too).
+ * Props: `text`; `isStrict?` (show joiners in emoji, too). `VisibleLines` for several lines, `FieldPreview` below a text field.
  */
 import { language, texts } from "../../texts/texts.ts";
-import { splitVisibly } from "../../texts/visible_text.ts";
+import { isPlain, splitVisibly } from "../../texts/visible_text.ts";
 
 /** A value with its own direction. */
 export function VisibleText({ text, isStrict }: { text: string; isStrict?: boolean }) {
@@ -24,6 +24,30 @@ export function VisibleText({ text, isStrict }: { text: string; isStrict?: boole
           )
       )}
     </bdi>
+  );
+}
+
+/** Lines of text, each with its own direction. */
+export function VisibleLines({ text, isStrict }: { text: string; isStrict?: boolean }) {
+  return (
+    <>
+      {text.split("\n").map((line, n) => (
+        <div key={n}>
+          <VisibleText text={line} isStrict={isStrict} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** What a text field can't show of its text. Nothing if it shows all. */
+export function FieldPreview({ text, isStrict }: { text: string; isStrict?: boolean }) {
+  if (isPlain(text, { isStrict })) return null;
+  return (
+    <div class="field-preview" role="group" aria-label={texts.hiddenShown}>
+      <p class="hint">{texts.hiddenShown}</p>
+      <VisibleLines text={text} isStrict={isStrict} />
+    </div>
   );
 }
 

@@ -17,6 +17,7 @@ export const shell: typeof English = {
   details: "Details",
   requestId: (id: string) => `Anfrage ${id}`,
   loading: "Wird geladen",
+  hiddenShown: "Mit sichtbaren versteckten Zeichen",
   mixedScripts: (scripts: string) => `gemischt: ${scripts}`,
   chunkFailed: "Dieser Teil der Seite konnte nicht geladen werden",
   chunkFailedText:

@@ -159,6 +159,8 @@ export const tools: typeof English = {
     secretStored: "Gespeichert. Leer lassen, um es zu behalten.",
     otherOrigins: "Weitere Adressen",
     trustedOrigins: "Erlaubte Adressen",
+    signInAt: "Der Server schickt Sie zur Anmeldung an diese Adresse",
+    signInContinue: "Weiter",
     trustedOriginsHint:
       "Adressen, auf die der Server verweisen darf, obwohl sie nicht öffentlich sind, etwa Ihr eigener Anmeldeserver. Eine pro Zeile.",
     command: "Befehl",

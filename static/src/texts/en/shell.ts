@@ -16,6 +16,7 @@ export const shell = {
   details: "Details",
   requestId: (id: string) => `Request ${id}`,
   loading: "Loading",
+  hiddenShown: "With hidden characters shown",
   mixedScripts: (scripts: string) => `mixes ${scripts}`,
   chunkFailed: "Couldn’t load this part of the page",
   chunkFailedText: "The server may have been updated. Reload to get the latest version.",

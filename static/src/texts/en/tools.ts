@@ -155,6 +155,8 @@ export const tools = {
     secretStored: "Stored. Leave empty to keep it.",
     otherOrigins: "Other addresses",
     trustedOrigins: "Allowed addresses",
+    signInAt: "The server sends you to this address to sign in",
+    signInContinue: "Continue",
     trustedOriginsHint:
       "Addresses that the server may lead to although they aren’t public, such as your own sign-in server. One per line.",
     command: "Command",

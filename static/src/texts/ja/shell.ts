@@ -17,6 +17,7 @@ export const shell: typeof English = {
   details: "詳細",
   requestId: (id: string) => `リクエスト ${id}`,
   loading: "読み込み中",
+  hiddenShown: "隠れた文字を表示した内容",
   mixedScripts: (scripts: string) => `${scripts}の混在`,
   chunkFailed: "ページのこの部分を読み込めませんでした",
   chunkFailedText: "サーバーが更新された可能性があります。再読み込みして最新版を表示してください。",

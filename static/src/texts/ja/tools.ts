@@ -151,6 +151,8 @@ export const tools: typeof English = {
     secretStored: "保存済みです。空のままにすると変わりません。",
     otherOrigins: "その他のアドレス",
     trustedOrigins: "許可するアドレス",
+    signInAt: "サーバーはサインインのために次のアドレスへ移動させます",
+    signInContinue: "続ける",
     trustedOriginsHint:
       "公開されていなくても、サーバーが指定してよいアドレス。自分のサインインサーバーなど。1 行に 1 つ。",
     command: "コマンド",

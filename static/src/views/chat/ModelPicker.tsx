@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../../api/types.ts";
 import { IconButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
@@ -14,6 +15,7 @@ import type { OpenChat, PickerPurpose } from "../../state/chat/open_chat.ts";
 import { isSameModelName } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 import { ConnectionStateText } from "../connections/ConnectionStateText.tsx";
 
 /** Maximum number of names in the list. Typing narrows it. */
@@ -96,8 +98,11 @@ export function ModelPicker(
             label={t.connection}
             value={chosenId}
             options={[
-              { value: EVERYWHERE, name: t.everywhere(connections.active.value?.name ?? texts.connection.none) },
-              ...connections.items.value.map(({ id, name }) => ({ value: id, name })),
+              {
+                value: EVERYWHERE,
+                name: t.everywhere(toVisibleText(connections.active.value?.name ?? texts.connection.none)),
+              },
+              ...connections.items.value.map(({ id, name }) => ({ value: id, name: toVisibleText(name) })),
             ]}
             onChange={changeConnection}
           />
@@ -160,7 +165,11 @@ function ModelRow(
   return (
     <li class="model-line">
       <button type="button" class="model-row" aria-pressed={isChosen} onClick={onChoose}>
-        {name} {connectionName && <span class="model-connection">{connectionName}</span>}
+        <VisibleText text={name} /> {connectionName && (
+          <span class="model-connection">
+            <VisibleText text={connectionName} />
+          </span>
+        )}
       </button>
       {model !== "" && (
         <IconButton

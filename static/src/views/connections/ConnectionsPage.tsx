@@ -1,9 +1,11 @@
 /** All connections: the active one, their states, and the search for more. */
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 import { ConnectionForm, ConnectionTestResult } from "./ConnectionForm.tsx";
 import { DetectedServers } from "./DetectedServers.tsx";
 import type { Connection, ConnectionInput } from "../../api/types.ts";
@@ -113,11 +115,12 @@ function ConnectionCard({ connection }: { connection: Connection }) {
   const t = texts.connections;
   const check = connections.checks.value.get(connection.id);
   const state = connections.getState(connection);
-  const of = (action: string) => `${action}: ${connection.name}`;
+  const name = toVisibleText(connection.name);
+  const of = (action: string) => `${action}: ${name}`;
   const activate = async () => {
     try {
       await connections.activate(connection.id);
-      store.toasts.show(t.activated(connection.name));
+      store.toasts.show(t.activated(name));
     } catch (thrown) {
       store.report(thrown);
     }
@@ -125,10 +128,14 @@ function ConnectionCard({ connection }: { connection: Connection }) {
   return (
     <li class={connection.active ? "card connection active" : "card connection"}>
       <div class="card-head">
-        <h3>{connection.name}</h3>
+        <h3>
+          <VisibleText text={connection.name} />
+        </h3>
         {connection.active && <span class="badge">{t.inUse}</span>}
       </div>
-      <p class="muted facts">{listFacts(connection)}</p>
+      <p class="muted facts">
+        <VisibleText text={listFacts(connection)} />
+      </p>
       {connection.kind !== "demo" && <ConnectionStateText connection={connection} />}
       {connection.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
       {state.error && !check && (
@@ -192,7 +199,7 @@ function ConnectionNotes({ connection }: { connection: Connection }) {
               connection={connection}
               label={t.switchToOllama}
               changes={{ kind: "ollama", base_url: stripVersion(connection.base_url) }}
-              done={t.switched(connection.name)}
+              done={t.switched(toVisibleText(connection.name))}
             />
           }
         >
@@ -259,5 +266,5 @@ function SaveButton(
     }
     setBusy(false);
   };
-  return <Button isBusy={isBusy} label={`${label}: ${connection.name}`} onClick={save}>{label}</Button>;
+  return <Button isBusy={isBusy} label={`${label}: ${toVisibleText(connection.name)}`} onClick={save}>{label}</Button>;
 }

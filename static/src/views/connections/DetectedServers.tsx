@@ -2,11 +2,13 @@
 import { useState } from "preact/hooks";
 import type { DetectedServer } from "../../api/types.ts";
 import { Button, CopyButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";
 import { useStore } from "../../state/store.ts";
 import { CommandChoice, QuickModel } from "../models/QuickModel.tsx";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 
 /** Nothing before a search; then its progress and result. */
 export function DetectedServers(
@@ -42,7 +44,7 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
     setBusy(true);
     try {
       const connection = await store.connections.use(server);
-      store.toasts.show(t.activated(connection.name));
+      store.toasts.show(t.activated(toVisibleText(connection.name)));
       onUsed?.();
       if (server.needs_key) store.router.go(`/settings/connections/${encodeURIComponent(connection.id)}`);
     } catch (thrown) {
@@ -60,7 +62,9 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
     <li class="found-row">
       <div class="found-text">
         <p class="found-name">{server.software}</p>
-        <p class="muted facts">{facts}</p>
+        <p class="muted facts">
+          <VisibleText text={facts} />
+        </p>
       </div>
       {known?.active ? <span class="badge">{t.inUse}</span> : (
         <Button

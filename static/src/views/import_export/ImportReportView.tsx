@@ -2,6 +2,7 @@
 import type { ImportedItem, ImportedKind, ImportReport, ImportReportLine } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { formatNumber } from "../../texts/format.ts";
 import { translateReason, useServerTexts } from "../../texts/server_texts.ts";
@@ -94,7 +95,7 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem;
   const t = texts.import;
   return (
     <ListRow
-      title={name || t.unnamed}
+      title={name ? <VisibleText text={name} /> : t.unnamed}
       text={state === "updated" && t.isUpdated}
       href={isHere ? PLACES[what]?.one(encodeURIComponent(id)) : undefined}
     />
@@ -114,8 +115,8 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
         {lines.slice(0, shown).map(({ source, count, ...line }, index) => (
           <ListRow
             key={index}
-            title={source || t.files(count ?? 1)}
-            text={translateReason(serverTexts, line)}
+            title={source ? <VisibleText text={source} /> : t.files(count ?? 1)}
+            text={<VisibleText text={translateReason(serverTexts, line)} />}
             end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
           />
         ))}

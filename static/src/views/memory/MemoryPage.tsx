@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, MemoryProposal, Settings } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { NumberInput, Switch } from "../../components/forms/inputs.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
@@ -12,6 +13,7 @@ import { Menu } from "../../components/overlays/Menu.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 import { useResource } from "../hooks.tsx";
 import { EditNoteDialog, getScopeKey, getScopeName, listAllScopes, NoteDialog } from "./NoteDialog.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
@@ -101,12 +103,14 @@ export function MemoryPage() {
               {group.map((note) => (
                 <ListRow
                   key={note.id}
-                  title={<span class="memory-text">{note.error ? t.unreadable : note.text}</span>}
+                  title={
+                    <span class="memory-text">{note.error ? t.unreadable : <VisibleText text={note.text} />}</span>
+                  }
                   text={note.pinned ? t.pinned : undefined}
                   onClick={() => setOpen({ kind: "edit", note })}
                   end={
                     <Menu
-                      label={t.actions(note.text.slice(0, 40))}
+                      label={t.actions(toVisibleText(note.text.slice(0, 40)))}
                       items={[
                         { label: texts.chat.edit, icon: "pencil", onSelect: () => setOpen({ kind: "edit", note }) },
                         {
@@ -196,8 +200,10 @@ function Inbox({ proposals, notes, onEdit, onDecided }: {
           const replaced = notes.find(({ id }) => id === proposal.replaces);
           return (
             <li key={proposal.id} class="memory-proposal">
-              <p class="memory-text">{proposal.text}</p>
-              {replaced && <p class="hint">{t.replaces(replaced.text)}</p>}
+              <p class="memory-text">
+                <VisibleText text={proposal.text} />
+              </p>
+              {replaced && <p class="hint">{t.replaces(toVisibleText(replaced.text))}</p>}
               <p class="hint">
                 {getScopeName(store, proposal.scope)}
                 {proposal.source && (
@@ -290,7 +296,9 @@ function MemoryHistory({ note, onRestored, onClose }: {
       <ul class="memory-versions">
         {value?.map(({ n, text, created_at }) => (
           <li key={n}>
-            <p class="memory-text">{text}</p>
+            <p class="memory-text">
+              <VisibleText text={text} />
+            </p>
             <p class="hint">{formatDateTime(created_at)}</p>
             <Button icon="restore" onClick={() => void restore(n)}>{t.restore}</Button>
           </li>

@@ -4,6 +4,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, MemoryInput, MemoryScope, Message } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
+import { FieldPreview } from "../../components/content/VisibleText.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
@@ -74,6 +75,7 @@ export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSa
           value={text}
           onInput={setText}
         />
+        <FieldPreview text={text} />
         <Select
           label={t.scope}
           value={key}

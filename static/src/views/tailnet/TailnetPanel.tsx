@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type TailnetApi, tailnetApi } from "../../api/server.ts";
 import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
 import { Button, CopyButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -91,6 +92,9 @@ function SignIn({ status: { auth_url, error } }: { status: TailnetStatus }) {
   return (
     <div class="shown-once">
       <p>{t.signInText}</p>
+      <p class="muted mono">
+        <VisibleText text={new URL(auth_url).origin} isStrict />
+      </p>
       <div class="actions-row">
         <a class="button primary" href={auth_url} target="_blank" rel="noopener noreferrer">{t.signIn}</a>
       </div>

@@ -4,11 +4,13 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { toolServersApi } from "../../api/tools.ts";
 import type { ServerTool, ToolServer, ToolServerImport } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
+import { VisibleLines, VisibleText } from "../../components/content/VisibleText.tsx";
 import { Field, TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
 import { SaveFailure, ToolServerForm } from "./ToolServerForm.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
 import { useFormRequests, useSavedValue } from "../hooks.tsx";
@@ -37,7 +39,7 @@ export function ToolServersSection() {
   /** Its key can't be restored, so a server is deleted only when the offer to undo ends. */
   const remove = ({ id, name }: ToolServer) => {
     hide(id, true);
-    store.toasts.offerUndo(t.removed(name), texts.undo, () => hide(id, false), (isLeaving) => {
+    store.toasts.offerUndo(t.removed(toVisibleText(name)), texts.undo, () => hide(id, false), (isLeaving) => {
       toolServersApi(store.api.client).remove(id, { keepalive: isLeaving })
         .then(load, (thrown) => {
           hide(id, false);
@@ -122,7 +124,11 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
       {failure && <SaveFailure error={failure.error} />}
       {result && (
         <Notice tone="warning" title={t.skipped}>
-          {result.skipped.map(({ name, reason }) => <span key={name} class="tool-line">{name}: {reason}</span>)}
+          {result.skipped.map(({ name, reason }) => (
+            <span key={name} class="tool-line">
+              <VisibleText text={name} />: {reason}
+            </span>
+          ))}
         </Notice>
       )}
       <div class="actions-row">
@@ -184,24 +190,36 @@ function ToolServerCard(
     }
     setBusy(undefined);
   };
-  const of = (action: string) => `${action}: ${server.name}`;
-  const signIn = () => run("sign_in", async () => location.assign(await api.startSignIn(server.id)));
+  const of = (action: string) => `${action}: ${toVisibleText(server.name)}`;
+  const [signInPage, setSignInPage] = useState<string>();
+  const signIn = () =>
+    run("sign_in", async () => {
+      const page = await api.startSignIn(server.id);
+      // Another site is shown first: its address decides whom the password is given to.
+      if (server.url !== undefined && new URL(page).origin === new URL(server.url).origin) location.assign(page);
+      else setSignInPage(page);
+    });
   const address = server.transport === "stdio" ? [server.command, ...server.args ?? []].join(" ") : server.url;
   const needsSignIn = server.state === "needs_auth";
   return (
     <li class="card tool-server">
       <div class="card-head">
-        <h4>{server.name}</h4>
+        <h4>
+          <VisibleText text={server.name} />
+        </h4>
         <span class="badge" role="status">{t.states[server.state]}</span>
       </div>
-      <p class="muted facts mono">{address}</p>
+      <p class="muted facts mono">
+        <VisibleText text={address ?? ""} isStrict />
+      </p>
       {server.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
       {server.error && !failure && (
         <Notice tone="warning" title={needsSignIn ? t.states.needs_auth : t.notReady}>
-          {server.error.code === "programs_not_allowed" ? t.programsHow : server.error.message}
+          {server.error.code === "programs_not_allowed" ? t.programsHow : <VisibleText text={server.error.message} />}
         </Notice>
       )}
       {failure && <ErrorNote title={t.actionFailed} error={failure} />}
+      {needsSignIn && signInPage !== undefined && <SignInPage page={signInPage} />}
       {!server.unreadable && (
         <Switch
           label={t.enabled}
@@ -268,6 +286,23 @@ function ToolServerCard(
   );
 }
 
+/** Asks before the page opens where the owner signs in. Its address has no query, and international names as `xn--…`. */
+function SignInPage({ page }: { page: string }) {
+  const t = texts.toolServers;
+  const { origin, pathname } = new URL(page);
+  return (
+    <Notice
+      tone="info"
+      title={t.signInAt}
+      actions={<a class="button primary" href={page} rel="noreferrer">{t.signInContinue}</a>}
+    >
+      <span class="mono">
+        <VisibleText text={origin + pathname} isStrict />
+      </span>
+    </Notice>
+  );
+}
+
 function ToolRow({ serverId, tool, onChange }: {
   serverId: string;
   tool: ServerTool;
@@ -282,7 +317,7 @@ function ToolRow({ serverId, tool, onChange }: {
   });
   return (
     <li class="tool-row">
-      <Field label={tool.title ? `${tool.title} (${tool.name})` : tool.name}>
+      <Field label={toVisibleText(tool.title ? `${tool.title} (${tool.name})` : tool.name, { isStrict: true })}>
         {(_, id) => (
           <select
             id={id}
@@ -293,11 +328,15 @@ function ToolRow({ serverId, tool, onChange }: {
           </select>
         )}
       </Field>
-      {tool.description !== "" && <p class="tool-description">{tool.description}</p>}
+      {tool.description !== "" && (
+        <div class="tool-description">
+          <VisibleLines text={tool.description} isStrict />
+        </div>
+      )}
       {claims.length > 0 && <p class="hint">{t.claims(claims.join(", "))}</p>}
       <details>
         <summary>{t.schema}</summary>
-        <pre tabIndex={0}>{JSON.stringify(tool.input_schema, null, 2)}</pre>
+        <pre tabIndex={0}><VisibleLines text={JSON.stringify(tool.input_schema, null, 2)} isStrict /></pre>
       </details>
     </li>
   );

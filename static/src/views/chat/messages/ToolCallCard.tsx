@@ -14,8 +14,8 @@ import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import type { Message } from "../../../api/types.ts";
 import { Markdown } from "../../../components/content/Markdown.tsx";
-import { VisibleText } from "../../../components/content/VisibleText.tsx";
-import { toVisibleText } from "../../../texts/visible_text.ts";
+import { FieldPreview, VisibleLines, VisibleText } from "../../../components/content/VisibleText.tsx";
+import { escapeHiddenInJson, toVisibleText } from "../../../texts/visible_text.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { Reasoning } from "./Reasoning.tsx";
@@ -92,6 +92,7 @@ function Approval(
   const store = useStore();
   const t = texts.toolCalls;
   const shown = formatArguments(call.arguments);
+  const editable = escapeHiddenInJson(shown);
   const [edited, setEdited] = useState<string>();
   const [busy, setBusy] = useState<string>();
   const [error, setError] = useState<ApiError>();
@@ -106,7 +107,7 @@ function Approval(
       card.tabIndex = -1;
       card.focus({ preventScroll: true });
     }
-    const changed = decision.decision === "allow" && edited !== undefined && edited !== shown;
+    const changed = decision.decision === "allow" && edited !== undefined && edited !== editable;
     try {
       const decided = await toolsApi(store.api.client).decide(at, {
         ...decision,
@@ -135,14 +136,17 @@ function Approval(
   return (
     <div class="tool-approval" ref={box}>
       {edited === undefined ? <Code label={t.arguments} text={shown} /> : (
-        <TextField
-          label={t.arguments}
-          rows={Math.min(14, edited.split("\n").length + 1)}
-          isMono
-          value={edited}
-          error={isInvalid ? t.invalid : undefined}
-          onInput={setEdited}
-        />
+        <>
+          <TextField
+            label={t.arguments}
+            rows={Math.min(14, edited.split("\n").length + 1)}
+            isMono
+            value={edited}
+            error={isInvalid ? t.invalid : undefined}
+            onInput={setEdited}
+          />
+          <FieldPreview text={isInvalid ? edited : formatArguments(edited)} isStrict />
+        </>
       )}
       {hint && <p class="tool-note">{hint}</p>}
       {error && <ErrorNote title={t.decisionFailed} error={error} />}
@@ -156,7 +160,7 @@ function Approval(
           icon={edited === undefined ? "pencil" : "restore"}
           label={t.action(edited === undefined ? t.edit : t.reset, toVisibleText(name, { isStrict: true }))}
           isDisabled={busy !== undefined}
-          onClick={() => setEdited(edited === undefined ? shown : undefined)}
+          onClick={() => setEdited(edited === undefined ? editable : undefined)}
         >
           {edited === undefined ? t.edit : t.reset}
         </Button>
@@ -205,7 +209,7 @@ const FULL_FROM = 20_000;
 function Code({ label, text }: { label: string; text: string }) {
   return (
     <pre class="tool-code" tabIndex={0} role="group" aria-label={label}>
-      {text.split("\n").map((line, n) => <div key={n}><VisibleText text={line} isStrict /></div>)}
+      <VisibleLines text={text} isStrict />
     </pre>
   );
 }
