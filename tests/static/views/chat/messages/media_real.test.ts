@@ -36,6 +36,8 @@ test.each(WIDTHS)("shows the picture, the sound and the numbered sources of a re
   const player = reply.locator("audio");
   await expect.poll(() => player.evaluate((audio: HTMLAudioElement) => audio.duration)).toBeCloseTo(0.5, 1);
   expect(await player.getAttribute("aria-label")).toBe("Recording 1");
+  const starts = await Promise.all([picture, player].map(async (one) => (await one.boundingBox())!.x));
+  expect(starts[0], "both begin where the reply does").toBe(starts[1]);
   const sources = reply.locator("ol li");
   expect(await sources.allInnerTexts()).toEqual([
     expect.stringContaining("Wet"),
