@@ -93,6 +93,7 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
       pages: 1,
       tokens: 3,
       size_bytes: 9,
+      ledger: [],
     };
     return route.fulfill({ status: 201, json: { ...document, created_at: new Date().toISOString() } });
   });
