@@ -11,7 +11,7 @@ import {
 } from "../characters/charx/charx_format.ts";
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
-import type { Scratch } from "./import_source.ts";
+import type { ImportHost } from "./import_source.ts";
 import { createRefusedNote } from "./import_report.ts";
 
 /** An image or sound. */
@@ -59,7 +59,7 @@ const FOLDERS: [RegExp, string][] = [
  * @throws {AppError} `storage_full`; `too_large` if the card exceeds its limit.
  */
 export async function packCharacter(
-  scratch: Scratch,
+  host: ImportHost,
   { card, files, image }: { card: Card; files: readonly FurtherFile[]; image?: Uint8Array },
 ): Promise<PackedCharacter> {
   const notes: ImportNote[] = [];
@@ -89,7 +89,7 @@ export async function packCharacter(
     // Last, because it lists the files before it.
     yield createEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
   }
-  const file = await scratch.keep(writeZip(listEntries(), { isLarge: false }));
+  const file = await host.keep(writeZip(listEntries(), { isLarge: false }));
   return { file, files: assets.length, notes };
 }
 

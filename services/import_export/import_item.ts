@@ -99,7 +99,7 @@ export interface ImportedConversation extends Origin {
 /** A character card: PNG, JSON or CHARX. */
 export interface ImportedCharacter extends Origin {
   what: "character";
-  /** Its bytes, or the path of a file that exists until the import has read it. */
+  /** Its bytes, or a file that exists until the import has read it: its id for a reader, afterwards its path. */
   file: Uint8Array<ArrayBuffer> | string;
   /** Number of other images and sounds in the file, for the report. */
   files?: number;
@@ -249,6 +249,15 @@ export type ImportedItem =
   | ImportedToolServer
   | ImportedSettings;
 
+/** The fields of items that are byte arrays. They're sent beside the JSON of an item. */
+export const BYTE_FIELDS: Partial<Record<ImportedItemKind, readonly string[]>> = {
+  character: ["file", "avatar"],
+  persona: ["avatar"],
+  attachment: ["bytes"],
+  document: ["bytes"],
+  voice: ["audio"],
+};
+
 /** What a reader yields: items and notes. */
 export type ImportStep = ImportedItem | ImportNote;
 
@@ -281,7 +290,8 @@ function estimateTextBytes({ content, reasoning = "" }: ImportedText): number {
   return reasoning.length + (typeof content === "string" ? content.length : estimateStringBytes(content));
 }
 
-function estimateStringBytes(value: unknown): number {
+/** Counts the characters of all texts in a JSON value. */
+export function estimateStringBytes(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
   return Object.values(value).reduce((sum: number, item) => sum + estimateStringBytes(item), 0);

@@ -97,6 +97,7 @@ export function addLine(report: ImportReport, { level, source, reason, code, par
 export const IMPORT_REASONS = {
   not_plain_file: "not a regular file inside the import",
   unreadable: "can't be read",
+  too_long: "too long to import",
   not_json: "not valid JSON in UTF-8",
   not_whole_json: "the JSON is incomplete",
   not_object: "not a JSON object",

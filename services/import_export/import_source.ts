@@ -1,14 +1,15 @@
 /**
- * Source of an import: a folder, a ZIP file, a RisuAI backup, or one file, each as a list of files. Paths in it are
- * only compared, never opened.
+ * Source of an import in the child that reads it: a folder, a ZIP file, a RisuAI backup, or one file, each as a list of
+ * files. Parlor's side is import_files.ts. Paths in it are only compared, never opened.
  */
 import { createHash } from "node:crypto";
-import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
-import type { Sandbox } from "../platform/sandbox/sandbox.ts";
-import { streamFilePieces, writePieces } from "../storage/atomic_file.ts";
+import type { SandboxHost } from "../platform/sandbox/child.ts";
+import { PIECE_BYTES, RemoteFile } from "../platform/sandbox/remote_file.ts";
+import { readBytesAt } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_save.ts";
+import { type ImportFacts, type ImportFileList, LISTED_FILES, WHOLE_IMPORT } from "./import_files.ts";
 import { ImportError } from "./import_report.ts";
 import { createTooLargeError, MAX_FILES, openZip } from "./import_zip.ts";
 
@@ -24,40 +25,117 @@ export interface ImportSource {
   readonly files: readonly SourceFile[];
   /** Paths that were skipped because they lead outside or aren't regular files. */
   readonly skippedPaths: readonly string[];
-  /** Path of the import itself if it is a ZIP file. */
-  readonly path?: string;
+  /** True if the import is a ZIP file. */
+  readonly isZip?: boolean;
   /** Reads one of `files` completely. @throws {AppError} `too_large`; `unprocessable` if it is damaged. */
   read(file: SourceFile, maxBytes: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Streams one of `files` in chunks of about 100 KiB. @throws {AppError} as `read`. */
+  /** Streams one of `files` in chunks of at most 256 KiB. @throws {AppError} as `read`. */
   stream(file: SourceFile, maxBytes: number): AsyncIterable<Uint8Array>;
-  close(): void;
 }
 
-const MAX_DEPTH = 20;
+const STREAMED_BYTES = 256 * 1024;
 const ZIP_MARK = [0x50, 0x4b, 0x03, 0x04];
+
+/** What the reader of an import asks of Parlor: its files, and temporary ones. Files have ids, never paths. */
+export class ImportHost {
+  readonly #sizes = new Map<string, number>();
+  #kept = 0;
+
+  constructor(readonly host: SandboxHost, readonly facts: ImportFacts) {
+    if (facts.name !== undefined) this.#sizes.set(WHOLE_IMPORT, facts.sizeBytes);
+  }
+
+  /** Lists the files of a folder. */
+  async list(): Promise<{ files: (SourceFile & { id: string })[]; skippedPaths: string[] }> {
+    const files: (SourceFile & { id: string })[] = [];
+    let skippedPaths: string[] = [];
+    for (;;) {
+      const page = (await this.host.call("list", files.length)).value as ImportFileList;
+      if (files.length === 0) skippedPaths = page.skippedPaths;
+      for (const [path, sizeBytes] of page.files) {
+        const id = `${files.length}`;
+        this.#sizes.set(id, sizeBytes);
+        files.push({ id, path, sizeBytes });
+      }
+      if (page.files.length < LISTED_FILES) return { files, skippedPaths };
+    }
+  }
+
+  /** Opens a file of the folder, a temporary file, or the import if it's one file. */
+  open(id: string): RemoteFile {
+    return new RemoteFile(this.host, this.#sizes.get(id)!, id);
+  }
+
+  /**
+   * Writes a temporary file, for an item that is too large for a message.
+   *
+   * @returns Its id.
+   * @throws Errors of `pieces`
+   */
+  async keep(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+    const id = `kept-${++this.#kept}`;
+    let sizeBytes = 0;
+    await this.host.call("keep", id);
+    for await (const piece of pieces) {
+      for (let at = 0; at < piece.length; at += PIECE_BYTES) {
+        await this.host.call("keep", id, [piece.subarray(at, at + PIECE_BYTES)]);
+      }
+      sizeBytes += piece.length;
+    }
+    this.#sizes.set(id, sizeBytes);
+    return id;
+  }
+}
 
 /**
  * Opens a folder, a ZIP file or RisuAI backup (detected by content), or a single file.
  *
- * @param name Name of a single file.
- * @throws {AppError} `not_found`, `unprocessable`, `too_large`
+ * @throws {AppError} `unprocessable`, `too_large`
  */
-export async function openSource(path: string, name = basename(path)): Promise<ImportSource> {
-  let info: Deno.FileInfo;
-  try {
-    info = await Deno.stat(path);
-  } catch (cause) {
-    throw new AppError("not_found", `Can't import "${path}": it can't be read`, { cause });
-  }
-  if (info.isDirectory) return await openFolder(path);
-  if (await isZip(path)) return await openZip(path);
-  return await openRisuBackup(path) ?? {
-    files: [{ path: name, sizeBytes: info.size }],
+export async function openSource(host: ImportHost): Promise<ImportSource> {
+  const { name, sizeBytes } = host.facts;
+  if (name === undefined) return await openFolder(host);
+  const file = host.open(WHOLE_IMPORT);
+  if (await isZip(file)) return await openZip(file);
+  return await openRisuBackup(file) ?? {
+    files: [{ path: name, sizeBytes }],
     skippedPaths: [],
-    read: (_, maxBytes) => readFile(path, name, maxBytes),
-    stream: (_, maxBytes) => streamFile(path, name, maxBytes),
-    close: () => {},
+    read: (_, maxBytes) => readFile(file, name, maxBytes),
+    stream: (_, maxBytes) => streamFile(file, name, maxBytes),
   };
+}
+
+async function openFolder(host: ImportHost): Promise<ImportSource> {
+  const { files, skippedPaths } = await host.list();
+  const ids = new Map(files.map(({ path, id }) => [path, id]));
+  const open = ({ path }: SourceFile) => host.open(ids.get(path)!);
+  return {
+    files: files.map(({ path, sizeBytes }) => ({ path, sizeBytes })).sort((a, b) => a.path < b.path ? -1 : 1),
+    skippedPaths,
+    read: (file, maxBytes) => readFile(open(file), file.path, maxBytes),
+    stream: (file, maxBytes) => streamFile(open(file), file.path, maxBytes),
+  };
+}
+
+async function readFile(file: RemoteFile, name: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (file.sizeBytes > maxBytes) throw createTooLargeError(name, maxBytes);
+  const bytes = await readBytesAt(file, 0, file.sizeBytes);
+  if (bytes === undefined) throw new Error("The file has become shorter");
+  return bytes;
+}
+
+async function* streamFile(file: RemoteFile, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
+  if (file.sizeBytes > maxBytes) throw createTooLargeError(name, maxBytes);
+  for (let at = 0; at < file.sizeBytes; at += STREAMED_BYTES) {
+    const piece = await readBytesAt(file, at, Math.min(STREAMED_BYTES, file.sizeBytes - at));
+    if (piece === undefined) throw new Error("The file has become shorter");
+    yield piece;
+  }
+}
+
+async function isZip(file: RemoteFile): Promise<boolean> {
+  const head = await readBytesAt(file, 0, ZIP_MARK.length);
+  return head !== undefined && ZIP_MARK.every((byte, index) => head[index] === byte);
 }
 
 /** Returns a stable id for the same parts: 26 letters, digits, `_` or `-`. */
@@ -81,51 +159,6 @@ function* splitJson(value: unknown, levels: number): Generator<string> {
     yield* splitJson(item ?? null, levels - 1);
   }
   yield "]";
-}
-
-async function openFolder(root: string): Promise<ImportSource> {
-  const files: SourceFile[] = [];
-  const skippedPaths: string[] = [];
-  const walk = async (below: string, depth: number): Promise<void> => {
-    if (depth > MAX_DEPTH) return void skippedPaths.push(below);
-    for await (const entry of Deno.readDir(join(root, below))) {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      // A link may lead anywhere, even to its own folder.
-      if (entry.isDirectory) await walk(path, depth + 1);
-      else if (!entry.isFile) skippedPaths.push(path);
-      else files.push({ path, sizeBytes: (await Deno.lstat(join(root, path))).size });
-      if (files.length > MAX_FILES) {
-        throw new AppError("too_large", `Can't import "${root}": it has more than ${MAX_FILES} files`);
-      }
-    }
-  };
-  await walk("", 0);
-  files.sort((a, b) => a.path < b.path ? -1 : 1);
-  return {
-    files,
-    skippedPaths,
-    read: ({ path }, maxBytes) => readFile(join(root, path), path, maxBytes),
-    stream: ({ path }, maxBytes) => streamFile(join(root, path), path, maxBytes),
-    close: () => {},
-  };
-}
-
-async function readFile(path: string, name: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const { size } = await Deno.stat(path);
-  if (size > maxBytes) throw createTooLargeError(name, maxBytes);
-  return await Deno.readFile(path);
-}
-
-async function* streamFile(path: string, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
-  if ((await Deno.stat(path)).size > maxBytes) throw createTooLargeError(name, maxBytes);
-  yield* streamFilePieces(path);
-}
-
-async function isZip(path: string): Promise<boolean> {
-  using file = await Deno.open(path);
-  const head = new Uint8Array(ZIP_MARK.length);
-  const count = await file.read(head);
-  return count === head.length && ZIP_MARK.every((byte, index) => head[index] === byte);
 }
 
 /** Returns the file name without folders. */
@@ -158,25 +191,4 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw new AppError("unprocessable", fault);
   return json;
-}
-
-/** The folder for temporary files of one import: items too large to send to the serving thread. Each is removed once imported. */
-export class Scratch {
-  readonly #folder: string;
-
-  /**
-   * @param folder Created with the first file; the code that started the import removes it.
-   * @param sandbox Reads CHARX files.
-   */
-  constructor(folder: string, readonly sandbox: Sandbox) {
-    this.#folder = folder;
-  }
-
-  /** Writes a file and returns its path. @throws {AppError} `storage_full`, `internal`; errors of `pieces` */
-  async keep(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-    await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const path = join(this.#folder, crypto.randomUUID());
-    await writePieces(path, pieces);
-    return path;
-  }
 }

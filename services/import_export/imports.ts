@@ -2,23 +2,26 @@
  * Imports as jobs: they continue when the client disconnects, and end with a report. A killed import starts again
  * without creating duplicates.
  */
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import { writePieces } from "../storage/atomic_file.ts";
-import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
+import type { ImportKind } from "./import_item.ts";
 import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
+import { readImport, type ReadingLimits } from "./import_reading.ts";
 import { createReport, type ImportReport } from "./import_report.ts";
-import type { ReadingOrder, ReadingResponse } from "./import_worker.ts";
-import { openWorker } from "../process/worker.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 
 /** Dependencies of `Imports`. */
 export interface ImportDeps extends ImportQueueDeps {
   jobs: JobRunner;
+  sandbox: Sandbox;
   /** Folder for uploads. Each is deleted after its import, or after an hour. */
   folder: string;
   now(): number;
+  /** Lower limits of the reader, for tests. */
+  limits?: ReadingLimits;
 }
 
 /** Parameters of an import. */
@@ -113,7 +116,8 @@ export class Imports {
     const report = createReport(request.kind, request.isDryRun);
     let [done, total] = [0, 0];
     const scratch = join(this.#deps.folder, `${createUuidV7()}.parts`);
-    const steps = readImport({ ...request, scratch, begin: (files) => total = files });
+    const { sandbox, limits } = this.#deps;
+    const steps = readImport(sandbox, { ...request, scratch, limits, begin: (files) => total = files });
     const queue = new ImportQueue(this.#deps, report, request.signal);
     try {
       for await (const step of steps) {
@@ -175,97 +179,5 @@ export class Imports {
 
   #getPath(uploadId: string): string {
     return join(this.#deps.folder, uploadId);
-  }
-}
-
-/** The import to read. */
-interface ReadingRequest {
-  kind: ImportKind;
-  path: string;
-  /** Name of a single file. */
-  name?: string;
-  /** Folder for temporary files; created when needed and removed at the end. */
-  scratch: string;
-  signal: AbortSignal;
-  /** Called with the number of files once it's known. */
-  begin(files: number): void;
-}
-
-/** How long the Worker may take to end its child processes, in milliseconds. */
-const STOPPING_MS = 5_000;
-
-/** Ends the Worker and its child processes, which don't end with it. */
-async function endWorker(worker: Worker): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, STOPPING_MS);
-  worker.onmessage = ({ data }: MessageEvent<ReadingResponse>) => data.isStopped && resolve();
-  worker.onerror = (event) => {
-    event.preventDefault();
-    resolve();
-  };
-  worker.postMessage("stop" satisfies ReadingOrder);
-  await promise;
-  clearTimeout(timer);
-  worker.terminate();
-}
-
-/** Yields all items of an import. @throws {AppError} The reader's errors; the signal's reason. */
-async function* readImport(
-  { signal, begin, kind, path, name, scratch }: ReadingRequest,
-): AsyncGenerator<ImportStep> {
-  const worker = openWorker(new URL("./import_worker.ts", import.meta.url));
-  let take: (answer: ReadingResponse) => void = () => {};
-  let refuse: (error: unknown) => void = () => {};
-  const stop = () => refuse(signal.reason);
-  const ask = (sent: ReadingOrder) =>
-    new Promise<ReadingResponse>((resolve, reject) => {
-      [take, refuse] = [resolve, reject];
-      signal.throwIfAborted();
-      worker.postMessage(sent);
-    });
-  worker.onmessage = ({ data }: MessageEvent<ReadingResponse>) => take(data);
-  worker.onerror = (event) => {
-    event.preventDefault(); // An unhandled error event would end the process.
-    refuse(new AppError("unprocessable", `Can't read the import: ${event.message}`));
-  };
-  signal.addEventListener("abort", stop);
-  try {
-    let next: Promise<ReadingResponse> | undefined = ask({ kind, path, name, scratch });
-    let messages: ImportedMessage[] = [];
-    while (next !== undefined) {
-      const answer: ReadingResponse = await next;
-      if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
-      if (answer.messages !== undefined) {
-        for (const message of answer.messages) messages.push(message);
-        next = ask("more");
-        continue;
-      }
-      const first = answer.steps?.[0];
-      const isLarge = messages.length > 0;
-      if (isLarge && first?.what === "conversation") [first.messages, messages] = [messages, []];
-      const readOn = () => {
-        const reading = answer.isEnd ? undefined : ask("more");
-        reading?.catch(() => {}); // Thrown when it's awaited.
-        return reading;
-      };
-      // The Worker reads the next batch while this one is written, so two are in memory. A large conversation is alone
-      // in memory.
-      if (!isLarge) next = readOn();
-      if (answer.files !== undefined) begin(answer.files);
-      for (const step of answer.steps ?? []) {
-        yield step;
-        // The consumer has stored a character before it asks for the next item.
-        const file = step.what === "character" ? step.file : undefined;
-        if (typeof file === "string" && dirname(file) === scratch) await Deno.remove(file).catch(() => {});
-      }
-      if (isLarge) {
-        answer.steps = [];
-        next = readOn();
-      }
-    }
-  } finally {
-    signal.removeEventListener("abort", stop);
-    await endWorker(worker);
-    await Deno.remove(scratch, { recursive: true }).catch(() => {});
   }
 }

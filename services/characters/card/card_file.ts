@@ -7,6 +7,7 @@ import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createCharx, readCharx } from "../charx/charx.ts";
 import { isCharx, isZip, removeEmbeddedAssets } from "../charx/charx_format.ts";
+import { createNotZipError } from "../charx/charx_reader.ts";
 import { embedCard, parsePngCard, parseWholePngCard } from "../png/png_card.ts";
 import { type Card, MAX_CARD_BYTES, parseCardText, parseChunkText, startsWithBrace, withoutFolder } from "./card.ts";
 import { isPngPath } from "./card_head.ts";
@@ -54,9 +55,7 @@ export async function readCardFile(path: string, sandbox: Sandbox): Promise<Card
   if (charx === undefined && !isZip(begin)) {
     return parseCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
   }
-  if (charx === undefined) {
-    throw new AppError("unprocessable", "Can't read the CHARX file: it isn't a complete ZIP file");
-  }
+  if (charx === undefined) throw createNotZipError();
   const { card, image, others } = charx;
   const avatar = image !== undefined && isPng(image)
     ? { avatarPng: image } satisfies Partial<CardFile>

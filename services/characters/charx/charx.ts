@@ -18,7 +18,8 @@ import {
   parseEmbeddedPath,
   withMainIcon,
 } from "./charx_format.ts";
-import type { CharxRequest, CharxResponse } from "./charx_child.ts";
+import type { CharxRequest } from "./charx_child.ts";
+import { type CharxResponse, createTooLargeError } from "./charx_reader.ts";
 import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
@@ -62,9 +63,7 @@ const STEP_BYTES = 64 * 1024;
 export async function readCharx(path: string, sandbox: Sandbox): Promise<CharxContent | undefined> {
   using file = await Deno.open(path);
   const { size } = await file.stat();
-  if (size > MAX_CHARX_BYTES) {
-    throw new AppError("too_large", `The CHARX file is larger than ${MAX_CHARX_BYTES} bytes`);
-  }
+  if (size > MAX_CHARX_BYTES) throw createTooLargeError();
   const { answer, bytes: [text, image] } = await runReader(file, size, sandbox);
   if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
   if (answer.isNotZip) return undefined;

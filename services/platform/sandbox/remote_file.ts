@@ -4,33 +4,41 @@ import type { SandboxHost } from "./child.ts";
 import type { SandboxFunction } from "./sandbox.ts";
 
 /** Maximum size of a piece. */
-const PIECE_BYTES = 1024 * 1024;
+export const PIECE_BYTES = 1024 * 1024;
+/** Minimum size of a piece: what follows is usually read next, and each request takes a round trip. */
+const AHEAD_BYTES = 64 * 1024;
 
 /** The position and maximum size of a piece. */
 interface PieceRequest {
   at: number;
   length: number;
+  /** Absent if the job has only one file. */
+  id?: string;
 }
 
 /** Returns the function `file`, by which a job reads an open file. */
 export function offerFile(file: Deno.FsFile): Record<"file", SandboxFunction> {
-  return {
-    async file(value) {
-      const { at, length } = (value ?? {}) as Partial<PieceRequest>;
-      const position = Number.isSafeInteger(at) && at! >= 0 ? at! : 0;
-      const piece = new Uint8Array(Math.max(0, Math.min(Number(length) || 0, PIECE_BYTES)));
-      await file.seek(position, Deno.SeekMode.Start);
-      const count = await file.read(piece);
-      return { bytes: [piece.subarray(0, count ?? 0)] };
-    },
-  };
+  return { file: async (value) => ({ bytes: [await readPiece(file, value)] }) };
+}
+
+/** Reads the piece that a child has asked for. */
+export async function readPiece(file: Deno.FsFile, request: unknown): Promise<Uint8Array> {
+  const { at, length } = (request ?? {}) as Partial<PieceRequest>;
+  const position = Number.isSafeInteger(at) && at! >= 0 ? at! : 0;
+  const piece = new Uint8Array(Math.max(0, Math.min(Number(length) || 0, PIECE_BYTES)));
+  await file.seek(position, Deno.SeekMode.Start);
+  return piece.subarray(0, await file.read(piece) ?? 0);
 }
 
 /** The child's side of `offerFile`. */
 export class RemoteFile implements RandomAccessFile {
   #at = 0;
+  /** The last piece, and its position. */
+  #piece: Uint8Array = new Uint8Array();
+  #pieceAt = 0;
 
-  constructor(readonly host: SandboxHost, readonly sizeBytes: number) {}
+  /** @param id Names the file, if the job has several. */
+  constructor(readonly host: SandboxHost, readonly sizeBytes: number, readonly id?: string) {}
 
   /** Returns the size. */
   stat(): Promise<{ size: number }> {
@@ -43,14 +51,25 @@ export class RemoteFile implements RandomAccessFile {
     return Promise.resolve(offset);
   }
 
-  /** Reads at most a megabyte. @returns The number of bytes; `null` at the end. */
+  /**
+   * Reads at most a megabyte.
+   *
+   * @returns The number of bytes; `null` at the end.
+   * @throws {Error} if Parlor can't read the file.
+   */
   async read(into: Uint8Array): Promise<number | null> {
     if (into.length === 0) return 0;
-    const request: PieceRequest = { at: this.#at, length: into.length };
-    const [piece] = (await this.host.call("file", request)).bytes;
-    if (piece === undefined || piece.length === 0) return null;
-    into.set(piece);
-    this.#at += piece.length;
-    return piece.length;
+    const behind = this.#at - this.#pieceAt;
+    if (behind < 0 || behind >= this.#piece.length) {
+      const request: PieceRequest = { at: this.#at, length: Math.max(into.length, AHEAD_BYTES), id: this.id };
+      const { value, bytes: [piece] } = await this.host.call("file", request);
+      if (piece === undefined) throw new Error(String(value));
+      [this.#piece, this.#pieceAt] = [piece, this.#at];
+    }
+    const found = this.#piece.subarray(this.#at - this.#pieceAt).subarray(0, into.length);
+    if (found.length === 0) return null;
+    into.set(found);
+    this.#at += found.length;
+    return found.length;
   }
 }

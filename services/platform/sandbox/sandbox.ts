@@ -29,6 +29,8 @@ export interface SandboxKind {
   maxResidentBytes: number;
   /** Size of one message of the child. */
   maxMessageBytes: number;
+  /** Size of its JSON, which is parsed at once; 8 MiB by default. */
+  maxTextBytes?: number;
   /** Size of all messages of one job; by default unlimited, for jobs that Parlor reads as fast as it stores. */
   maxOutputBytes?: number;
 }
@@ -262,7 +264,7 @@ class Child {
     readonly times: SandboxTimes,
     readonly events: { onFree(): void; onGone(): void },
   ) {
-    this.#reader = new FrameReader(kind.maxMessageBytes, MAX_TEXT_BYTES);
+    this.#reader = new FrameReader(kind.maxMessageBytes, kind.maxTextBytes ?? MAX_TEXT_BYTES);
     this.#process = started;
     this.#process.output.on("data", (piece: Uint8Array) => this.#read(piece));
     this.#process.output.on("end", () => void this.#endCrashed());

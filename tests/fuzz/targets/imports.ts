@@ -3,9 +3,8 @@ import { zipSync } from "fflate";
 import { dirname } from "node:path";
 import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/import_export/import_item.ts";
 import { addLine, createReport } from "../../../services/import_export/import_report.ts";
-import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
-import { READERS } from "../../../services/import_export/import_worker.ts";
+import { readImport } from "../../../services/import_export/import_reading.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import { picture } from "../../helpers/files/pictures.ts";
@@ -325,19 +324,11 @@ async function laidOut({ files, isZip, changeZip }: Import): Promise<{ path: str
   return { path };
 }
 
-async function readAll({ kind, path, name }: { kind: ImportKind; path: string; name?: string }): Promise<ImportStep[]> {
-  const source = await openSource(path, name);
-  const scratch = `${root}/scratch`;
-  try {
-    return await Array.fromAsync(READERS[kind](source, new Scratch(scratch, sandbox)));
-  } finally {
-    source.close();
-    await Deno.remove(scratch, { recursive: true }).catch(() => {});
-  }
+async function readAll(request: { kind: ImportKind; path: string; name?: string }): Promise<ImportStep[]> {
+  return await Array.fromAsync(readImport(sandbox, { ...request, scratch: `${root}/scratch` }));
 }
 
 function assertPlain(step: ImportStep): void {
-  structuredClone(step); // it is sent to the serving thread
   for (const field of ["source", ...step.what === "note" ? ["reason", "level"] : ["id", "name"]]) {
     const value = (step as unknown as Record<string, unknown>)[field];
     claim(typeof value === "string", () => `The ${field} of a ${step.what} is ${value}`);
@@ -364,7 +355,6 @@ const DEEP = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
 
 export const IMPORTS = target<Import>({
   name: "imports",
-  maxStretchMs: 3_000, // imports run in a Worker
   async open() {
     sandbox = new Sandbox();
     root = await Deno.makeTempDir({ prefix: "fuzz-imports-" });

@@ -6,7 +6,13 @@ import { AppError } from "../../../errors.ts";
 import { isAttachmentName } from "../../../attachments/attachment_rows.ts";
 import { isId } from "../../../storage/ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashContent, type ImportSource, parseJsonObject, type Scratch, type SourceFile } from "../../import_source.ts";
+import {
+  hashContent,
+  type ImportHost,
+  type ImportSource,
+  parseJsonObject,
+  type SourceFile,
+} from "../../import_source.ts";
 import type {
   ImportedConversation,
   ImportedDocument,
@@ -55,7 +61,7 @@ const OWN_FIELDS = [
 ];
 
 /** Yields all items. @throws {AppError} `unprocessable` if it isn't an export. */
-export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+export async function* readParlorExport(source: ImportSource, host: ImportHost): AsyncGenerator<ImportStep> {
   const byPath = new Map(source.files.map((file) => [file.path, file]));
   if (!byPath.has(EXPORT_MARK)) {
     throw new AppError("unprocessable", `Can't import this as a Parlor export: ${EXPORT_MARK} is missing`);
@@ -72,7 +78,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
       const [top, name = "", more] = file.path.split("/");
       if (top !== folder || more !== undefined) continue;
       try {
-        yield* readSteps({ source, scratch, byPath }, file, folder, name);
+        yield* readSteps({ source, host, byPath }, file, folder, name);
       } catch (error) {
         yield createRefusedNote(file.path, error);
       }
@@ -89,7 +95,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
 }
 
 async function* readSteps(
-  { source, scratch, byPath }: { source: ImportSource; scratch: Scratch; byPath: Map<string, SourceFile> },
+  { source, host, byPath }: { source: ImportSource; host: ImportHost; byPath: Map<string, SourceFile> },
   file: SourceFile,
   folder: string,
   fileName: string,
@@ -100,7 +106,7 @@ async function* readSteps(
   const origin = { id, source: file.path, name: id };
   if (folder === "voices" && !fileName.endsWith(".json")) return; // Imported with its description
   if (folder === "characters" && /\.charx$/i.test(fileName)) {
-    yield { what: "character", ...origin, file: await scratch.keep(source.stream(file, MAX_CHARX_BYTES)) };
+    yield { what: "character", ...origin, file: await host.keep(source.stream(file, MAX_CHARX_BYTES)) };
     return;
   }
   const bytes = await source.read(file, MAX_BYTES);

@@ -17,7 +17,7 @@ import {
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import { deriveStableId, type ImportSource, type Scratch, type SourceFile } from "../../import_source.ts";
+import { deriveStableId, type ImportHost, type ImportSource, type SourceFile } from "../../import_source.ts";
 import { type ImportedPreset, type ImportNote, type ImportStep, mapSampler } from "../../import_item.ts";
 import {
   convertRisuCard,
@@ -54,7 +54,7 @@ export async function* readRisuAccount(
   source: ImportSource,
   file: SourceFile,
   files: RisuFiles,
-  scratch: Scratch,
+  host: ImportHost,
 ): AsyncGenerator<ImportStep> {
   const bytes = await source.read(file, MAX_SAVE_BYTES);
   const { database, missing } = await openRisuSave(
@@ -66,7 +66,7 @@ export async function* readRisuAccount(
   );
   for (const name of missing) yield createRefusedNote(name, "risu_character_missing");
   yield createLeftOutNote(file.path, "keys_left_out");
-  yield* new Account(database, file.path, source, files, scratch).readSteps();
+  yield* new Account(database, file.path, source, files, host).readSteps();
 }
 
 /** Converts a preset without its prompts. */
@@ -99,7 +99,7 @@ class Account {
     readonly path: string,
     readonly source: ImportSource,
     readonly files: RisuFiles,
-    readonly scratch: Scratch,
+    readonly host: ImportHost,
   ) {
     const characters = asArray(database.characters).filter(isJsonObject);
     this.#characters = characters.filter(({ trashTime }) => trashTime === undefined || trashTime === null);
@@ -214,7 +214,7 @@ class Account {
         yield { what: "character", ...origin, file: serializeCard(card), avatar };
         return;
       }
-      const packed = await packCharacter(this.scratch, { card: parseCard(card), files });
+      const packed = await packCharacter(this.host, { card: parseCard(card), files });
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {

@@ -10,6 +10,7 @@ import { unzipSync } from "node:zlib";
 import { decode, ExtensionCodec } from "@msgpack/msgpack";
 import { AppError } from "../../../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
+import type { RemoteFile } from "../../../platform/sandbox/remote_file.ts";
 import { readBytesAt } from "../../../storage/atomic_file.ts";
 import { createTooLargeError, MAX_FILES } from "../../import_zip.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
@@ -160,37 +161,28 @@ const LENGTH_BYTES = 4;
  *
  * @see https://github.com/kwaroran/RisuAI drive/backuplocal.ts at 460ecae (2025-12-31)
  */
-export async function openRisuBackup(path: string): Promise<ImportSource | undefined> {
-  const file = await Deno.open(path);
-  let isOurs = false;
-  try {
-    const { size } = await file.stat();
-    const entries = await readEntries(file, size);
-    if (entries.size === 0) return undefined;
-    isOurs = true;
-    const read: ImportSource["read"] = async ({ path: name }, maxBytes) => {
-      const entry = entries.get(name);
-      if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
-      if (entry.sizeBytes > maxBytes) throw createTooLargeError(name, maxBytes);
-      const bytes = await readBytesAt(file, entry.at, entry.sizeBytes);
-      if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is incomplete`);
-      return bytes;
-    };
-    return {
-      files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
-      skippedPaths: [],
-      read,
-      async *stream(entry, maxBytes) {
-        yield await read(entry, maxBytes);
-      },
-      close: () => file.close(),
-    };
-  } finally {
-    if (!isOurs) file.close();
-  }
+export async function openRisuBackup(file: RemoteFile): Promise<ImportSource | undefined> {
+  const entries = await readEntries(file, file.sizeBytes);
+  if (entries.size === 0) return undefined;
+  const read: ImportSource["read"] = async ({ path: name }, maxBytes) => {
+    const entry = entries.get(name);
+    if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
+    if (entry.sizeBytes > maxBytes) throw createTooLargeError(name, maxBytes);
+    const bytes = await readBytesAt(file, entry.at, entry.sizeBytes);
+    if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is incomplete`);
+    return bytes;
+  };
+  return {
+    files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
+    skippedPaths: [],
+    read,
+    async *stream(entry, maxBytes) {
+      yield await read(entry, maxBytes);
+    },
+  };
 }
 
-async function readEntries(file: Deno.FsFile, size: number): Promise<Map<string, Entry>> {
+async function readEntries(file: RemoteFile, size: number): Promise<Map<string, Entry>> {
   const entries = new Map<string, Entry>();
   for (let at = 0; at + LENGTH_BYTES <= size;) {
     const nameBytes = await readLength(file, at);
@@ -211,7 +203,7 @@ async function readEntries(file: Deno.FsFile, size: number): Promise<Map<string,
   return entries;
 }
 
-async function readLength(file: Deno.FsFile, at: number): Promise<number | undefined> {
+async function readLength(file: RemoteFile, at: number): Promise<number | undefined> {
   const bytes = await readBytesAt(file, at, LENGTH_BYTES);
   return bytes && new DataView(bytes.buffer).getUint32(0, true);
 }

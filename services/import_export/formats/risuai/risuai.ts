@@ -7,21 +7,23 @@
  */
 import { isPng, parsePng } from "../../../attachments/images/png.ts";
 import type { Card } from "../../../characters/card/card.ts";
-import { parseCardFile, readCardFile } from "../../../characters/card/card_file.ts";
+import { parseCardFile } from "../../../characters/card/card_file.ts";
 import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
+import { readCharxCard } from "../../../characters/charx/charx_reader.ts";
 import { getKeyword, readTextChunk } from "../../../characters/png/png_card.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
+import { WHOLE_IMPORT } from "../../import_files.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote, ImportError } from "../../import_report.ts";
 import {
   deriveStableId,
   getBaseName,
   getStem,
   hashContent,
+  type ImportHost,
   type ImportSource,
   parseJsonObject,
-  type Scratch,
   type SourceFile,
 } from "../../import_source.ts";
 import { convertRisuPreset, MAX_IMAGE_BYTES, readRisuAccount } from "./risu_account.ts";
@@ -43,16 +45,16 @@ const PRESET_FILE = /\.risup(reset)?$/i;
 const MEDIUM = /^assets\//;
 
 /** Yields all items. @throws {AppError} `unprocessable` if nothing is from RisuAI, or a backup has no database. */
-export async function* readRisuAi(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+export async function* readRisuAi(source: ImportSource, host: ImportHost): AsyncGenerator<ImportStep> {
   const files = new RisuFiles(source);
   const { database } = files;
-  if (database !== undefined) return yield* readRisuAccount(source, database, files, scratch);
+  if (database !== undefined) return yield* readRisuAccount(source, database, files, host);
   if (source.files.length > 0 && source.files.every(({ path }) => isAsset(path))) {
     throw new AppError("unprocessable", "Can't import this from RisuAI: its database is missing or incomplete");
   }
-  const single = new Files(source, scratch);
-  const isCharx = source.path !== undefined && source.files.some(({ path }) => path === CARD_PATH);
-  yield* isCharx ? single.readCharx(source.path!, CARD_PATH) : single.readSteps();
+  const single = new Files(source, host);
+  const isCharx = source.isZip && source.files.some(({ path }) => path === CARD_PATH);
+  yield* isCharx ? single.readCharx(WHOLE_IMPORT, CARD_PATH) : single.readSteps();
 }
 
 /** Reads single files: characters first, because chat files refer to them. */
@@ -61,7 +63,7 @@ class Files {
   /** By name, as in file names. */
   readonly #cards = new Map<string, { id: string; card: Card }>();
 
-  constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
+  constructor(readonly source: ImportSource, readonly host: ImportHost) {}
 
   async *readSteps(): AsyncGenerator<ImportStep> {
     const later: SourceFile[] = [];
@@ -86,11 +88,11 @@ class Files {
     for (const [file, json] of chats) yield* this.#readChats(file, json);
   }
 
-  /** @param source Name of the file in the report. */
-  async *readCharx(path: string, source: string): AsyncGenerator<ImportStep> {
-    const { card, others = [] } = await readCardFile(path, this.scratch.sandbox);
+  /** @param id Of the file. @param source Name of the file in the report. */
+  async *readCharx(id: string, source: string): AsyncGenerator<ImportStep> {
+    const { card, others } = await readCharxCard(this.host.open(id));
     const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
-    yield { ...this.#toCharacter(source, card, path), files };
+    yield { ...this.#toCharacter(source, card, id), files };
   }
 
   async *#readImage(file: SourceFile): AsyncGenerator<ImportStep> {
@@ -105,7 +107,7 @@ class Files {
       if (persona !== undefined) yield* this.#readPersona(file, persona, bytes);
       else yield this.#toCharacter(file.path, parseCardFile(file.path, bytes), bytes);
     } else if (isCharx(begin)) {
-      yield* this.readCharx(await this.scratch.keep(this.source.stream(file, MAX_CHARX_BYTES)), file.path);
+      yield* this.readCharx(await this.host.keep(this.source.stream(file, MAX_CHARX_BYTES)), file.path);
     } else throw new ImportError("risu_neither");
   }
 

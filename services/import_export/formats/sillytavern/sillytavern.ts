@@ -7,9 +7,9 @@ import {
   getBaseName,
   getExtension,
   getStem,
+  type ImportHost,
   type ImportSource,
   parseJsonObject,
-  type Scratch,
   type SourceFile,
 } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
@@ -37,11 +37,11 @@ interface References {
 }
 
 /** Yields all items of the folder. @throws {AppError} `unprocessable` if it isn't a user folder. */
-export async function* readSillyTavern(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+export async function* readSillyTavern(source: ImportSource, host: ImportHost): AsyncGenerator<ImportStep> {
   const folder = openTavernFolder(source);
   yield* folder.leftOut;
   const known: References = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
-  const reading = new Reading(source, folder, known, scratch);
+  const reading = new Reading(source, folder, known, host);
   const settings = await reading.readSettings();
   yield* reading.notes.splice(0);
   yield* reading.readPersonas(settings);
@@ -61,7 +61,7 @@ class Reading {
     readonly source: ImportSource,
     readonly folder: TavernFolder,
     readonly known: References,
-    readonly scratch: Scratch,
+    readonly host: ImportHost,
   ) {}
 
   async readSettings(): Promise<JsonObject> {
@@ -202,7 +202,7 @@ class Reading {
           continue;
         }
         const files = images.map((one) => this.#toFile(one));
-        const packed = await packCharacter(this.scratch, { card, files, image: removeCard(bytes) });
+        const packed = await packCharacter(this.host, { card, files, image: removeCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {

@@ -6,6 +6,7 @@ export const serverTexts: ServerTexts = {
   reasons: {
     not_plain_file: "keine gewöhnliche Datei innerhalb des Imports",
     unreadable: "lässt sich nicht lesen",
+    too_long: "zu lang für den Import",
     not_json: "kein gültiges JSON in UTF-8",
     not_whole_json: "das JSON ist unvollständig",
     not_object: "kein JSON-Objekt",

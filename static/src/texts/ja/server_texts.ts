@@ -6,6 +6,7 @@ export const serverTexts: ServerTexts = {
   reasons: {
     not_plain_file: "インポート内の通常のファイルではありません",
     unreadable: "読み込めません",
+    too_long: "長すぎるため取り込めません",
     not_json: "UTF-8 の JSON ではありません",
     not_whole_json: "JSON が途中で切れています",
     not_object: "JSON のオブジェクトではありません",

@@ -1,10 +1,13 @@
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
-import { readChatGpt } from "../../../../services/import_export/formats/chatgpt.ts";
+import { afterAll, expect, test } from "vitest";
 import type { ImportedConversation, ImportStep } from "../../../../services/import_export/import_item.ts";
-import { openSource } from "../../../../services/import_export/import_source.ts";
+import { readImport } from "../../../../services/import_export/import_reading.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { picture } from "../../../helpers/files/pictures.ts";
 import { tempFolder } from "../../../helpers/files/storage_folder.ts";
+
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
 
 /** A message of the export. */
 interface Message {
@@ -36,11 +39,16 @@ function chatOf(title: string, messages: readonly Message[]): object {
 async function read(files: Record<string, string | Uint8Array>): Promise<ImportStep[]> {
   await using folder = await tempFolder();
   for (const [name, content] of Object.entries(files)) {
-    const path = join(folder.path, name);
+    const path = join(folder.path, "export", name);
     await Deno.mkdir(dirname(path), { recursive: true });
     await Deno.writeFile(path, typeof content === "string" ? new TextEncoder().encode(content) : content);
   }
-  return await Array.fromAsync(readChatGpt(await openSource(folder.path)));
+  const request = {
+    kind: "chatgpt",
+    path: join(folder.path, "export"),
+    scratch: join(folder.path, "scratch"),
+  } as const;
+  return await Array.fromAsync(readImport(sandbox, request));
 }
 
 /** Reads one conversation. */

@@ -2,8 +2,7 @@ import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { parseCard } from "../../../../../services/characters/card/card.ts";
 import { embedCard, parsePngCard } from "../../../../../services/characters/png/png_card.ts";
-import { readSillyTavern } from "../../../../../services/import_export/formats/sillytavern/sillytavern.ts";
-import { openSource, Scratch } from "../../../../../services/import_export/import_source.ts";
+import { readImport } from "../../../../../services/import_export/import_reading.ts";
 import { Sandbox } from "../../../../../services/platform/sandbox/sandbox.ts";
 import { picture } from "../../../../helpers/files/pictures.ts";
 import { tempFolder } from "../../../../helpers/files/storage_folder.ts";
@@ -28,9 +27,12 @@ async function read(files: Record<string, Uint8Array | object>) {
       content instanceof Uint8Array ? content : new TextEncoder().encode(JSON.stringify(content)),
     );
   }
-  const source = await openSource(join(folder.path, "user"));
-  const scratch = new Scratch(join(folder.path, "scratch"), sandbox);
-  const steps = await Array.fromAsync(readSillyTavern(source, scratch));
+  const request = {
+    kind: "sillytavern",
+    path: join(folder.path, "user"),
+    scratch: join(folder.path, "scratch"),
+  } as const;
+  const steps = await Array.fromAsync(readImport(sandbox, request));
   const cards = steps.flatMap((step) =>
     step.what === "character" ? [[step.name, parsePngCard(step.file as Uint8Array<ArrayBuffer>).data] as const] : []
   );

@@ -1,10 +1,12 @@
-import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
+import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import { addLine, createReport, importReason } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
-import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
-import { READERS } from "../../../services/import_export/import_worker.ts";
+import { readImport } from "../../../services/import_export/import_reading.ts";
+import { addLine, createReport, importReason } from "../../../services/import_export/import_report.ts";
+import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
+import { joinBytes } from "../../../services/storage/atomic_file.ts";
+import { listDescendants } from "../../helpers/processes/proc.ts";
 
 const sandbox = new Sandbox();
 afterAll(() => sandbox.close());
@@ -16,12 +18,52 @@ afterEach(() => Deno.remove(folder, { recursive: true }));
 
 /** Reads a folder of files. */
 async function read(kind: ImportKind, files: Record<string, string>): Promise<ImportStep[]> {
-  const root = join(folder, "import");
-  await Deno.mkdir(root);
-  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(join(root, name), text);
-  const source = await openSource(root);
-  return await Array.fromAsync(READERS[kind](source, new Scratch(join(folder, "scratch"), sandbox)));
+  const path = join(folder, "import");
+  await Deno.mkdir(path);
+  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(join(path, name), text);
+  return await Array.fromAsync(readImport(sandbox, { kind, path, scratch: join(folder, "scratch") }));
 }
+
+/** A RisuAI database of 40 million empty lists, as a file of 45 kB. */
+function createBomb(): Uint8Array {
+  const lists = joinBytes([Uint8Array.of(0xdd, 0, 0x0f, 0x42, 0x40), new Uint8Array(1_000_000).fill(0x90)]);
+  const database = [Uint8Array.of(0x81, 0xaa), new TextEncoder().encode("characters"), Uint8Array.of(0xdc, 0, 40)];
+  return gzipSync(joinBytes([...database, ...Array.from({ length: 40 }, () => lists)]));
+}
+
+test.each([
+  ["time", { maxCpuMs: 100 }, "it took longer than 1 s"],
+  ["memory", { maxResidentBytes: 300 * 1024 * 1024 }, "it needs more than 300 MiB of memory"],
+])(
+  "an import that needs too much %s ends, and no process or file of it is left",
+  { tags: ["J01"] },
+  async (_, limits, found) => {
+    const path = join(folder, "database.bin");
+    await Deno.writeFile(path, createBomb());
+    await using own = new Sandbox();
+    const before = listDescendants(Deno.pid);
+    const scratch = join(folder, "scratch");
+    const reading = Array.fromAsync(readImport(own, { kind: "risuai", path, scratch, limits }));
+    await expect(reading).rejects.toMatchObject({ code: "unprocessable", message: `Can't read the import: ${found}` });
+    expect(listDescendants(Deno.pid).filter((pid) => !before.includes(pid))).toEqual([]);
+    expect(await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).toEqual(["database.bin"]);
+  },
+);
+
+test("an import that is stopped while it's read ends with its child", async () => {
+  const path = join(folder, "database.bin");
+  await Deno.writeFile(path, createBomb());
+  await using own = new Sandbox();
+  const before = listDescendants(Deno.pid);
+  const stopping = new AbortController();
+  const scratch = join(folder, "scratch");
+  const begin = () => stopping.abort(new Error("stopped"));
+  const reading = Array.fromAsync(
+    readImport(own, { kind: "risuai", path, scratch, begin, signal: stopping.signal }),
+  );
+  await expect(reading).rejects.toThrow("stopped");
+  expect(listDescendants(Deno.pid).filter((pid) => !before.includes(pid))).toEqual([]);
+});
 
 const levels = (count: number) => `${'{"a":'.repeat(count)}1${"}".repeat(count)}`;
 const chat = (id: string, content: string) =>
