@@ -70,7 +70,8 @@ export async function openCharacters(
   const onUnreadable = (ids: readonly string[]) => {
     for (const id of ids) options.damageReports.report(`characters/${id}`);
   };
-  const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log, onUnreadable });
+  const { databasePath } = options;
+  const index = new CardIndex({ db, databasePath, folders, prepared, events, log, sandbox, onUnreadable });
   const assets = new CardAssets(folder);
   const trash = new CardTrash({
     db,

@@ -77,7 +77,7 @@ const MAX_ITEM_CHARS = 16 * 1024 * 1024;
 /** Memory of this process above which garbage is collected after a long conversation. */
 const COLLECTED_BYTES = 32 * 1024 * 1024;
 
-async function* createBatches({ kind, facts }: ImportOrder, host: ImportHost): AsyncGenerator<ImportBatch> {
+async function* createBatches({ kind }: ImportOrder, host: ImportHost): AsyncGenerator<ImportBatch> {
   const source = await openSource(host);
   yield { files: source.files.length };
   let batch: ImportStep[] = source.skippedPaths.slice(0, 1_000).map((path) =>

@@ -87,7 +87,7 @@ export async function* readImport(sandbox: Sandbox, request: ReadingRequest): As
   };
   const order: ImportOrder = { kind, facts: files.facts };
   const maxCpuMs = Math.min(MAX_CPU_MS, CPU_MS + files.facts.sizeBytes / MIB * CPU_PER_MIB_MS);
-  const job = { value: order, functions: { ...files.functions, batch: take }, maxCpuMs, ...limits, signal };
+  const job: SandboxJob = { value: order, functions: { ...files.functions, batch: take }, maxCpuMs, ...limits, signal };
   let isDone = false;
   const reading = sandbox.run(KIND, job).finally(() => {
     isDone = true;

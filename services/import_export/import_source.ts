@@ -11,7 +11,7 @@ import { readBytesAt } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_save.ts";
 import { type ImportFacts, type ImportFileList, LISTED_FILES, WHOLE_IMPORT } from "./import_files.ts";
 import { ImportError } from "./import_report.ts";
-import { createTooLargeError, MAX_FILES, openZip } from "./import_zip.ts";
+import { createTooLargeError, openZip } from "./import_zip.ts";
 
 /** A file of an import. */
 export interface SourceFile {

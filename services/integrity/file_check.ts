@@ -1,9 +1,10 @@
 /** Opens every file of the data folder that has to be readable, and names those that aren't. */
 import { listSealedFiles } from "../backup/sealed_file_check.ts";
-import { readCardSync } from "../characters/card/card_head.ts";
+import { isPngPath } from "../characters/card/card_head.ts";
+import { readCard } from "../characters/card/card_reader.ts";
 import { CARD_NAME } from "../characters/index/card_rows.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { pathExists } from "../storage/atomic_file.ts";
+import { pathExists, readBytesAt } from "../storage/atomic_file.ts";
 
 /** Where to look. */
 export interface FilePlace {
@@ -40,21 +41,32 @@ export async function* checkFiles(place: FilePlace, only?: string): AsyncGenerat
       if (!isFile || !CARD_NAME.test(name) || (folder === "workflows" && !/\.json$/i.test(name))) continue;
       const path = `${folder}/${name.replace(/\.[^.]+$/, "")}`;
       if (only !== undefined && path !== only) continue;
-      const found = readPlain(`${dataDir}/${folder}/${name}`, folder === "workflows");
+      const found = await readPlain(`${dataDir}/${folder}/${name}`, folder === "workflows");
       if (found !== undefined) yield { path, ...found };
     }
   }
 }
 
 /** @returns `undefined` if it was removed meanwhile. */
-function readPlain(path: string, isWorkflow: boolean): { sizeBytes: number; isReadable: boolean } | undefined {
+async function readPlain(
+  path: string,
+  isWorkflow: boolean,
+): Promise<{ sizeBytes: number; isReadable: boolean } | undefined> {
   let sizeBytes = 0;
   try {
     sizeBytes = Deno.statSync(path).size;
     if (isWorkflow) JSON.parse(Deno.readTextFileSync(path));
-    else readCardSync(path, sizeBytes);
+    else await readCardFile(path, sizeBytes);
     return { sizeBytes, isReadable: true };
   } catch (error) {
     return error instanceof Deno.errors.NotFound ? undefined : { sizeBytes, isReadable: false };
   }
+}
+
+/** @throws {AppError} if there is no card in it. */
+async function readCardFile(path: string, sizeBytes: number): Promise<void> {
+  using file = await Deno.open(path);
+  const read = async (at: number, length: number) =>
+    await readBytesAt(file, at, Math.max(0, Math.min(length, sizeBytes - at))) ?? new Uint8Array();
+  await readCard(read, sizeBytes, isPngPath(path));
 }

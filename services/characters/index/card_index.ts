@@ -1,13 +1,13 @@
 /** Keeps table `card_file` in sync with the card folders: watches them if possible, otherwise scans them. */
 import { basename } from "node:path";
-import { AppError, getErrorMessage } from "../../errors.ts";
+import { getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
+import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
 import { CARD_NAME, findCardRowByPath, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
-import type { CardScanRequest, CardScanResponse } from "./card_scan_worker.ts";
-import { openWorker } from "../../process/worker.ts";
+import { CardScan } from "./card_scan.ts";
 
 /** Dependencies of the index. */
 export interface CardIndexDeps {
@@ -21,6 +21,7 @@ export interface CardIndexDeps {
   log: Log;
   /** Called with the IDs of cards that can't be read. */
   onUnreadable?(ids: readonly string[]): void;
+  sandbox: Sandbox;
   /** Watches a folder; by default `Deno.watchFs`. */
   watch?: (path: string) => Deno.FsWatcher;
 }
@@ -29,8 +30,6 @@ export interface CardIndexDeps {
 const SETTLE_MS = 100;
 /** Network folders don't report changes. After this time, a list triggers a scan in the background. */
 const MAX_AGE_MS = 60_000;
-/** How long an idle Worker stays. It costs memory, and starting a new one takes 50 ms. */
-const IDLE_MS = 20_000;
 /** Above this number of changes, one event reports all of them. */
 const MAX_EVENTS = 100;
 
@@ -44,8 +43,7 @@ export class CardIndex {
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
   #changeTimer: ReturnType<typeof setTimeout> | undefined;
-  #idleTimer: ReturnType<typeof setTimeout> | undefined;
-  #worker: Worker | undefined;
+  readonly #scanner: CardScan;
   #isClosed = false;
   /**
    * Paths being written by `write`, and those written since the current scan started: its results for them may be
@@ -56,6 +54,7 @@ export class CardIndex {
 
   constructor(options: CardIndexDeps) {
     this.#options = options;
+    this.#scanner = new CardScan(options.sandbox);
   }
 
   /**
@@ -66,7 +65,7 @@ export class CardIndex {
   async refresh(): Promise<void> {
     // Starts both concurrently: their startup takes longer than the preparation.
     if (this.#isStale && !this.#isClosed) {
-      this.#startWorker();
+      this.#scanner.prepare();
       this.#options.db.prepare();
     }
     await this.#options.prepared;
@@ -118,7 +117,7 @@ export class CardIndex {
     for (const watcher of this.#watchers ?? []) watcher.close();
     await this.#queued?.catch(() => {});
     await this.#running?.catch(() => {});
-    this.#terminateWorker();
+    this.#scanner.close();
   }
 
   #scan(): Promise<void> {
@@ -142,7 +141,7 @@ export class CardIndex {
     const { db, databasePath, folders, events, onUnreadable } = this.#options;
     this.#written = new Set(this.#writing.keys());
     try {
-      const { changes, ids, unreadable } = await this.#askWorker({ databasePath, folders });
+      const { changes, ids, unreadable } = await this.#scanner.scan({ databasePath, folders });
       if (ids.length > 0) {
         await db.write(replaceRows(changes, [...this.#written]));
         if (ids.length > MAX_EVENTS) events.publish({ kind: "characters", id: "all" });
@@ -154,34 +153,6 @@ export class CardIndex {
       this.#isStale = true;
       throw error;
     }
-  }
-
-  #askWorker(order: CardScanRequest): Promise<CardScanResponse> {
-    clearTimeout(this.#idleTimer);
-    const worker = this.#startWorker();
-    return new Promise<CardScanResponse>((resolve, reject) => {
-      const fail = (found: string) => reject(new AppError("internal", `Can't scan the card folders: ${found}`));
-      worker.onmessage = ({ data }: MessageEvent<CardScanResponse>) =>
-        data.failure === undefined ? resolve(data) : fail(data.failure);
-      worker.onerror = (event) => {
-        event.preventDefault(); // Otherwise it would end the process.
-        this.#terminateWorker();
-        fail(event.message);
-      };
-      worker.postMessage(order);
-    }).finally(() => {
-      if (!this.#isClosed) this.#idleTimer = setTimeout(() => this.#terminateWorker(), IDLE_MS);
-    });
-  }
-
-  #startWorker(): Worker {
-    return this.#worker ??= openWorker(new URL("./card_scan_worker.ts", import.meta.url));
-  }
-
-  #terminateWorker(): void {
-    clearTimeout(this.#idleTimer);
-    this.#worker?.terminate();
-    this.#worker = undefined;
   }
 
   #watch(): void {

@@ -7,12 +7,11 @@ import type { Database, SqlValue, Statement } from "../../storage/database/datab
 import { foldForSearch } from "../../json/search_fold.ts";
 import { foldForSorting, sortByName } from "../../json/text.ts";
 import {
-  BUFFER_BYTES,
   type CardFileStat,
+  type CardHead,
   type CardRow,
   deriveCardId,
-  readCardSync,
-  toCardRow,
+  toHeadRow,
   toUnreadableRow,
 } from "../card/card_head.ts";
 import { dirname } from "node:path";
@@ -257,25 +256,35 @@ interface ScanChanges {
   removed: string[];
 }
 
+/** What the sandbox found in a file. */
+export type ScannedCard =
+  | CardHead
+  /** Invalid content stays invalid until the file changes. */
+  | "invalid"
+  /** Permissions can change without affecting time or size. */
+  | "unreadable";
+
 /** Names of card files. A file still being written has another name or changes again, which is noticed. */
 export const CARD_NAME = /^[^.].*\.(png|json)$/i;
 
 /**
- * Compares card folders with the table. Only opens files that are new or whose time or size changed; doesn't follow
- * links. Blocks while reading, so it runs in a Worker.
+ * Compares card folders with the table. Only reads files that are new or whose time or size changed; doesn't follow
+ * links. Blocks while it lists, so it runs in a Worker.
  *
  * @param known Content of the index, read before this call.
+ * @param read Reads cards in the sandbox, in this order.
  * @param findName Finds the last known name of a file that can't be read now.
- * @throws Errors of the system if our own folder can't be read: its characters aren't deleted.
+ * @throws Errors of the system if our own folder can't be read: its characters aren't deleted. Errors of `read`.
  */
-export function scanFolders(
+export async function scanFolders(
   folders: readonly ScannedFolder[],
   known: readonly KnownFile[],
+  read: (files: CardFileStat[]) => Promise<ScannedCard[]>,
   findName: FindKnownName = () => undefined,
-): ScanChanges {
+): Promise<ScanChanges> {
   const unseen = new Map(known.map((file) => [file.path, file]));
-  const rows: CardRow[] = [];
-  const buffer = new Uint8Array(BUFFER_BYTES);
+  const changed: CardFileStat[] = [];
+  const unread = new Set<string>();
   for (const folder of folders) {
     const files = listCardFiles(folder);
     if (files === undefined) {
@@ -286,26 +295,22 @@ export function scanFolders(
       unseen.delete(file.path);
       const isSame = before?.id === file.id && before.mtimeMs === file.mtimeMs && before.size === file.size;
       if (isSame) continue;
-      const row = readRow(file, buffer, findName);
-      const isStillUnread = before?.id === row.id && before.mtimeMs === UNREAD_MS && row.mtimeMs === UNREAD_MS;
-      if (!isStillUnread) rows.push(row);
+      changed.push(file);
+      if (before?.id === file.id && before.mtimeMs === UNREAD_MS) unread.add(file.path);
     }
   }
+  const cards = changed.length === 0 ? [] : await read(changed);
+  const rows = changed.flatMap((file, n) => {
+    const card = cards[n]!;
+    if (card === "unreadable" && unread.has(file.path)) return [];
+    if (card === "unreadable") return [toUnreadableRow({ ...file, mtimeMs: UNREAD_MS }, findName(file.path))];
+    return [card === "invalid" ? toUnreadableRow(file, findName(file.path)) : toHeadRow(file, card)];
+  });
   return { rows, removed: [...unseen.keys()] };
 }
 
 /** Time of an unreadable file. No file has it, so each scan tries again. */
 const UNREAD_MS = -1;
-
-/** Reads one file. */
-function readRow(file: CardFileStat, buffer: Uint8Array<ArrayBuffer>, findName: FindKnownName): CardRow {
-  try {
-    return toCardRow(file, readCardSync(file.path, file.size, buffer));
-  } catch (error) {
-    // Invalid content stays invalid until the file changes. Permissions can change without affecting time or size.
-    return toUnreadableRow(error instanceof AppError ? file : { ...file, mtimeMs: UNREAD_MS }, findName(file.path));
-  }
-}
 
 /** Lists the card files of a folder with their ids; `undefined` if a folder of another program can't be read. */
 function listCardFiles(folder: ScannedFolder): CardFileStat[] | undefined {

@@ -37,6 +37,12 @@ export function hasTopPriority(keyword: string): boolean {
   return keyword === KEYWORDS[0];
 }
 
+/** Returns the chunks to try, the most important first. */
+export function selectCardChunks<Chunk extends Pick<CardChunk, "keyword">>(chunks: readonly Chunk[]): Chunk[] {
+  const rank = ({ keyword }: Chunk) => KEYWORDS.indexOf(keyword);
+  return [...chunks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_TRIES);
+}
+
 /**
  * Parses the card from card chunks: `ccv3` before `chara`, the first of several. Unreadable chunks are skipped if
  * another one is readable.
@@ -44,10 +50,8 @@ export function hasTopPriority(keyword: string): boolean {
  * @throws {AppError} `unprocessable`, `too_large`
  */
 export function parseCardChunks(chunks: readonly CardChunk[]): Card {
-  const rank = ({ keyword }: CardChunk) => KEYWORDS.indexOf(keyword);
-  const candidates = [...chunks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_TRIES);
   let failure: unknown;
-  for (const [index, { type, data }] of candidates.entries()) {
+  for (const [index, { type, data }] of selectCardChunks(chunks).entries()) {
     try {
       return parseChunkText(readTextChunk({ type, data: data() }, MAX_TEXT_BYTES));
     } catch (error) {

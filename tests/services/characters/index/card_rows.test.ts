@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_rows.ts";
+import { type CardFileStat, isPngPath, toCardHead } from "../../../../services/characters/card/card_head.ts";
+import { readCard } from "../../../../services/characters/card/card_reader.ts";
+import { type KnownFile, scanFolders, type ScannedCard } from "../../../../services/characters/index/card_rows.ts";
 import { quoteKey } from "../../../../services/json/text.ts";
 
 let root: string;
@@ -13,50 +15,54 @@ afterEach(async () => {
   await Deno.remove(root, { recursive: true });
 });
 
-const scan = (folder: string, known: KnownFile[] = [], isExternal = false) =>
-  scanFolders([{ path: `${root}/${folder}`, isExternal }], known);
+/** Reads files as the sandbox does. */
+const read = (files: CardFileStat[]): Promise<ScannedCard[]> =>
+  Promise.all(files.map(async ({ path, size }) => {
+    const bytes = await Deno.readFile(path);
+    const readBytes = (at: number, length: number) => Promise.resolve(bytes.slice(at, at + length));
+    return await readCard(readBytes, size, isPngPath(path)).then(toCardHead, () => "invalid" as const);
+  }));
+const readNothing = (files: CardFileStat[]): Promise<ScannedCard[]> => Promise.resolve(files.map(() => "unreadable"));
+const scan = (folder: string, known: KnownFile[] = [], isExternal = false, reader = read) =>
+  scanFolders([{ path: `${root}/${folder}`, isExternal }], known, reader);
 const refuse = () => {
   throw new Deno.errors.PermissionDenied("not now");
 };
 
 test("an unreadable folder of Parlor doesn't remove characters from the list", async () => {
-  const { rows } = scan("own");
+  const { rows } = await scan("own");
   expect(rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
-  expect(() => scan("own", rows)).toThrow(Deno.errors.PermissionDenied);
+  await expect(scan("own", rows)).rejects.toThrow(Deno.errors.PermissionDenied);
   reading.mockRestore();
-  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
+  expect(await scan("own", rows)).toEqual({ rows: [], removed: [] });
   await Deno.remove(`${root}/own`, { recursive: true });
-  expect(scan("own", rows).removed).toEqual([`${root}/own/fox.json`]);
+  expect((await scan("own", rows)).removed).toEqual([`${root}/own/fox.json`]);
   await Deno.mkdir(`${root}/own`);
 });
 
 test("characters of an unreadable foreign folder stay listed until the folder is removed", async () => {
-  const { rows } = scan("own", [], true);
+  const { rows } = await scan("own", [], true);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
-  expect(scan("own", rows, true)).toEqual({ rows: [], removed: [] });
+  expect(await scan("own", rows, true)).toEqual({ rows: [], removed: [] });
   reading.mockRestore();
   await Deno.remove(`${root}/own`, { recursive: true });
-  expect(scan("own", rows, true).removed).toEqual([`${root}/own/fox.json`]);
+  expect((await scan("own", rows, true)).removed).toEqual([`${root}/own/fox.json`]);
   await Deno.mkdir(`${root}/own`);
 });
 
-test("an unreadable file is logged once and tried again by each scan", () => {
-  const opening = vi.spyOn(Deno, "openSync").mockImplementation(refuse);
-  const reading = vi.spyOn(Deno, "readFileSync").mockImplementation(refuse);
-  const { rows } = scan("own");
+test("an unreadable file is logged once and tried again by each scan", async () => {
+  const { rows } = await scan("own", [], false, readNothing);
   expect(rows).toMatchObject([{ id: "fox", name: quoteKey("fox"), isUnreadable: true }]);
-  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
-  opening.mockRestore();
-  reading.mockRestore();
-  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
+  expect(await scan("own", rows, false, readNothing)).toEqual({ rows: [], removed: [] });
+  expect((await scan("own", rows)).rows).toMatchObject([{ id: "fox", name: quoteKey("Fox") }]);
 });
 
 test("a file without a card isn't read again until it changes", async () => {
   await Deno.writeTextFile(`${root}/own/fox.json`, "{}");
-  const { rows } = scan("own");
+  const { rows } = await scan("own");
   expect(rows).toMatchObject([{ id: "fox", name: quoteKey("fox"), isUnreadable: true }]);
-  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
+  expect(await scan("own", rows)).toEqual({ rows: [], removed: [] });
   await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Foxy" } }));
-  expect(scan("own", rows).rows).toMatchObject([{ name: quoteKey("Foxy") }]);
+  expect((await scan("own", rows)).rows).toMatchObject([{ name: quoteKey("Foxy") }]);
 });
