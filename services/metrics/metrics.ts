@@ -60,22 +60,45 @@ function formatNumber(value: number): string {
   return value === -Infinity ? "-Inf" : String(value);
 }
 
+/** A value per combination of labels. Beyond a limit, all others share one, with the value `other` for each label. */
+class Series<Value> {
+  readonly #entries = new Map<string, { labels: Labels; value: Value }>();
+
+  constructor(readonly maxSeries: number, readonly create: () => Value) {}
+
+  get(labels: Labels): { labels: Labels; value: Value } {
+    const key = Object.values(labels).join("\0");
+    let entry = this.#entries.get(key);
+    if (entry !== undefined) return entry;
+    const others = Object.fromEntries(Object.keys(labels).map((name) => [name, "other"]));
+    const otherKey = Object.values(others).join("\0");
+    if (this.#entries.size >= this.maxSeries && key !== otherKey) return this.get(others);
+    entry = { labels, value: this.create() };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  list(): Iterable<{ labels: Labels; value: Value }> {
+    return this.#entries.values();
+  }
+}
+
 /** A number that only grows, by labels. */
 export class Counter implements MetricFamily {
   readonly type = "counter";
-  readonly #values = new Map<string, { labels: Labels; value: number }>();
+  readonly #series: Series<number>;
 
-  constructor(readonly name: string, readonly help: string) {}
+  /** @param maxSeries Maximum number of combinations of labels. */
+  constructor(readonly name: string, readonly help: string, maxSeries = Infinity) {
+    this.#series = new Series(maxSeries, () => 0);
+  }
 
   add(labels: Labels, by = 1): void {
-    const key = Object.values(labels).join("\0");
-    const entry = this.#values.get(key);
-    if (entry === undefined) this.#values.set(key, { labels, value: by });
-    else entry.value += by;
+    this.#series.get(labels).value += by;
   }
 
   listSamples(): Iterable<Sample> {
-    return this.#values.values();
+    return this.#series.list();
   }
 }
 
@@ -87,7 +110,6 @@ export class Gauge implements MetricFamily {
 }
 
 interface Distribution {
-  labels: Labels;
   /** Per bucket, not cumulative; the last one is above all bounds. */
   counts: number[];
   sum: number;
@@ -96,25 +118,25 @@ interface Distribution {
 /** Distribution of values over buckets, by labels. */
 export class Histogram implements MetricFamily {
   readonly type = "histogram";
-  readonly #distributions = new Map<string, Distribution>();
+  readonly #series: Series<Distribution>;
 
-  /** @param bounds Upper bounds of the buckets, ascending; a bucket for everything above is added. */
-  constructor(readonly name: string, readonly help: string, readonly bounds: readonly number[]) {}
+  /**
+   * @param bounds Upper bounds of the buckets, ascending; a bucket for everything above is added.
+   * @param maxSeries Maximum number of combinations of labels.
+   */
+  constructor(readonly name: string, readonly help: string, readonly bounds: readonly number[], maxSeries = Infinity) {
+    this.#series = new Series(maxSeries, () => ({ counts: new Array(bounds.length + 1).fill(0), sum: 0 }));
+  }
 
   observe(labels: Labels, value: number): void {
-    const key = Object.values(labels).join("\0");
-    let entry = this.#distributions.get(key);
-    if (entry === undefined) {
-      entry = { labels, counts: new Array(this.bounds.length + 1).fill(0), sum: 0 };
-      this.#distributions.set(key, entry);
-    }
+    const { value: entry } = this.#series.get(labels);
     const index = this.bounds.findIndex((bound) => value <= bound);
     entry.counts[index < 0 ? this.bounds.length : index]!++;
     entry.sum += value;
   }
 
   *listSamples(): Generator<Sample> {
-    for (const { labels, counts, sum } of this.#distributions.values()) {
+    for (const { labels, value: { counts, sum } } of this.#series.list()) {
       let count = 0;
       for (const [index, own] of counts.entries()) {
         count += own;
@@ -148,6 +170,10 @@ export interface AnsweredRequest {
   seconds: number;
 }
 
+/** Maximum number of combinations of method, route and status. With those below, the text stays under 100 kB. */
+const MAX_REQUEST_SERIES = 360;
+/** Maximum number of areas: what comes first in the path of a route. */
+const MAX_AREAS = 36;
 /** Bounds in seconds. A streaming request counts until its head. */
 const REQUEST_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const DELAY_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
@@ -159,11 +185,12 @@ const SIZES_AGE_MS = 10 * 60 * 1000;
 /** The metrics of an open server. */
 export class Metrics {
   readonly #deps: MetricsDeps;
-  readonly #requests = new Counter("parlor_http_requests_total", "Answered requests");
+  readonly #requests = new Counter("parlor_http_requests_total", "Answered requests", MAX_REQUEST_SERIES);
   readonly #durations = new Histogram(
     "parlor_http_request_duration_seconds",
     "Time until the head of the answer",
     REQUEST_BOUNDS,
+    MAX_AREAS,
   );
   readonly #tokens = new Counter("parlor_tokens_total", "Tokens as counted by the model servers");
   readonly #delays = new Histogram(
@@ -193,7 +220,7 @@ export class Metrics {
   /** Counts a request. */
   countRequest({ method, route, status, seconds }: AnsweredRequest): void {
     this.#requests.add({ method, route, status: String(status) });
-    this.#durations.observe({ method, route }, seconds);
+    this.#durations.observe({ area: getArea(route) }, seconds);
   }
 
   /** Counts a reply that a model server streams. Returns a function to call at its end. */
@@ -257,6 +284,12 @@ export class Metrics {
       this.#deps.log("warn", "Can't measure the data for /metrics", { error: getErrorMessage(error) });
     }).finally(() => this.#measuring = undefined);
   }
+}
+
+/** Returns the area of a route: `/api/conversations`. A histogram of each route would make the text ten times as large. */
+function getArea(route: string): string {
+  const [, first = "", second] = route.split("/");
+  return first === "api" && second !== undefined ? `/api/${second}` : `/${first}`;
 }
 
 async function measureFile(databasePath: string): Promise<number> {

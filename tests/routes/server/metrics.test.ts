@@ -59,9 +59,10 @@ test("requests, streams, tokens, tasks, delays and sizes are counted, without id
   expect(text).not.toMatch(/secret/);
   const values = parse(text);
   const missing = 'method="GET",route="/api/conversations/{id}"';
+  const area = 'area="/api/conversations"';
   expect(values.get(`parlor_http_requests_total{${missing},status="404"}`)).toBe(1);
-  expect(values.get(`parlor_http_request_duration_seconds_count{${missing}}`)).toBe(1);
-  expect(values.get(`parlor_http_request_duration_seconds_bucket{${missing},le="+Inf"}`)).toBe(1);
+  expect(values.get(`parlor_http_request_duration_seconds_count{${area}}`)).toBeGreaterThan(0);
+  expect(values.get(`parlor_http_request_duration_seconds_bucket{${area},le="+Inf"}`)).toBeGreaterThan(0);
   expect(values.get("parlor_streams_active")).toBe(0);
   expect(values.get('parlor_tokens_total{kind="completion"}')).toBeGreaterThan(0);
   expect(values.get('parlor_jobs{kind="test",state="done"}')).toBe(1);
