@@ -29,7 +29,10 @@ export function healthzFacts(limits: BodyLimits): RouteFacts {
   };
 }
 
-/** Content Security Policy of the page: nothing inline, nothing from other origins, no plug-ins. */
+/**
+ * Content Security Policy of the page: nothing inline, nothing from other origins, no plug-ins, and no text that becomes
+ * HTML or a script except by the page's own policy (static/src/trusted_types.ts).
+ */
 export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,6 +47,8 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types parlor",
 ].join("; ");
 
 /**

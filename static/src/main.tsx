@@ -8,6 +8,7 @@ import { findDeviceToken, findStorage } from "./state/app/device.ts";
 import { Outbox } from "./state/app/outbox.ts";
 import { Store, StoreProvider } from "./state/store.ts";
 import { language } from "./texts/texts.ts";
+import { registerServiceWorker } from "./trusted_types.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
 /** Caching all files takes slow machines seconds, and opening a chat goes first. In milliseconds. */
@@ -46,9 +47,9 @@ async function start(window: Window & typeof globalThis): Promise<void> {
 }
 
 /** Registers the service worker, where browsers allow it: over HTTPS and on localhost. */
-function registerServiceWorker({ navigator }: Window): void {
+function startServiceWorker({ navigator }: Window): void {
   // Developer builds have none, and the page works without.
-  navigator.serviceWorker?.register("/service_worker.js").catch(() => {});
+  if (navigator.serviceWorker) registerServiceWorker(navigator.serviceWorker).catch(() => {});
 }
 
 /** Another language renders everything again. */
@@ -59,7 +60,7 @@ function Page() {
 void start(window);
 globalThis.addEventListener(
   "load",
-  () => setTimeout(() => whenIdle(() => registerServiceWorker(window)), REGISTER_AFTER_MS),
+  () => setTimeout(() => whenIdle(() => startServiceWorker(window)), REGISTER_AFTER_MS),
 );
 
 /** Less than any keyboard, more than rounding, in px. */

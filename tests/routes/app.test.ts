@@ -140,6 +140,14 @@ test("every response has the security headers, and API responses have no-store",
       name,
       expect.stringContaining("frame-ancestors 'none'"),
     ]);
+    const features = headers.get("permissions-policy")?.split(", ") ?? [];
+    const off = ["camera", "geolocation", "display-capture", "usb", "serial", "hid", "bluetooth", "payment", "midi"];
+    expect([name, features]).toEqual([name, expect.arrayContaining(off.map((feature) => `${feature}=()`))]);
+    // Dictation and passkeys work on the page itself, in no frame of another site.
+    expect([name, features]).toEqual([
+      name,
+      expect.arrayContaining(["microphone=(self)", "publickey-credentials-get=(self)"]),
+    ]);
     expect([name, headers.has("x-request-id"), headers.has("strict-transport-security")]).toEqual([name, true, false]);
     if (request.path.startsWith("/api") && request.host !== "a@b") {
       expect([name, headers.get("cache-control")]).toEqual([name, expect.stringContaining("no-store")]);

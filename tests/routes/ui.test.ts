@@ -41,7 +41,7 @@ test("the policy allows nothing inline, no eval, no plug-in and no other host", 
   expect(PAGE_POLICY).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; " +
       "connect-src 'self'; font-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; frame-ancestors 'none'; " +
-      "base-uri 'none'; form-action 'self'",
+      "base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types parlor",
   );
 });
 

@@ -1,5 +1,6 @@
 /** Formulas as MathML. Loaded with the first formula, since most chats have none. */
 import DOMPurify from "dompurify";
+import { getSanitizerPolicy } from "../trusted_types.ts";
 import temml from "temml";
 import { adaptLatex, MACROS } from "./latex.ts";
 import { RenderBudget } from "./limits.ts";
@@ -173,6 +174,7 @@ function createPurifier() {
     ALLOWED_ATTR: ALLOWED_ATTRIBUTES,
     ALLOW_DATA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
+    TRUSTED_TYPES_POLICY: getSanitizerPolicy() as never,
   });
   own.addHook("beforeSanitizeElements", () => running?.check());
   own.addHook("afterSanitizeAttributes", (node) => {

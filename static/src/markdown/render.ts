@@ -1,5 +1,6 @@
 /** Markdown to inert DOM nodes: marked, then remote media become links, then DOMPurify, then formulas. */
 import DOMPurify from "dompurify";
+import { getSanitizerPolicy, parseInertHtml } from "../trusted_types.ts";
 import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, type Tokens } from "marked";
 import {
   checkToken,
@@ -318,8 +319,7 @@ function checkLayout(fragment: DocumentFragment): void {
 
 /** Removes everything from HTML that isn't allowed, and sends its links to a new tab that knows nothing of this one. */
 function sanitize(html: string, budget: RenderBudget): DocumentFragment {
-  // The parsed document is inert: nothing is loaded, nothing runs.
-  const inert = new DOMParser().parseFromString(html, "text/html");
+  const inert = parseInertHtml(html);
   budget.check();
   mediaToLinks(inert.body);
   const content = inert.createDocumentFragment();
@@ -349,6 +349,7 @@ function createPurifier() {
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
+    TRUSTED_TYPES_POLICY: getSanitizerPolicy() as never,
   });
   own.addHook("beforeSanitizeElements", () => running?.check());
   own.addHook("afterSanitizeAttributes", (node) => {

@@ -172,6 +172,8 @@ export async function openWatchedPage(context: BrowserContext, origin: string): 
   });
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => {
+    // No page may have one, also where a test doesn't look at its errors. Unhandled, it fails the run.
+    if (/Trusted(?: Types?|HTML|Script)/.test(message.text())) throw new Error(message.text());
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
       errors.push(message.text());
     }

@@ -2,6 +2,7 @@
 import type { PagePresence } from "../../api/types.ts";
 import { ApiError } from "../../api/client.ts";
 import type { PushApi } from "../../api/push.ts";
+import { registerServiceWorker } from "../../trusted_types.ts";
 import { newId } from "./ids.ts";
 
 /** localStorage key of this device's subscription id. */
@@ -31,7 +32,7 @@ export function findPushId(storage: Storage | undefined): string | undefined {
  */
 export async function subscribe(api: PushApi, storage: Storage | undefined, label: string): Promise<void> {
   const { serviceWorker } = globalThis.navigator;
-  await serviceWorker.register("/service_worker.js");
+  await registerServiceWorker(serviceWorker);
   const { pushManager } = await serviceWorker.ready;
   // An earlier subscription may have another key, for example of an earlier installation.
   await (await pushManager.getSubscription())?.unsubscribe();
