@@ -390,17 +390,33 @@ test("a token for programs is marked in the list and valid only for that API", a
   await page.getByLabel("Program", { exact: true }).selectOption("Aider");
   const example = page.getByRole("region", { name: "Settings for Aider" });
   expect(await example.innerText()).toContain(`OPENAI_API_BASE=${baseUrl}\nexport OPENAI_API_KEY=TOKEN`);
+  const created = await page.evaluate(async () => {
+    const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Fox" } };
+    const request = { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ card }) };
+    return (await fetch("/api/characters/fox", request)).status;
+  });
+  expect(created).toBeLessThan(300);
+  const group = page.getByRole("group", { name: "What the token may use" });
+  await group.getByRole("switch", { name: "All characters" }).click();
+  await group.getByRole("button", { name: "Add Fox" }).click();
+  await group.getByRole("button", { name: "Remove Fox" }).waitFor();
+  await group.getByRole("switch", { name: "All connections" }).click();
+  await group.getByRole("group", { name: "Only these connections" }).getByRole("switch").first().click();
+  expect(await findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "New token for this API" }).click();
   const token = await page.getByRole("dialog").locator("code").innerText();
   await page.getByRole("button", { name: "Done" }).click();
   expect(await example.innerText()).toContain(`OPENAI_API_KEY=${token}`);
-  await page.getByRole("listitem").filter({ hasText: "Aider" }).getByText("OpenAI-compatible API only").waitFor();
+  await page.getByRole("listitem").filter({ hasText: "Aider" }).getByText(
+    /OpenAI-compatible API only · characters: 1 · connections: 1/,
+  ).waitFor();
   expect(await statusWith(owner, token)).toBe(403);
   const listed = await page.evaluate(async ({ baseUrl, token }) => {
     const response = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${token}` } });
-    return response.status;
+    const { data } = await response.json() as { data: { id: string }[] };
+    return data.map(({ id }) => id.split("/")[0]);
   }, { baseUrl, token });
-  expect(listed).toBe(200);
+  expect(new Set(listed)).toEqual(new Set(["default", "character:fox", "connection:demo"]));
   expect(await findAxeProblems(page)).toEqual([]);
   await expectClean(owner);
 });

@@ -151,7 +151,11 @@ export const auth = {
     mintForProgram: "New token for this API",
     grantsTitle: "What the token may use",
     grantsText:
-      "A token for this API uses all characters and connections. Your notes, persona and chats only if you allow it:",
+      "A token for this API uses all characters and connections, unless you choose some. Your notes, persona and chats only if you allow it:",
+    allCharacters: "All characters",
+    chosenCharacters: "Only these characters",
+    allConnections: "All connections",
+    chosenConnections: "Only these connections",
     grants: { notes: "Your notes", persona: "Your persona and name", write: "Write into existing chats" },
     onlyCharacters: (n: number) => `characters: ${n}`,
     onlyConnections: (n: number) => `connections: ${n}`,

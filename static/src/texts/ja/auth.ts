@@ -151,7 +151,11 @@ export const auth: typeof English = {
     mintForProgram: "この API 用の新しいトークン",
     grantsTitle: "トークンに許可する内容",
     grantsText:
-      "この API 用のトークンは、すべてのキャラクターと接続を使用できます。メモ、ペルソナ、既存のチャットは許可した場合のみ使用できます。",
+      "この API 用のトークンは、選択しないかぎりすべてのキャラクターと接続を使用できます。メモ、ペルソナ、既存のチャットは許可した場合のみ使用できます。",
+    allCharacters: "すべてのキャラクター",
+    chosenCharacters: "使用できるキャラクター",
+    allConnections: "すべての接続",
+    chosenConnections: "使用できる接続",
     grants: { notes: "あなたのメモ", persona: "あなたのペルソナと名前", write: "既存のチャットへの書き込み" },
     onlyCharacters: (n: number) => `キャラクター：${n}`,
     onlyConnections: (n: number) => `接続：${n}`,

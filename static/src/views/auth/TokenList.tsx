@@ -1,6 +1,6 @@
 /** Bearer tokens: create, last use, revoke; and settings for programs that use them. */
 import type { MintedToken, Token } from "../../api/types.ts";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -10,9 +10,12 @@ import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { formatLastUsed } from "./PasskeyList.tsx";
+import { CharacterPicker } from "../CharacterPicker.tsx";
 import { useAction, useList } from "../hooks.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
+
+type TokenAllowance = NonNullable<Token["allow"]>;
 
 /** @param canMint True with a session. A token can't create another token. */
 export function TokenList({ canMint }: { canMint: boolean }) {
@@ -150,6 +153,75 @@ function MintedDialog({ minted, onClose }: { minted: MintedToken; onClose: () =>
   );
 }
 
+/** Of a new limited token. */
+const DEFAULT_ALLOWANCE: TokenAllowance = {
+  characters: "all",
+  connections: "all",
+  notes: false,
+  persona: false,
+  write: false,
+};
+
+/** What a new limited token may use. */
+function AllowanceFields({ allow, onChange }: { allow: TokenAllowance; onChange: (allow: TokenAllowance) => void }) {
+  const t = texts.privacy;
+  const { characters, connections } = allow;
+  return (
+    <div class="form" role="group" aria-label={t.grantsTitle}>
+      <p class="hint">{t.grantsText}</p>
+      <Switch
+        label={t.allCharacters}
+        isOn={characters === "all"}
+        onChange={(isOn) => onChange({ ...allow, characters: isOn ? "all" : [] })}
+      />
+      {characters !== "all" && (
+        <CharacterPicker
+          legend={t.chosenCharacters}
+          ids={characters}
+          onChange={(ids) => onChange({ ...allow, characters: ids })}
+        />
+      )}
+      <Switch
+        label={t.allConnections}
+        isOn={connections === "all"}
+        onChange={(isOn) => onChange({ ...allow, connections: isOn ? "all" : [] })}
+      />
+      {connections !== "all" && (
+        <ConnectionChoice
+          ids={connections}
+          onChange={(ids) => onChange({ ...allow, connections: ids })}
+        />
+      )}
+      {GRANTS.map((grant) => (
+        <Switch
+          key={grant}
+          label={t.grants[grant]}
+          isOn={allow[grant]}
+          onChange={(isOn) => onChange({ ...allow, [grant]: isOn })}
+        />
+      ))}
+    </div>
+  );
+}
+
+function ConnectionChoice({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+  const { connections } = useStore();
+  useEffect(() => void connections.refresh(), []);
+  return (
+    <fieldset class="editor-list">
+      <legend>{texts.privacy.chosenConnections}</legend>
+      {connections.shown.value.map(({ id, name }) => (
+        <Switch
+          key={id}
+          label={name}
+          isOn={ids.includes(id)}
+          onChange={(isOn) => onChange(isOn ? [...ids, id] : ids.filter((each) => each !== id))}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
 /** Placeholder in the examples until a token is created. */
 const PLACEHOLDER = "TOKEN";
 
@@ -165,7 +237,7 @@ function ProgramAccess(
   const t = texts.privacy;
   const [token, setToken] = useState(PLACEHOLDER);
   const [chosen, setChosen] = useState("curl");
-  const [allow, setAllow] = useState({ notes: false, persona: false, write: false });
+  const [allow, setAllow] = useState(DEFAULT_ALLOWANCE);
   const baseUrl = `${globalThis.location.origin}/api/v1`;
   const examples = listProgramExamples({ baseUrl, token });
   const example = examples.find(({ id }) => id === chosen)!;
@@ -195,19 +267,7 @@ function ProgramAccess(
       </div>
       <p class="hint">{t.programModels}</p>
       {failure !== undefined && <p class="field-error" role="alert">{failure}</p>}
-      {canMint && (
-        <div role="group" aria-label={t.grantsTitle}>
-          <p class="hint">{t.grantsText}</p>
-          {GRANTS.map((grant) => (
-            <Switch
-              key={grant}
-              label={t.grants[grant]}
-              isOn={allow[grant]}
-              onChange={(isOn) => setAllow({ ...allow, [grant]: isOn })}
-            />
-          ))}
-        </div>
-      )}
+      {canMint && <AllowanceFields allow={allow} onChange={setAllow} />}
       {canMint && (
         <div class="actions-row">
           <Button icon="plus" isBusy={isBusy} onClick={() => void run()}>{t.mintForProgram}</Button>

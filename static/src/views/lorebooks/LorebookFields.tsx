@@ -1,6 +1,6 @@
 /** Settings of a lorebook: name, scope, scanning. */
-import type { CharacterItem, LorebookScope } from "../../api/types.ts";
-import { useEffect, useState } from "preact/hooks";
+import type { LorebookScope } from "../../api/types.ts";
+import { useEffect } from "preact/hooks";
 import type { LorebookDraft } from "../../api/documents.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
@@ -8,9 +8,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatPicker } from "../documents/DocumentsPage.tsx";
 import type { LorebookSectionProps } from "./LorebooksPage.tsx";
-import { type ApiError, asApiError } from "../../api/client.ts";
-import { Button, IconButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/Notice.tsx";
+import { CharacterPicker } from "../CharacterPicker.tsx";
 
 const SCOPES: readonly LorebookScope[] = ["global", "character", "persona", "chat"];
 
@@ -81,7 +79,13 @@ function Binding(
 ) {
   const t = texts.lorebooks;
   if (fields.scope === "character") {
-    return <CharacterPicker ids={fields.character_ids} onChange={(character_ids) => onChange({ character_ids })} />;
+    return (
+      <CharacterPicker
+        legend={t.fields.character_ids}
+        ids={fields.character_ids}
+        onChange={(character_ids) => onChange({ character_ids })}
+      />
+    );
   }
   if (fields.scope === "persona") {
     return <PersonaPicker ids={fields.persona_ids} onChange={(persona_ids) => onChange({ persona_ids })} />;
@@ -120,72 +124,5 @@ function PersonaPicker({ ids, onChange }: { ids: string[]; onChange: (ids: strin
         />
       ))}
     </fieldset>
-  );
-}
-
-/** Most suggestions; typing narrows them. */
-const OFFERED = 6;
-
-/**
- * Selects the characters of a lorebook: the selected ones, and the search for more, since there may be thousands.
- */
-function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
-  const { people } = useStore();
-  const t = texts.lorebooks;
-  useEffect(() => ids.forEach((id) => people.loadCharacter(id)), [ids]);
-  return (
-    <fieldset class="editor-list">
-      <legend>{t.fields.character_ids}</legend>
-      {ids.length === 0 && <p class="muted">{t.noCharacters}</p>}
-      {ids.map((id) => {
-        const name = people.character(id)?.name ?? t.unknownOne;
-        return (
-          <div key={id} class="chosen-row">
-            <span>{name}</span>
-            <IconButton
-              icon="close"
-              label={t.removeCharacter(name)}
-              onClick={() => onChange(ids.filter((each) => each !== id))}
-            />
-          </div>
-        );
-      })}
-      <CharacterSearch usedIds={ids} onChoose={(id) => onChange([...ids, id])} />
-    </fieldset>
-  );
-}
-
-function CharacterSearch({ usedIds, onChoose }: { usedIds: string[]; onChoose: (id: string) => void }) {
-  const { api } = useStore();
-  const [query, setQuery] = useState("");
-  const [found, setFound] = useState<CharacterItem[]>([]);
-  const [error, setError] = useState<ApiError>();
-  const t = texts.lorebooks;
-  useEffect(() => {
-    const abort = new AbortController();
-    setError(undefined);
-    api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + usedIds.length, undefined, abort.signal).then(
-      ({ items }) => setFound(items.filter(({ unreadable }) => !unreadable)),
-      (thrown) => abort.signal.aborted || setError(asApiError(thrown)),
-    );
-    return () => abort.abort();
-  }, [query, usedIds.length]);
-  return (
-    <>
-      <TextField label={t.findCharacter} type="search" value={query} onInput={setQuery} />
-      {error && <ErrorNote title={texts.characters.loadFailed} error={error} />}
-      <div class="chips">
-        {found.filter(({ id }) => !usedIds.includes(id)).slice(0, OFFERED).map(({ id, name }) => (
-          <Button
-            key={id}
-            icon="plus"
-            label={t.addCharacter(name)}
-            onClick={() => onChoose(id)}
-          >
-            {name}
-          </Button>
-        ))}
-      </div>
-    </>
   );
 }
