@@ -330,6 +330,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       memory: await memory(),
       tools,
       callStore: await toolCalls(),
+      addToGallery: async ({ names, model, connectionId, ...origin }) =>
+        (await imageGeneration()).gallery.add({ ...origin, chatModel: { model, connectionId } }, names),
       toolLimits: options.toolLimits,
       push: await push(),
       titleIdleMs: options.titleIdleMs,

@@ -59,6 +59,11 @@ export async function storeInlineImages<T extends Content | null | undefined>(
   return moved as T;
 }
 
+/** Returns the names of the attachments that parts show. */
+export function listAttachmentNames(parts: readonly { type: string }[]): string[] {
+  return parts.map((part) => parseAttachmentUrl(getImageUrl(part as Part) ?? "")).filter((name) => name !== undefined);
+}
+
 /**
  * Stores the sound of a reply, and returns its URL.
  *

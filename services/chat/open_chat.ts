@@ -21,7 +21,7 @@ import { Prompts } from "../prompts/prompts.ts";
 import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
 import { ChatPreviewer } from "./previews.ts";
-import { CallSender, ReplyRunner } from "./reply_runner.ts";
+import { CallSender, type ReplyPictures, ReplyRunner } from "./reply_runner.ts";
 import { ChatService, resumeWaitingReplies, StatelessChat } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
 import { MessageWriter } from "./message_writer.ts";
@@ -52,6 +52,7 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   /** Opens the tools. */
   tools: () => Promise<ToolRegistry>;
   callStore: ToolCallStore;
+  addToGallery(pictures: ReplyPictures): Promise<void>;
   /** Limits of replies that call tools, for tests. */
   toolLimits?: Partial<ToolLimits>;
   /** How long no reply may run before titles and summaries are generated; `Infinity` for never. */
@@ -159,6 +160,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   };
   const runner = new ReplyRunner({
     images: promptDeps,
+    addToGallery: deps.addToGallery,
     live,
     events,
     log,

@@ -1,6 +1,7 @@
 /** Runs replies: calls the model, collects its reply and saves the message. */
-import { type ImagePartsDeps, storeInlineImages, storeSound } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, listAttachmentNames, storeInlineImages, storeSound } from "../attachments/image_parts.ts";
 import type { LiveReplies } from "../conversations/live_replies.ts";
+import { getContentText } from "../conversations/message.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
@@ -33,6 +34,21 @@ export interface CompletedReply {
   answer: string;
 }
 
+/** Stored pictures of a reply. */
+export interface ReplyPictures {
+  conversationId: string;
+  messageId: string;
+  model?: string;
+  connectionId?: string;
+  /** The user's message. */
+  prompt: string;
+  /** Names of the attachments. */
+  names: string[];
+}
+
+/** Maximum length of a prompt in the gallery. */
+const MAX_PROMPT_CHARS = 20_000;
+
 /** Dependencies of a ReplyRunner. */
 interface ReplyRunnerDeps {
   live: LiveReplies<Reply>;
@@ -44,6 +60,8 @@ interface ReplyRunnerDeps {
   saver: ReplySaver;
   fallback: ToolFallback;
   images: ImagePartsDeps;
+  /** Lists pictures in the gallery. */
+  addToGallery(pictures: ReplyPictures): Promise<void>;
   /** Called for each completed reply. */
   listeners: readonly { replyCompleted(reply: CompletedReply): void }[];
 }
@@ -57,17 +75,33 @@ export class ReplyRunner {
     this.#deps = deps;
   }
 
-  /** Stores pictures and sounds. */
-  get #media(): MediaStore {
-    const { images, log } = this.#deps;
+  /** Stores the pictures and sounds of a reply. */
+  #openMedia({ conversationId, messageId, model, connectionId }: Reply, { call }: UpstreamCall): MediaStore {
+    const { images, log, addToGallery } = this.#deps;
     const report = (error: unknown) =>
       log("error", "Couldn't store a picture or sound of a reply", { error: getErrorTrace(error) });
+    const prompt = () =>
+      getContentText(call.messages.findLast(({ role }) => role === "user")?.content).slice(0, MAX_PROMPT_CHARS);
     return {
-      storeImages: (parts) =>
-        storeInlineImages(images, parts).catch((error) => {
+      async storeImages(parts) {
+        try {
+          const stored = await storeInlineImages(images, parts);
+          const names = listAttachmentNames(stored);
+          const pictures = {
+            conversationId,
+            messageId,
+            model,
+            connectionId,
+            prompt: prompt(),
+            names,
+          } satisfies ReplyPictures;
+          if (names.length > 0) await addToGallery(pictures).catch(report);
+          return stored;
+        } catch (error) {
           report(error);
           return [];
-        }),
+        }
+      },
       storeSound: (bytes) =>
         storeSound(images, bytes).catch((error) => {
           report(error);
@@ -211,10 +245,11 @@ export class ReplyRunner {
     started.resolve();
     const offer = refusal === undefined && (listed?.tools.length ?? 0) > 0 ? listed : undefined;
     const batches = continueText(sent, reply.text, stream.batches());
+    const media = this.#openMedia(reply, sent);
     return {
       sent,
       offer,
-      hasCalls: await reply.collect(batches, { media: this.#media, runsTools: offer !== undefined }),
+      hasCalls: await reply.collect(batches, { media, runsTools: offer !== undefined }),
     };
   }
 

@@ -1,5 +1,5 @@
 /** Attachments of messages: adds generated images, and removes references that conversations no longer contain. */
-import { findAttachmentNames } from "../attachments/attachment_rows.ts";
+import { createAttachmentUrl, findAttachmentNames } from "../attachments/attachment_rows.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -7,8 +7,10 @@ import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import { readField } from "../json/type_guards.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
+import type { Message } from "./message.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { createRevisionAad } from "./stored_form.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
@@ -167,9 +169,14 @@ export class MessageAttachments {
 
   /** Removes an image from a message. @throws {AppError} `not_found`; `conflict` while a reply writes the message */
   async detach(conversationId: string, messageId: string, name: string): Promise<void> {
-    await this.#deps.conversationWriter.editMessage(conversationId, messageId, ({ attachments, ...rest }) => {
+    const url = createAttachmentUrl(name);
+    await this.#deps.conversationWriter.editMessage(conversationId, messageId, ({ attachments, content, ...rest }) => {
       const others = Array.isArray(attachments) ? attachments.filter((other) => other !== name) : [];
-      return others.length === 0 ? rest : { ...rest, attachments: others };
+      const parts = Array.isArray(content)
+        ? content.filter((part) => readField(part.image_url, "url") !== url)
+        : content;
+      const left = Array.isArray(parts) && parts.length === 0 ? "" : parts;
+      return { ...rest as Message, content: left, ...(others.length > 0 && { attachments: others }) };
     });
   }
 

@@ -1,4 +1,7 @@
-/** The gallery: the encrypted settings of all generated images, newest first. The images themselves are attachments. */
+/**
+ * The gallery: the encrypted settings of all generated images, newest first, also of those that a chat model returned. The images
+ * themselves are attachments.
+ */
 import { GALLERY, GENERATED } from "../attachments/attachment_rows.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
@@ -10,8 +13,12 @@ import type { ImageSettings } from "./backend_profiles.ts";
 
 /** The settings with which an image was generated. */
 export interface ImageOrigin extends ImageSettings {
+  /** For a picture of a chat model: the user's message. */
   prompt: string;
-  profileId: string;
+  /** The image server; `undefined` for a picture of a chat model. */
+  profileId?: string;
+  /** The chat model that returned the picture, and its connection. */
+  chatModel?: { model?: string; connectionId?: string };
   checkpoint?: string;
   workflowId?: string;
   /** Name of the attachment used for image-to-image. */
@@ -213,7 +220,7 @@ export class ImageGallery {
       return { ...origin, ...file };
     } catch (error) {
       this.#deps.log("error", "Can't read the settings of a generated image", { id, error: getErrorMessage(error) });
-      return { ...file, prompt: "", profileId: "", isUnreadable: true };
+      return { ...file, prompt: "", isUnreadable: true };
     }
   }
 }

@@ -42,6 +42,25 @@ test("stores the pictures and sources of a reply, sends them to clients, and sen
   expect(sent).not.toContain("origin");
 });
 
+test("the gallery lists the picture of a reply, and removing it there removes it from the message", async () => {
+  await using model = openMediaModel({ images: [PIXEL] });
+  await using app = await openTestApp();
+  await useModel(app, model);
+  await askAndRead(app, 1);
+  const [{ image_url: image }] = (await savedMessage(app, "a1"))!.content as { image_url: { url: string } }[] as [
+    { image_url: { url: string } },
+  ];
+  const { items } = await (await app.get("/api/image/gallery")).json();
+  expect(items).toMatchObject([
+    { url: image.url, origin: "model", model: "m", connection_id: "double", conversation_id: "c1", message_id: "a1" },
+  ]);
+  expect(items[0].prompt).not.toBe("");
+  expect(items[0].profile_id).toBeUndefined();
+  expect((await app.delete(`/api/image/gallery/${items[0].id}`)).status).toBe(204);
+  expect((await (await app.get("/api/image/gallery")).json()).items).toEqual([]);
+  expect((await savedMessage(app, "a1"))!.content).toBe("");
+});
+
 test("stores the sound of a reply as a WAV file with its transcript, and a new version has its own", async () => {
   await using model = openMediaModel({ sound: SPOKEN });
   await using app = await openTestApp();

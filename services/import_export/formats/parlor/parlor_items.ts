@@ -83,7 +83,8 @@ export function parseGeneratedImage(json: JsonObject): Pick<ImportedGeneratedIma
   const hasChat = isId(asText(json.conversationId));
   const image: ImageOrigin = {
     prompt,
-    profileId: asText(json.profileId).slice(0, MAX_NAME_CHARS),
+    ...pickText("profileId"),
+    ...(isJsonObject(json.chatModel) && { chatModel: pickChatModel(json.chatModel) }),
     ...pickText("negativePrompt", MAX_PROMPT_CHARS),
     ...["sampler", "scheduler", "checkpoint", "workflowId"].map((name) => pickText(name)).reduce(mergeFields),
     ...["widthPx", "heightPx", "steps", "cfgScale", "seed"].map(pickNumber).reduce(mergeFields),
@@ -92,6 +93,13 @@ export function parseGeneratedImage(json: JsonObject): Pick<ImportedGeneratedIma
     ...(hasChat && { ...pickId("conversationId"), ...pickId("messageId") }),
   };
   return { name: prompt.slice(0, NAME_LENGTH) || attachment, image, attachment };
+}
+
+function pickChatModel({ model, connectionId }: JsonObject): ImageOrigin["chatModel"] {
+  return {
+    ...(typeof model === "string" && { model: model.slice(0, MAX_NAME_CHARS) }),
+    ...(isId(asText(connectionId)) && { connectionId: asText(connectionId) }),
+  };
 }
 
 function mergeFields<T extends object>(one: T, other: T): T {

@@ -119,6 +119,7 @@ export const images: typeof English = {
     remove: "Löschen",
     removed: "Bild gelöscht",
     again: "Erneut generieren",
+    model: "Modell",
     againHint: "Prompt und Seed können Sie ändern. Alle anderen Einstellungen bleiben gleich.",
     seedHint: (seed) => `Leer lassen für einen zufälligen Seed. Der Seed dieses Bildes ist ${seed}.`,
     seedBad: "Geben Sie eine ganze Zahl ab 0 ein",

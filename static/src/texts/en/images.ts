@@ -117,6 +117,7 @@ export const images = {
     remove: "Delete",
     removed: "Image deleted",
     again: "Generate again",
+    model: "Model",
     againHint: "You can change the prompt and seed. All other settings stay the same.",
     seedHint: (seed: string) => `Leave empty for a random seed. This image’s seed is ${seed}.`,
     seedBad: "Enter a whole number, 0 or more",

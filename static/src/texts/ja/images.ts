@@ -118,6 +118,7 @@ export const images: typeof English = {
     remove: "削除",
     removed: "画像を削除しました",
     again: "もう一度生成",
+    model: "モデル",
     againHint: "プロンプトとシードを変更できます。ほかの設定はそのままです。",
     seedHint: (seed) => `空欄にするとシードはランダムになります。この画像のシードは ${seed} です。`,
     seedBad: "0 以上の整数を入力してください",

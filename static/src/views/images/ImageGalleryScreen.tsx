@@ -130,10 +130,11 @@ function OpenImage(
 }
 
 /** The settings of the image, without unknown and empty ones. */
-function listSettings({ prompt, settings, checkpoint, workflow_id, created_at, width, height }: GalleryImage) {
+function listSettings({ prompt, model, settings, checkpoint, workflow_id, created_at, width, height }: GalleryImage) {
   const t = texts.images;
   const all: [string, string | number | null | undefined][] = [
     [texts.gallery.prompt, prompt],
+    [texts.gallery.model, model],
     [t.negative, settings.negative_prompt],
     [texts.gallery.size, `${width} × ${height}`],
     [texts.gallery.seed, settings.seed],
