@@ -1,4 +1,6 @@
+import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
+import { makeBackup } from "../../../services/backup/backup.ts";
 import { IMPORT_HELP } from "../../../services/cli/data_commands.ts";
 import { IMPORT_KINDS } from "../../../services/import_export/import_item.ts";
 import { runParlor } from "../../helpers/processes/parlor_command.ts";
@@ -44,4 +46,54 @@ test("an unknown kind is rejected before anything is opened", { timeout: SLOW_MS
 
 test("the help lists every kind with its files", () => {
   for (const kind of IMPORT_KINDS) expect(IMPORT_HELP).toMatch(new RegExp(`^ +${kind} +\\S`, "m"));
+});
+
+/** Makes a backup whose config.toml has three keys that need consent. */
+async function makeForeignBackup(dataDir: string, path: string): Promise<void> {
+  await (await openTestApp({ dataDir }))[Symbol.asyncDispose]();
+  await Deno.writeTextFile(
+    `${dataDir}/config.toml`,
+    'yt_dlp_path = "/srv/one"\nhost = "0.0.0.0"\npairing = "open"\nlog_level = "warn"\n',
+  );
+  const storageKey = await Deno.readFile(`${dataDir}/storage-key`);
+  await makeBackup({ dataDir, storageKey, path, passphrase: PASSPHRASE, version: "1.0.0", nowMs: Date.now() });
+}
+
+const PASSPHRASE = "correct horse battery staple";
+
+test.skipIf(Deno.build.os !== "linux")(
+  "the terminal asks for each setting of a backup; no and the end of the input leave it out",
+  { timeout: SLOW_MS, tags: ["J13"] },
+  async () => {
+    await using home = await tempFolder();
+    await makeForeignBackup(home.file("foreign"), home.file("a.backup"));
+    const { code, stdout } = await runParlor(["restore", home.file("a.backup"), "--data-dir", home.file("data")], {
+      env: { PARLOR_BACKUP_PASSPHRASE: PASSPHRASE, NO_COLOR: "1" },
+      typed: "y\nn\n\x04",
+    });
+    expect(code, stdout).toBe(0);
+    const asked = [...stdout.matchAll(/The backup's config\.toml sets (.*?)\. Keep this setting\? \[y\/N\]/g)];
+    expect(new Set(asked.map(([, line]) => line))).toEqual(
+      new Set(['yt_dlp_path = "/srv/one"', 'host = "0.0.0.0"', 'pairing = "open"']),
+    );
+    expect(stdout).toContain('Kept in config.toml: yt_dlp_path = "/srv/one"');
+    expect(stdout).toContain('Left out of config.toml: host = "0.0.0.0"');
+    expect(stdout).toContain('Left out of config.toml: pairing = "open"');
+    const config = await Deno.readTextFile(home.file("data/config.toml"));
+    expect(parseToml(config)).toEqual({ yt_dlp_path: "/srv/one", log_level: "warn" });
+  },
+);
+
+test("without a terminal, nothing is asked, and only the keys of --accept are kept", {
+  timeout: SLOW_MS,
+  tags: ["J13"],
+}, async () => {
+  await using home = await tempFolder();
+  await makeForeignBackup(home.file("foreign"), home.file("a.backup"));
+  const args = ["restore", home.file("a.backup"), "--data-dir", home.file("data"), "--accept", "host"];
+  const { code, stdout, stderr } = await runParlor(args, { env: { PARLOR_BACKUP_PASSPHRASE: PASSPHRASE } });
+  expect(code, stderr).toBe(0);
+  expect(stdout).not.toContain("Keep this setting?");
+  const config = await Deno.readTextFile(home.file("data/config.toml"));
+  expect(parseToml(config)).toEqual({ host: "0.0.0.0", log_level: "warn" });
 });
