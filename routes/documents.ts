@@ -25,6 +25,7 @@ export function documentRoutes(services: Services) {
       const id = await services.idempotency.run({
         kind: "document",
         key: c.req.valid("header")["idempotency-key"],
+        id: c.req.valid("query").id,
         exists: (id) => documents.find(id) !== undefined,
         async make(id) {
           let fingerprint: string;

@@ -95,6 +95,9 @@ export const addRoute = createRoute({
   summary: "Add a file or a link; a job reads its text",
   request: {
     headers: IdempotencyKey,
+    query: z.object({
+      id: Id.optional().openapi({ description: "Chosen by the client; 409 if a document has it already" }),
+    }),
     body: {
       required: true,
       content: {

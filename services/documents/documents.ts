@@ -85,6 +85,8 @@ const MAX_URL = 2048;
 export class Documents {
   readonly #deps: DocumentsDeps;
   readonly #pageImages = new Semaphore(PARALLEL);
+  /** IDs of documents that are being added. */
+  readonly #adding = new Set<string>();
 
   /** Continues the extractions that an earlier process left unfinished. */
   constructor(deps: DocumentsDeps) {
@@ -126,26 +128,27 @@ export class Documents {
   async add(upload: DocumentUpload): Promise<{ document: StoredDocument; jobId: string }> {
     const { now } = this.#deps;
     const id = upload.id ?? createUuidV7();
-    if (this.#findRow(id) !== undefined) throw new AppError("conflict", `The document ID "${id}" is already taken`);
-    const { head, content } = await readHead(upload.content);
-    const name = toName(upload.getName());
-    const contentType = sniffDocument(head, name, upload.contentType);
-    if (contentType === undefined) throw createUnsupportedError(name);
-    const sizeBytes = await this.#writeOriginal(id, content);
-    const createdAtMs = upload.createdAtMs ?? now();
-    const document = createDocument({ id, name, contentType, sizeBytes, createdAtMs, updatedAtMs: now() });
-    const { url, languages = [] } = upload;
-    return await this.#insert({
-      ...document,
-      ...(url !== undefined && { url }),
-      ...(languages.length > 0 && { languages: [...languages] }),
+    return await this.#claim(id, async () => {
+      const { head, content } = await readHead(upload.content);
+      const name = toName(upload.getName());
+      const contentType = sniffDocument(head, name, upload.contentType);
+      if (contentType === undefined) throw createUnsupportedError(name);
+      const sizeBytes = await this.#writeOriginal(id, content);
+      const createdAtMs = upload.createdAtMs ?? now();
+      const document = createDocument({ id, name, contentType, sizeBytes, createdAtMs, updatedAtMs: now() });
+      const { url, languages = [] } = upload;
+      return await this.#insert({
+        ...document,
+        ...(url !== undefined && { url }),
+        ...(languages.length > 0 && { languages: [...languages] }),
+      });
     });
   }
 
   /**
    * Adds a link. The job fetches it.
    *
-   * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`
+   * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`; `conflict` if the ID is taken
    */
   async addLink(
     address: string,
@@ -164,11 +167,12 @@ export class Documents {
       createdAtMs: nowMs,
       updatedAtMs: nowMs,
     };
-    return await this.#insert({
+    const document = {
       ...createDocument(facts),
       url: url.href,
       ...(languages.length > 0 && { languages: [...languages] }),
-    });
+    } satisfies StoredDocument;
+    return await this.#claim(id, () => this.#insert(document));
   }
 
   /**
@@ -328,6 +332,19 @@ export class Documents {
     const { db, folder } = this.#deps;
     const listFiles = () => db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id);
     await removeLeftovers(folder, listFiles, (name) => this.#removeOriginal(name));
+  }
+
+  /** Adds a document under an ID that no other one has or gets. @throws {AppError} `conflict` */
+  async #claim<T>(id: string, add: () => Promise<T>): Promise<T> {
+    if (this.#adding.has(id) || this.#findRow(id) !== undefined) {
+      throw new AppError("conflict", `The document ID "${id}" is already taken`);
+    }
+    this.#adding.add(id);
+    try {
+      return await add();
+    } finally {
+      this.#adding.delete(id);
+    }
   }
 
   async #insert(document: StoredDocument): Promise<{ document: StoredDocument; jobId: string }> {

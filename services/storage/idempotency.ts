@@ -26,6 +26,8 @@ export interface IdempotentRequest {
   kind: string;
   /** Undefined for a request without one. */
   key: string | undefined;
+  /** The id that the client chose, if any. */
+  id?: string;
   /** Reports whether what it makes exists. */
   exists(id: string): boolean | Promise<boolean>;
   /** Makes it and returns the hash of the body. */
@@ -63,8 +65,8 @@ export class IdempotentResults {
    * @throws {AppError} `unprocessable` if the earlier request had another body; errors of `make`
    */
   run(request: IdempotentRequest): Promise<string> {
-    const { kind, key, exists, make, readFingerprint } = request;
-    if (key === undefined) return makeNew(make);
+    const { kind, key, id = createUuidV7(), exists, make, readFingerprint } = request;
+    if (key === undefined) return makeNew(id, make);
     const name = PREFIX + nodeCrypto().createHash("sha256").update(`${kind}\n${key}`).digest("base64url");
     return this.#locks.run(name, async () => {
       const known = this.#find(name);
@@ -73,7 +75,7 @@ export class IdempotentResults {
         throw new AppError("unprocessable", "This Idempotency-Key was used for a request with another body");
       }
       if (known !== undefined && await exists(known.id)) return known.id;
-      const result: Result = known ?? { id: createUuidV7(), createdAtMs: this.#now() };
+      const result: Result = known ?? { id, createdAtMs: this.#now() };
       await this.#save(name, result);
       const fingerprint = await make(result.id);
       await this.#save(name, { ...result, fingerprint });
@@ -104,8 +106,7 @@ export class IdempotentResults {
   }
 }
 
-async function makeNew(make: IdempotentRequest["make"]): Promise<string> {
-  const id = createUuidV7();
+async function makeNew(id: string, make: IdempotentRequest["make"]): Promise<string> {
   await make(id);
   return id;
 }

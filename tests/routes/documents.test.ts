@@ -49,6 +49,36 @@ test("stores a PDF printed by a browser and reads its pages", async () => {
   expect(await (await app.get("/api/documents")).json()).toEqual([document]);
 });
 
+test("a client chooses the id of a document, and no other document takes it", async () => {
+  const add = (text: string, key?: string) => {
+    const form = new FormData();
+    form.append("file", new File([text], "keys.md"));
+    return app.post("/api/documents?id=d1", form, { headers: key === undefined ? {} : { "idempotency-key": key } });
+  };
+  const both = await Promise.all([add("# Keys"), add("# Keys of the mill")]);
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
+  const first = both.find(({ status }) => status === 201)!;
+  expect(await first.json()).toMatchObject({ id: "d1" });
+  const link = await app.post("/api/documents?id=d1", { url: "https://example.com/keys" });
+  expect(await codeOf(link)).toEqual([409, "conflict"]);
+  const text = first === both[0] ? "# Keys" : "# Keys of the mill";
+  expect(await (await app.get("/api/documents/d1/file")).text()).toBe(text);
+  await app.delete("/api/documents/d1");
+  expect(await codeOf(await add("# Locks"))).toEqual([409, "conflict"]);
+  expect(await codeOf(await app.post("/api/documents?id=../d2", { url: "https://example.com/" }))).toEqual([
+    400,
+    "invalid_request",
+  ]);
+  const again = () => {
+    const form = new FormData();
+    form.append("file", new File(["# Gates"], "gates.md"));
+    return app.post("/api/documents?id=d2", form, { headers: { "idempotency-key": "k1" } });
+  };
+  for (const response of [await again(), await again()]) {
+    expect([response.status, (await response.json()).id]).toEqual([201, "d2"]);
+  }
+});
+
 test("a sweep doesn't delete an upload in progress", async () => {
   const { documents } = await app.services.documents();
   const half = new TextEncoder().encode("A line of the document.\n".repeat(20_000));

@@ -63,7 +63,7 @@ export interface RequestOptions {
   /** Lets the request outlive the page. Browsers limit its body to 64 KiB. */
   keepalive?: boolean;
   /** What the outbox knows besides the request. */
-  outbox?: Pick<OutboxEntry, "base" | "next">;
+  outbox?: Pick<OutboxEntry, "base" | "next" | "conversationId" | "text">;
 }
 
 /** Sends one request and resolves when the response headers arrive. */

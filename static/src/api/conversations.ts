@@ -51,7 +51,7 @@ export interface ConversationApi {
   /** Returns the trash id of what was deleted. @param isFollowing Also deletes all messages after it. */
   deleteMessage(id: string, messageId: string, isFollowing: boolean): Promise<string | undefined>;
   /** Stores an image and returns its URL. */
-  putAttachment(name: string, image: Blob): Promise<string>;
+  putAttachment(name: string, image: Blob, conversationId?: string): Promise<string>;
   restoreFromTrash(trashId: string): Promise<void>;
   /** Copies the conversation up to a message and returns the copy. */
   forkConversation(id: string, messageId: string): Promise<Conversation>;
@@ -122,10 +122,10 @@ export function conversationApi(client: ApiClient): ConversationApi {
       const response = await done("DELETE", message(id, messageId) + (isFollowing ? "?following=true" : ""));
       return response.headers.get("x-parlor-trash-id") ?? undefined;
     },
-    async putAttachment(name, image) {
+    async putAttachment(name, image, conversationId) {
       const path = `/api/attachments/${encodeURIComponent(name)}`;
       try {
-        return (await json<{ url: string }>("PUT", path, { blob: image })).url;
+        return (await json<{ url: string }>("PUT", path, { blob: image, outbox: { conversationId } })).url;
       } catch (thrown) {
         // It's sent before the message that shows it.
         if (thrown instanceof ApiError && thrown.isQueued) return path;

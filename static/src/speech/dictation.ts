@@ -207,7 +207,7 @@ export async function keepRecording(store: Store, chat: OpenChat, recording: Blo
   const isBusy = signal(true);
   chat.recordings.add({ name, isBusy });
   try {
-    await store.api.putAttachment(name, recording);
+    await store.api.putAttachment(name, recording, chat.id);
   } catch (thrown) {
     chat.recordings.remove(name);
     store.report(thrown);

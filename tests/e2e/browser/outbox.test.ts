@@ -1,9 +1,14 @@
+/**
+ * What the page keeps while the server or the network is away, in a real browser with the real server.
+ * @slow Each test has a browser of its own, because a browser's storage is what is tested.
+ */
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { noise } from "../../helpers/files/pictures.ts";
 import { isLong } from "../../helpers/files/sample.ts";
 import { eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
@@ -146,6 +151,71 @@ async function openChat(path: string, phone: Phone, script?: () => void): Promis
   await phone.page.goto(`http://localhost:${port}${path}`);
   await phone.page.getByText("Very.").first().waitFor();
 }
+
+async function readMessages(id: string) {
+  return (await server.json<StoredConversation>("GET", `/api/conversations/${id}`)).messages;
+}
+
+/** Waits until the chat of `openChat` has one more reply. */
+function readReplied(id: string) {
+  return eventually(() => readMessages(id), (all) => all.length === 4 && all[3]!.status === "complete");
+}
+
+function findAsked(text: string): string[] {
+  return llm.chats.map(({ body }) => JSON.stringify(body)).filter((body) => body.includes(text));
+}
+
+/** Attaches files and sends a message without network. */
+async function sendFiles(phone: Phone, text: string, files: { name: string; mimeType: string; buffer: Buffer }[]) {
+  const { page } = phone;
+  // What is loaded on demand comes from the service worker's cache.
+  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await phone.context.setOffline(true);
+  await page.locator('.composer input[type="file"]').setInputFiles(files);
+  await page.locator(".document-chip").getByText("Not sent yet").waitFor();
+  if (files.length > 1) await page.locator(".composer img").waitFor();
+  await sendMessage(page, text);
+  await page.locator(".unsent").getByText("Not sent yet").waitFor();
+}
+
+test.each(["killed", "open"])(
+  "a message that was written without network is sent once, after its files, from a tab that is %s",
+  async (tab) => {
+    await using phone = new Phone();
+    await openChat(`/c/files-${tab}`, phone);
+    const text = `Where is the key of ${tab}?`;
+    await sendFiles(phone, text, [
+      { name: `${tab}.md`, mimeType: "text/markdown", buffer: Buffer.from(`The key lies under the ${tab} linden.`) },
+      { name: "gate.png", mimeType: "image/png", buffer: Buffer.from(noise(8, 8)) },
+    ]);
+    if (tab === "killed") await phone.page.close();
+    await phone.context.setOffline(false);
+    if (tab === "killed") await phone.openTab("/new");
+    const stored = await readReplied(`files-${tab}`);
+    const documents = await server.json<{ id: string; name: string }[]>("GET", "/api/documents");
+    const [document, ...others] = documents.filter(({ name }) => name === `${tab}.md`);
+    expect(others).toEqual([]);
+    expect(stored[2]).toMatchObject({ documents: [{ id: document!.id, sent: { pages: "1" } }] });
+    const asked = findAsked(text);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain(`under the ${tab} linden`);
+    expect(asked[0]).toContain("data:image/");
+  },
+);
+
+test("a message waits while the server refuses its file, and is sent when that is discarded", async () => {
+  await using phone = new Phone();
+  await openChat("/c/refused", phone);
+  const bytes = Buffer.from([0, 1, 2, 3, 0, 255]);
+  await sendFiles(phone, "Can you read it?", [{ name: "broken.pdf", mimeType: "application/pdf", buffer: bytes }]);
+  await phone.context.setOffline(false);
+  const refused = phone.page.locator(".unsent").filter({ hasText: "The server refused this" });
+  await refused.getByText("broken.pdf", { exact: true }).waitFor();
+  expect(await readMessages("refused")).toHaveLength(2);
+  await refused.getByRole("button", { name: "Discard" }).click();
+  expect((await readReplied("refused"))[2]!.content).toBe("Can you read it?");
+  expect(findAsked("Can you read it?")).toHaveLength(1);
+});
 
 test("an edit that meets one of another device is shown beside it, and the user chooses", async () => {
   await using phone = new Phone();

@@ -14,6 +14,7 @@ import {
   getPerson,
   listEntries,
   lockEntry,
+  needsAny,
   OUTBOX_CHANNEL,
   OUTBOX_SYNC,
   type OutboxEntry,
@@ -48,7 +49,8 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["PUT", /^\/api\/attachments\/[^/?]+$/, "file"],
   ["POST", /^\/api\/conversations\/([^/?]+)\/fork$/, "change"],
   ["POST", /^\/api\/conversations$/, "change"],
-  ["POST", /^\/api\/(?:documents|characters\/import)$/, "file"],
+  ["POST", /^\/api\/documents\?id=[^&]+$/, "file"],
+  ["POST", /^\/api\/characters\/import$/, "file"],
 ];
 
 /** The outbox as the page sees it. */
@@ -140,9 +142,12 @@ export class Outbox {
   /** Deletes an entry: it's not sent. */
   async discard(key: string): Promise<void> {
     if (!this.isAvailable.peek()) return;
-    this.entries.value = this.entries.peek().filter((entry) => entry.key !== key);
+    const entries = this.entries.peek();
+    this.entries.value = entries.filter((entry) => entry.key !== key);
     await removeEntry(key).catch(() => {});
     announceChange();
+    // What waited for the file no longer does.
+    if (entries.some((entry) => entry.key === key && entry.kind === "file")) await this.send();
   }
 
   /** Deletes everything. */
@@ -165,8 +170,16 @@ export class Outbox {
   async #sendKept(client: ApiClient, entry: OutboxEntry, options: RequestOptions): Promise<Response> {
     // A page that closes has no time to wait.
     if (options.keepalive) return await this.#sendNow(client, entry, options);
-    if (this.#isBehind(entry)) await this.send();
-    return await lockEntry(entry.key, () => this.#sendNow(client, entry, options));
+    return await lockEntry(entry.key, async () => {
+      if (!this.#isBehind(entry)) return await this.#sendNow(client, entry, options);
+      const id = await putEntry(entry).catch(() => undefined);
+      await this.send();
+      if (id === undefined || !needsAny(entry, this.entries.peek())) return await this.#sendNow(client, entry, options);
+      // Without its files, the server would have a message that shows nothing.
+      this.#retries.add({ isTransient: true, retryAfterMs: undefined });
+      requestSync();
+      throw new ApiError(0, { code: "queued", message: texts.errors.queued });
+    });
   }
 
   async #sendNow(client: ApiClient, entry: OutboxEntry, options: RequestOptions): Promise<Response> {
@@ -191,11 +204,14 @@ export class Outbox {
     }
   }
 
-  /** True if an earlier change of the same conversation waits. */
-  #isBehind({ conversationId, key }: OutboxEntry): boolean {
-    return this.entries.peek().some((other) =>
-      other.problem === undefined && other.key !== key && other.conversationId === conversationId
-    );
+  /** True if an earlier change of the same conversation waits, or a file that this one names. */
+  #isBehind(entry: OutboxEntry): boolean {
+    const { conversationId, key } = entry;
+    const entries = this.entries.peek();
+    return needsAny(entry, entries) ||
+      entries.some((other) =>
+        other.problem === undefined && other.key !== key && other.conversationId === conversationId
+      );
   }
 
   async #remove(key: string, id: string | undefined): Promise<void> {
@@ -215,7 +231,7 @@ export class Outbox {
     const body = options.body as Record<string, unknown> | undefined;
     const entry: OutboxEntry = {
       kind,
-      key: method === "PUT" || kind === "draft" ? `${method} ${path}` : newId(),
+      key: method === "PUT" || kind === "draft" || path.includes("?id=") ? `${method} ${path}` : newId(),
       method,
       path,
       headers,
@@ -249,6 +265,11 @@ export function replyKey(messageId: string): string {
 /** Key of the entry with the draft of a conversation. */
 export function draftKey(conversationId: string): string {
   return `PATCH /api/conversations/${encodeURIComponent(conversationId)}/draft`;
+}
+
+/** Key of the entry that uploads a document. */
+export function documentKey(id: string): string {
+  return `POST /api/documents?id=${encodeURIComponent(id)}`;
 }
 
 /** Undefined for a request that stores nothing. */

@@ -274,14 +274,17 @@ async function sendAll({ fetch, headers = {}, isForced, isLeft, onSent }: SendOp
   if (person === undefined) return false;
   let isDone = true;
   let hasChanged = false;
+  const unsent = new Set(entries);
   for (const entry of entries) {
     if (entry.person !== person) continue;
+    if (needsAny(entry, unsent)) continue;
     if ((entry.problem && !isForced?.(entry)) || isLeft?.(entry)) continue;
     // One that the page is sending right now is left to it.
     const attempt = await lockEntry(entry.key, async (isFree) => {
       if (!isFree) return "busy";
       return await hasEntry(entry) ? await sendEntry(entry, request) : undefined;
     }, { ifAvailable: true });
+    if (attempt === undefined || attempt === "sent") unsent.delete(entry);
     if (attempt === undefined) continue;
     if (attempt === "later") {
       isDone = false;
@@ -298,6 +301,18 @@ async function sendAll({ fetch, headers = {}, isForced, isLeft, onSent }: SendOp
   }
   if (hasChanged) announceChange();
   return isDone;
+}
+
+/** True if a request names a file that waits itself: its turn comes after the file. */
+export function needsAny({ key, body }: OutboxEntry, entries: Iterable<OutboxEntry>): boolean {
+  let json: string | undefined;
+  for (const { kind, path, key: other } of entries) {
+    const id = kind === "file" && other !== key
+      ? /^\/api\/(?:attachments\/|documents\?id=)(.+)$/.exec(path)?.[1]
+      : undefined;
+    if (id !== undefined && (json ??= JSON.stringify(body) ?? "").includes(id)) return true;
+  }
+  return false;
 }
 
 /**
@@ -399,6 +414,8 @@ async function judgeRefusal(
   const { status } = problem;
   // It exists already, so an earlier attempt made it.
   if (status === 412 && "if-none-match" in entry.headers) return "sent";
+  // The same for a document under the id that this page chose.
+  if (status === 409 && entry.path.startsWith("/api/documents?id=")) return "sent";
   // What was to be deleted is gone.
   if (entry.method === "DELETE" && status === 404) return "sent";
   if (entry.path === "/api/chat") {

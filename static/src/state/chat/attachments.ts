@@ -1,14 +1,19 @@
 /** Attachments of the next message: documents and their pages, images, recordings. */
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import type { ApiClient } from "../../api/client.ts";
+import { type ApiClient, asApiError } from "../../api/client.ts";
 import type { DocumentUse, Message, StoredDocument } from "../../api/types.ts";
 import { newId } from "../app/ids.ts";
+import { documentKey, type Outbox } from "../app/outbox.ts";
 
 /** One document in the composer. */
 export interface AttachedDocument {
   key: number;
+  /** Chosen here, so that a message can name a document that waits in the outbox. */
+  id: string;
   name: string;
-  /** Undefined during the upload. */
+  /** True if it waits in the outbox. */
+  isWaiting: boolean;
+  /** Undefined until the server has it. */
   document: StoredDocument | undefined;
   use: NonNullable<DocumentUse["use"]>;
   /** With the use `pages`: which, such as `3-5,12`. */
@@ -22,30 +27,45 @@ const POLL_MS = 700;
 export class DocumentAttachments {
   readonly items = signal<AttachedDocument[]>([]);
   /** True during an upload. The server waits for text that is still being read. */
-  readonly isBusy = computed(() => this.items.value.some(({ document }) => document === undefined));
+  readonly isBusy = computed(() =>
+    this.items.value.some(({ document, isWaiting }) => document === undefined && !isWaiting)
+  );
   readonly #client: ApiClient;
+  readonly #outbox: Pick<Outbox, "entries" | "discard">;
+  readonly #conversationId: string;
   #nextKey = 1;
 
-  constructor(client: ApiClient) {
+  constructor(client: ApiClient, outbox: Pick<Outbox, "entries" | "discard">, conversationId: string) {
     this.#client = client;
+    this.#outbox = outbox;
+    this.#conversationId = conversationId;
   }
 
   /** Uploads a file. @throws {ApiError} if the server refuses it. */
   async add(file: File): Promise<void> {
-    await this.#send(file.name, uploadDocument(this.#client, file));
+    await this.#send(file.name, (id) => uploadDocument(this.#client, file, id, this.#conversationId));
   }
 
   /** Adds a link, which the server fetches. @throws {ApiError} if the server refuses it. */
   async addLink(url: string): Promise<void> {
-    const sent = this.#client.send("POST", "/api/documents", { body: { url } });
-    await this.#send(url, sent.then((response) => response.json()));
+    await this.#send(url, async (id) => {
+      const response = await this.#client.send("POST", documentPath(id), {
+        body: { url },
+        outbox: { conversationId: this.#conversationId, text: url },
+      });
+      return await response.json();
+    });
   }
 
   /** Removes a document from the message. One that was only just uploaded goes to the trash. */
   remove(key: number): void {
-    const removed = this.items.peek().find((item) => item.key === key)?.document;
-    this.items.value = this.items.peek().filter((item) => item.key !== key);
-    if (removed) void this.#client.send("DELETE", `/api/documents/${removed.id}`).catch(() => {});
+    const removed = this.#find(key);
+    this.#drop(key);
+    if (removed === undefined) return;
+    if (this.#isWaiting(removed)) void this.#outbox.discard(documentKey(removed.id));
+    else if (removed.document || removed.isWaiting) {
+      void this.#client.send("DELETE", `/api/documents/${removed.id}`).catch(() => {});
+    }
   }
 
   /** Chooses what is sent of a document. */
@@ -71,31 +91,54 @@ export class DocumentAttachments {
   /** Restores documents that could not be sent. */
   putBack(items: readonly AttachedDocument[]): void {
     this.items.value = [...items, ...this.items.peek()];
+    for (const { key } of items) void this.#follow(key);
   }
 
-  async #send(name: string, sent: Promise<StoredDocument>): Promise<void> {
-    const key = this.#nextKey++;
-    this.items.value = [...this.items.peek(), { key, name, document: undefined, use: "auto" }];
+  async #send(name: string, send: (id: string) => Promise<StoredDocument>): Promise<void> {
+    const [key, id] = [this.#nextKey++, newId()];
+    this.items.value = [...this.items.peek(), { key, id, name, isWaiting: false, document: undefined, use: "auto" }];
     try {
-      this.#change(key, { document: await sent });
+      this.#change(key, { document: await send(id) });
     } catch (thrown) {
-      this.items.value = this.items.peek().filter((item) => item.key !== key);
-      throw thrown;
+      if (!asApiError(thrown).isQueued) {
+        this.#drop(key);
+        throw thrown;
+      }
+      this.#change(key, { isWaiting: true });
+      void this.#follow(key);
+      return;
     }
     await this.#follow(key);
   }
 
-  /** Polls until the text has been read or the message is sent. */
+  /** Polls until the server has it and has read its text, or the message is sent. */
   async #follow(key: number): Promise<void> {
     for (;;) {
-      const document = this.items.peek().find((item) => item.key === key)?.document;
-      if (document?.state !== "extracting") return;
+      const item = this.#find(key);
+      if (item === undefined || (!item.isWaiting && item.document?.state !== "extracting")) return;
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      const response = await this.#client.send("GET", `/api/documents/${document.id}`).catch(() => undefined);
-      if (response === undefined) continue; // Offline: the next request may succeed.
-      const found = await response.json() as StoredDocument;
-      this.#change(key, { document: found, name: found.name });
+      if (this.#isWaiting(item)) continue;
+      try {
+        const response = await this.#client.send("GET", `/api/documents/${item.id}`);
+        const document = await response.json() as StoredDocument;
+        this.#change(key, { document, name: document.name, isWaiting: false });
+      } catch (thrown) {
+        // It was discarded or refused. Otherwise the next request may succeed.
+        if (asApiError(thrown).status === 404) this.#drop(key);
+      }
     }
+  }
+
+  #isWaiting({ id }: AttachedDocument): boolean {
+    return this.#outbox.entries.peek().some((entry) => entry.key === documentKey(id));
+  }
+
+  #find(key: number): AttachedDocument | undefined {
+    return this.items.peek().find((item) => item.key === key);
+  }
+
+  #drop(key: number): void {
+    this.items.value = this.items.peek().filter((item) => item.key !== key);
   }
 
   #change(key: number, changes: Partial<AttachedDocument>): void {
@@ -116,17 +159,31 @@ export async function readDocumentAgain(client: ApiClient, id: string, encoding?
   await response.body?.cancel();
 }
 
-/** Uploads a file. Its text is read afterward. @throws {ApiError} if the server refuses it. */
-export async function uploadDocument(client: ApiClient, file: File): Promise<StoredDocument> {
+/**
+ * Uploads a file under an id. Its text is read afterward.
+ *
+ * @throws {ApiError} if the server refuses it; `queued` if it's uploaded later
+ */
+export async function uploadDocument(
+  client: ApiClient,
+  file: File,
+  id: string,
+  conversationId?: string,
+): Promise<StoredDocument> {
   const form = new FormData();
   form.append("file", file);
-  return await (await client.send("POST", "/api/documents", { form })).json() as StoredDocument;
+  const response = await client.send("POST", documentPath(id), { form, outbox: { conversationId, text: file.name } });
+  return await response.json() as StoredDocument;
+}
+
+function documentPath(id: string): string {
+  return documentKey(id).split(" ")[1]!;
 }
 
 /** Returns the documents in the message's format. */
 export function toDocumentUses(items: readonly AttachedDocument[]): Message["documents"] {
-  const uses = items.flatMap(({ document, use, pages }) =>
-    document === undefined ? [] : [{ id: document.id, use, ...(use === "pages" && { pages: pages ?? "" }) }]
+  const uses = items.flatMap(({ id, document, isWaiting, use, pages }) =>
+    document === undefined && !isWaiting ? [] : [{ id, use, ...(use === "pages" && { pages: pages ?? "" }) }]
   );
   return uses.length === 0 ? undefined : uses;
 }

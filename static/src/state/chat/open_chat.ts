@@ -84,11 +84,15 @@ export class OpenChat {
     const chosen = this.options.value.persona_id ?? (this.#isNew ? this.#around.defaultPersonaId() : undefined);
     return chosen || undefined;
   });
-  /** Changes of this chat that the server doesn't have. The message that is being sent and the draft show themselves. */
+  /**
+   * Changes of this chat that the server doesn't have. The message that is being sent, the draft and its files show
+   * themselves.
+   */
   readonly unsent = computed(() => {
     const running = this.replies.run.value?.messageId ?? "";
-    return this.#around.outbox.entries.value.filter(({ key, kind, conversationId }) =>
-      conversationId === this.id && kind !== "draft" && key !== replyKey(running)
+    return this.#around.outbox.entries.value.filter(({ key, kind, conversationId, problem }) =>
+      conversationId === this.id && kind !== "draft" && key !== replyKey(running) &&
+      (kind !== "file" || problem !== undefined)
     );
   });
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
@@ -116,8 +120,10 @@ export class OpenChat {
     this.window = new MessageWindow(this.pages);
     const store = this.isTemporary ? new LocalMessages(this.pages) : new ServerMessages(around.api, id, this.pages);
     this.actions = new MessageActions(this, store, around.api);
-    this.images = new ImageAttachments(this.isTemporary ? undefined : around.api.putAttachment);
-    this.documents = new DocumentAttachments(around.api.client);
+    this.images = new ImageAttachments(
+      this.isTemporary ? undefined : (name, image) => around.api.putAttachment(name, image, id),
+    );
+    this.documents = new DocumentAttachments(around.api.client, around.outbox, id);
     this.search = new ChatSearch(this, around.api);
     this.replies = new ChatReplies(this, around);
     if (this.#isNew) this.load.value = { kind: "ready" };

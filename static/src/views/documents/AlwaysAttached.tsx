@@ -5,6 +5,7 @@ import type { DocumentUse, StoredDocument } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
+import { newId } from "../../state/app/ids.ts";
 import { ACCEPTED_DOCUMENTS, uploadDocument } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -31,7 +32,14 @@ export function AlwaysAttached(
   const upload = async (files: readonly File[]) => {
     setUploading((count) => count + files.length);
     for (const file of files) {
-      await uploadDocument(store.api.client, file).then(({ id }) => add(id), (thrown) => store.report(thrown));
+      const id = newId();
+      try {
+        await uploadDocument(store.api.client, file, id);
+        add(id);
+      } catch (thrown) {
+        if (asApiError(thrown).isQueued) add(id);
+        store.report(thrown);
+      }
       setUploading((count) => count - 1);
     }
     refresh();

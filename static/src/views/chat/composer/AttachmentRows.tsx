@@ -26,14 +26,15 @@ export function DocumentRow({ chat }: { chat: OpenChat }) {
 function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }) {
   const [isOpen, setOpen] = useState(false);
   const [isChoosing, setChoosing] = useState(false);
-  const { document } = item;
+  const { document, isWaiting } = item;
   const isReady = document?.state === "ready";
+  const isBusy = document === undefined ? !isWaiting : document.state === "extracting";
   return (
-    <li class="document-chip" aria-busy={document === undefined || document.state === "extracting"}>
+    <li class="document-chip" aria-busy={isBusy}>
       <button type="button" class="document-name" disabled={!isReady} onClick={() => setOpen(true)}>
         <span>{document?.name ?? item.name}</span>
         <small class={document?.state === "failed" ? "field-error" : "muted"} role="status">
-          {describeDocument(document)}
+          {isWaiting ? texts.unsent.title : describeDocument(document)}
         </small>
       </button>
       {isReady && (
