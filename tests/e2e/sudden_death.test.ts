@@ -1,7 +1,9 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { type Frame, framesOf, gather, understand, until } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
+import { filesBelow, tempFolder } from "../helpers/files/storage_folder.ts";
 
 interface Conversation {
   messages: { id: string; content: string; status: string; reasoning?: string }[];
@@ -161,4 +163,54 @@ test("a second server on the same folder is refused with one message", async () 
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
+});
+
+test("after kill -9, a request that is repeated with its Idempotency-Key makes its thing once", async () => {
+  await using folder = await tempFolder();
+  const dataDir = folder.path;
+  const boundary = "keys";
+  const file = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="keys.md"\r\n\r\n# Keys\r\n`;
+  const upload = async (server: ChildServer, body: BodyInit) => {
+    const headers = { "content-type": `multipart/form-data; boundary=${boundary}`, "idempotency-key": "k1" };
+    const response = await fetch(`${server.url}/api/documents`, { method: "POST", headers, body });
+    return { status: response.status, id: (await response.json()).id };
+  };
+  const fork = async (server: ChildServer) => {
+    const headers = { "idempotency-key": "k2" };
+    const response = await server.request("POST", "/api/conversations/c1/fork", { message_id: "u1" }, { headers });
+    return { status: response.status, id: (await response.json()).id };
+  };
+  const first = await startChildServer({ dataDir });
+  const messages = [{ id: "u1", role: "user", content: "Keys?" }];
+  await first.json("PUT", "/api/conversations/c1", { messages });
+  const database = new DatabaseSync(`${dataDir}/app.db`);
+  const countIds = () =>
+    database.prepare("SELECT count(*) AS n FROM setting WHERE key LIKE 'idempotency:%'").get()!.n as number;
+  // The id of the document is stored, the document isn't.
+  const body = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
+  const writer = body.writable.getWriter();
+  const sent = Promise.allSettled([upload(first, body.readable), writer.write(new TextEncoder().encode(file))]);
+  await until(() => countIds() === 1, "the id is stored");
+  // The copy is stored, but not that it's done.
+  database.exec(`CREATE TRIGGER stop BEFORE INSERT ON setting
+    WHEN NEW.key LIKE 'idempotency:%' AND EXISTS (SELECT 1 FROM setting WHERE key = NEW.key)
+    BEGIN SELECT RAISE(ABORT, 'stop'); END`);
+  expect((await fork(first)).status).toBe(500);
+  expect(countIds()).toBe(2);
+  await first.kill("SIGKILL");
+  database.exec("DROP TRIGGER stop");
+  database.close();
+  expect((await sent)[0].status).toBe("rejected");
+
+  await using second = await startChildServer({ dataDir });
+  const uploaded = [await upload(second, `${file}--${boundary}--`), await upload(second, `${file}--${boundary}--`)];
+  const copied = [await fork(second), await fork(second)];
+  for (const results of [uploaded, copied]) {
+    expect(results.map(({ status }) => status)).toEqual([201, 201]);
+    expect(results[0]!.id).toBe(results[1]!.id);
+  }
+  expect(await second.json("GET", "/api/documents")).toMatchObject([{ id: uploaded[0]!.id }]);
+  expect(await filesBelow(`${dataDir}/documents`)).toHaveLength(1);
+  const { items } = await second.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary");
+  expect(items.map(({ id }) => id).sort()).toEqual(["c1", copied[0]!.id].sort());
 });

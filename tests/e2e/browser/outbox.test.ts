@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
+import { openFakeSearxng } from "../../helpers/fakes/fake_searxng.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../../helpers/files/pictures.ts";
 import { isLong } from "../../helpers/files/sample.ts";
@@ -215,6 +216,105 @@ test("a message waits while the server refuses its file, and is sent when that i
   await refused.getByRole("button", { name: "Discard" }).click();
   expect((await readReplied("refused"))[2]!.content).toBe("Can you read it?");
   expect(findAsked("Can you read it?")).toHaveLength(1);
+});
+
+test("two tabs send what waits once", async () => {
+  await using phone = new Phone();
+  await openChat("/c/tabs", phone);
+  const first = phone.page;
+  await phone.openTab("/new");
+  await phone.page.getByLabel("Message", { exact: true }).waitFor();
+  await phone.context.setOffline(true);
+  await sendMessage(first, "Which tab?");
+  await first.getByText("Not sent yet").first().waitFor();
+  await phone.page.getByText("1 change isn’t sent yet").waitFor();
+  await phone.context.setOffline(false);
+  const stored = await readReplied("tabs");
+  expect(stored[2]!.content).toBe("Which tab?");
+  expect(findAsked("Which tab?")).toHaveLength(1);
+});
+
+test("the service worker sends what waits, without a page", async () => {
+  await using phone = new Phone();
+  await openChat("/c/worker", phone);
+  await phone.page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await phone.context.setOffline(true);
+  await sendMessage(phone.page, "Who wakes you?");
+  await phone.page.getByText("Not sent yet").first().waitFor();
+  await phone.page.goto("about:blank");
+  await phone.context.setOffline(false);
+  const origin = `http://localhost:${port}`;
+  await phone.page.goto(`${origin}/api/health`);
+  const session = await phone.context.newCDPSession(phone.page);
+  const registered = new Promise<string>((resolve) =>
+    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+      const own = registrations.find(({ scopeURL }) => scopeURL.startsWith(origin));
+      if (own) resolve(own.registrationId);
+    })
+  );
+  await session.send("ServiceWorker.enable");
+  const registrationId = await registered;
+  await session.send("ServiceWorker.dispatchSyncEvent", {
+    origin,
+    registrationId,
+    tag: "parlor.outbox",
+    lastChance: false,
+  });
+  expect((await readReplied("worker"))[2]!.content).toBe("Who wakes you?");
+  expect(findAsked("Who wakes you?")).toHaveLength(1);
+});
+
+test("a reply that was asked for anew without network is written once, after a killed tab", async () => {
+  await using phone = new Phone();
+  await openChat("/c/again", phone);
+  await phone.context.setOffline(true);
+  const asked = llm.chats.length;
+  await phone.page.getByRole("button", { name: "Regenerate", exact: true }).click();
+  await phone.page.getByText("Not sent yet").first().waitFor();
+  await phone.page.close();
+  await phone.context.setOffline(false);
+  await phone.openTab("/new");
+  const read = () => server.json<StoredConversation>("GET", "/api/conversations/again?variants=1");
+  const isDone = ({ messages }: StoredConversation) =>
+    messages[1]!.content === "Hello" && messages[1]!.status === "complete";
+  const { messages } = await eventually(read, isDone);
+  expect(messages).toHaveLength(2);
+  expect(messages[1]!.variants).toHaveLength(2);
+  expect(llm.chats.length - asked).toBe(1);
+});
+
+test("a decision about a tool that was made without network counts once, and the last one of several", async () => {
+  await using searxng = openFakeSearxng();
+  await using phone = new Phone();
+  await server.json("PUT", "/api/tools/web", { search_url: searxng.origin });
+  llm.switches.manual = "on";
+  try {
+    await openChat("/c/decided", phone);
+    await sendMessage(phone.page, "When was the gate built?");
+    const first = await llm.nextCall();
+    await first.callTools({ id: "call_1", name: "web_search", arguments: '{"query":"gate"}' });
+    const card = phone.page.locator(".tool-call");
+    await card.getByRole("button", { name: "Allow once" }).waitFor();
+    await phone.context.setOffline(true);
+    await card.getByRole("button", { name: "Deny" }).click();
+    const waiting = phone.page.locator(".unsent").filter({ hasText: "A decision about a tool" });
+    await waiting.getByText("Not sent yet").waitFor();
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await eventually(() => card.getByRole("button", { name: "Allow once" }).isEnabled(), Boolean);
+    expect(await waiting.count()).toBe(1);
+    await phone.page.close();
+    await phone.context.setOffline(false);
+    await phone.openTab("/new");
+    const second = await llm.nextCall();
+    await second.emit("In May.");
+    await second.finish();
+    const stored = await eventually(() => readMessages("decided"), (all) => all.at(-1)!.status === "complete");
+    expect(stored.at(-1)!.content).toBe("In May.");
+    expect(searxng.queries.map(({ q }) => q)).toEqual(["gate"]);
+  } finally {
+    llm.switches.manual = "off";
+    await server.json("PUT", "/api/tools/web", { search: false, read_page: false });
+  }
 });
 
 test("an edit that meets one of another device is shown beside it, and the user chooses", async () => {

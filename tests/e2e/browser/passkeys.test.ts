@@ -103,6 +103,47 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
   await expectClean(owner, stranger);
 });
 
+test("signing out says that something isn't sent yet, and deletes it", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
+  const owner = await openDevice(browser, app.url);
+  await pair(owner);
+  const { page } = owner;
+  await page.evaluate(async () => {
+    const messages = [{ id: "m0", role: "user", content: "How old?" }];
+    const headers = { "content-type": "application/json" };
+    await fetch("/api/conversations/c1", { method: "PUT", headers, body: JSON.stringify({ messages }) });
+  });
+  await page.route("**/api/conversations/c1/draft", (route) => route.abort());
+  await page.goto(`${app.url}/c/c1`);
+  await page.getByLabel("Message", { exact: true }).fill("Older than the mill");
+  const readStore = () =>
+    page.evaluate(async () => {
+      const database = await new Promise<IDBDatabase>((resolve) => {
+        const request = indexedDB.open("parlor");
+        request.onsuccess = () => resolve(request.result);
+      });
+      const count = (name: string) =>
+        new Promise<number>((resolve) => {
+          const request = database.transaction(name).objectStore(name).count();
+          request.onsuccess = () => resolve(request.result);
+        });
+      const counts = await Promise.all([count("outbox"), count("keys")]);
+      database.close();
+      return counts;
+    });
+  await expect.poll(readStore).toEqual([1, 1]);
+  await page.goto(`${app.url}/settings/privacy`);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("1 change isn’t sent yet. Signing out deletes it.").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  expect(await readStore()).toEqual([1, 1]);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await dialog.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
+  expect(await readStore()).toEqual([0, 0]);
+});
+
 test("on localhost over HTTP the same works, with the cookie of plain HTTP", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
   const owner = await openDevice(browser, app.url);

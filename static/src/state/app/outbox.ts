@@ -42,7 +42,7 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["DELETE", /^\/api\/conversations\/([^/?]+)\/messages\/[^/?]+(?:\?following=true)?$/, "delete"],
   ["DELETE", /^\/api\/conversations\/([^/?]+)$/, "delete"],
   ["PATCH PUT", /^\/api\/conversations\/([^/?]+)$/, "change"],
-  ["POST", /^\/api\/chat\/replies\/[^/]+\/tool_calls\/[^/]+$/, "decision"],
+  ["POST", /^\/api\/chat\/replies\/[^/]+\/tool_calls\/[^/?]+(?:\?conversation_id=([^&]+))?$/, "decision"],
   ["PATCH", /^\/api\/settings$/, "change"],
   ["PUT", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "change"],
   ["DELETE", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "delete"],
@@ -176,6 +176,7 @@ export class Outbox {
       await this.send();
       if (id === undefined || !needsAny(entry, this.entries.peek())) return await this.#sendNow(client, entry, options);
       // Without its files, the server would have a message that shows nothing.
+      announceChange();
       this.#retries.add({ isTransient: true, retryAfterMs: undefined });
       requestSync();
       throw new ApiError(0, { code: "queued", message: texts.errors.queued });
@@ -196,6 +197,7 @@ export class Outbox {
         throw thrown;
       }
       await this.#refresh();
+      announceChange();
       this.#retries.add({ isTransient: true, retryAfterMs: error.retryAfterMs });
       requestSync();
       if (options.signal?.aborted || id === undefined) throw thrown;
@@ -228,10 +230,12 @@ export class Outbox {
     const [, pattern, kind] = rule;
     const id = pattern.exec(path)![1];
     const headers = { ...options.headers };
+    // A later one replaces it.
+    const isNamed = method === "PUT" || kind === "draft" || kind === "decision" || path.includes("?id=");
     const body = options.body as Record<string, unknown> | undefined;
     const entry: OutboxEntry = {
       kind,
-      key: method === "PUT" || kind === "draft" || path.includes("?id=") ? `${method} ${path}` : newId(),
+      key: isNamed ? `${method} ${path}` : newId(),
       method,
       path,
       headers,

@@ -115,7 +115,8 @@ function Approval(
       });
       chat.replies.run.peek()?.showCall(decided);
     } catch (thrown) {
-      setError(asApiError(thrown));
+      // One that waits is shown below the messages. Until it's sent, another one replaces it.
+      if (!asApiError(thrown).isQueued) setError(asApiError(thrown));
       setBusy(undefined);
     }
   };
