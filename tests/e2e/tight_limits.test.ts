@@ -80,7 +80,8 @@ test.skipIf(Deno.build.os === "windows")(
         expect(findTight(findings)?.remedy).toContain("1024");
         const exported = await server.request("GET", "/api/export");
         expect([200, 503]).toContain(exported.status);
-        await drain(exported);
+        // One that has begun breaks off, so that it isn't taken for a whole one.
+        await drain(exported).catch((error) => expect(error).toBeInstanceOf(TypeError));
       }
       expect((await server.request("GET", "/healthz")).status).toBe(204);
     } finally {
