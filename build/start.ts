@@ -10,12 +10,18 @@ import { findUi } from "./ui_builds.ts";
 /** First argument of the task "dev". */
 const DEV = "--dev";
 
+/** The bundler is Deno itself. */
+const BUILD_PERMISSIONS = [
+  ...["--no-prompt", "--no-remote", "--allow-read", "--allow-write=static/dist"],
+  `--allow-run=${Deno.execPath()}`,
+];
+
 /** Builds the page in a separate process, so that the server's permissions and memory aren't affected. */
 async function preparePage(isDev: boolean): Promise<void> {
   if (await findUi({ isDev }) !== undefined) return;
   console.error("Building the page");
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "build.ts", "ui", ...isDev ? [DEV] : []],
+    args: ["run", ...BUILD_PERMISSIONS, "build.ts", "ui", ...isDev ? [DEV] : []],
     cwd: fileURLToPath(new URL("../", import.meta.url)),
     stdin: "null",
     stdout: "null",

@@ -103,6 +103,46 @@ test.each([
   await expect(Deno.stat(`${root}/static/dist`)).rejects.toThrow(Deno.errors.NotFound);
 }, SEVERAL_BUILDS_MS);
 
+const task = async (args: string[]) => {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["task", "start", ...args],
+    cwd: root,
+    env: { ...ownEnvironment(), NO_COLOR: "1" },
+    clearEnv: true,
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, stdout: text(stdout), stderr: text(stderr) };
+};
+
+test("a package that isn't in deno.lock ends the start, before it's installed or locked", async () => {
+  expect(await task(["--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Parlor /) });
+  const config = await Deno.readTextFile(`${root}/deno.json`);
+  const other = config.replace(/"npm:uqr@[^"]+"/, '"npm:uqr@^0.1.0"');
+  expect(other).not.toBe(config);
+  await Deno.writeTextFile(`${root}/deno.json`, other);
+  const lock = await Deno.readTextFile(`${root}/deno.lock`);
+  const { code, stderr } = await task(["--version"]);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("The lockfile is out of date");
+  expect(await Deno.readTextFile(`${root}/deno.lock`)).toBe(lock);
+});
+
+test("the server loads no code from other hosts, and no native libraries", async () => {
+  const code = 'const { state } = Deno.permissions.querySync({ name: "ffi" }); const host = "https://deno.land/";' +
+    'console.log(state, await import(host + "a.ts").catch((error) => error.message));';
+  await Deno.writeTextFile(`${root}/asks.ts`, code);
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", ...await startPermissions(), "asks.ts"],
+    cwd: root,
+    env: { ...ownEnvironment(), NO_COLOR: "1" },
+    clearEnv: true,
+    stdin: "null",
+  }).output();
+  expect(new TextDecoder().decode(stdout)).toMatch(/^(prompt|denied) A remote specifier was requested: .* --no-remote/);
+  expect(await startPermissions()).toContain("--no-prompt");
+});
+
 test("a page that can't be built ends the start with the bundler's message", async () => {
   await Deno.writeTextFile(`${root}/static/src/main.tsx`, "const = ;");
   await expect(start("a")).rejects.toThrow(/main\.tsx[\s\S]*"error":"Can't build the page/);
