@@ -41,7 +41,8 @@ test.each(["drop", "paste"] as const)("sends an image added by %s with the messa
   await ui.page.getByRole("img", { name: "dot.png" }).waitFor();
   await sendMessage(ui.page, "What is this?");
   await ui.page.getByRole("img", { name: "Image 1" }).waitFor();
-  const content = ui.api.conversations.get("c1")!.messages[2]!.content;
+  // The page shows it before the server has it.
+  const { content } = (await eventually(() => ui.api.conversations.get("c1")!.messages[2], (sent) => !!sent))!;
   const [name] = [...ui.api.attachments.keys()];
   expect(name).toMatch(/^[0-9a-f-]{36}\.png$/);
   const image_url = { url: `/api/attachments/${name}` };
