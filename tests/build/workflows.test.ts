@@ -143,7 +143,9 @@ test("build/release.ts writes the files of a release, with the command in the wo
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("build"));
   await Deno.mkdir(folder.file("dist"));
-  for (const name of ["deno.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md", "build/release.ts"]) {
+  for (
+    const name of ["deno.json", "deno.lock", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md", "build/release.ts"]
+  ) {
     await Deno.copyFile(name, folder.file(name));
   }
   const sums = TARGET_FILES.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join("");
