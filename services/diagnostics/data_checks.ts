@@ -105,12 +105,13 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
   }
   if (key === undefined) return [createProblem("key_missing", { path: dataDir })];
   let broken: Finding | undefined;
-  let version: number;
+  let version: number | undefined;
   try {
     version = checkDatabase(path);
   } catch (error) {
-    broken = createProblem("database_damaged", { error: getErrorMessage(error) });
     version = readSchemaVersion(path);
+    if (version === undefined) throw error;
+    broken = createProblem("database_damaged", { error: getErrorMessage(error) });
   }
   const newest = MIGRATIONS.at(-1)!.version;
   if (version > newest) return [createProblem("schema_newer", { version, newest })];
@@ -173,9 +174,14 @@ async function checkStoredData({ dataDir, isDeep }: DataCheck, sealer: Sealer, r
   });
 }
 
-function readSchemaVersion(path: string): number {
-  using database = new DatabaseSync(path, { readOnly: true });
-  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
+/** Reads the version of a damaged database; `undefined` if nothing can be read. */
+function readSchemaVersion(path: string): number | undefined {
+  try {
+    using database = new DatabaseSync(path, { readOnly: true });
+    return Number(database.prepare("PRAGMA user_version").get()?.user_version);
+  } catch {
+    return undefined;
+  }
 }
 
 /** How many paths a finding names. */
