@@ -69,9 +69,11 @@ export function getBudgetSizes(memoryLimitBytes: number = getMemoryLimitBytes())
   };
 }
 
+/** Returns 0 if the limit is unknown: the runtime of a build can be older than the function. */
 function getMemoryLimitBytes(): number {
   // deno-lint-ignore no-process-global -- as in random.ts, which every start has loaded by then
-  return process.constrainedMemory();
+  const { constrainedMemory }: Partial<typeof process> = process;
+  return constrainedMemory?.() ?? 0;
 }
 
 /** Requests below this size aren't counted: they never wait. */
