@@ -24,6 +24,7 @@ async function signIn(): Promise<void> {
     const [, origin] = /leads to "([^"]+)"/.exec(error.message) ?? [];
     if (origin === undefined) throw error;
     await mcp.put("one", { trustedOrigins: [origin] });
+    await mcp.test("one", signal); // The server says again how to sign in.
     return await mcp.startSignIn("one", "http://127.0.0.1:8787/api/tools/callback");
   });
   const response = await fetch(page, { redirect: "manual" });
