@@ -20,7 +20,7 @@ export function continueText(
 ): AsyncIterable<ChatEvent[]> {
   const sent = findSent(call);
   const fresh = sent.trim() === "" ? batches : dropRepeated(sent, batches);
-  if (before === "" && prefill !== undefined && isText(prefill)) {
+  if (before === "" && prefill !== undefined && belongsToReply(prefill)) {
     return changeFirstText(fresh, (text) => joinPrefill(prefill, text));
   }
   if (!joint || !/\S$/.test(before)) return fresh;
@@ -32,7 +32,7 @@ export function continueText(
 export function continueWholeText({ call, prefill }: Pick<UpstreamCall, "call" | "prefill">, text: string): string {
   const sent = findSent(call);
   const fresh = sent.trim() === "" ? text : findRest(sent, text, true)!;
-  return prefill === undefined || !isText(prefill) || fresh === "" ? fresh : joinPrefill(prefill, fresh);
+  return prefill === undefined || !belongsToReply(prefill) || fresh === "" ? fresh : joinPrefill(prefill, fresh);
 }
 
 /** Returns the text of the reply that was sent last, to be continued. */
@@ -106,7 +106,7 @@ async function* changeFirstText(
 }
 
 /** False for tags that open the reasoning, and for a line such as `Ada:`. */
-function isText(prefill: string): boolean {
+function belongsToReply(prefill: string): boolean {
   const text = prefill.trim().toLowerCase();
   return !/^[^\n]{1,100}:$/.test(text) &&
     !TAG_FAMILIES.some(({ opens }) => opens.some((tag) => text.startsWith(tag.toLowerCase())));

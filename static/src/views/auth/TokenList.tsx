@@ -14,6 +14,7 @@ import { CharacterPicker } from "../CharacterPicker.tsx";
 import { useAction, useList } from "../hooks.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
+import { SwitchList } from "../../components/forms/SwitchList.tsx";
 
 type TokenAllowance = NonNullable<Token["allow"]>;
 
@@ -208,17 +209,12 @@ function ConnectionChoice({ ids, onChange }: { ids: string[]; onChange: (ids: st
   const { connections } = useStore();
   useEffect(() => void connections.refresh(), []);
   return (
-    <fieldset class="editor-list">
-      <legend>{texts.privacy.chosenConnections}</legend>
-      {connections.shown.value.map(({ id, name }) => (
-        <Switch
-          key={id}
-          label={name}
-          isOn={ids.includes(id)}
-          onChange={(isOn) => onChange(isOn ? [...ids, id] : ids.filter((each) => each !== id))}
-        />
-      ))}
-    </fieldset>
+    <SwitchList
+      legend={texts.privacy.chosenConnections}
+      items={connections.shown.value}
+      ids={ids}
+      onChange={onChange}
+    />
   );
 }
 

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { LorebookDraft } from "../../api/documents.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
+import { SwitchList } from "../../components/forms/SwitchList.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatPicker } from "../documents/DocumentsPage.tsx";
@@ -111,18 +112,14 @@ function PersonaPicker({ ids, onChange }: { ids: string[]; onChange: (ids: strin
   useEffect(() => people.loadPersonas(), []);
   const t = texts.lorebooks;
   const personas = people.shownPersonas.value;
+  const isEmpty = people.personasState.value === "ready" && personas.length === 0;
   return (
-    <fieldset class="editor-list">
-      <legend>{t.fields.persona_ids}</legend>
-      {people.personasState.value === "ready" && personas.length === 0 && <p class="muted">{t.noPersonas}</p>}
-      {personas.map(({ id, name }) => (
-        <Switch
-          key={id}
-          label={name}
-          isOn={ids.includes(id)}
-          onChange={(isOn) => onChange(isOn ? [...ids, id] : ids.filter((each) => each !== id))}
-        />
-      ))}
-    </fieldset>
+    <SwitchList
+      legend={t.fields.persona_ids}
+      note={isEmpty ? t.noPersonas : undefined}
+      items={personas}
+      ids={ids}
+      onChange={onChange}
+    />
   );
 }
