@@ -116,7 +116,8 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
   expect(await paste(long)).toBe(false);
   await chips.getByText("Pasted text.txt").waitFor();
   expect(await box(ui.page).inputValue()).toBe("Before");
-  expect(count).toBe(2);
+  // A chip is shown before its file is sent.
+  await eventually(() => count, (sent) => sent === 2);
   await ui.page.getByRole("button", { name: "Insert as text" }).click();
   await eventually(() => box(ui.page).inputValue(), (text) => text === `Before\n\n${long}`);
   expect(await chips.count()).toBe(1);
