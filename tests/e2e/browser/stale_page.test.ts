@@ -1,5 +1,5 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, test } from "vitest";
 import { openBrowser, openPage } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
