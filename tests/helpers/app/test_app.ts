@@ -8,6 +8,7 @@ import type { BackendLimits } from "../../../services/image_generation/backend.t
 import { createLog } from "../../../services/log.ts";
 import { openServices, type ServiceOptions, type Services } from "../../../services/services.ts";
 import type { NodeTimes } from "../../../services/tailnet/node_state.ts";
+import { answerInTime } from "../network/slow_answers.ts";
 
 /** Options. */
 export interface TestAppOptions {
@@ -148,7 +149,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
       port: 0,
       tls: options.tls,
       limits: { closeMs: 1_000, ...options.limits },
-      handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
+      handler: (request, connection) =>
+        answerInTime(request, async () => await app.fetch(request, { ...connection, ...options.connection })),
       log,
       ownListeners,
     });

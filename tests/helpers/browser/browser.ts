@@ -4,6 +4,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import axe from "axe-core/axe.min.js";
 import { PATIENCE_MS } from "../app/patience.ts";
 import { LANE_VARIABLE } from "../../runner/running_processes.ts";
+import { stepDelayMs } from "../network/slow_answers.ts";
 
 /** Debian's path. The variable `CHROMIUM` overrides it. */
 const CHROMIUM_PATH = "/usr/bin/chromium";
@@ -67,7 +68,7 @@ export async function openBrowser(
 function startBrowser(program: BrowserProgram, flags: string[], env?: Record<string, string>): Promise<Browser> {
   const shell = program === "headless shell" ? Deno.env.get("CHROMIUM_HEADLESS_SHELL") : undefined;
   const executablePath = shell ?? Deno.env.get("CHROMIUM") ?? CHROMIUM_PATH;
-  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags], env });
+  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags], env, slowMo: stepDelayMs });
 }
 
 /** Returns a view of a shared browser whose `close` closes only the contexts that were opened by it. */

@@ -69,7 +69,7 @@ export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
 export async function sendMessage(page: Page, text: string): Promise<void> {
   await page.locator("dialog[open]").first().waitFor({ state: "hidden" }); // A closing dialog would receive the text.
   await page.getByLabel("Message", { exact: true }).fill(text);
-  await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+  await page.getByRole("button", { name: "Send", exact: true, disabled: false }).press("Enter"); // Disabled during an upload.
 }
 
 /**

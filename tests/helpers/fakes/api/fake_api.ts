@@ -9,6 +9,7 @@ import type {
   Settings,
 } from "../../../../static/src/api/types.ts";
 import { uiRoutes } from "../../../../routes/ui.ts";
+import { answerInTime } from "../../network/slow_answers.ts";
 import { characterRoutes, FakeCharacters } from "./fake_characters.ts";
 import { conversationRoutes } from "./fake_conversations.ts";
 import { FakeHouse, houseRoutes } from "./fake_house.ts";
@@ -77,7 +78,7 @@ export class FakeApi implements AsyncDisposable {
     this.#ui = uiRoutes(uiFolder);
     this.#routes = this.#makeRoutes();
     const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-    this.#server = Deno.serve(options, (request) => this.#answer(request));
+    this.#server = Deno.serve(options, (request) => answerInTime(request, () => this.#answer(request)));
   }
 
   get origin(): string {
