@@ -2,6 +2,10 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_file.ts";
+import { createCardLedger } from "../services/characters/card/card_ledger.ts";
+import { createBookLedger } from "../services/lorebooks/lorebook_ledger.ts";
+import type { Lorebook } from "../services/lorebooks/lorebook_document.ts";
+import type { LedgerEntry } from "../services/json/ledger.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { KeyedMutex } from "../services/async/locks.ts";
@@ -16,6 +20,7 @@ import { readImage, readStreamedUpload } from "./http/form.ts";
 import { createRouter } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
+import { toLedgerField } from "./schemas/common.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
@@ -246,9 +251,13 @@ async function sendCharacter(
   status: 200 | 201,
 ): Promise<never> {
   const documents = (await services.documentUses()).get("character", character.id);
-  const body: typeof character & { documents?: typeof documents } = documents.length === 0
-    ? character
-    : { ...character, documents };
+  const { card } = character;
+  const book = card.data.character_book as Lorebook | undefined;
+  const body: typeof character & { documents?: typeof documents; ledger?: LedgerEntry[] } = {
+    ...character,
+    ...(documents.length > 0 && { documents }),
+    ...toLedgerField([...createCardLedger(card), ...book === undefined ? [] : createBookLedger(book)]),
+  };
   return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
 }
 

@@ -14,6 +14,7 @@ import {
   IfMatch,
   json,
   jsonBody,
+  LedgerSchema,
   oneFile,
   Time,
 } from "./common.ts";
@@ -62,6 +63,7 @@ const Character = CharacterItem.extend({
   documents: DocumentUsesSchema.optional().openapi({
     description: "Documents that are available in all chats with the character",
   }),
+  ledger: LedgerSchema.optional(),
 }).openapi("Character");
 
 /** Returns the documents sent with a card, or `undefined` if there are none or the body is only a card. */

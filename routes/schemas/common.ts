@@ -32,6 +32,24 @@ export const WithVariants = z.enum(["0", "1"]).default("0").openapi({
 /** List entry of an item that can't be decrypted. */
 export const Unreadable = z.object({ code: z.literal("unreadable") });
 
+/** One kind of thing in a file besides what was read from it. */
+export const LedgerEntrySchema = z.object({
+  kind: z.string(),
+  count: z.number().int(),
+  reason: z.string().openapi({ description: "An English sentence about the kind" }),
+  examples: z.array(z.string()).optional().openapi({ description: "The first ones: names or places" }),
+});
+
+/** The ledger of an item whose file has more than Parlor uses. */
+export const LedgerSchema = z.array(LedgerEntrySchema).openapi({
+  description: "What it has besides what Parlor uses. Absent if Parlor uses all of it",
+});
+
+/** Returns the field `ledger` of an item; none for an empty ledger. */
+export function toLedgerField(ledger: z.infer<typeof LedgerSchema>): { ledger?: z.infer<typeof LedgerSchema> } {
+  return ledger.length === 0 ? {} : { ledger };
+}
+
 /**
  * Fields of a connection or a preset that are added to chat requests. Fields that the request sets itself take
  * precedence.

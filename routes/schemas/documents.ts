@@ -12,7 +12,7 @@ import {
   parsePages,
   type StoredDocument,
 } from "../../services/documents/document.ts";
-import { BINARY, ERRORS, Id, IdempotencyKey, IdParams, json, RangeHeaders, Time } from "./common.ts";
+import { BINARY, ERRORS, Id, IdempotencyKey, IdParams, json, LedgerEntrySchema, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const tags = ["Documents"];
@@ -38,12 +38,9 @@ const Document = z.object({
   state: z.enum(["extracting", "ready", "failed"]),
   error: z.object({ code: z.enum(DOCUMENT_ERRORS), message: z.string() }).optional(),
   url: z.string().optional().openapi({ description: "URL of a link" }),
-  ledger: z.array(z.object({
-    kind: z.enum(LEDGER_KINDS),
-    count: z.number().int(),
-    reason: z.string(),
-    examples: z.array(z.string()).optional(),
-  })).openapi({ description: "What the file contains besides the text that was read" }),
+  ledger: z.array(LedgerEntrySchema.extend({ kind: z.enum(LEDGER_KINDS) })).openapi({
+    description: "What the file contains besides the text that was read",
+  }),
   encoding: z.string().optional().openapi({ description: "Encoding of a text file, such as shift_jis" }),
   created_at: Time,
 }).openapi("Document");

@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
 import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
-import { ERRORS, Id, IdParams, json, jsonBody } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, LedgerEntrySchema } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const Counts = z.object({
@@ -39,6 +39,17 @@ const ImportReport = z.object({
     count: z.number().int().optional().openapi({ description: "Number of files with this reason" }),
   })),
   lines_dropped: z.number().int(),
+  ledger: z.array(
+    LedgerEntrySchema.extend({
+      kind: z.string().openapi({ description: "Code of the reason, or other" }),
+      level: z.enum(["refused", "left_out", "changed", "kept"]),
+      params: z.record(z.string(), z.union([z.string(), z.number()])).optional().openapi({
+        description: "Parameters of the reason; … if they differ from line to line",
+      }),
+    }),
+  ).optional().openapi({
+    description: "The lines by reason, those beyond the limit included. Absent in reports of older versions",
+  }),
 }).openapi("ImportReport");
 
 const Importable = z.object({

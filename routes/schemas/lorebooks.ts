@@ -1,9 +1,10 @@
 /** Lorebooks in the API. */
 import type { Lorebook as StoredBook } from "../../services/lorebooks/lorebook_document.ts";
+import { createBookLedger } from "../../services/lorebooks/lorebook_ledger.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
-import { ERRORS, Id, IdParams, json, jsonBody, Time, Unreadable } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, LedgerSchema, Time, toLedgerField, Unreadable } from "./common.ts";
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
@@ -30,7 +31,7 @@ const LorebookItem = z.object({
   error: Unreadable.optional(),
 }).openapi("LorebookItem");
 
-const LorebookResponse = LorebookItem.extend({ book: Book }).openapi("Lorebook");
+const LorebookResponse = LorebookItem.extend({ book: Book, ledger: LedgerSchema.optional() }).openapi("Lorebook");
 
 const LorebookBody = z.object({
   name: z.string().max(200).nullish(),
@@ -119,7 +120,8 @@ export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLor
 
 /** Converts a book to its JSON form. */
 export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookResponse> {
-  return { ...toLorebookItem(book), book: book.body };
+  const ledger = [...book.head.ledger ?? [], ...createBookLedger(book.body)];
+  return { ...toLorebookItem(book), book: book.body, ...toLedgerField(ledger) };
 }
 
 /** Converts the result of a scan to its JSON form. */

@@ -1,8 +1,9 @@
 /** Presets in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset.ts";
+import { createPresetLedger } from "../../services/presets/preset_ledger.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
-import { ERRORS, ExtraBody, IdParams, json, Time, Unreadable } from "./common.ts";
+import { ERRORS, ExtraBody, IdParams, json, LedgerSchema, Time, toLedgerField, Unreadable } from "./common.ts";
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
@@ -68,6 +69,7 @@ const PresetResponse = PresetItem.extend({
   rest: FIELDS.rest,
   extra_body: ExtraBody.optional(),
   dialect: FIELDS.dialect,
+  ledger: LedgerSchema.optional(),
 }).openapi("Preset");
 
 const PresetBody = z.object({
@@ -127,6 +129,7 @@ export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetRespons
     rest,
     ...extra,
     dialect,
+    ...toLedgerField(createPresetLedger(preset.body)),
   };
 }
 
@@ -168,7 +171,11 @@ export const exportRoute = createRoute({
 export type PresetItemJson = z.output<typeof PresetItem>;
 
 /** A whole preset. */
-export type PresetJson = PresetItemJson & PresetDocument & { sampler: Record<string, number> };
+export type PresetJson =
+  & PresetItemJson
+  & PresetDocument
+  & Pick<z.output<typeof PresetResponse>, "ledger">
+  & { sampler: Record<string, number> };
 
 /** One prompt and one order of prompts in a preset. */
 export type {

@@ -118,6 +118,8 @@ export interface ImportedPersona extends Origin {
 export interface ImportedLorebook extends Origin {
   what: "lorebook";
   book: unknown;
+  /** From an export of Parlor: entries without keys and text stay. */
+  isOurs?: boolean;
   isEnabled?: boolean;
   scope?: "global" | "character" | "persona" | "chat";
   characterIds?: string[];

@@ -90,8 +90,8 @@ export class ImportQueue {
       const { state, reason, leftOff = [], assetCount, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
-      for (const { code, params } of leftOff) {
-        addLine(this.#report, { level: "changed", source: item.source, ...importReason(code, params) });
+      for (const { code, params, count } of leftOff) {
+        addLine(this.#report, { level: "changed", source: item.source, ...importReason(code, params), count });
       }
       if (assetCount) {
         addLine(this.#report, {

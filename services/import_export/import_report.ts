@@ -11,6 +11,7 @@ import {
   type ImportNote,
 } from "./import_item.ts";
 import { AppError } from "../errors.ts";
+import { addExample, type LedgerEntry } from "../json/ledger.ts";
 import { fillTemplate, type TextParams } from "../json/text.ts";
 
 /** Results for one type of item. */
@@ -25,6 +26,18 @@ export interface ItemCounts {
 
 /** A line of the report. */
 export type ReportLine = Omit<ImportNote, "what">;
+
+/** What the lines of one reason have in common. Also counts lines beyond the limit. */
+export interface ImportLedgerEntry extends LedgerEntry {
+  /** Code of the reason; `other` for messages that only exist in English. */
+  kind: ImportReasonCode | typeof OTHER_REASON;
+  level: ImportNote["level"];
+  /** `…` stands for one that differs from line to line. */
+  params?: TextParams;
+}
+
+/** Kind of the entry for messages without a code. */
+const OTHER_REASON = "other";
 
 /** An item that was imported, or would be. */
 export interface ReportItem {
@@ -46,6 +59,8 @@ export interface ImportReport {
   /** The first items of each type. */
   items: ReportItem[];
   lines: ReportLine[];
+  /** The lines by reason. */
+  ledger: ImportLedgerEntry[];
   /** Number of lines beyond the limit. */
   lines_dropped: number;
 }
@@ -61,7 +76,7 @@ export function createReport(kind: ImportKind, isDryRun: boolean): ImportReport 
   const counts = Object.fromEntries(
     IMPORTED_ITEM_KINDS.map((itemKind) => [itemKind, { added: 0, updated: 0, present: 0, refused: 0 }]),
   ) as ImportReport["counts"];
-  return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], lines_dropped: 0 };
+  return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], ledger: [], lines_dropped: 0 };
 }
 
 /** Counts the result of an item, and lists it if fewer than the maximum of its type were imported. */
@@ -77,8 +92,10 @@ export function countItem(
   }
 }
 
-/** Adds a line, up to a limit. */
-export function addLine(report: ImportReport, { level, source, reason, code, params, count }: ReportLine): void {
+/** Adds a line, up to a limit, and counts it in the ledger. */
+export function addLine(report: ImportReport, line: ReportLine): void {
+  addToLedger(report.ledger, line);
+  const { level, source, reason, code, params, count } = line;
   if (report.lines.length >= MAX_LINES) {
     report.lines_dropped++;
     return;
@@ -91,6 +108,26 @@ export function addLine(report: ImportReport, { level, source, reason, code, par
     ...(params !== undefined && { params }),
     ...(count !== undefined && { count }),
   });
+}
+
+function addToLedger(
+  ledger: ImportLedgerEntry[],
+  { level, source, reason, code, params, count = 1 }: ReportLine,
+): void {
+  const kind = code ?? OTHER_REASON;
+  let entry = ledger.find((one) => one.kind === kind && one.level === level);
+  if (entry === undefined) {
+    entry = { kind, level, count: 0, reason: reason.slice(0, MAX_TEXT), ...(params !== undefined && { params }) };
+    ledger.push(entry);
+  } else if (entry.reason !== reason.slice(0, MAX_TEXT)) {
+    // The examples name what differs.
+    const differing = params && Object.fromEntries(Object.keys(params).map((name) => [name, "…"]));
+    entry.reason = code === undefined ? "other reasons" : fillTemplate(IMPORT_REASONS[code], differing ?? {});
+    if (differing !== undefined) entry.params = differing;
+  }
+  entry.count += count;
+  const details = code === undefined ? reason : Object.values(params ?? {}).join(", ");
+  addExample(entry, [source, details].filter((text) => text !== "").join(": "));
 }
 
 /** English sentences by code; `{name}` is a parameter. */
@@ -138,6 +175,7 @@ export const IMPORT_REASONS = {
   character_missing: 'imported without its character: "{card}" is missing',
   group_missing: "imported without characters: no group contains this chat",
   members_missing: "some characters of the group are missing: {cards}",
+  empty_entries: "entries without keys and text aren't imported: {entries}",
   persona_image_unused: "no persona uses this image",
   backgrounds: "backgrounds aren't imported: choose one in a chat's options or in Settings",
   thumbnails: "thumbnails are created again when needed",

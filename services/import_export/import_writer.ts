@@ -13,7 +13,8 @@ import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseToolServer } from "../mcp/tool_server.ts";
 import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
-import { type Lorebooks, parseLorebook } from "../lorebooks/lorebooks.ts";
+import { removeEmptyEntries } from "../lorebooks/lorebook_ledger.ts";
+import { type LorebookInput, type Lorebooks, parseLorebook } from "../lorebooks/lorebooks.ts";
 import type { Memories } from "../memories/memories.ts";
 import type { MemoryProposals } from "../memories/memory_proposals.ts";
 import type { Personas } from "../personas/personas.ts";
@@ -33,6 +34,7 @@ import type {
   ImportedDocument,
   ImportedImageConnection,
   ImportedItem,
+  ImportedLorebook,
   ImportedPersona,
   ImportedPreset,
   ImportedSettings,
@@ -71,7 +73,7 @@ export interface WriteResult {
   /** Why the item was changed, for the report. */
   reason?: ImportReasonCode;
   /** What it would have switched on, for the report. */
-  leftOff?: { code: ImportReasonCode; params?: Record<string, string> }[];
+  leftOff?: { code: ImportReasonCode; params?: Record<string, string>; count?: number }[];
   /** Number of other files stored with it, for the report. */
   assetCount?: number;
   /** Its final name. */
@@ -95,20 +97,8 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
     case "persona":
       if (!isDryRun) return await writePersona(deps, item);
       break;
-    case "lorebook": {
-      const { id, book, name, isEnabled, scope, characterIds, personaIds, createdAtMs } = item;
-      if (isDryRun) parseLorebook(book);
-      else {await deps.lorebooks.put(id, {
-          name: name.slice(0, 200),
-          isEnabled,
-          scope,
-          characterIds,
-          personaIds,
-          createdAtMs,
-          book,
-        });}
-      break;
-    }
+    case "lorebook":
+      return await writeLorebook(deps, item, isDryRun);
     case "preset": {
       const preset = toPreset(item);
       const { id, name, models, createdAtMs } = item;
@@ -145,6 +135,31 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
       return await importToolServer(deps.toolServers, item, isDryRun);
   }
   return { state: "added" };
+}
+
+async function writeLorebook(
+  { lorebooks }: ImportWriterDeps,
+  { id, book, name, isOurs, isEnabled, scope, characterIds, personaIds, createdAtMs }: ImportedLorebook,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  const { book: parsed } = parseLorebook(book);
+  const [left] = isOurs ? [] : removeEmptyEntries(parsed).ledger;
+  if (!isDryRun) {
+    const input: LorebookInput = {
+      name: name.slice(0, 200),
+      isEnabled,
+      scope,
+      characterIds,
+      personaIds,
+      createdAtMs,
+      book,
+      isImport: !isOurs,
+    };
+    await lorebooks.put(id, input);
+  }
+  if (left === undefined) return { state: "added" };
+  const { count, examples = [] } = left;
+  return { state: "added", leftOff: [{ code: "empty_entries", params: { entries: examples.join(", ") }, count }] };
 }
 
 async function writeConversation(

@@ -21,6 +21,9 @@ const MAX_EXAMPLES = 5;
 const MAX_EXAMPLE = 120;
 const MAX_COUNT = 1_000_000_000;
 
+/** Key in the `extensions` of cards and lorebooks for parts that can't be read: they stay there as they are. */
+export const UNREAD = "parlor/unread";
+
 /** Counts by kind while a file is read. */
 export class Ledger<Kind extends string> {
   readonly #entries = new Map<Kind, LedgerEntry<Kind>>();
@@ -34,15 +37,20 @@ export class Ledger<Kind extends string> {
     const entry = this.#entries.get(kind) ?? { kind, count: 0, reason: this.reasons[kind] };
     this.#entries.set(kind, entry);
     entry.count += count;
-    const short = example?.replace(/\s+/g, " ").trim().toWellFormed().slice(0, MAX_EXAMPLE);
-    if (!short || entry.examples?.includes(short) || (entry.examples?.length ?? 0) >= MAX_EXAMPLES) return;
-    entry.examples = [...entry.examples ?? [], short];
+    if (example !== undefined) addExample(entry, example);
   }
 
   /** Returns the entries in the order of their first things. */
   list(): LedgerEntry<Kind>[] {
     return [...this.#entries.values()];
   }
+}
+
+/** Adds a name or a place to the first examples of an entry. */
+export function addExample(entry: LedgerEntry, example: string): void {
+  const short = example.replace(/\s+/g, " ").trim().toWellFormed().slice(0, MAX_EXAMPLE);
+  if (short === "" || entry.examples?.includes(short) || (entry.examples?.length ?? 0) >= MAX_EXAMPLES) return;
+  entry.examples = [...entry.examples ?? [], short];
 }
 
 /**

@@ -36,6 +36,11 @@ export function asArray(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Reports whether a value says something: it isn't false, zero, `null` or empty. */
+export function isFilled(value: unknown): boolean {
+  return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+}
+
 /** Returns a string unchanged, and `undefined` for anything else. */
 export function asString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;

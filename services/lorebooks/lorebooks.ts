@@ -3,6 +3,8 @@
  * the parser of all supported formats.
  */
 import { convertForeignBook } from "./foreign_lorebooks.ts";
+import { type LorebookLedgerKind, removeEmptyEntries } from "./lorebook_ledger.ts";
+import { type LedgerEntry, UNREAD } from "../json/ledger.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import {
@@ -44,6 +46,8 @@ interface LorebookHead {
   /** For scope `persona`. */
   personaIds: string[];
   entryCount: number;
+  /** What its file had besides the book. Absent for a book that wasn't imported, or before there were ledgers. */
+  ledger?: LedgerEntry<LorebookLedgerKind>[];
 }
 
 /** A book in a list; without a head if it can't be decrypted. */
@@ -62,6 +66,8 @@ export interface LorebookInput {
   createdAtMs?: number;
   /** Parsed JSON in any format that `parseLorebook` supports. */
   book: unknown;
+  /** Leaves out entries without keys and text, as an import does. The editor makes such entries. */
+  isImport?: boolean;
 }
 
 /** Export formats. `character_book` is the format in cards. */
@@ -128,7 +134,7 @@ export class Lorebooks {
   /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */
   async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
     const parsed = parseLorebookFile(bytes);
-    return await this.#put(createUuidV7(), { name: parsed.name ?? name, book: undefined }, parsed);
+    return await this.#put(createUuidV7(), { name: parsed.name ?? name, book: undefined, isImport: true }, parsed);
   }
 
   /** Exports a book. @throws {AppError} `not_found` */
@@ -186,9 +192,10 @@ export class Lorebooks {
   async #put(
     id: string,
     input: LorebookInput,
-    { book, name }: ParsedLorebook,
+    { book: parsed, name }: ParsedLorebook,
     expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
+    const { book, ledger = undefined } = input.isImport ? removeEmptyEntries(parsed) : { book: parsed };
     if (new TextEncoder().encode(JSON.stringify(book)).length > MAX_BOOK_BYTES) {
       throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
     }
@@ -200,6 +207,7 @@ export class Lorebooks {
         characterIds: input.characterIds ?? before?.head.characterIds ?? [],
         personaIds: input.personaIds ?? before?.head.personaIds ?? [],
         entryCount: book.entries.length,
+        ...((ledger ?? before?.head.ledger) !== undefined && { ledger: ledger ?? before?.head.ledger }),
       },
       body: book,
       createdAtMs: input.createdAtMs,
@@ -275,7 +283,8 @@ export function parseLorebook(json: unknown): ParsedLorebook {
     return { book, name: name ?? parseName(json.data) };
   }
   if (isSillyTavernLorebook(json)) {
-    return { book: checkLimits(parseSillyTavernLorebook(json)), name: parseName(json) };
+    const book = { ...parseSillyTavernLorebook(json), ...keepUnread(json, Object.values(json.entries as object)) };
+    return { book: checkLimits(book), name: parseName(json) };
   }
   return parseBareBook(convertForeignBook(json) ?? json);
 }
@@ -297,7 +306,14 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
 function parseBareBook(json: JsonObject): ParsedLorebook {
   if (!Array.isArray(json.entries)) throw createUnreadableError("it has no list of entries");
   const entries = json.entries.filter(isJsonObject).map(parseEntry);
-  return { book: checkLimits({ ...json, entries } as Lorebook), name: parseName(json) };
+  const book = { ...json, ...keepUnread(json, json.entries), entries } as Lorebook;
+  return { book: checkLimits(book), name: parseName(json) };
+}
+
+/** Returns `extensions` with the entries that aren't objects, which stay there as they are. */
+function keepUnread(book: JsonObject, entries: readonly unknown[]): Pick<Lorebook, "extensions"> {
+  const unread = entries.filter((entry) => !isJsonObject(entry));
+  return unread.length === 0 ? {} : { extensions: { ...asObject(book.extensions), [UNREAD]: { entries: unread } } };
 }
 
 function parseEntry(entry: JsonObject): LorebookEntry {

@@ -141,8 +141,16 @@ export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
   dialect: "chat_completion",
 });
 
+/** Fields of `rest` that prompts use. */
+export const USED_FIELDS: readonly string[] = Object.keys(BUILTIN_PRESET.rest);
+
 /** Parts of the chat that a block can represent. */
 export type PromptMarker = keyof typeof MARKERS;
+
+/** Reports whether the name of a prompt stands for a part of the chat. */
+export function isPromptMarker(identifier: string): identifier is PromptMarker {
+  return Object.hasOwn(MARKERS, identifier);
+}
 
 /** One block of a prompt. */
 export interface PresetBlock {
@@ -285,7 +293,7 @@ function chooseOrder(
 
 function toBlock(prompt: PresetPrompt): PresetBlock {
   const { identifier, role, content } = prompt;
-  const marker = Object.hasOwn(MARKERS, identifier) ? identifier as PromptMarker : undefined;
+  const marker = isPromptMarker(identifier) ? identifier : undefined;
   const depth = typeof prompt.injection_depth === "number" ? prompt.injection_depth : DEFAULT_DEPTH;
   return {
     identifier,

@@ -384,3 +384,16 @@ test("an endless pattern in a test blocks no other request and is reported as to
   expect(answered).toBeGreaterThan(3);
   expect((await json(trial)).dropped).toMatchObject([{ reason: "too_slow", key: "/^(\\w+\\s?)+$/i" }]);
 });
+
+test("an import leaves out entries without keys and text and names them, and a change keeps those of the editor", async () => {
+  const entries = [{ keys: ["fox"], content: "Red." }, { keys: [], content: " ", comment: "=== Places ===" }];
+  const imported = await json(upload("/api/lorebooks/import", JSON.stringify({ name: "Forest", entries })));
+  expect(imported).toMatchObject({ entry_count: 1, book: { entries: [{ keys: ["fox"] }] } });
+  const leftOut = { kind: "empty_entry_left_out", count: 1, examples: ["=== Places ==="] };
+  expect(imported.ledger).toMatchObject([leftOut]);
+  // The editor adds such an entry.
+  const path = `/api/lorebooks/${imported.id}`;
+  const book = { entries: [...imported.book.entries, { keys: [], content: "" }] };
+  expect(await json(app.put(path, { book }))).toMatchObject({ entry_count: 2 });
+  expect((await json(app.get(path))).ledger).toMatchObject([leftOut, { kind: "empty_entry", count: 1 }]);
+});

@@ -3,7 +3,16 @@
  * fields are preserved; only renamed fields and wrong types are corrected.
  */
 import { AppError } from "../../errors.ts";
-import { asNumber, asObject, findJsonFault, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { UNREAD } from "../../json/ledger.ts";
+import {
+  asNumber,
+  asObject,
+  findJsonFault,
+  getOwn,
+  isFilled,
+  isJsonObject,
+  type JsonObject,
+} from "../../json/type_guards.ts";
 import { Buffer } from "node:buffer";
 
 /** The data of a card. Unknown fields are preserved. */
@@ -68,6 +77,13 @@ const DATA_FIELDS = [...TEXT_FIELDS, ...LIST_FIELDS, "extensions", "character_bo
 const V3_FIELDS = [
   ...["group_only_greetings", "nickname", "creator_notes_multilingual", "source"],
   ...["creation_date", "modification_date", "assets"],
+];
+/** Fields that Parlor uses, shows or keeps up to date. */
+export const KNOWN_DATA_FIELDS: readonly string[] = [...DATA_FIELDS, ...V3_FIELDS];
+/** The same of the root, where other programs write copies. */
+export const KNOWN_ROOT_FIELDS: readonly string[] = [
+  ...["spec", "spec_version", "data", "tags", "creatorcomment", ...V1_FIELDS],
+  ...["avatar", "chat", "create_date", "talkativeness", "fav"],
 ];
 /** Field names of Pygmalion and its editors. */
 const PYGMALION_FIELDS: Record<string, string> = {
@@ -189,15 +205,22 @@ function parseData(received: JsonObject): CardData {
   data.extensions = asObject(data.extensions);
   if ("nickname" in data) data.nickname = toText(data.nickname);
   if (isJsonObject(data.character_book)) data.character_book = parseBook(data.character_book);
-  else delete data.character_book;
+  else {
+    if (isFilled(data.character_book)) {
+      data.extensions = keepUnread(data.extensions, { character_book: data.character_book });
+    }
+    delete data.character_book;
+  }
   return data as CardData;
 }
 
 function parseBook(book: JsonObject): CardBook {
   // SillyTavern's lorebook files contain an object of entries by number.
   const entries = Array.isArray(book.entries) ? book.entries : Object.values(asObject(book.entries));
+  const unread = entries.filter((entry) => !isJsonObject(entry));
   return {
     ...book,
+    ...(unread.length > 0 && { extensions: keepUnread(book.extensions, { entries: unread }) }),
     entries: entries.filter(isJsonObject).map((entry) => ({
       ...entry,
       keys: toTexts(entry.keys ?? entry.key, true),
@@ -207,6 +230,11 @@ function parseBook(book: JsonObject): CardBook {
       insertion_order: asNumber(entry.insertion_order) ?? asNumber(entry.order) ?? 0,
     })),
   };
+}
+
+/** Adds parts that can't be read to `extensions`, where they stay as they are. */
+function keepUnread(extensions: unknown, parts: JsonObject): JsonObject {
+  return { ...asObject(extensions), [UNREAD]: { ...asObject(asObject(extensions)[UNREAD]), ...parts } };
 }
 
 function toText(value: unknown): string {

@@ -1,5 +1,5 @@
 /**
- * Translations of the sentences that the server sends: the lines of import reports and the findings of the diagnostics.
+ * Translations of the sentences that the server sends: the lines of import reports, ledgers and the findings of the diagnostics.
  * Each sentence has a code and parameters. The server's own text is English; other languages load with the first screen
  * that shows such sentences.
  */
@@ -10,6 +10,8 @@ import { type Language, language } from "./texts.ts";
 /** Sentences by code; `{name}` is a placeholder. */
 export interface ServerTexts {
   reasons: Record<string, string>;
+  /** What cards, presets and lorebooks have besides what Parlor uses, by kind. */
+  ledger: Record<string, string>;
   findings: Record<string, { about: string; remedy?: string }>;
 }
 
@@ -40,6 +42,14 @@ export function translateReason(
 ): string {
   const text = code === undefined ? undefined : serverTexts?.reasons[code];
   return text === undefined ? reason : fillPlaceholders(text, params);
+}
+
+/** Returns what a ledger counts in the current language, or the server's text if there is no translation. */
+export function translateLedger(
+  serverTexts: ServerTexts | undefined,
+  { kind, reason }: { kind: string; reason: string },
+): string {
+  return serverTexts?.ledger[kind] ?? reason;
 }
 
 /** Returns a finding and its remedy in the current language, or the server's text if there is no translation. */

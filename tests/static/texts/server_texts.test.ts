@@ -1,7 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { CARD_LEDGER } from "../../../services/characters/card/card_ledger.ts";
 import { FINDINGS } from "../../../services/diagnostics/finding.ts";
 import { addLine, createReport, IMPORT_REASONS, importReason } from "../../../services/import_export/import_report.ts";
+import { LOREBOOK_LEDGER } from "../../../services/lorebooks/lorebook_ledger.ts";
+import { PRESET_LEDGER } from "../../../services/presets/preset_ledger.ts";
 import { serverTexts as de } from "../../../static/src/texts/de/server_texts.ts";
 import { serverTexts as ja } from "../../../static/src/texts/ja/server_texts.ts";
 import { translateFinding, translateReason } from "../../../static/src/texts/server_texts.ts";
@@ -15,6 +18,8 @@ test.each([["German", de], ["Japanese", ja]])(
     for (const [code, text] of Object.entries(IMPORT_REASONS)) {
       expect([code, placesIn(said.reasons[code])]).toEqual([code, placesIn(text)]);
     }
+    const ledger = { ...CARD_LEDGER, ...PRESET_LEDGER, ...LOREBOOK_LEDGER };
+    expect(Object.keys(said.ledger).sort()).toEqual(Object.keys(ledger).sort());
     expect(Object.keys(said.findings).sort()).toEqual(Object.keys(FINDINGS).sort());
     for (const [code, text] of Object.entries(FINDINGS) as [string, { about: string; remedy?: string }][]) {
       const own = said.findings[code]!;

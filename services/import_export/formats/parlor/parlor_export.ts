@@ -127,6 +127,7 @@ async function* readSteps(
     const scope = (["global", "character", "persona", "chat"] as const).find((one) => one === json.scope);
     yield {
       what: "lorebook",
+      isOurs: true,
       ...named,
       book: json.book,
       scope,

@@ -4,6 +4,7 @@ import type { Character } from "../../api/types.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { lazy } from "../../components/Lazy.tsx";
+import { ItemLedger } from "../../components/Ledger.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
@@ -82,6 +83,7 @@ function CharacterDetails({ page, character }: { page: CharacterPage; character:
           </details>
         )}
         {character.has_assets && <p class="hint character-notes">{t.hasAssets}</p>}
+        <ItemLedger entries={character.ledger} />
       </div>
     </div>
   );

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { DocumentEncoding, StoredDocument } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
+import { Ledger, type LedgerLine } from "../../components/Ledger.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { readDocumentAgain } from "../../state/chat/attachments.ts";
@@ -13,34 +14,20 @@ type Entry = StoredDocument["ledger"][number];
 /** Kinds that every page of the web has. They're shown with the others, never alone. */
 const MINOR: readonly Entry["kind"][] = ["script"];
 
-/** The line opens to the whole list. Renders nothing if all of the file is text. */
+/** Renders nothing if all of the file is text. */
 export function DocumentLedger({ document: { state, ledger } }: { document: StoredDocument }) {
-  const t = texts.documents;
-  const entries = ledger.filter(({ kind }) => !MINOR.includes(kind));
-  const [first] = entries;
+  const [first, ...others] = ledger.filter(({ kind }) => !MINOR.includes(kind)).map(toLine);
   if (first === undefined || state === "extracting") return null;
-  if (entries.length === 1 && listExamples(first) === "") return <p class="document-ledger muted">{describe(first)}</p>;
-  const others = entries.length - 1;
-  return (
-    <details class="document-ledger muted">
-      <summary>{describe(first)}{others > 0 && ` ${t.ledgerMore(others)}`}</summary>
-      <ul>
-        {ledger.map((entry) => (
-          <li key={entry.kind}>
-            {describe(entry)}
-            {listExamples(entry)}
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
+  const lines = others.length === 0 && first.examples.length === 0 ? [first] : ledger.map(toLine);
+  return <Ledger lines={lines} first={first} />;
 }
 
 /** The example of an encoding is its name, which the description has. */
 const ENCODING_KINDS: readonly Entry["kind"][] = ["encoding", "encoding_unsure"];
 
-function listExamples({ kind, examples = [] }: Entry): string {
-  return ENCODING_KINDS.includes(kind) || examples.length === 0 ? "" : `: ${examples.join(", ")}`;
+function toLine(entry: Entry): LedgerLine {
+  const { kind, examples = [] } = entry;
+  return { kind, text: describe(entry), examples: ENCODING_KINDS.includes(kind) ? [] : examples };
 }
 
 function describe({ kind, count, examples }: Entry): string {

@@ -41,13 +41,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
           {kinds.map((kind) => <ImportedItems key={kind} kind={kind} report={report} />)}
         </ul>
       )}
-      {LEVELS.map((level) => (
-        <Lines
-          key={level}
-          level={level}
-          lines={report.lines.filter((line) => line.level === level)}
-        />
-      ))}
+      {LEVELS.map((level) => <Lines key={level} level={level} report={report} />)}
       {report.lines_dropped > 0 && <p class="muted">{t.linesDropped(report.lines_dropped)}</p>}
     </div>
   );
@@ -102,15 +96,48 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem;
   );
 }
 
-function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: ImportReportLine[] }) {
+/** All lines of a level, by reason. */
+function Lines({ level, report }: { level: ImportReportLine["level"]; report: ImportReport }) {
+  const serverTexts = useServerTexts();
+  const lines = report.lines.filter((line) => line.level === level);
+  const entries = report.ledger?.filter((entry) => entry.level === level) ?? [];
+  if (lines.length === 0 && entries.length === 0) return null;
+  const label = texts.import.lines[level](lines.length);
+  // Reports of older versions have no ledger.
+  const groups = entries.map((entry) => ({ entry, lines: lines.filter(({ code = "other" }) => code === entry.kind) }));
+  const several = groups.filter(({ lines }) => lines.length !== 1);
+  const single = groups.flatMap(({ lines }) => lines.length === 1 ? lines : []);
+  if (several.length === 0 || groups.length === 1) return <LineList label={label} lines={lines} />;
+  return (
+    <details class="import-lines">
+      <summary>{label}</summary>
+      <LineRows label={label} lines={single} />
+      {several.map(({ entry, lines }) => {
+        const reason = translateReason(serverTexts, { ...entry, code: entry.kind });
+        return <LineList key={entry.kind} label={`${formatNumber(entry.count)} × ${reason}`} lines={lines} />;
+      })}
+    </details>
+  );
+}
+
+function LineList({ label, lines }: { label: string; lines: ImportReportLine[] }) {
+  return (
+    <details class="import-lines">
+      <summary>
+        <VisibleText text={label} />
+      </summary>
+      <LineRows label={label} lines={lines} />
+    </details>
+  );
+}
+
+function LineRows({ label, lines }: { label: string; lines: ImportReportLine[] }) {
   const t = texts.import;
   const [shown, setShown] = useState(LINES_AT_ONCE);
   const serverTexts = useServerTexts();
   if (lines.length === 0) return null;
-  const label = t.lines[level](lines.length);
   return (
-    <details class="import-lines">
-      <summary>{label}</summary>
+    <>
       <List label={label}>
         {lines.slice(0, shown).map(({ source, count, ...line }, index) => (
           <ListRow
@@ -128,7 +155,7 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
           </Button>
         </div>
       )}
-    </details>
+    </>
   );
 }
 

@@ -10,6 +10,7 @@ import type {
   LorebookTestRequest,
   MissedEntry,
 } from "../../api/types.ts";
+import { ItemLedger } from "../../components/Ledger.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { newId } from "../../state/app/ids.ts";
@@ -115,6 +116,7 @@ function LorebookPage({ id }: { id: string }) {
   const Shown = PARTS[part];
   return (
     <EditorFrame editor={editor} address={LOREBOOKS} labels={t}>
+      <ItemLedger entries={editor.document.value?.ledger} />
       <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
         <Shown key={part} editor={editor} api={api} />
       </Tabs>

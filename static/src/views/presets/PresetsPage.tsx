@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID, type PresetApi, presetApi } from "../../api/documents.ts";
 import type { PresetItem } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
+import { ItemLedger } from "../../components/Ledger.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
@@ -102,6 +103,7 @@ function PresetPage({ id }: { id: string }) {
           {t.readOnly}
         </Notice>
       )}
+      <ItemLedger entries={editor.document.value?.ledger} />
       <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
         <Shown key={part} editor={editor} api={api} isReadOnly={isReadOnly} />
       </Tabs>

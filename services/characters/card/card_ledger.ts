@@ -1,0 +1,56 @@
+/** What a card contains besides what Parlor uses: see services/json/ledger.ts. All of it stays in the card. */
+import { Ledger, type LedgerEntry, UNREAD } from "../../json/ledger.ts";
+import { asArray, asObject, asText, isFilled, isJsonObject } from "../../json/type_guards.ts";
+import { type Card, KNOWN_DATA_FIELDS, KNOWN_ROOT_FIELDS } from "./card.ts";
+
+/** The kinds. */
+export const CARD_LEDGER = {
+  unreadable_part: "parts of the card that can't be read, kept as they are",
+  regex_script: "regex scripts, which are kept but not run",
+  card_script: "scripts of another program, which are kept but not run",
+  remote_asset: "images and sounds at web addresses, which aren't fetched",
+  program_data: "data of other programs, kept without effect",
+  unknown_field: "fields that Parlor doesn't know, kept without effect",
+} as const;
+
+/** A kind of entry in the ledger of a card. */
+export type CardLedgerKind = keyof typeof CARD_LEDGER;
+
+/** Keys of `extensions` that Parlor uses. */
+const USED_EXTENSIONS = ["fav", "parlor", "world", "depth_prompt", "talkativeness"];
+/** Fields of RisuAI's extension that are scripts. */
+const RISU_SCRIPTS = ["customScripts", "triggerscript", "virtualscript", "backgroundHTML", "lua"];
+/** Extensions that are scripts: the Tavern helper of SillyTavern. */
+const SCRIPT_EXTENSIONS = ["tavern_helper", "TavernHelper_scripts"];
+
+/** Returns the ledger of a card, without that of its lorebook. */
+export function createCardLedger(card: Card): LedgerEntry<CardLedgerKind>[] {
+  const ledger = new Ledger<CardLedgerKind>(CARD_LEDGER);
+  const { data } = card;
+  const { extensions } = data;
+  for (const part of Object.keys(asObject(extensions[UNREAD]))) ledger.add("unreadable_part", { example: part });
+  for (const [name, value] of Object.entries(extensions)) {
+    if (!isFilled(value) || USED_EXTENSIONS.includes(name) || name.startsWith("parlor/")) continue;
+    if (name === "regex_scripts") {
+      for (const script of asArray(value)) ledger.add("regex_script", { example: asText(asObject(script).scriptName) });
+    } else if (SCRIPT_EXTENSIONS.includes(name)) ledger.add("card_script", { example: name });
+    else if (name === "risuai" && isJsonObject(value)) {
+      for (const [field, part] of Object.entries(value)) {
+        if (!isFilled(part)) continue;
+        if (RISU_SCRIPTS.includes(field)) {
+          ledger.add("card_script", { count: Math.max(1, asArray(part).length), example: `risuai: ${field}` });
+        } else ledger.add("program_data", { example: `risuai: ${field}` });
+      }
+    } else ledger.add("program_data", { example: name });
+  }
+  for (const { uri, name } of asArray(data.assets).map(asObject)) {
+    if (/^https?:/i.test(asText(uri))) ledger.add("remote_asset", { example: asText(name) || asText(uri) });
+  }
+  for (const [name, value] of Object.entries(data)) {
+    if (isFilled(value) && !KNOWN_DATA_FIELDS.includes(name)) ledger.add("unknown_field", { example: name });
+  }
+  for (const [name, value] of Object.entries(card)) {
+    if (isFilled(value) && !KNOWN_ROOT_FIELDS.includes(name)) ledger.add("unknown_field", { example: name });
+  }
+  return ledger.list();
+}

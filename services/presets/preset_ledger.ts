@@ -1,0 +1,46 @@
+/** What a preset contains besides what Parlor uses: see services/json/ledger.ts. All of it stays in the preset. */
+import { Ledger, type LedgerEntry } from "../json/ledger.ts";
+import { asArray, asObject, asText, isFilled } from "../json/type_guards.ts";
+import { isPromptMarker, type PresetDocument, USED_FIELDS } from "./preset.ts";
+
+/** The kinds. */
+export const PRESET_LEDGER = {
+  preset_regex_script: "regex scripts, which are kept but not run",
+  preset_marker: "prompts that stand for a part of the chat that Parlor doesn't know",
+  preset_connection: "settings of SillyTavern's connection: connections in Parlor have their own",
+  preset_setting: "settings without effect in Parlor, kept for export",
+} as const;
+
+/** A kind of entry in the ledger of a preset. */
+export type PresetLedgerKind = keyof typeof PRESET_LEDGER;
+
+/** Fields of SillyTavern's files that choose a server or a model. */
+const CONNECTION_FIELD =
+  /_model$|^(custom|openrouter|reverse_proxy|proxy|vertexai|azure)(_|$)|^(chat_completion_source|max_context_unlocked|stream_openai|show_external_models|bypass_status_check)$/;
+/** The name of a file, and SillyTavern's own bookkeeping. */
+const IGNORED_FIELDS = ["name", "preset_settings_openai", "bias_preset_selected"];
+
+/** Returns the ledger of a preset. */
+export function createPresetLedger({ rest, prompts }: PresetDocument): LedgerEntry<PresetLedgerKind>[] {
+  const ledger = new Ledger<PresetLedgerKind>(PRESET_LEDGER);
+  for (const { identifier, marker, name } of prompts) {
+    if (marker === true && !isPromptMarker(identifier)) ledger.add("preset_marker", { example: name || identifier });
+  }
+  for (const [field, value] of Object.entries(rest)) {
+    if (!isFilled(value) || USED_FIELDS.includes(field) || IGNORED_FIELDS.includes(field)) continue;
+    if (CONNECTION_FIELD.test(field)) ledger.add("preset_connection", { example: field });
+    else if (field !== "extensions") ledger.add("preset_setting", { example: field });
+    else {
+      for (const [name, own] of Object.entries(asObject(value))) {
+        if (!isFilled(own)) continue;
+        if (name !== "regex_scripts") ledger.add("preset_setting", { example: `extensions: ${name}` });
+        else {
+          for (const script of asArray(own)) {
+            ledger.add("preset_regex_script", { example: asText(asObject(script).scriptName) });
+          }
+        }
+      }
+    }
+  }
+  return ledger.list();
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { BUILTIN_PRESET } from "../../../services/presets/preset.ts";
+import { createPresetLedger } from "../../../services/presets/preset_ledger.ts";
+import { parseSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
+
+test("names scripts, unknown parts of the chat and settings without effect", () => {
+  expect(createPresetLedger(BUILTIN_PRESET)).toEqual([]);
+  const preset = parseSillyTavernPreset({
+    temperature: 1,
+    top_p: "high",
+    new_chat_prompt: "Begin",
+    wrap_in_quotes: false,
+    openai_model: "big",
+    chat_completion_source: "openai",
+    seed_words: ["fox"],
+    prompts: [
+      { identifier: "main", content: "Hello" },
+      { identifier: "charDescription", marker: true },
+      { identifier: "weather", name: "Weather", marker: true },
+    ],
+    extensions: { regex_scripts: [{ scriptName: "Bold" }], SPreset: { on: true } },
+  });
+  expect(createPresetLedger(preset).map(({ kind, count, examples }) => ({ kind, count, examples }))).toEqual([
+    { kind: "preset_marker", count: 1, examples: ["Weather"] },
+    { kind: "preset_setting", count: 3, examples: ["top_p", "seed_words", "extensions: SPreset"] },
+    { kind: "preset_connection", count: 2, examples: ["openai_model", "chat_completion_source"] },
+    { kind: "preset_regex_script", count: 1, examples: ["Bold"] },
+  ]);
+});
