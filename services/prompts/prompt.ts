@@ -7,7 +7,8 @@ import type { DroppedLore } from "./compose_context.ts";
 import type { SentDocument } from "./document_choice.ts";
 import type { NotExpanded } from "./macros/macro_budget.ts";
 import type { Counted, PromptEntry } from "./prompt_messages.ts";
-import type { ContextSize, CountedModel } from "./token_counter.ts";
+import type { ContextSize } from "../llm/context_sizes.ts";
+import type { CountedModel } from "./token_counter.ts";
 import { BUILTIN_PRESET, type Preset, type PresetBlock } from "../presets/preset.ts";
 import type { PromptPreset } from "./prompt_context.ts";
 

@@ -1,7 +1,8 @@
 /** Assembles the prompt for a model: blocks, and as much of the history as fits in the context. */
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { UpstreamTarget } from "../llm/provider.ts";
-import type { ContextSize, ContextSizes, TokenCounter } from "./token_counter.ts";
+import type { ContextSize, ContextSizes } from "../llm/context_sizes.ts";
+import type { TokenCounter } from "./token_counter.ts";
 import type { MemoryChoice } from "../memories/memory.ts";
 import type { DocumentReader, DocumentRequest, SentDocument } from "./document_choice.ts";
 import {

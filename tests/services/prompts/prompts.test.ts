@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
-import { ContextSizes, TokenCounter, type TokenRatios } from "../../../services/prompts/token_counter.ts";
+import { ContextSizes } from "../../../services/llm/context_sizes.ts";
+import { TokenCounter, type TokenRatios } from "../../../services/prompts/token_counter.ts";
 import type {
   PromptBlock,
   PromptBlocks,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
-import { ContextSizes, TokenCounter, TokenRatios } from "../../../services/prompts/token_counter.ts";
+import { TokenCounter, TokenRatios } from "../../../services/prompts/token_counter.ts";
 import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../services/llm/token_count.ts";
 import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
 import { never, target } from "../llm/model_calls.ts";
@@ -129,23 +129,4 @@ test("falls back to the estimate if the server is slow or can't count", async ()
   const counting = new TokenCounter(silent, ratios).count([say("one")], asked, leaving.signal);
   leaving.abort(new Error("gone"));
   await expect(counting).rejects.toThrow("gone");
-});
-
-test("uses the configured context size, else the server's, else a default", async () => {
-  let asks = 0;
-  const sizes = new ContextSizes({
-    readContextSize: (_, model) => Promise.resolve(asks++ >= 0 && model === "known" ? 4096 : undefined),
-  });
-  expect(await sizes.lookUp({ ...asked.target, contextSize: 1024 }, "known")).toEqual({
-    tokens: 1024,
-    isAssumed: false,
-  });
-  expect(asks).toBe(0);
-  const both = await Promise.all([sizes.lookUp(asked.target, "known"), sizes.lookUp(asked.target, "known")]);
-  expect(both).toEqual(Array.from({ length: 2 }, () => ({ tokens: 4096, isAssumed: false })));
-  expect(await sizes.lookUp(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
-  expect(await sizes.lookUp(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
-  expect(asks).toBe(2);
-  const failing = new ContextSizes({ readContextSize: () => Promise.reject(new Error("no")) });
-  expect(await failing.lookUp(asked.target, "m")).toEqual({ tokens: 8192, isAssumed: true });
 });
