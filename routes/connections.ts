@@ -45,10 +45,13 @@ export function connectionRoutes(services: Services) {
       return c.json(schema.toConnectionJson(connection, connections), 200);
     })
     .openapi(schema.testRoute, async (c) => {
-      const { connections, inspector, upstream } = await services.llm();
+      const { connections, contextSizes, inspector, upstream } = await services.llm();
       const input = schema.toConnectionInput(c.req.valid("json"));
       const target = connections.getUnsavedTarget(input);
       const result = await testConnection(upstream, target, getClientSignal(c), input.model ?? undefined);
+      const { contextSize, models: [firstModel] } = result;
+      const model = input.model ?? firstModel;
+      if (contextSize !== undefined && model !== undefined) contextSizes.replace(target, model, contextSize);
       const isSaved = input.id !== undefined && connections.isTargetOf(input.id, target);
       if (isSaved && result.isAuthorized) await inspector.inspect(input.id!, getClientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);

@@ -127,11 +127,13 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   }
 
   const llm = scope.lazy(async (onClose) => {
-    const [{ ConnectionInspector, openConnections }, { createUpstreamClient }, { ModelRouter }] = await Promise.all([
-      import("./llm/connections/connections.ts"),
-      import("./llm/upstream_client.ts"),
-      import("./llm/model_router.ts"),
-    ]);
+    const [{ ConnectionInspector, openConnections }, { createUpstreamClient }, { ModelRouter }, { ContextSizes }] =
+      await Promise.all([
+        import("./llm/connections/connections.ts"),
+        import("./llm/upstream_client.ts"),
+        import("./llm/model_router.ts"),
+        import("./llm/context_sizes.ts"),
+      ]);
     const timeouts = {
       connectMs: config.upstreamConnectTimeoutMs,
       firstByteMs: config.upstreamFirstByteTimeoutMs,
@@ -152,7 +154,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
         if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
       },
     });
-    return { connections, upstream, inspector, modelRouter };
+    return { connections, upstream, inspector, modelRouter, contextSizes: new ContextSizes(upstream) };
   });
   const modelPulls = scope.lazy(async (onClose) => {
     const { ModelPulls } = await import("./llm/ollama/ollama_models.ts");

@@ -160,7 +160,7 @@ export class CallBuilder {
     const { target, model } = route;
     const { params } = request;
     const source = toClientSource(request, head);
-    const limits = getPromptLimits(route, params);
+    const limits = getPromptLimits(route, params, request.contextLimit);
     if (source.documents.length > 0 || source.history.some(({ documents = [] }) => documents.length > 0)) {
       const prompt = await prompts.addDocuments(source, limits, signal);
       const { userMessageId } = request;
@@ -305,8 +305,9 @@ export function mergeParams(
   const merged = { ...Object.fromEntries(sampler), ...(typeof own === "object" && own), ...request.params };
   const { context_size: contextSize, ...params } = merged as Record<string, unknown>;
   const isLimit = typeof contextSize === "number" && Number.isInteger(contextSize) && contextSize > 0;
-  if (!isLimit) return { params, contextTokens: preset?.contextSize };
-  return { params, contextTokens: Math.min(contextSize, preset?.contextSize ?? Infinity) };
+  const limits = [isLimit ? contextSize : undefined, preset?.contextSize, request.contextLimit];
+  const least = Math.min(...limits.map((limit) => limit ?? Infinity));
+  return { params, ...(least < Infinity && { contextTokens: least }) };
 }
 
 /** Returns whether the server continues a partial reply sent as the last message. */

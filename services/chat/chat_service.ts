@@ -11,11 +11,12 @@ import { AppError, getErrorTrace } from "../errors.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
-import { type CallBuilder, getRequestedModel, refuseEmpty } from "./call_builder.ts";
+import { type CallBuilder, getRequestedModel, refuseEmpty, type UpstreamCall } from "./call_builder.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import { continueText, continueWholeText } from "./continuation.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { MessageWriter } from "./message_writer.ts";
+import type { OverflowRecovery } from "./overflow_recovery.ts";
 import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
 import { usesOwnTools } from "./call_tools.ts";
@@ -40,6 +41,8 @@ export interface ChatRequest {
   characterId?: string;
   /** What the prompt of a character leaves out, because the client mustn't read it. */
   withheld?: WithheldContext;
+  /** Maximum tokens of prompt and reply, after a server refused more. */
+  contextLimit?: number;
 }
 
 /** Earlier messages of a new conversation, before the one that the request adds. */
@@ -104,10 +107,12 @@ export interface StatelessStream {
 export class StatelessChat {
   readonly #calls: CallBuilder;
   readonly #sender: CallSender;
+  readonly #overflow: OverflowRecovery;
 
-  constructor({ calls, sender }: { calls: CallBuilder; sender: CallSender }) {
+  constructor({ calls, sender, overflow }: { calls: CallBuilder; sender: CallSender; overflow: OverflowRecovery }) {
     this.#calls = calls;
     this.#sender = sender;
+    this.#overflow = overflow;
   }
 
   /** Returns the model's stream. `signal` ends the upstream call. */
@@ -115,8 +120,7 @@ export class StatelessChat {
     request: AnyChatRequest,
     signal: AbortSignal,
   ): Promise<StatelessStream> {
-    const sent = await this.#calls.buildUnstored(request, signal);
-    const stream = await this.#sender.open(sent, signal);
+    const { sent, answer: stream } = await this.#send(request, signal, (call) => this.#sender.open(call, signal));
     return {
       model: sent.call.model,
       batches: continueText(sent, "", stream.batches()),
@@ -127,14 +131,37 @@ export class StatelessChat {
 
   /** Returns the model's whole reply as one object in OpenAI's format. It always has a usage. */
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
-    const sent = await this.#calls.buildUnstored(request, signal);
-    const completion = await this.#sender.complete(sent, signal);
+    const { sent, answer: completion } = await this.#send(
+      request,
+      signal,
+      (call) => this.#sender.complete(call, signal),
+    );
     const choices = completion.choices.map((choice) => {
       const { content } = choice.message;
       if (!content) return choice;
       return { ...choice, message: { ...choice.message, content: continueWholeText(sent, content) } };
     });
     return { ...completion, choices, usage: completion.usage ?? estimateUsage(sent.call, getReplyText(completion)) };
+  }
+
+  /** Sends a request, and once more with a shorter prompt if the server refuses it as too long. */
+  async #send<T>(
+    request: AnyChatRequest,
+    signal: AbortSignal,
+    send: (sent: UpstreamCall) => Promise<T>,
+  ): Promise<{ sent: UpstreamCall; answer: T }> {
+    const sent = await this.#calls.buildUnstored(request, signal);
+    try {
+      return { sent, answer: await send(sent) };
+    } catch (error) {
+      const shorter = await this.#overflow.shorten(
+        sent,
+        error,
+        (contextLimit) => this.#calls.buildUnstored({ ...request, contextLimit }, signal),
+      );
+      if (shorter === undefined) throw error;
+      return { sent: shorter.sent, answer: await send(shorter.sent) };
+    }
   }
 }
 

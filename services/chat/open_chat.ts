@@ -6,7 +6,7 @@ import type { Characters } from "../characters/characters.ts";
 import type { ConversationServices } from "../conversations/open_conversations.ts";
 import { DocumentUseStore } from "../documents/document.ts";
 import type { DocumentServices } from "../documents/open_documents.ts";
-import { ContextSizes } from "../llm/context_sizes.ts";
+import type { ContextSizes } from "../llm/context_sizes.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { MemoryServices } from "../memories/memories.ts";
 import type { LorebookServices } from "../lorebooks/lorebooks.ts";
@@ -34,6 +34,7 @@ import type { ResumeState } from "./tools/tool_round.ts";
 import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
 import { IdleQueue, Titles } from "./idle_tasks.ts";
 import { Journal } from "./journal/journal.ts";
+import { OverflowRecovery } from "./overflow_recovery.ts";
 import { Summaries } from "./summaries.ts";
 
 /** Dependencies of `openChat`. */
@@ -44,6 +45,7 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   personas: Personas;
   presets: Presets;
   upstream: UpstreamClient;
+  contextSizes: ContextSizes;
   modelRouter: ModelRouter;
   /** Notifies other devices of replies. */
   push: ToolRunDeps["push"] & { replyCompleted(reply: { conversationId: string }): void };
@@ -78,6 +80,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const { db, sealer, events, log, now, folders, settings, getOwnerName } = core;
   const { store, blocks, variants, reader, live, locks, conversationWriter } = deps;
   const { attachments, images, cards, personas, presets, lorebooks, keyMatcher, upstream, modelRouter } = deps;
+  const { contextSizes } = deps;
   const journal = await Journal.open(folders.replies, sealer.forPurpose("journal"));
   onClose(() => journal.close());
   const ratios = new TokenRatios({ db, sealer: sealer.forPurpose("settings"), log });
@@ -107,6 +110,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   onClose(() => memoryReading.close());
   const { prompts, scenes } = openPrompts({
     upstream,
+    contextSizes,
     ratios,
     now,
     personas,
@@ -144,6 +148,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   };
   const calls = new CallBuilder(callDeps);
   const sender = new CallSender({ client: upstream, ratios });
+  const overflow = new OverflowRecovery({ sizes: contextSizes, ratios });
   const saver = new ReplySaver({ conversationWriter, reader, variants, log, now });
   const conversationSealer = sealer.forPurpose("conversations");
   const tools: ToolRunDeps = {
@@ -170,6 +175,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     sender,
     saver,
     fallback,
+    overflow,
     listeners: [prompts, titles, summaries, deps.push],
   });
   const replies = new Replies({ db, store, reader, variants, live, locks, blocks, callStore });
@@ -179,7 +185,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   await resumeWaitingReplies({ db, store, blocks, locks, journal, runner, tools });
   return {
     chat,
-    stateless: new StatelessChat({ calls, sender }),
+    stateless: new StatelessChat({ calls, sender, overflow }),
     replies,
     previewer: new ChatPreviewer(callDeps),
     memoryReading,
@@ -199,6 +205,7 @@ function toDocumentReader({ documents, passages }: DocumentServices): DocumentRe
 /** Dependencies of prompt assembly. */
 interface PromptServicesDeps extends PromptContextDeps {
   upstream: UpstreamClient;
+  contextSizes: ContextSizes;
   ratios: TokenRatios;
   openDocuments(): Promise<DocumentReader>;
 }
@@ -210,9 +217,9 @@ interface PromptServices {
 }
 
 /** Creates the services. */
-function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptServicesDeps): PromptServices {
+function openPrompts({ upstream, contextSizes, ratios, openDocuments, ...parts }: PromptServicesDeps): PromptServices {
   return {
-    prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream), openDocuments),
+    prompts: new Prompts(new TokenCounter(upstream, ratios), contextSizes, openDocuments),
     scenes: new PromptContexts(parts),
   };
 }

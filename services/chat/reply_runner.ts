@@ -4,7 +4,7 @@ import type { LiveReplies } from "../conversations/live_replies.ts";
 import { getContentText } from "../conversations/message.ts";
 import { AppError, getErrorTrace } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
+import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ModelRouter, RequestedModel } from "../llm/model_router.ts";
 import { answerWithReasoning } from "../llm/reasoning.ts";
 import { learnPrefillRefusal } from "../llm/refused_fields.ts";
@@ -15,6 +15,7 @@ import type { Prompt } from "../prompts/prompt.ts";
 import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
 import { continueText } from "./continuation.ts";
+import type { OverflowRecovery, ShorterCall } from "./overflow_recovery.ts";
 import type { MediaStore, Reply } from "./reply.ts";
 import type { ReplySaver } from "./reply_saver.ts";
 import type { ToolFallback } from "./call_tools.ts";
@@ -59,6 +60,7 @@ interface ReplyRunnerDeps {
   sender: CallSender;
   saver: ReplySaver;
   fallback: ToolFallback;
+  overflow: OverflowRecovery;
   images: ImagePartsDeps;
   /** Lists pictures in the gallery. */
   addToGallery(pictures: ReplyPictures): Promise<void>;
@@ -205,15 +207,15 @@ export class ReplyRunner {
     requestedModel: RequestedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<{ sent: UpstreamCall; offer: ToolOffer | undefined; hasCalls: boolean }> {
-    const { modelRouter, calls, sender, fallback } = this.#deps;
+    const { modelRouter, calls, sender, fallback, overflow } = this.#deps;
     const { tools, signal } = reply;
     const route = await modelRouter.route(requestedModel, signal);
     reply.model = route.model;
     reply.connectionId = route.connection.id;
     const listed = await tools?.listOffer();
     let refusal = fallback.find(route);
-    const build = () =>
-      calls.buildForReply(request, reply.messageId, route, signal, {
+    const build = (contextLimit?: number) =>
+      calls.buildForReply({ ...request, contextLimit }, reply.messageId, route, signal, {
         definitions: refusal === undefined ? listed?.definitions : undefined,
         isLastRound: tools?.isOver === true,
         isWithoutTools: refusal !== undefined,
@@ -225,14 +227,22 @@ export class ReplyRunner {
         started.resolve(); // Lets clients see the notice while they wait.
       });
     let sent = await build();
+    let shorter: ShorterCall | undefined;
+    const openShorter = async (error: unknown) => {
+      shorter = shorter === undefined ? await overflow.shorten(sent, error, build) : undefined;
+      if (shorter === undefined) throw error;
+      reply.notify(shorter.notice);
+      return await open(sent = shorter.sent);
+    };
     const stream = await open(sent).catch(async (error) => {
       const { target, call, prompt } = sent;
       const hasLearned = prompt !== undefined && learnPrefillRefusal(target, call.model, call.messages, error);
       refusal = hasLearned ? refusal : fallback.learn(route, sent.call, error, request);
-      if (!hasLearned && refusal === undefined) throw error;
-      return await open(sent = await build());
+      if (!hasLearned && refusal === undefined) return await openShorter(error);
+      return await open(sent = await build()).catch(openShorter);
     });
     const leftOut = [
+      ...shorter === undefined ? [] : [shorter.leftOut],
       ...stream.sent?.leftOut ?? [],
       ...(refusal === undefined || listed === undefined ? [] : [refusal]),
       ...(refusal !== undefined ? [] : listed?.leftOut ?? []).map(({ name, reason }) => ({
@@ -244,13 +254,19 @@ export class ReplyRunner {
     reply.sent = leftOut.length > 0 ? { ...stream.sent, leftOut } : stream.sent;
     started.resolve();
     const offer = refusal === undefined && (listed?.tools.length ?? 0) > 0 ? listed : undefined;
-    const batches = continueText(sent, reply.text, stream.batches());
-    const media = this.#openMedia(reply, sent);
-    return {
+    // Some servers refuse a prompt after they have accepted the call.
+    const batches = continueText(
       sent,
-      offer,
-      hasCalls: await reply.collect(batches, { media, runsTools: offer !== undefined }),
-    };
+      reply.text,
+      withSecondTry(stream, async (error) => {
+        const second = await openShorter(error);
+        reply.sent = { ...second.sent, leftOut: [shorter!.leftOut, ...leftOut] };
+        return second;
+      }),
+    );
+    const media = this.#openMedia(reply, sent);
+    const hasCalls = await reply.collect(batches, { media, runsTools: offer !== undefined });
+    return { sent, offer, hasCalls };
   }
 
   #report(reply: Reply, { target, call, prompt }: UpstreamCall): void {
@@ -259,6 +275,23 @@ export class ReplyRunner {
     if (reply.end?.status !== "complete") return;
     const { conversationId, text: answer } = reply;
     for (const listener of listeners) listener.replyCompleted({ conversationId, target, call, prompt, answer });
+  }
+}
+
+/** Yields the events of a stream. If it fails before the first one, those of another stream. */
+async function* withSecondTry(
+  stream: ChatStream,
+  openSecond: (error: unknown) => Promise<ChatStream>,
+): AsyncIterable<ChatEvent[]> {
+  let hasBegun = false;
+  try {
+    for await (const events of stream.batches()) {
+      hasBegun ||= events.length > 0;
+      yield events;
+    }
+  } catch (error) {
+    if (hasBegun) throw error;
+    yield* (await openSecond(error)).batches();
   }
 }
 

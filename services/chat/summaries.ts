@@ -68,11 +68,14 @@ const MAX_FAILURES = 2;
 const MAX_REMEMBERED = 1_000;
 
 const INSTRUCTION =
-  "You keep the record of a long conversation. Write down what has happened so far, in at most 250 words, in the language of the conversation and in the past tense: who takes part, what they did, agreed, learned and feel, where they are, and what is still open. Names and facts stay exact. Write the record alone: no heading, no comment.";
+  "You keep the record of a long conversation. Write down what has happened so far, in at most {words} words, in the language of the conversation and in the past tense: who takes part, what they did, agreed, learned and feel, where they are, and what is still open. Names and facts stay exact. Write the record alone: no heading, no comment.";
 /** Token limit: enough for the summary and the reasoning before it. */
 const SUMMARY_TOKENS = 900;
-const MAX_SUMMARY_CHARS = 4_000;
-/** Share of the prompt budget for all chapters. Above it, the oldest are merged. */
+/** Limits of a chapter's text, in words and tokens. A context of 500 tokens still gets the least. */
+const SUMMARY_WORDS = 250;
+const [MIN_CHAPTER_TOKENS, MAX_CHAPTER_TOKENS] = [64, 1_000];
+const WORDS_PER_TOKEN = 0.6;
+/** Share of the prompt budget for all chapters. Above it, the oldest are merged. No chapter may be longer. */
 const CHAPTERS_SHARE = 0.15;
 /** Text of a chapter whose messages are all hidden. */
 const NOTHING = "…";
@@ -143,10 +146,12 @@ export class Summaries {
     for (const message of messages.filter(isSummarized)) {
       texts.push({ name: await this.#findName(message, names), text: getContentText(message.content) });
     }
+    const maxTokens = getChapterLimit(budget);
     const earlier = chapters.slice(0, gap.at).map(({ text }) => text).join("\n\n");
-    const text = texts.length === 0
-      ? NOTHING
-      : parseSummary(await this.#deps.client.completeChat(target, createChapterCall(model, earlier, texts), signal));
+    const text = texts.length === 0 ? NOTHING : parseSummary(
+      await this.#deps.client.completeChat(target, createChapterCall(model, earlier, texts, maxTokens), signal),
+      maxTokens,
+    );
     if (text === undefined) return this.#recordFailure(id);
     let isWritten = false;
     await this.#deps.conversationWriter.updateHead(id, (head) => {
@@ -188,8 +193,9 @@ export class Summaries {
     if (at < 0) return;
     const { conversationId: id, target, call: { model } } = reply;
     const [first, second] = [chapters[at]!, chapters[at + 1]!];
-    const call = mergeCall(model, `${first.text}\n\n${second.text}`);
-    const text = parseSummary(await this.#deps.client.completeChat(target, call, signal));
+    const maxTokens = getChapterLimit(budget);
+    const call = mergeCall(model, `${first.text}\n\n${second.text}`, maxTokens);
+    const text = parseSummary(await this.#deps.client.completeChat(target, call, signal), maxTokens);
     // A chapter that isn't shorter would be merged again and again.
     if (text === undefined || text.length >= first.text.length + second.text.length) return this.#recordFailure(id);
     let isWritten = false;
@@ -251,23 +257,30 @@ function isSummarized({ hidden, status, content }: Message): boolean {
 }
 
 /** @param earlier The text of earlier chapters. */
-function createChapterCall(model: string, earlier: string, messages: readonly NamedText[]): ChatCall {
+function createChapterCall(
+  model: string,
+  earlier: string,
+  messages: readonly NamedText[],
+  maxTokens: number,
+): ChatCall {
   const parts = [
     ...(earlier === "" ? [] : [`The record up to now:\n${earlier}`]),
     `What happened then:\n${messages.map(({ name, text }) => `${name}: ${text}`).join("\n\n")}`,
     earlier === "" ? "Write the record." : "Write what happened then. Don't repeat the record up to now.",
   ];
-  return createSummaryCall(model, parts.join("\n\n"));
+  return createSummaryCall(model, parts.join("\n\n"), maxTokens);
 }
 
-function mergeCall(model: string, record: string): ChatCall {
-  return createSummaryCall(model, `The record up to now:\n${record}\n\nWrite the whole record anew, shorter.`);
+function mergeCall(model: string, record: string, maxTokens: number): ChatCall {
+  const content = `The record up to now:\n${record}\n\nWrite the whole record anew, shorter.`;
+  return createSummaryCall(model, content, maxTokens);
 }
 
-function createSummaryCall(model: string, content: string): ChatCall {
+function createSummaryCall(model: string, content: string, maxTokens: number): ChatCall {
+  const words = Math.min(SUMMARY_WORDS, Math.floor(maxTokens * WORDS_PER_TOKEN / 10) * 10);
   return {
     model,
-    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content }],
+    messages: [{ role: "system", content: INSTRUCTION.replace("{words}", String(words)) }, { role: "user", content }],
     params: { max_tokens: SUMMARY_TOKENS },
   };
 }
@@ -276,10 +289,18 @@ function sumChapterTokens(chapters: readonly Chapter[]): number {
   return chapters.reduce((sum, { text }) => sum + estimateTokens(text), 0);
 }
 
-/** Returns the summary in a model's reply; `undefined` if there is none. */
-function parseSummary(completion: OpenAiCompletion): string | undefined {
+/** Returns the most tokens of one chapter. */
+function getChapterLimit(budget: number): number {
+  return Math.max(MIN_CHAPTER_TOKENS, Math.min(MAX_CHAPTER_TOKENS, Math.floor(budget * CHAPTERS_SHARE)));
+}
+
+/** Returns the summary in a model's reply, cut after a sentence; `undefined` if there is none. */
+function parseSummary(completion: OpenAiCompletion, maxTokens: number): string | undefined {
   const text = stripReasoning(completion.choices[0]?.message.content ?? "").trim();
-  if (text.length <= MAX_SUMMARY_CHARS) return text || undefined;
-  const cut = text.slice(0, MAX_SUMMARY_CHARS);
-  return cut.slice(0, Math.max(cut.lastIndexOf(". ") + 1, MAX_SUMMARY_CHARS / 2));
+  const tokens = estimateTokens(text);
+  if (tokens <= maxTokens) return text || undefined;
+  let cut = text.slice(0, Math.floor(text.length * maxTokens / tokens));
+  while (estimateTokens(cut) > maxTokens) cut = cut.slice(0, Math.floor(cut.length * 0.9));
+  const end = cut.search(/[.!?…。！？][^.!?…。！？]*$/u) + 1;
+  return end > cut.length / 2 ? cut.slice(0, end) : `${cut.trimEnd()}…`;
 }

@@ -32,7 +32,14 @@ export interface UpstreamErrorOptions {
   retryAfterSeconds?: number;
   /** The server's own message. */
   reported?: string;
+  overflow?: OverflowFacts;
   cause?: unknown;
+}
+
+/** What the error about a prompt that is too long says, in tokens. */
+export interface OverflowFacts {
+  contextSize?: number;
+  promptTokens?: number;
 }
 
 /** A failed call to a server: `upstream_timeout` if it was too slow, otherwise `upstream_error`. */
@@ -41,15 +48,18 @@ export class UpstreamError extends AppError {
   readonly status?: number;
   /** The server's own message, without the name of the server. */
   readonly reported?: string;
+  /** Only with the kind `overflow`. */
+  readonly overflow?: OverflowFacts;
 
   constructor(kind: UpstreamErrorKind, message: string, options: UpstreamErrorOptions = {}) {
-    const { status, retryAfterSeconds, reported, cause } = options;
+    const { status, retryAfterSeconds, reported, overflow, cause } = options;
     const isSlow = kind === "timeout" || kind === "unreachable";
     super(isSlow ? "upstream_timeout" : "upstream_error", message, { retryAfterSeconds, cause });
     this.name = "UpstreamError";
     this.kind = kind;
     this.status = status;
     this.reported = reported;
+    this.overflow = overflow;
   }
 }
 

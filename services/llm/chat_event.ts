@@ -73,9 +73,10 @@ export interface ChatCall {
 
 /** What a server is doing before it answers. */
 export interface ChatNotice {
-  code: "model_reload";
+  /** `prompt_shortened`: the server refused the prompt as too long; older messages were left out, and it was sent again. */
+  code: "model_reload" | "prompt_shortened";
   message: string;
-  /** Number of tokens of the new context. */
+  /** Number of tokens of the context. */
   contextSize: number;
 }
 

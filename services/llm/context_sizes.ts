@@ -30,6 +30,8 @@ interface CachedSize {
 export class ContextSizes {
   readonly #provider: Pick<Provider, "readContextSize" | "chooseContextSize">;
   readonly #known = new Map<string, CachedSize>();
+  /** Sizes in errors of servers. They also limit what the owner or the server says, for as long as it's cached. */
+  readonly #refused = new Map<string, { tokens: number; untilMs: number }>();
 
   constructor(provider: Pick<Provider, "readContextSize" | "chooseContextSize">) {
     this.#provider = provider;
@@ -40,9 +42,13 @@ export class ContextSizes {
    * (Ollama), this is the maximum.
    */
   async lookUp(target: UpstreamTarget, model: string): Promise<ContextSize> {
-    const tokens = isSetByCalls(target)
+    const known = isSetByCalls(target)
       ? getMinimum(target.contextSize, await this.#read(target, model))
       : target.contextSize ?? await this.#read(target, model);
+    const refused = this.#refused.get(toKey(target, model));
+    const tokens = refused === undefined || refused.untilMs > performance.now()
+      ? getMinimum(known, refused?.tokens)
+      : known ?? refused.tokens;
     return tokens === undefined ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true } : { tokens, isAssumed: false };
   }
 
@@ -59,6 +65,28 @@ export class ContextSizes {
       () => undefined,
     );
     return chosen === undefined ? { ...most, isAssumed: true } : { tokens: chosen, isAssumed: most.isAssumed };
+  }
+
+  /**
+   * Learns from a server that refused a prompt as too long: the cached size is wrong.
+   *
+   * @param tokens The size that the server named, if it did. Otherwise the server is asked again.
+   */
+  reportOverflow(target: UpstreamTarget, model: string, tokens: number | undefined): void {
+    const key = toKey(target, model);
+    this.#known.delete(key);
+    if (tokens === undefined) return;
+    if (this.#refused.size >= MODELS) this.#refused.clear();
+    this.#refused.set(key, { tokens, untilMs: performance.now() + CACHE_MS });
+  }
+
+  /** Replaces what is known of a model's size by what its server has just said. */
+  replace(target: UpstreamTarget, model: string, tokens: number | undefined): void {
+    const key = toKey(target, model);
+    this.#refused.delete(key);
+    this.#known.delete(key);
+    if (tokens === undefined) return;
+    this.#known.set(key, { size: Promise.resolve(tokens), untilMs: performance.now() + CACHE_MS });
   }
 
   /** Forgets that a model's size is unknown: servers that load a model with its first call know it afterwards. */

@@ -3,9 +3,10 @@ import { maskKey } from "../http/base_url.ts";
 import { decodeBody } from "../http/decode_body.ts";
 import { parseRetryAfter, readText } from "../http/read_body.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
-import { UpstreamError, type UpstreamErrorKind } from "../http/upstream_error.ts";
+import { type OverflowFacts, UpstreamError, type UpstreamErrorKind } from "../http/upstream_error.ts";
 import type { ChatStream, UpstreamTarget } from "./provider.ts";
 import { isJsonObject } from "../json/type_guards.ts";
+import { readOverflow } from "./overflow.ts";
 
 const MAX_ERROR_BYTES = 64 * 1024;
 /**
@@ -171,6 +172,8 @@ export interface ErrorReport {
   status?: number;
   /** Whether a content filter rejected the prompt or the reply. */
   isFiltered?: boolean;
+  /** Sizes, if the error is about a prompt that is too long. */
+  overflow?: OverflowFacts;
 }
 
 /**
@@ -179,7 +182,10 @@ export interface ErrorReport {
  * @returns `undefined` if the value isn't an error
  */
 export function parseErrorReport(value: unknown): ErrorReport | undefined {
-  if (typeof value === "string") return value.trim() === "" ? undefined : { message: value.trim(), codes: [] };
+  if (typeof value === "string") {
+    const text = value.trim();
+    return text === "" ? undefined : { message: text, codes: [], overflow: readOverflow({}, text) };
+  }
   // Gemini wraps its error in an array.
   if (Array.isArray(value)) return value.length > 0 ? parseErrorReport(value[0]) : undefined;
   if (!isJsonObject(value)) return undefined;
@@ -209,7 +215,7 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
   // OpenRouter reports moderation with the status of a missing permission.
   const isFiltered = codes.some((code) => FILTER_CODES.has(code)) || metadata?.flagged_input !== undefined;
   const text = message ?? (codes.join(" ") || "an error without a message");
-  return { message: text, codes, status, ...(isFiltered && { isFiltered }) };
+  return { message: text, codes, status, overflow: readOverflow(source, text), ...(isFiltered && { isFiltered }) };
 }
 
 /** Other names of the message, used by gateways and hosted services. */
@@ -260,7 +266,8 @@ function parseErrorBody(body: string): ErrorReport | undefined {
     return parseErrorReport(JSON.parse(body));
   } catch {
     const text = body.trim();
-    return text === "" || text.startsWith("<") ? undefined : { message: truncate(text, 500), codes: [] };
+    if (text === "" || text.startsWith("<")) return undefined;
+    return { message: truncate(text, 500), codes: [], overflow: readOverflow({}, text) };
   }
 }
 
@@ -272,7 +279,7 @@ function firstText(...candidates: unknown[]): string | undefined {
 }
 
 const OVERFLOW_TEXT =
-  /maximum context length|maximum number of tokens allowed|reduce the length of the messages|context size|context length|prompt is too long|exceed context limit|does not fit in context|available context|out_of_context/i;
+  /maximum (?:context|prompt|model) length|maximum number of tokens allowed|reduce the length of the messages|context size|context length|prompt is too long|exceed context limit|does not fit in context|available context|out_of_context/i;
 /** Codes of content filters: OpenAI and Azure, Mistral, xAI. */
 const FILTER_CODES = new Set([
   "content_filter",
@@ -336,7 +343,13 @@ function createReportedError(
   const statusSent = status === 200 || !report ? "" : ` (status ${status})`;
   const explanation = EXPLANATIONS[kind] === undefined ? "" : ` – ${EXPLANATIONS[kind]}`;
   const message = `${server[0]!.toUpperCase()}${server.slice(1)} returned an error${statusSent}: ${text}${explanation}`;
-  return new UpstreamError(kind, message.replace(/\.+(?= –|$)/, ""), { status, retryAfterSeconds, reported: text });
+  const overflow = kind === "overflow" ? report?.overflow : undefined;
+  return new UpstreamError(kind, message.replace(/\.+(?= –|$)/, ""), {
+    status,
+    retryAfterSeconds,
+    reported: text,
+    overflow,
+  });
 }
 
 function truncate(text: string, maxChars: number): string {

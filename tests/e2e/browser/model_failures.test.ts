@@ -84,15 +84,18 @@ test("each failure of the model server has its fix next to it, which leads to th
   Object.assign(llm.switches, overflow);
   await sendMessage(page, "What happened last?");
   await ending(page).getByText("This chat is too long for “large”").waitFor();
-  const whole = llm.chats.at(-1)!.json!.messages as unknown[];
+  // The second request left older messages out by itself, but was refused as well.
+  const [whole, second] = llm.chats.slice(-2).map(({ json }) => json!.messages as unknown[]);
+  expect(second!.length).toBeLessThan(whole!.length);
   llm.switches.fail = "none";
   await ending(page).getByRole("button", { name: "Drop oldest messages" }).click();
   await seesReply(page, "Hello");
   const shorter = llm.chats.at(-1)!.json!.messages as { content: string }[];
-  expect(shorter.length).toBeLessThan(whole.length);
+  expect(shorter.length).toBeLessThan(whole!.length);
   expect(shorter.at(-1)).toMatchObject({ content: "What happened last?" });
-  // The limit belongs to the chat: no model server knows it.
+  // The limit is a guess: no model server knows it, and the chat doesn't keep it.
   expect(llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
+  expect((await (await app.get(`/api/conversations/${id}`)).json()).params?.context_size).toBeUndefined();
 
   Object.assign(llm.switches, overflow);
   await sendMessage(page, "And before that?");
@@ -129,10 +132,19 @@ test("a server that was unreachable is retried until it responds, even for the f
   await page.getByRole("button", { name: "Retry", exact: true }).waitFor();
   await page.getByRole("button", { name: "Choose another model" }).waitFor();
   await page.getByRole("link", { name: /Desk Unreachable/ }).waitFor();
-  await using _back = await openFakeLlm({ models: ["small"], port });
+  await using back = await openFakeLlm({ models: ["small"], port });
   await seesReply(page, "Hello");
   await page.getByRole("link", { name: /Desk Ready/ }).waitFor();
   await page.getByRole("button", { name: /^Model: small/ }).waitFor();
+
+  // So is another version of a reply; the earlier one stays.
+  await back.close();
+  await page.locator(".reply").last().getByRole("button", { name: "Regenerate" }).click();
+  await ending(page).getByText("Couldn’t regenerate the reply. This is the previous one.").waitFor();
+  await page.getByText("Parlor retries as soon as “Desk” responds.").waitFor();
+  await using _again = await openFakeLlm({ models: ["small"], port, pieces: ["Here again"] });
+  await seesReply(page, "Here again");
+  await page.locator(".reply").last().getByText("2/2").waitFor();
   expect(errors).toEqual([]);
   await page.context().close();
 });

@@ -2,7 +2,6 @@
 import type { ChatRequest, Message } from "../../api/types.ts";
 import { batch, computed, signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
-import type { ModelChoice } from "../app/device.ts";
 import { newId } from "../app/ids.ts";
 import { draftKey, replyKey } from "../app/outbox.ts";
 import type { OutboxEntry } from "../app/outbox_store.ts";
@@ -21,6 +20,9 @@ interface SentDraft {
   documents: AttachedDocument[];
   recordings: AttachedRecording[];
 }
+
+/** What one version of a reply has of its own. */
+type VersionParams = Pick<ReplyParams, "connection_id" | "model" | "context_size">;
 
 /** Retries that start by themselves, and the delay before the first; each further one waits twice as long. */
 const MAX_AUTO_RETRIES = 5;
@@ -130,9 +132,9 @@ export class ChatReplies {
   /**
    * Asks for another version of a reply; the current one stays as a variant.
    *
-   * @param choice The connection and the model of this version; without it those of the chat.
+   * @param only For this version: another connection and model, or a limit of the context in tokens.
    */
-  regenerate(messageId: string, choice?: ModelChoice): void {
+  regenerate(messageId: string, only?: VersionParams): void {
     const message = this.#chat.pages.find(messageId);
     if (!message || this.run.value) return;
     this.#chat.pages.edit(messageId, {
@@ -147,9 +149,7 @@ export class ChatReplies {
       output_limit: undefined,
       left_out: undefined,
     });
-    const params = choice &&
-      { connection_id: choice.connectionId, model: choice.model || undefined } satisfies Partial<ReplyParams>;
-    const started = this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...params });
+    const started = this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...only });
     void started.then((isAccepted) => this.#restore(message, isAccepted));
   }
 
@@ -169,7 +169,12 @@ export class ChatReplies {
   continueReply(messageId: string): void {
     const message = this.#chat.pages.find(messageId);
     if (!message || this.run.value) return;
-    this.#chat.pages.edit(messageId, { status: "streaming", error: undefined, finish_reason: undefined });
+    this.#chat.pages.edit(messageId, {
+      status: "streaming",
+      error: undefined,
+      last_attempt: undefined,
+      finish_reason: undefined,
+    });
     const base = { text: getContentText(message.content), reasoning: message.reasoning ?? "" };
     void this.#start(messageId, base, { action: "continue" })
       .then((isAccepted) => this.#restore(message, isAccepted));

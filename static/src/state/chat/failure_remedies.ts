@@ -24,7 +24,13 @@ const INSTRUCTION =
   "You keep the record of a long conversation. Write down what has happened so far, in at most 250 words, in the language of the conversation and in the past tense: who takes part, what they did, agreed, learned and feel, where they are, and what is still open. Names and facts stay exact. Write the record alone: no heading, no comment.";
 
 /** Returns the prompt of the failed reply's next attempt. @throws {ApiError} */
-async function preview(api: Api, chat: OpenChat, messageId: string, signal: AbortSignal): Promise<ChatPreview> {
+async function preview(
+  api: Api,
+  chat: OpenChat,
+  messageId: string,
+  signal: AbortSignal,
+  limit?: number,
+): Promise<ChatPreview> {
   const body = {
     conversation_id: chat.id,
     assistant_message_id: messageId,
@@ -32,32 +38,29 @@ async function preview(api: Api, chat: OpenChat, messageId: string, signal: Abor
     context: "server",
     messages: [],
     time_zone: getTimeZone(),
+    context_size: limit,
   };
   return await (await api.client.send("POST", "/api/chat/preview", { body, signal })).json();
 }
 
 /**
- * Limits the context of the chat, so that the oldest messages are left out of its prompts.
+ * Finds a limit with which the oldest messages are left out of the next attempt. Nothing remembers it: it's a guess.
  *
- * @returns The new limit in tokens, and the prompt with it; undefined if nothing more can be left out.
+ * @returns The limit in tokens, and the prompt with it; undefined if nothing more can be left out.
  * @throws {ApiError}
  */
-export async function limitContext(
+export async function findShorterPrompt(
   api: Api,
   chat: OpenChat,
   messageId: string,
   signal: AbortSignal,
 ): Promise<{ limit: number; shortened: ChatPreview } | undefined> {
-  const before = chat.options.peek().params ?? null;
   const complete = await preview(api, chat, messageId, signal);
   const size = Math.min(complete.context_size, complete.tokens + complete.answer_tokens);
   const limit = Math.max(SMALLEST, Math.floor(size * STEP / 256) * 256);
   if (limit >= size) return undefined;
-  await chat.changeParam("context_size", limit);
-  const shortened = await preview(api, chat, messageId, signal);
-  if (shortened.tokens < complete.tokens) return { limit, shortened };
-  await chat.change({ params: before });
-  return undefined;
+  const shortened = await preview(api, chat, messageId, signal, limit);
+  return shortened.tokens < complete.tokens ? { limit, shortened } : undefined;
 }
 
 /**

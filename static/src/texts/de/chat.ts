@@ -28,6 +28,8 @@ export const chat: typeof English = {
     failed: "Die Antwort ist fehlgeschlagen",
     attemptFailed: "Die Antwort konnte nicht neu generiert werden. Dies ist die vorherige.",
     attemptInterrupted: "Das Neugenerieren wurde unterbrochen. Dies ist die vorherige Antwort.",
+    continueFailed: "Die Antwort konnte nicht fortgesetzt werden. Sie ist unverändert.",
+    continueInterrupted: "Das Fortsetzen wurde unterbrochen. Die Antwort ist unverändert.",
     interrupted: "Der Server wurde beendet, bevor die Antwort vollständig war",
     unfinishedExport: "Diese Antwort war noch nicht fertig, als der Chat exportiert wurde",
     empty: "Das Modell hat eine leere Antwort zurückgegeben",
@@ -50,6 +52,8 @@ export const chat: typeof English = {
     raiseLimit: (tokens: string) => `Mit einer Grenze von ${tokens} Token versuchen`,
     withoutThinking: "Ohne Nachdenken versuchen",
     reloading: (size: string) => `Das Modell wird mit ${size} Kontext neu geladen`,
+    promptShortened:
+      "Der Chat war länger als der Kontext des Modells. Er wird ohne die ältesten Nachrichten noch einmal gesendet",
     failures: {
       auth: (connection: string) => `„${connection}“ hat den API-Schlüssel abgelehnt`,
       credit: (connection: string) => `Das Guthaben bei „${connection}“ ist aufgebraucht`,

@@ -209,7 +209,7 @@ export const models: typeof English = {
     shorter: (tokens: string) => `Antworten auf ${tokens} Token begrenzen`,
     summarizing: "Ältere Nachrichten werden zusammengefasst",
     dropped: (tokens: string) =>
-      `Dieser Chat sendet jetzt höchstens ${tokens} Token. Die Grenze können Sie in den Chat-Optionen ändern.`,
+      `Noch einmal gesendet, mit höchstens ${tokens} Token und ohne die ältesten Nachrichten.`,
     nothingToDrop:
       "Es gibt keine älteren Nachrichten, die sich weglassen lassen. Kürzen Sie Ihre letzte Nachricht oder den Systemprompt.",
     noSummary: "Das Modell hat keine Zusammenfassung geschrieben",

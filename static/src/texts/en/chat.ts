@@ -27,6 +27,8 @@ export const chat = {
     failed: "The reply failed",
     attemptFailed: "Couldn’t regenerate the reply. This is the previous one.",
     attemptInterrupted: "Regenerating was interrupted. This is the previous reply.",
+    continueFailed: "Couldn’t continue the reply. It is unchanged.",
+    continueInterrupted: "Continuing was interrupted. The reply is unchanged.",
     interrupted: "The server stopped before the reply was complete",
     unfinishedExport: "This reply wasn’t finished when the chat was exported",
     empty: "The model returned an empty reply",
@@ -47,6 +49,7 @@ export const chat = {
     raiseLimit: (tokens: string) => `Retry with a limit of ${tokens} tokens`,
     withoutThinking: "Retry without thinking",
     reloading: (size: string) => `Reloading the model with a ${size} context`,
+    promptShortened: "The chat was longer than the model’s context. Sending it again without the oldest messages",
     failures: {
       auth: (connection: string) => `“${connection}” refused the API key`,
       credit: (connection: string) => `“${connection}” has no credit left`,

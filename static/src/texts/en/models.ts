@@ -198,8 +198,7 @@ export const models = {
     dropOldest: "Drop oldest messages",
     shorter: (tokens: string) => `Limit replies to ${tokens} tokens`,
     summarizing: "Summarizing older messages",
-    dropped: (tokens: string) =>
-      `This chat now sends up to ${tokens} tokens. You can change the limit in the chat options.`,
+    dropped: (tokens: string) => `Sent again with up to ${tokens} tokens, without the oldest messages.`,
     nothingToDrop: "There are no older messages to drop. Shorten your last message or the system prompt.",
     noSummary: "The model didn’t write a summary",
   },

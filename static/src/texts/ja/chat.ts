@@ -28,6 +28,8 @@ export const chat: typeof English = {
     failed: "返信に失敗しました",
     attemptFailed: "返信を再生成できませんでした。これは前の返信です。",
     attemptInterrupted: "再生成が中断されました。これは前の返信です。",
+    continueFailed: "返信を続けられませんでした。返信は元のままです。",
+    continueInterrupted: "続きの生成が中断されました。返信は元のままです。",
     interrupted: "返信が完了する前にサーバーが停止しました",
     unfinishedExport: "この返信は、チャットのエクスポート時に完了していませんでした",
     empty: "モデルが空の返信を返しました",
@@ -48,6 +50,7 @@ export const chat: typeof English = {
     raiseLimit: (tokens: string) => `上限を ${tokens} トークンにして再試行`,
     withoutThinking: "思考なしで再試行",
     reloading: (size: string) => `${size} のコンテキストでモデルを読み込み直しています`,
+    promptShortened: "チャットがモデルのコンテキストより長かったため、最も古いメッセージを省いて送り直しています",
     failures: {
       auth: (connection: string) => `「${connection}」が API キーを拒否しました`,
       credit: (connection: string) => `「${connection}」の残高がありません`,

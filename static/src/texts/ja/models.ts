@@ -200,8 +200,7 @@ export const models: typeof English = {
     dropOldest: "最も古いメッセージを省く",
     shorter: (tokens: string) => `返信を ${tokens} トークンに制限`,
     summarizing: "古いメッセージを要約しています",
-    dropped: (tokens: string) =>
-      `このチャットで送信するのは最大 ${tokens} トークンになりました。上限はチャットの設定で変更できます。`,
+    dropped: (tokens: string) => `最も古いメッセージを省き、最大 ${tokens} トークンで送り直しました。`,
     nothingToDrop: "省ける古いメッセージがありません。最後のメッセージかシステムプロンプトを短くしてください。",
     noSummary: "モデルが要約を書きませんでした",
   },

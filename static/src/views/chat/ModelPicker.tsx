@@ -55,7 +55,9 @@ export function ModelPicker(
   const t = texts.chat.model;
 
   const apply = async ({ connectionId, model }: ModelChoice) => {
-    if (isVersion) return chat.replies.regenerate(purpose.messageId, { connectionId, model });
+    if (isVersion) {
+      return chat.replies.regenerate(purpose.messageId, { connection_id: connectionId, model: model || undefined });
+    }
     // The active connection stays a default, so that the chat follows it.
     const isNamed = connectionId !== connections.active.peek()?.id || chat.options.peek().connection_id != null;
     await chat.change({ model: model || null, ...(isNamed && { connection_id: connectionId }) });

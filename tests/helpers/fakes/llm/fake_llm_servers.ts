@@ -50,6 +50,12 @@ function fakeTokens(text: string): number[] {
   return (text.match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? []).map((word) => word.length);
 }
 
+/** Counts the tokens of all messages, with five for the template around each. */
+function countPrompt(request: RecordedRequest): number {
+  const messages = (request.json?.messages ?? []) as { content?: unknown }[];
+  return messages.reduce((sum, { content }) => sum + fakeTokens(String(content ?? "")).length + 5, 0);
+}
+
 const pathOf = (request: RecordedRequest) => request.path.split("?")[0]!;
 
 const generic: FakePersonality = {
@@ -107,10 +113,13 @@ const llamaCpp: FakePersonality = {
     if (body) await answer.json(200, body, LLAMA_HEADERS);
     return body !== undefined;
   },
-  refuse: async (request, answer) => {
-    if (!prompt(request).includes("OVERFLOW")) return false;
-    const message = "request (2506 tokens) exceeds the available context size (2048 tokens), try increasing it";
-    const error = { code: 400, message, type: "exceed_context_size_error", n_prompt_tokens: 2506, n_ctx: 2048 };
+  refuse: async (request, answer, llm) => {
+    const size = llm.contextSize ?? 2048;
+    const count = llm.contextSize === undefined ? 0 : countPrompt(request);
+    if (!prompt(request).includes("OVERFLOW") && count <= size) return false;
+    const tokens = Math.max(2506, count);
+    const message = `request (${tokens} tokens) exceeds the available context size (${size} tokens), try increasing it`;
+    const error = { code: 400, message, type: "exceed_context_size_error", n_prompt_tokens: tokens, n_ctx: size };
     await answer.json(400, { error }, LLAMA_HEADERS);
     return true;
   },

@@ -8,7 +8,7 @@ import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { chooseRemedy, isAddressSuspect } from "../../../state/chat/reply_failure.ts";
 import { findModelPull, isSameModelName, isUnfinished } from "../../../state/connections/connection_state.ts";
-import { limitContext, summarizeLeftOut, waitForServer } from "../../../state/chat/failure_remedies.ts";
+import { findShorterPrompt, summarizeLeftOut, waitForServer } from "../../../state/chat/failure_remedies.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { formatNumber } from "../../../texts/format.ts";
@@ -187,32 +187,25 @@ function OverflowRemedy(
   const abort = useRef<AbortController>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
   const t = texts.remedies;
-  const before = chat.options.value.params ?? null;
 
   const shorten = async (kind: "summary" | "drop") => {
     const { signal } = abort.current = new AbortController();
     setBusy(kind);
     setProblem(undefined);
-    const undo = () => chat.change({ params: before }).catch((thrown) => store.report(thrown));
     try {
-      const result = await limitContext(store.api, chat, messageId, signal);
+      const result = await findShorterPrompt(store.api, chat, messageId, signal);
       if (!result) setProblem(t.nothingToDrop);
-      else if (kind === "summary" && !await summarizeLeftOut(store.api, chat, result, signal)) {
-        await undo();
-        setProblem(t.noSummary);
-      } else {
-        store.toasts.show(t.dropped(formatNumber(result.limit)), {
-          action: { label: texts.undo, run: () => void undo() },
-        });
-        onRetry();
+      else if (kind === "summary" && !await summarizeLeftOut(store.api, chat, result, signal)) setProblem(t.noSummary);
+      else {
+        store.toasts.show(t.dropped(formatNumber(result.limit)));
+        chat.replies.regenerate(messageId, { context_size: result.limit });
       }
     } catch (thrown) {
-      await undo();
       if (!signal.aborted) setProblem(asApiError(thrown).message);
     }
     setBusy(undefined);
   };
-  const limit = before?.max_tokens;
+  const limit = chat.options.value.params?.max_tokens;
   const shorter = typeof limit === "number" ? Math.floor(limit / 2) : 0;
   const limitReplies = () => {
     chat.changeParam("max_tokens", shorter).then(onRetry, (thrown) => store.report(thrown));

@@ -342,6 +342,7 @@ function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
 }
 
 function getNoticeText({ code, message, context_size }: ReplyNotice): string {
+  if (code === "prompt_shortened") return texts.chat.promptShortened;
   if (code !== "model_reload" || context_size === undefined) return message;
   return texts.chat.reloading(context_size % 1024 === 0 ? `${context_size / 1024}k` : formatNumber(context_size));
 }
