@@ -118,6 +118,8 @@ export function toSentJson({ id, name, use, pages, pageCount, unit, tokens, erro
 
 /** The last attempt to rewrite a reply, if it failed. Part of the message until the next success. */
 interface LastAttempt {
+  /** Absent in messages of earlier versions. */
+  action?: "regenerate" | "continue";
   status: MessageStatus;
   error?: MessageError;
   /** When it ended; ISO 8601, UTC. */
@@ -164,7 +166,8 @@ export function settleAttempt(
   };
   if (attempt.status !== "stopped") {
     const { status, error } = attempt;
-    message.last_attempt = { status, ...(error && { error }), created_at: now } satisfies LastAttempt;
+    const action = isContinued ? "continue" : "regenerate";
+    message.last_attempt = { action, status, ...(error && { error }), created_at: now } satisfies LastAttempt;
   }
   return { message, statements: hasText ? variants.keep(conversationId, { ...attempt, updated_at: now }) : [] };
 }

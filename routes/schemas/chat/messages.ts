@@ -142,10 +142,11 @@ export const MessageResponse = MessageFields.extend({
     description: "True if the reasoning was streamed as text, because only its closing tag was sent",
   }),
   last_attempt: z.object({
+    action: z.enum(["regenerate", "continue"]).optional(),
     status: z.enum(["failed", "interrupted"]),
     error: MessageError.optional(),
     created_at: Time,
-  }).optional().openapi({ description: "The last attempt to regenerate this reply, if it failed" }),
+  }).optional().openapi({ description: "The last attempt to regenerate or continue this reply, if it failed" }),
   variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, if there are several" }),
 }).openapi("Message");
 

@@ -39,6 +39,7 @@ test("keeps the good answer when the model refuses, and records the attempt unti
   expect(failed).toEqual({
     ...good,
     last_attempt: {
+      action: "regenerate",
       status: "failed",
       error: {
         code: "upstream_error",
@@ -62,6 +63,32 @@ test("keeps the good answer when the model refuses, and records the attempt unti
   expect(better).toMatchObject({ content: "Better", status: "complete", variant_count: 2, active_variant: 1 });
   expect(better).not.toHaveProperty("last_attempt");
   expect(await texts()).toEqual(["Hello", "Better"]);
+});
+
+test("a stopped reply whose continuation fails stays as it was, and records the attempt", async () => {
+  llm.switches.manual = "on";
+  const asked = ask(app, 2);
+  const call = await llm.nextCall();
+  await call.emit("Half a");
+  await until(async () => (await savedMessage(app, "a2"))?.content === "Half a", "the reply has begun");
+  await app.post("/api/chat/replies/a2/stop");
+  await gather(await asked);
+  const stopped = await savedMessage(app, "a2");
+  llm.switches.manual = "off";
+  llm.switches.fail = "status_json";
+  llm.switches.status = 503;
+  expect((await ask(app, 2, { action: "continue", context: "server", messages: [] })).status).toBe(502);
+  expect(await savedMessage(app, "a2")).toMatchObject({
+    ...stopped,
+    status: "stopped",
+    last_attempt: { action: "continue", status: "failed", error: { code: "upstream_error" } },
+  });
+  llm.switches.fail = "none";
+  llm.pieces = [" sentence."];
+  await gather(await ask(app, 2, { action: "continue", context: "server", messages: [] }));
+  const whole = await savedMessage(app, "a2");
+  expect(whole).toMatchObject({ content: expect.stringMatching(/^Half a\s+sentence\.$/), status: "complete" });
+  expect(whole).not.toHaveProperty("last_attempt");
 });
 
 test("keeps the good answer when the model can't be looked up or no connection is active", async () => {

@@ -30,12 +30,10 @@ export function ReplyEnding(props: EndingProps) {
   const { chat, message, isLast } = props;
   const hasText = getContentText(message.content) !== "";
   const { status, last_attempt: attempt } = message;
-  if (status === "complete" && attempt) {
-    const { attemptFailed, attemptInterrupted } = texts.chat;
-    const title = attempt.status === "interrupted" ? attemptInterrupted : attemptFailed;
+  if (attempt && status !== "streaming") {
     return (
-      <Failure {...props} error={attempt.error} at={attempt.created_at}>
-        <p>{title}</p>
+      <Failure {...props} error={attempt.error} at={attempt.created_at} attempt={attempt}>
+        {hasText && <p>{getAttemptTitle(attempt)}</p>}
       </Failure>
     );
   }
@@ -82,18 +80,28 @@ export function ReplyEnding(props: EndingProps) {
   return null;
 }
 
+/** What failed to change the reply that is shown. */
+function getAttemptTitle({ action, status }: NonNullable<Message["last_attempt"]>): string {
+  const { attemptFailed, attemptInterrupted, continueFailed, continueInterrupted } = texts.chat;
+  if (action === "continue") return status === "interrupted" ? continueInterrupted : continueFailed;
+  return status === "interrupted" ? attemptInterrupted : attemptFailed;
+}
+
 /** Explains a failure and offers remedies. Retry and the choice of a model are always offered. */
 function Failure(
-  { error, at, children, ...props }: EndingProps & {
+  { error, at, attempt, children, ...props }: EndingProps & {
     error: ErrorBody | undefined;
     /** When it failed, by the server's clock. */
     at: string | undefined;
+    /** The failed attempt to change a reply. Otherwise the reply itself failed. */
+    attempt?: Message["last_attempt"];
     children?: ComponentChildren;
   },
 ) {
   const { chat, message, isLast } = props;
   const failedAtMs = chat.replies.measured.value.get(message.id)?.endedAtMs ?? (Date.parse(at ?? "") || 0);
   const hasText = getContentText(message.content) !== "";
+  const isContinued = attempt?.action === "continue";
   return (
     <div class="ending danger">
       <p>
@@ -110,15 +118,16 @@ function Failure(
           upstream={error.upstream}
           messageId={message.id}
           failedAtMs={failedAtMs}
-          // A successful reply, or part of one, is never replaced automatically.
-          canRetryAlone={!hasText}
-          onRetry={() => chat.replies.regenerate(message.id)}
+          // A part of a reply is never replaced automatically. What the owner asked for is tried again: the text stays.
+          canRetryAlone={!hasText || attempt !== undefined}
+          onRetry={() => isContinued ? chat.replies.continueReply(message.id) : chat.replies.regenerate(message.id)}
         />
       )}
       {isLast && (
         <div class="actions-row">
+          {isContinued && <ContinueButton {...props} />}
           <RetryButton {...props} untilMs={findRetryTime(error, failedAtMs)} />
-          {hasText && message.status === "failed" && <ContinueButton {...props} />}
+          {hasText && !isContinued && message.status !== "complete" && <ContinueButton {...props} />}
           <ChooseModelButton chat={chat} message={message} />
         </div>
       )}

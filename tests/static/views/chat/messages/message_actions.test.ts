@@ -142,6 +142,28 @@ test("shows a failed attempt to regenerate below the reply, with Retry", async (
   await message(ui.page, 3).getByText("Hello").waitFor();
 });
 
+test("shows a failed Continue of a stopped reply, which Continue tries again", async () => {
+  await using ui = await openTalk({
+    prepare: (api) => {
+      Object.assign(api.conversations.get("c1")!.messages[3]!, {
+        status: "stopped",
+        last_attempt: {
+          action: "continue",
+          status: "failed",
+          error: { code: "upstream_error", message: "The model is out of memory" },
+          created_at: new Date().toISOString(),
+        },
+      });
+      api.script = [", and more."];
+    },
+  });
+  const reply = message(ui.page, 3);
+  await reply.getByText("Couldn’t continue the reply. It is unchanged.").waitFor();
+  await reply.getByText("The model is out of memory").waitFor();
+  await reply.locator(".ending").getByRole("button", { name: "Continue" }).click();
+  await reply.getByText("Second answer, and more.", { exact: true }).waitFor();
+});
+
 test("explains a conflict with another device's edit before it overwrites", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
