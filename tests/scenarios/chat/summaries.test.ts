@@ -85,6 +85,19 @@ test("summarizes cut messages when idle, in steps that fit, and sends the summar
   });
 });
 
+test("a chapter is cut after a sentence to its share of a small context", async () => {
+  llm.contextSize = 1_024;
+  llm.switches.manual = "on";
+  await save(40);
+  await ask();
+  const [instruction] = await summarise("They counted the ships of the night. ".repeat(100));
+  expect(instruction!.content).toContain("at most 40 words");
+  await until(async () => await summary() !== undefined, "the chapter is kept");
+  const { text } = (await summary())!;
+  expect(text).toMatch(/^(They counted the ships of the night\. ?)+$/);
+  expect(text.length).toBeLessThan(400);
+});
+
 test("drops only the chapters of a changed message, keeps edited ones, and fills the gap again", async () => {
   const chapter = (text: string, from: number, upTo: number, more = {}) => ({
     text,
