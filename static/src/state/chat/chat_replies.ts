@@ -184,6 +184,8 @@ export class ChatReplies {
   #restore(message: Message, isAccepted: boolean): void {
     const shown = this.#chat.pages.find(message.id);
     if (isAccepted || this.#chat.isClosed || shown?.updated_at !== message.updated_at) return;
+    // The server has it as it was, and says why the attempt failed.
+    if (shown?.last_attempt !== undefined) return;
     this.#chat.pages.items.value = this.#chat.pages.items.peek().map((each) => each === shown ? message : each);
   }
 
