@@ -94,7 +94,9 @@ export class ReplyStream {
     this.startedAtMs = options.startedAtMs;
     this.#text = options.text;
     this.#reasoning = options.reasoning;
-    this.phase.value = options.start ? "sending" : "waiting";
+    // A running reply that this page joins may have text already.
+    const hasBegun = options.text !== "" || options.reasoning !== "";
+    this.phase.value = options.start ? "sending" : hasBegun ? "writing" : "waiting";
     this.#flush();
   }
 

@@ -1,11 +1,11 @@
-/** How a stream shows calls of tools; tests/static/views/chat has the rest in a browser. */
+/** How a stream begins and shows calls of tools; tests/static/views/chat has the rest in a browser. */
 import { expect, test } from "vitest";
 import type { ToolCall } from "../../../../static/src/api/tools.ts";
 import { ReplyStream } from "../../../../static/src/state/chat/reply_stream.ts";
 
-function openStream(): ReplyStream {
+function openStream(present: { text?: string; reasoning?: string } = {}): ReplyStream {
   const attach = () => Promise.reject(new Error("not followed"));
-  return new ReplyStream({ messageId: "a1", startedAtMs: 0, text: "", reasoning: "", attach });
+  return new ReplyStream({ messageId: "a1", startedAtMs: 0, text: "", reasoning: "", ...present, attach });
 }
 
 const call = (changes: Partial<ToolCall>): ToolCall => ({ id: "c1", name: "search", arguments: "{}", ...changes });
@@ -23,4 +23,10 @@ test("shows a call that waits again with another description", () => {
   stream.showCall(call({ state: "pending", hints: { readOnly: true } }));
   stream.showCall(call({ state: "pending", hints: { destructive: true } }));
   expect(stream.calls.value.map(({ call }) => call.hints)).toEqual([{ destructive: true }]);
+});
+
+test("a running reply that has text already is never shown as waiting, also before its stream is there", () => {
+  expect(openStream({ text: "Once" }).phase.value).toBe("writing");
+  expect(openStream({ reasoning: "They want a story." }).phase.value).toBe("writing");
+  expect(openStream().phase.value).toBe("waiting");
 });

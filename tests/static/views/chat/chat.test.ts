@@ -357,8 +357,9 @@ test("nothing moves when a reply ends", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const reply = ui.api.startReply("c1", "r1");
   reply.say("Rain, and then more rain.\n\n".repeat(40));
-  const last = ui.page.locator(".message[data-message-id=r1] .prose p").last();
-  await last.waitFor();
+  const paragraphs = ui.page.locator(".message[data-message-id=r1] .prose p");
+  await eventually(() => paragraphs.count(), (count) => count === 40);
+  const last = paragraphs.last();
   const bottom = () => last.evaluate((element) => Math.round(element.getBoundingClientRect().bottom));
   await eventually(
     () => ui.page.locator(".message-scroll").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight),
