@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblemsInBothSchemes, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { findAxeProblemsInBothSchemes, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { eventually, WIDTHS } from "../../../helpers/browser/ui_page.ts";
@@ -295,6 +295,7 @@ test("shows the built-in preset read-only, copies it, and imports and exports fi
     page.getByRole("menuitem", { name: "Export for SillyTavern" }).click(),
   ]);
   expect(download.suggestedFilename()).toBe("Samplers.json");
+  await holdToasts(page);
   await page.getByRole("button", { name: "More actions for Samplers" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.locator(".toast").filter({ hasText: "Samplers deleted" }).getByRole("button", { name: "Undo" }).click();

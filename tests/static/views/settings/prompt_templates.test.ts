@@ -1,7 +1,7 @@
 /** Prompt templates: managed in the settings, inserted in the composer. On the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { PHONE } from "../../../helpers/browser/ui_page.ts";
@@ -45,6 +45,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await dialog.waitFor({ state: "detached" });
 
     // Deleted, and back at its place.
+    await holdToasts(page);
     await main.getByRole("button", { name: "Delete explain" }).click();
     await page.getByRole("button", { name: "Undo" }).click();
     await main.getByRole("button", { name: "/explain Explain" }).waitFor();

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
@@ -142,6 +142,7 @@ test("selects a range of chats and all of it moves to a folder, with one Undo", 
   await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
   await page.getByRole("button", { name: "Move to folder" }).click();
   await page.getByRole("heading", { name: "Move 2 chats to folder" }).waitFor();
+  await holdToasts(page);
   await page.getByRole("combobox", { name: "Folder" }).fill("Letters");
   await page.keyboard.press("Enter");
   await page.getByText("2 chats moved").waitFor();
@@ -165,6 +166,7 @@ test("selects by keyboard: Space selects, Shift and Space a range, Escape leaves
   await page.keyboard.press("Space");
   await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
+  await holdToasts(page);
   await page.getByRole("button", { name: "Delete", exact: true }).press("Enter");
   await page.getByText("2 chats deleted").waitFor();
   await sidebar(page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { holdToasts } from "../../../../helpers/browser/browser.ts";
 import { eventually, openUiBench, sendMessage, type UiBench } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
@@ -113,6 +114,7 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
     }, text);
   expect(await paste("short")).toBe(true);
   const long = "word ".repeat(1000);
+  await holdToasts(ui.page);
   expect(await paste(long)).toBe(false);
   await chips.getByText("Pasted text.txt").waitFor();
   expect(await box(ui.page).inputValue()).toBe("Before");
