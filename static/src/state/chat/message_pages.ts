@@ -244,20 +244,14 @@ export class MessageWindow {
     this.#set(at - AROUND, at + AROUND);
   }
 
-  /**
-   * Shows more above, and loads it if needed.
-   *
-   * @param onReady Called right before it is shown.
-   * @throws {ApiError}
-   */
-  async moreAbove(onReady = () => {}): Promise<void> {
+  /** Shows more above, and loads it if needed. @throws {ApiError} */
+  async moreAbove(): Promise<void> {
     if (this.range.peek()[0] === 0 && this.#pages.hasOlder.peek()) {
       // Anchored at its first message, so that loaded messages are not shown before they are requested.
       this.#set(...this.range.peek());
       await this.#pages.loadOlder();
     }
     const [begin, end] = this.range.peek();
-    onReady();
     this.#set(begin - STEP, end);
   }
 

@@ -1,5 +1,4 @@
 /** The messages in order. Follows the end while the reader is there, loads more on scrolling. */
-import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
@@ -25,7 +24,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const follow = useFollowEnd(chat, box, content);
-  const stepBack = useLoadOlder(chat, box, content);
+  const stepBack = useLoadOlder(chat, follow.hold);
   useJumpTarget(chat, content, follow.leave, follow.onScroll);
   const { hasAbove, hasBelow, shown } = chat.window;
   const lastId = chat.lastMessage.value?.id;
@@ -120,31 +119,13 @@ function LoadMore(
   );
 }
 
-/**
- * Returns a function that shows earlier messages without moving the reader.
- *
- * Browsers with scroll anchoring do the same, but not at the very top, and Safari not at all.
- */
-function useLoadOlder(
-  chat: OpenChat,
-  box: RefObject<HTMLElement | null>,
-  content: RefObject<HTMLElement | null>,
-): () => Promise<void> {
-  const held = useRef<{ element: Element; top: number }>(undefined);
+/** Returns a function that shows earlier messages without moving the reader. */
+function useLoadOlder(chat: OpenChat, hold: () => void): () => Promise<void> {
   const first = chat.window.shown.value[0]?.id;
-  useLayoutEffect(() => {
-    const { element, top } = held.current ?? {};
-    held.current = undefined;
-    if (!box.current || !element?.isConnected || top === undefined) return;
-    box.current.scrollTop += element.getBoundingClientRect().top - top;
-  }, [first]);
+  useLayoutEffect(hold, [first]);
   return async () => {
     try {
-      // Measured when the new messages are rendered, since the reader scrolls on.
-      await chat.window.moreAbove(() => {
-        const element = content.current?.querySelector(".message");
-        if (element) held.current = { element, top: element.getBoundingClientRect().top };
-      });
+      await chat.window.moreAbove();
     } catch (thrown) {
       chat.problem.value = asApiError(thrown);
     }

@@ -7,6 +7,9 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 /** A reader at most this far from the end follows it, in px. */
 const NEAR_END_PX = 64;
 
+/** Whether the browser itself holds what is read, except at the very top. Safari doesn't. */
+const isAnchoring = typeof CSS !== "undefined" && CSS.supports("overflow-anchor", "auto");
+
 /** The interface between following and the view. */
 interface Following {
   /** The reader is not at the end. */
@@ -18,6 +21,8 @@ interface Following {
   jump(): void;
   /** The view is about to scroll by itself. */
   leave(): void;
+  /** Keeps what is read where it is on the screen. Call it when content above may have changed. */
+  hold(): void;
 }
 
 /**
@@ -37,10 +42,32 @@ export function useFollowEnd(
 
   /** The last known scroll position. */
   const last = useRef(getScrollPosition(null));
+  /** The reader has scrolled up a little, but still follows. */
+  const isOff = useRef(false);
+  const held = useRef<Anchor[]>([]);
 
   const toEnd = () => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
     last.current = getScrollPosition(box.current);
+    isOff.current = false;
+    note();
+  };
+  // Without a reply that grows, a step of a line or two isn't undone.
+  const isHeld = () => !isFollowing.current || isOff.current && chat.replies.run.peek() === undefined;
+  const note = () => {
+    held.current = box.current ? findAnchors(box.current) : [];
+  };
+  const findShift = () => {
+    if (!box.current || isAnchoring && box.current.scrollTop > 0) return 0;
+    const anchor = held.current.find(({ element }) => element.isConnected && element.getClientRects().length > 0);
+    return anchor ? findTop(box.current, anchor.element) - anchor.topPx : 0;
+  };
+  const hold = () => {
+    const shiftPx = findShift();
+    if (!box.current || !isHeld() || Math.abs(shiftPx) < 1) return;
+    box.current.scrollTop += shiftPx;
+    last.current = getScrollPosition(box.current);
+    note();
   };
   const countNew = () => {
     let count = 0;
@@ -61,6 +88,7 @@ export function useFollowEnd(
     seen.current = { messageId: chat.window.hasBelow.peek() ? undefined : last?.dataset.messageId, blocks };
     setNewCount(0);
     setScrolledUp(!follows);
+    note();
   };
 
   useLayoutEffect(() => {
@@ -68,8 +96,9 @@ export function useFollowEnd(
   }, []);
   useEffect(() => {
     const observer = new ResizeObserver(() => {
-      if (isFollowing.current) toEnd();
-      else setNewCount(countNew());
+      if (isHeld()) hold();
+      else toEnd();
+      if (!isFollowing.current) setNewCount(countNew());
     });
     if (content.current) observer.observe(content.current);
     if (box.current) observer.observe(box.current);
@@ -91,16 +120,23 @@ export function useFollowEnd(
     isScrolledUp,
     newCount,
     onScroll() {
+      hold();
       const position = getScrollPosition(box.current);
-      const isNear = position.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
+      // What came above in this frame, while the reader followed the end, doesn't take the reader away from it.
+      const fromEnd = position.fromEnd - findShift();
+      const isNear = fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
       // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once. It looks the
       // same if the content shrinks and then the box, for example when the composer appears below it.
       const isResized = position.boxHeight !== last.current.boxHeight;
       const isLeaving = !isResized && position.top < last.current.top - 1 &&
         position.fromEnd > last.current.fromEnd + 1;
       last.current = position;
+      if (isLeaving) isOff.current = true;
+      else if (fromEnd <= 1) isOff.current = false;
+      hold();
       if (isNear && !isFollowing.current) setFollowing(true);
       else if (!isNear && isLeaving && isFollowing.current) setFollowing(false);
+      else note();
     },
     jump() {
       chat.window.toEnd();
@@ -110,7 +146,39 @@ export function useFollowEnd(
       box.current?.focus({ preventScroll: true });
     },
     leave: () => setFollowing(false),
+    hold,
   };
+}
+
+/** Something in view, and where it stands in the content, which scrolling doesn't change. */
+interface Anchor {
+  element: Element;
+  topPx: number;
+}
+
+/** Distances from the top of the view at which something to hold is looked for, in px: there are gaps between messages. */
+const ANCHORS_PX = [1, 24, 48, 96, 192];
+
+/** Finds what stands at the top of the view: a text or picture and the message around it, which may outlive it. */
+function findAnchors(box: HTMLElement): Anchor[] {
+  const { left, top } = box.getBoundingClientRect();
+  const found = ANCHORS_PX.flatMap((px) => {
+    const element = document.elementFromPoint(left + box.clientWidth / 2, top + px);
+    const message = element?.closest(".message");
+    return element && message && box.contains(message) ? [[element, message]] : [];
+  });
+  const elements = found.find(([element]) => hasContent(element!)) ?? found[0] ?? [];
+  return elements.map((element) => ({ element, topPx: findTop(box, element) }));
+}
+
+/** Whether the element itself shows something; what only contains others can keep its place while they move. */
+function hasContent(element: Element): boolean {
+  return element.matches("img, svg, canvas") ||
+    [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent!.trim() !== "");
+}
+
+function findTop(box: HTMLElement, element: Element): number {
+  return element.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
 }
 
 interface ScrollPosition {
@@ -131,7 +199,7 @@ const HIGHLIGHT_NAME = "found";
 /** How long the message is highlighted before the highlight fades, in milliseconds. */
 const HIGHLIGHT_MS = 2000;
 
-/** Frames in which the position is corrected: nearby messages are only measured now. */
+/** Frames in which the position is corrected: what is near may only be loaded or drawn now. */
 const FRAMES = 4;
 
 /**

@@ -1,0 +1,43 @@
+/** What a flow of the page gets. */
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { useModel } from "../../helpers/app/chat_client.ts";
+import type { Engine, Tab } from "../helpers/engines/engine.ts";
+
+/** A server with a model that answers step by step, and a tab that shows nothing yet. */
+export interface Stage {
+  app: TestApp;
+  llm: FakeLlm;
+  engine: Engine;
+  tab: Tab;
+}
+
+/** A flow. It throws where the page does something else than it says. */
+export type Flow = (stage: Stage) => Promise<void>;
+
+/** Opens a server that is set up, for the flows of one engine. */
+export async function openStage(engine: Engine): Promise<Stage & AsyncDisposable> {
+  const llm = await openFakeLlm({ switches: { manual: "on" } });
+  const app = await openTestApp();
+  await useModel(app, llm);
+  await app.patch("/api/settings", { display_name: "Ann", auto_title: false });
+  const tab = await engine.newTab();
+  return {
+    ...{ app, llm, engine, tab },
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await llm[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Stores a chat. */
+export async function store(app: TestApp, id: string, contents: readonly string[]): Promise<void> {
+  const messages = contents.map((content, n) => ({
+    id: `${id}-${n}`,
+    role: n % 2 === 0 ? "user" : "assistant",
+    content,
+  }));
+  const response = await app.put(`/api/conversations/${id}`, { title: `Chat ${id}`, messages });
+  if (!response.ok) throw new Error(await response.text());
+}
