@@ -47,7 +47,9 @@ export const DOCUMENT_LEDGER = {
   media: "Audio and video, which have no text",
   embedded: "Attached or embedded files that aren't read",
   tracked_changes: "Tracked changes, read as if accepted",
-  formula: "Formulas without a stored result",
+  formula: "Formulas without a stored result, read as they are written",
+  stored_result: "Formulas, read as their stored results",
+  hidden: "Hidden sheets, rows, columns, slides and text, which are read like others",
   script: "Scripts, which aren't run",
   unknown: "Parts of a kind that Parlor doesn't know",
 } as const;

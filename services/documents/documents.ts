@@ -577,7 +577,8 @@ function toName(fileName: string | undefined): string {
 function createUnsupportedError(name: string): AppError {
   return new AppError(
     "unsupported_media_type",
-    `Can't read "${name}": only PDF, DOCX, EPUB, HTML, mail, saved pages, notebooks and plain text are supported`,
+    `Can't read "${name}": only PDF, DOCX, XLSX, PPTX, ODT, ODS, ODP, RTF, EPUB, HTML, mail (EML, MSG), saved pages, ` +
+      "notebooks, subtitles and plain text are supported",
   );
 }
 

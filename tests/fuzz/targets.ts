@@ -2,6 +2,7 @@
 import type { FuzzTarget } from "./target.ts";
 import { CARDS } from "./targets/cards.ts";
 import { CHARX } from "./targets/charx.ts";
+import { DOCUMENTS } from "./targets/documents.ts";
 import { FORMS } from "./targets/forms.ts";
 import { GGUF } from "./targets/gguf.ts";
 import { IMPORTS } from "./targets/imports.ts";
@@ -17,6 +18,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   MARKDOWN,
   CARDS,
   CHARX,
+  DOCUMENTS,
   PRESETS,
   LOREBOOKS,
   IMPORTS,

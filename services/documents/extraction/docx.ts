@@ -8,6 +8,7 @@ import {
   type TextBlock,
   toSections,
 } from "./extraction.ts";
+import { findSymbol, noteMacros, readDrawings } from "./office_parts.ts";
 import { Archive, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
 
 const MAIN_PART = /^word\/document\d*\.xml$/i;
@@ -54,8 +55,9 @@ export async function extractDocx({ bytes, limits }: ExtractionInput, sink: Page
   const comments: TextBlock[] = [];
   for (const part of await readParts("comments")) comments.push(...parseNotes(part, "comment", context));
   sink.begin({ unit: "section", total: 0 });
-  const diagrams = await readDiagrams(archive, relations.map(({ path }) => path));
-  for (const section of toSections([...headers!, ...body, ...notes, ...comments, ...diagrams, ...footers!])) {
+  noteMacros(archive, sink);
+  const drawings = await readDrawings(archive, relations, sink);
+  for (const section of toSections([...headers!, ...body, ...notes, ...comments, ...drawings, ...footers!])) {
     await sink.add(section);
   }
 }
@@ -64,21 +66,6 @@ export async function extractDocx({ bytes, limits }: ExtractionInput, sink: Page
 function listDistinct(blocks: readonly TextBlock[]): TextBlock[] {
   const seen = new Set<string>();
   return blocks.filter(({ text }) => /\p{L}/u.test(text) && !seen.has(text) && seen.add(text));
-}
-
-/** Returns the texts of SmartArt, which are in parts of their own. */
-async function readDiagrams(archive: Archive, paths: readonly string[]): Promise<TextBlock[]> {
-  const blocks: TextBlock[] = [];
-  for (const path of paths.filter((path) => /\/diagrams\/data\d*\.xml$/.test(path))) {
-    let text = "";
-    readXmlTags(await readPart(archive, path), {
-      text: (data, name) => void (text += name === "t" ? data : ""),
-      close: (name) => void (text += name === "p" ? "\n" : ""),
-    });
-    const clean = text.replace(/\n\s*\n/g, "\n").trim();
-    if (clean !== "") blocks.push({ text: clean });
-  }
-  return blocks;
 }
 
 /** Where a paragraph is in a list. */
@@ -378,9 +365,6 @@ class BlockParser {
       case "altchunk":
         sink.note("embedded", { example: attributes.progid });
         break;
-      case "chart":
-        sink.note("unknown", { example: "chart" });
-        break;
       case "rt":
         this.#flushScript();
         this.#rubyText = this.#text;
@@ -463,11 +447,7 @@ class BlockParser {
   }
 
   #addSymbol({ font = "", char = "" }: XmlAttributes): void {
-    const code = Number.parseInt(char, 16);
-    const isPrivate = code >= 0xf000 && code <= 0xf0ff;
-    const symbols = /^symbol/i.test(font) ? SYMBOL : /^wingdings/i.test(font) ? WINGDINGS : undefined;
-    const found = symbols?.[isPrivate ? code - 0xf000 : code] ??
-      (isPrivate || !(code > 0x1f) ? undefined : String.fromCharCode(code));
+    const found = findSymbol(font, Number.parseInt(char, 16));
     if (found === undefined) this.context.sink.note("unmapped", { example: `${font} ${char}` });
     else this.#add(found);
   }
@@ -495,24 +475,3 @@ class BlockParser {
     else if (/[^ |]/.test(row)) this.#blocks.push({ text: row });
   }
 }
-
-/** Characters of a font from a code on. */
-function fromCode(code: number, characters: string): [number, string][] {
-  return Array.from(characters).map((character, n) => [code + n, character]);
-}
-
-/** Characters of the font Symbol. @see https://www.unicode.org/Public/MAPPINGS/VENDORS/ADOBE/symbol.txt */
-const SYMBOL: Record<number, string> = Object.fromEntries([
-  ...fromCode(0x41, "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
-  ...fromCode(0x61, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
-  ...fromCode(0xa3, "≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…"),
-  ...fromCode(0xc0, "ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊"),
-  ...[[0xe5, "∑"], [0xf2, "∫"], [0x22, "∀"], [0x24, "∃"]] as [number, string][],
-]);
-
-/** The common characters of the font Wingdings. */
-const WINGDINGS: Record<number, string> = {
-  ...{ 0x22: "✂", 0x28: "☎", 0x2a: "✉", 0x4a: "☺", 0x4c: "☹", 0x6c: "●", 0x6e: "■", 0x6f: "□", 0x71: "❑", 0x76: "❖" },
-  ...{ 0x9f: "•", 0xa7: "▪", 0xa8: "◻", 0xd8: "➢", 0xe0: "→", 0xe8: "➔", 0xf0: "⇨", 0xfb: "✗", 0xfc: "✓", 0xfd: "☒" },
-  ...{ 0xfe: "☑" },
-};

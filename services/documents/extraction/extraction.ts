@@ -112,8 +112,8 @@ export function* toSections(blocks: Iterable<TextBlock>, separator = "\n\n"): Ge
   if (length > 0) yield section.join(separator).trimEnd();
 }
 
-/** Splits a block that is longer than a section, between words if possible. */
-function* splitLong(text: string): Generator<string> {
+/** Splits a text that is longer than a section, between words if possible. */
+export function* splitLong(text: string): Generator<string> {
   let at = 0;
   while (text.length - at > SECTION_LENGTH) {
     const piece = text.slice(at, at + SECTION_LENGTH);
@@ -130,17 +130,47 @@ function* splitLong(text: string): Generator<string> {
 export type DocumentType =
   | "application/pdf"
   | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+  | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+  | "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+  | "application/vnd.oasis.opendocument.text"
+  | "application/vnd.oasis.opendocument.spreadsheet"
+  | "application/vnd.oasis.opendocument.presentation"
+  | "application/rtf"
   | "application/epub+zip"
   | "text/html"
   | "message/rfc822"
+  | "application/vnd.ms-outlook"
   | "multipart/related"
   | "application/x-ipynb+json"
+  | "application/x-subrip"
+  | "text/vtt"
   | "text/markdown"
   | "text/csv"
   | "text/plain";
 
-/** Type of a DOCX file. */
-const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+/** Types of Office files. */
+const OFFICE_TYPES: Record<string, DocumentType> = {
+  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+};
+
+/** Names of the same formats as templates, shows, and with macros. */
+const OFFICE_ENDINGS: Record<string, string> = {
+  ...{ docx: "docx", docm: "docx", dotx: "docx", dotm: "docx" },
+  ...{ xlsx: "xlsx", xlsm: "xlsx", xltx: "xlsx", xltm: "xlsx" },
+  ...{ pptx: "pptx", pptm: "pptx", ppsx: "pptx", ppsm: "pptx", potx: "pptx", potm: "pptx" },
+};
+
+/** Folders of parts of Office files. */
+const OFFICE_FOLDERS: Record<string, string> = { "word/": "docx", "xl/": "xlsx", "ppt/": "pptx" };
+
+const OPEN_DOCUMENT = /application\/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)/;
+const OPEN_DOCUMENT_ENDINGS: Record<string, DocumentType> = {
+  odt: "application/vnd.oasis.opendocument.text",
+  ods: "application/vnd.oasis.opendocument.spreadsheet",
+  odp: "application/vnd.oasis.opendocument.presentation",
+};
 
 /** Number of bytes needed to recognize a file. */
 export const DOCUMENT_HEAD_BYTES = 4096;
@@ -158,6 +188,8 @@ const TEXT_ENDINGS: Record<string, DocumentType> = {
   mhtml: "multipart/related",
   mht: "multipart/related",
   ipynb: "application/x-ipynb+json",
+  srt: "application/x-subrip",
+  vtt: "text/vtt",
   md: "text/markdown",
   markdown: "text/markdown",
   csv: "text/csv",
@@ -177,20 +209,34 @@ export function sniffDocument(head: Uint8Array, name: string, declared = ""): Do
   const ascii = new TextDecoder("latin1").decode(head);
   // Adobe's viewers accept the mark anywhere in the first 1024 bytes (ISO 32000-1, annex H, note 13).
   if (ascii.slice(0, 1024).includes("%PDF-")) return "application/pdf";
-  if (startsWith(head, ZIP)) {
-    if (ascii.includes("mimetypeapplication/epub+zip") || ending === "epub") return "application/epub+zip";
-    return ending === "docx" || ascii.includes("word/") || declared.startsWith(DOCX) ? DOCX : undefined;
+  if (startsWith(head, ZIP)) return sniffZip(ascii, ending, declared);
+  // Encrypted Office files are in this container, too. Without its name, a message can be any old Office file.
+  if (startsWith(head, OLE2)) {
+    if (ending === "msg" || declared.startsWith("application/vnd.ms-outlook")) return "application/vnd.ms-outlook";
+    return getOwn(OFFICE_TYPES, getOwn(OFFICE_ENDINGS, ending) ?? "");
   }
-  if (startsWith(head, OLE2)) return ending === "docx" ? DOCX : undefined;
+  if (/^\s*\{\\rtf/.test(ascii)) return "application/rtf";
   if (!isLikelyText(head)) return undefined;
   if (/^text\/html\b|^application\/xhtml\+xml\b/i.test(declared)) return "text/html";
   const byName = getOwn(TEXT_ENDINGS, ending);
   if (byName !== undefined) return byName;
   const start = ascii.replace(/^\u00ef\u00bb\u00bf/, "").trimStart().slice(0, 200);
+  if (ending === "" && /^WEBVTT\s/.test(start)) return "text/vtt";
   return ending === "" && /^(<!--[^]*?-->\s*)?(<!doctype html|<html)\b/i.test(start) ? "text/html" : "text/plain";
 }
 
-/** Reports whether a file is an encrypted DOCX. */
+function sniffZip(head: string, ending: string, declared: string): DocumentType | undefined {
+  if (head.includes("mimetypeapplication/epub+zip") || ending === "epub") return "application/epub+zip";
+  const open = OPEN_DOCUMENT.exec(head.slice(0, 200))?.[1];
+  if (open !== undefined) return `application/vnd.oasis.opendocument.${open}` as DocumentType;
+  const byName = getOwn(OFFICE_TYPES, getOwn(OFFICE_ENDINGS, ending) ?? "") ?? getOwn(OPEN_DOCUMENT_ENDINGS, ending);
+  if (byName !== undefined) return byName;
+  const declaredType = Object.values(OFFICE_TYPES).find((type) => declared.startsWith(type));
+  const folder = Object.keys(OFFICE_FOLDERS).find((folder) => head.includes(folder));
+  return declaredType ?? (folder === undefined ? undefined : OFFICE_TYPES[OFFICE_FOLDERS[folder]!]);
+}
+
+/** Reports whether a file is an encrypted Office file. */
 export function isOle2(bytes: Uint8Array): boolean {
   return startsWith(bytes, OLE2);
 }

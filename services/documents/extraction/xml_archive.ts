@@ -1,6 +1,6 @@
 /** ZIP archives of XML, read in memory. */
 import { AppError } from "../../errors.ts";
-import { readWholeContent, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
+import { readWholeContent, readZipDirectory, streamContent, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { ExtractionFault, type ExtractionLimits } from "./extraction.ts";
 import { decodePart } from "./plain_text.ts";
 import type { RandomAccessFile } from "../../storage/atomic_file.ts";
@@ -28,6 +28,19 @@ export class Archive {
 
   /** Returns the content of an entry; `undefined` if there is none. @throws {ExtractionFault} */
   async read(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const entry = this.#find(path);
+    return entry && await toFault(readWholeContent(this.file, entry));
+  }
+
+  /** Yields the content of an entry in pieces; nothing if there is none. @throws {ExtractionFault} */
+  async *stream(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    const entry = this.#find(path);
+    if (entry === undefined) return;
+    const pieces = streamContent(this.file, entry);
+    for (let next; !(next = await toFault(pieces.next())).done;) yield next.value;
+  }
+
+  #find(path: string): ZipEntry | undefined {
     const entry = this.entries.get(path);
     if (entry === undefined) return undefined;
     if (entry.method === -1) {
@@ -38,7 +51,7 @@ export class Archive {
       const limit = Math.round(this.limits.inflatedBytes / 1024 / 1024);
       throw new ExtractionFault("too_large", `Can't read the file: it's larger than ${limit} MiB when decompressed`);
     }
-    return await toFault(readWholeContent(this.file, entry));
+    return entry;
   }
 }
 
@@ -110,7 +123,8 @@ export type XmlAttributes = Record<string, string | undefined>;
 
 /** Handlers for the parts of a file. Names are in lower case, without namespaces. */
 interface XmlHandlers {
-  open?(name: string, attributes: XmlAttributes): void;
+  /** @param written The attributes by their names with namespaces. */
+  open?(name: string, attributes: XmlAttributes, written: Readonly<Record<string, string>>): void;
   /** @param name The innermost open element. */
   text?(text: string, name: string): void;
   close?(name: string): void;
@@ -120,12 +134,43 @@ interface XmlHandlers {
  * Reads a file as a stream of tags: memory and time are proportional to its length, no matter how deeply it's nested.
  * Declared entities aren't expanded, and nothing outside the file is read.
  */
-export function readXmlTags(xml: string, { open, text, close }: XmlHandlers): void {
+export function readXmlTags(xml: string, handlers: XmlHandlers): void {
+  const parser = createXmlParser(handlers);
+  parser.write(xml);
+  parser.end();
+}
+
+/**
+ * Reads a part like `readXmlTags`, in pieces, so that a part of any size takes little memory. Yields after each piece.
+ *
+ * @throws {ExtractionFault}
+ */
+export async function* streamXmlTags(archive: Archive, path: string, handlers: XmlHandlers): AsyncGenerator<void> {
+  const parser = createXmlParser(handlers);
+  let decoder: TextDecoder | undefined;
+  for await (const piece of archive.stream(path)) {
+    decoder ??= new TextDecoder(findUtf16(piece) ?? "utf-8");
+    parser.write(decoder.decode(piece, { stream: true }));
+    yield;
+  }
+  parser.write(decoder?.decode() ?? "");
+  parser.end();
+  yield;
+}
+
+/** XML of Office files is UTF-8 or UTF-16 (ECMA-376, part 2, section 8.1.4). */
+function findUtf16(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0x3c && second === 0)) return "utf-16le";
+  return (first === 0xfe && second === 0xff) || (first === 0 && second === 0x3c) ? "utf-16be" : undefined;
+}
+
+function createXmlParser({ open, text, close }: XmlHandlers): Parser {
   const stack: string[] = [];
-  const parser = new Parser({
+  return new Parser({
     onopentag(name, attributes) {
       stack.push(toLocalName(name));
-      open?.(stack.at(-1)!, toLocalNames(attributes));
+      open?.(stack.at(-1)!, toLocalNames(attributes), attributes);
     },
     ontext: (data) => text?.(data, stack.at(-1) ?? ""),
     onclosetag() {
@@ -133,8 +178,6 @@ export function readXmlTags(xml: string, { open, text, close }: XmlHandlers): vo
       if (name !== undefined) close?.(name);
     },
   }, { xmlMode: true, decodeEntities: true });
-  parser.write(xml);
-  parser.end();
 }
 
 function toLocalName(name: string): string {

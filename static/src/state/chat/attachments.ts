@@ -146,11 +146,20 @@ export class DocumentAttachments {
   }
 }
 
+/** Extensions of files that only the server can read: other formats than text, and text that may have any encoding. */
+const DOCUMENT_EXTENSIONS = [
+  ...["pdf", "epub", "html", "htm", "xhtml", "mhtml", "mht", "eml", "msg", "ipynb", "rtf", "odt", "ods", "odp"],
+  ...["docx", "docm", "dotx", "dotm", "xlsx", "xlsm", "xltx", "xltm", "pptx", "pptm", "ppsx", "ppsm", "potx", "potm"],
+  ...["srt", "vtt", "csv", "tsv", "md", "txt", "log"],
+];
+
 /** Types that the server reads, for the `accept` of a file input. */
-export const ACCEPTED_DOCUMENTS = [
-  ...[".pdf", ".docx", ".epub", ".html", ".htm", ".mhtml", ".mht", ".eml", ".ipynb", ".csv", ".tsv", ".md", ".txt"],
-  "text/*",
-].join(",");
+export const ACCEPTED_DOCUMENTS = [...DOCUMENT_EXTENSIONS.map((extension) => `.${extension}`), "text/*"].join(",");
+
+/** Reports whether only the server can read a file. */
+export function isDocumentName(name: string): boolean {
+  return DOCUMENT_EXTENSIONS.includes(name.slice(name.lastIndexOf(".") + 1).toLowerCase()) && name.includes(".");
+}
 
 /** Reads a document again. Its text stays until the new one is complete. @throws {ApiError} */
 export async function readDocumentAgain(client: ApiClient, id: string, encoding?: string): Promise<void> {

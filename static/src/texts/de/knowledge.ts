@@ -291,6 +291,12 @@ export const knowledge: typeof English = {
       tracked_changes: (n: number) =>
         `${count(n, { one: "nachverfolgte Änderung", other: "nachverfolgte Änderungen" })}, als angenommen gelesen`,
       formula: (n: number) => count(n, { one: "Formel ohne Ergebnis", other: "Formeln ohne Ergebnis" }),
+      stored_result: (n: number) =>
+        `${count(n, { one: "Formel", other: "Formeln" })}, als ${
+          n === 1 ? "gespeichertes Ergebnis" : "gespeicherte Ergebnisse"
+        } gelesen`,
+      hidden: (n: number) =>
+        count(n, { one: "ausgeblendeter Teil mitgelesen", other: "ausgeblendete Teile mitgelesen" }),
       script: (n: number) => count(n, { one: "Skript nicht ausgeführt", other: "Skripte nicht ausgeführt" }),
       unknown: (n: number) => count(n, { one: "Teil unbekannter Art", other: "Teile unbekannter Art" }),
     },

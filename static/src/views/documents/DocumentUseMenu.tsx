@@ -87,6 +87,15 @@ function getType(contentType: string): string {
     "application/x-ipynb+json": "IPYNB",
     "message/rfc822": "EML",
     "multipart/related": "MHTML",
+    "application/vnd.ms-outlook": "MSG",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "XLSX",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PPTX",
+    "application/vnd.oasis.opendocument.text": "ODT",
+    "application/vnd.oasis.opendocument.spreadsheet": "ODS",
+    "application/vnd.oasis.opendocument.presentation": "ODP",
+    "application/rtf": "RTF",
+    "application/x-subrip": "SRT",
+    "text/vtt": "VTT",
     "text/plain": texts.documents.plainText,
   };
   return known[contentType] ?? "DOCX";

@@ -1,76 +1,15 @@
 import { crc32, deflateRawSync, deflateSync } from "node:zlib";
-import { afterAll, expect, test } from "vitest";
-import type { DocumentPage, PageUnit } from "../../../../services/documents/document.ts";
-import { ExtractionFault, sniffDocument } from "../../../../services/documents/extraction/extraction.ts";
-import {
-  extractDocument,
-  type ExtractionResult,
-  type ExtractionSource,
-  READER_LIMITS,
-  type ReaderLimits,
-} from "../../../../services/documents/extraction/extractor.ts";
-import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
-import { joinBytes } from "../../../../services/storage/atomic_file.ts";
-import { createEntry, type PackedEntry, writeZip } from "../../../../services/storage/zip/zip_writer.ts";
+import { expect, test } from "vitest";
+import type { PackedEntry } from "../../../../services/storage/zip/zip_writer.ts";
 import { encodeText } from "../../../helpers/files/encode_text.ts";
 import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
+import { codeOf, openExtraction, textEntry, zipOf } from "../../../helpers/files/extract_document.ts";
 
 const FIXTURES = new URL("../../../fixtures/documents/", import.meta.url);
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("latin1");
-const sandbox = new Sandbox();
-afterAll(() => sandbox.close());
+const extract = openExtraction();
 const MIB = 1024 * 1024;
-
-interface Extracted extends ExtractionResult {
-  unit?: PageUnit;
-  title?: string;
-  pages: string[];
-}
-
-/** Extracts a file as the service does. @throws {ExtractionFault} */
-async function extract(
-  name: string,
-  content: string | Uint8Array<ArrayBuffer>,
-  { url, charset, encoding, languages, signal = new AbortController().signal, ...limits }:
-    & Partial<ReaderLimits>
-    & Partial<Pick<ExtractionSource, "url" | "charset" | "encoding" | "languages" | "signal">> = {},
-): Promise<Extracted> {
-  const bytes = typeof content === "string" ? encoder.encode(content) : content;
-  const found: Extracted = { pages: [], ledger: [] };
-  const pages: DocumentPage[] = [];
-  const result = await extractDocument(sandbox, {
-    content: ReadableStream.from([bytes]),
-    sizeBytes: bytes.length,
-    name,
-    contentType: sniffDocument(bytes.subarray(0, 4096), name)!,
-    url,
-    charset,
-    encoding,
-    languages,
-    signal,
-    begin: (about) => Object.assign(found, about),
-    store: async (batch) => void await Promise.resolve(pages.push(...batch)),
-  }, { ...READER_LIMITS, ...limits });
-  expect(pages.map(({ n }) => n)).toEqual(pages.map((_, index) => index + 1));
-  found.pages = pages.map(({ text }) => text);
-  return { ...found, ...result };
-}
-
-/** Returns the code of the failure; "read" if there is none. */
-async function codeOf(extracting: Promise<Extracted>): Promise<string> {
-  try {
-    await extracting;
-    return "read";
-  } catch (error) {
-    if (error instanceof ExtractionFault) return error.code;
-    throw error;
-  }
-}
-
-const zipOf = async (files: Iterable<PackedEntry>) =>
-  joinBytes(await Array.fromAsync(writeZip(files, { isLarge: false })));
-const textEntry = (path: string, text: string) => createEntry(path, encoder.encode(text));
 
 const CONTENT_TYPES = textEntry(
   "[Content_Types].xml",
@@ -541,6 +480,41 @@ test("reads notes by their IDs, comments, headers and footers of a DOCX, and cou
     "[c1] Mia: Is this so?",
   ]);
   expect(ledger).toMatchObject([{ kind: "tracked_changes", count: 1 }]);
+});
+
+test("reads the diagrams (SmartArt) and charts of a DOCX", async () => {
+  const relation = (kind: string, target: string, n: number) =>
+    `<Relationship Id="r${n}" Type="http://x/${kind}" Target="${target}"/>`;
+  const { pages, ledger } = await extract(
+    "a.docx",
+    await zipOf([
+      CONTENT_TYPES,
+      RELATIONS,
+      textEntry("word/document.xml", `<w:document ${W}><w:body>${paragraph(run("Before"))}</w:body></w:document>`),
+      textEntry(
+        "word/_rels/document.xml.rels",
+        `<Relationships>${relation("diagramData", "diagrams/data1.xml", 1)}${
+          relation("chart", "charts/chart1.xml", 2)
+        }${relation("chartEx", "charts/chartEx1.xml", 3)}</Relationships>`,
+      ),
+      textEntry(
+        "word/diagrams/data1.xml",
+        "<dgm:dataModel><dgm:ptLst>" +
+          "<dgm:pt><dgm:t><a:bodyPr/><a:p><a:r><a:t>Plan</a:t></a:r><a:r><a:t> it</a:t></a:r></a:p></dgm:t></dgm:pt>" +
+          "<dgm:pt><dgm:t><a:p><a:endParaRPr/></a:p></dgm:t></dgm:pt>" +
+          "<dgm:pt><dgm:t><a:p><a:r><a:t>Build it</a:t></a:r></a:p></dgm:t></dgm:pt></dgm:ptLst></dgm:dataModel>",
+      ),
+      textEntry(
+        "word/charts/chart1.xml",
+        "<c:chartSpace><c:chart><c:title><c:tx><c:rich><a:p><a:r><a:t>Costs</a:t></a:r></a:p></c:rich></c:tx></c:title>" +
+          "<c:ser><c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>2026</c:v></c:pt></c:strCache></c:strRef></c:tx>" +
+          "<c:cat><c:strCache><c:pt idx='0'><c:v>East</c:v></c:pt><c:pt idx='1'><c:v>West</c:v></c:pt></c:strCache></c:cat>" +
+          "<c:val><c:numCache><c:pt idx='1'><c:v>2.5</c:v></c:pt></c:numCache></c:val></c:ser></c:chart></c:chartSpace>",
+      ),
+    ]),
+  );
+  expect(pages).toEqual(["Before\n\nPlan it\nBuild it\n\nChart: Costs\n | East | West\n2026 |  | 2.5"]);
+  expect(ledger).toMatchObject([{ kind: "unknown", count: 1, examples: ["chart"] }]);
 });
 
 test("numbers the lists of a DOCX as its levels say", async () => {

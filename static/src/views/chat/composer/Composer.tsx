@@ -198,7 +198,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               type="file"
               hidden
               multiple
-              accept={`image/*,.json,.log,.ts,.js,.py,${ACCEPTED_DOCUMENTS}`}
+              accept={`image/*,.json,.ts,.js,.py,${ACCEPTED_DOCUMENTS}`}
               onChange={(event) => {
                 insertFiles([...event.currentTarget.files ?? []]);
                 event.currentTarget.value = "";

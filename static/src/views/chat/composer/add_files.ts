@@ -1,6 +1,6 @@
 /** Pasted, dropped or chosen files: images, documents and text files are attached as chips. */
 import { ApiError, asApiError } from "../../../api/client.ts";
-import { isImageFile } from "../../../state/chat/attachments.ts";
+import { isDocumentName, isImageFile } from "../../../state/chat/attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 
@@ -40,12 +40,9 @@ export async function addFiles(
   }
 }
 
-/** Names of files that only the server can read: other formats than text, and text that may have any encoding. */
-const DOCUMENT_NAME = /\.(pdf|docx|epub|html?|xhtml|mht|mhtml|eml|ipynb|txt|csv|tsv|md|log)$/i;
-
 /** Files whose text only the server can read, or that are too large to look into. */
 function isDocument({ name, size }: File): boolean {
-  return DOCUMENT_NAME.test(name) || size > MAX_TEXT_BYTES;
+  return isDocumentName(name) || size > MAX_TEXT_BYTES;
 }
 
 /** Largest text file of a message, in bytes. */
