@@ -1,6 +1,6 @@
 /** Settings of the owner, and the first-run wizard. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { findTemplateProblem } from "../../services/settings/settings.ts";
+import { findTemplateProblem } from "../../services/settings/prompt_templates.ts";
 import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
 const PromptTemplate = z.object({

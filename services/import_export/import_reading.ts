@@ -1,8 +1,10 @@
 /** Reads an import in the sandbox, and checks what the child sends: a file may have taken control of it. */
 import { isAttachmentName } from "../attachments/attachment_rows.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
-import { isJsonObject, type JsonObject } from "../json/type_guards.ts";
+import { asObject, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { type Sandbox, SandboxFault, type SandboxJob, type SandboxKind } from "../platform/sandbox/sandbox.ts";
+import { findTemplateProblem, type PromptTemplate } from "../settings/prompt_templates.ts";
+import type { SettingsPatch } from "../settings/settings.ts";
 import { isId } from "../storage/ids.ts";
 import type { ImportBatch, ImportFailure, ImportOrder } from "./import_child.ts";
 import { ImportFiles } from "./import_files.ts";
@@ -11,6 +13,7 @@ import {
   IMPORTED_ITEM_KINDS,
   type ImportedItemKind,
   type ImportedMessage,
+  type ImportedSettings,
   type ImportKind,
   type ImportStep,
 } from "./import_item.ts";
@@ -157,6 +160,7 @@ function parseStep(step: ImportStep, kind: ImportKind, files: ImportFiles): Impo
     if (!areTexts("level", "reason")) throw createInvalidError();
     return step;
   }
+  if (step.what === "settings" && kind === "sillytavern") return pickTavernSettings(step);
   const isKnown = IMPORTED_ITEM_KINDS.includes(step.what) && (kind === "parlor" || !OWN_ITEMS.has(step.what));
   // Ids become names of files.
   const isNamed = areTexts("id", "name") && (step.what === "attachment" ? isAttachmentName(step.id) : isId(step.id));
@@ -176,6 +180,24 @@ function parseStep(step: ImportStep, kind: ImportKind, files: ImportFiles): Impo
   if (step.what !== "character") return step;
   if (step.file === undefined) throw createInvalidError();
   return { ...step, file: typeof step.file === "string" ? files.getPath(step.file) : step.file };
+}
+
+/** Keeps the settings that a SillyTavern folder may set. @throws {AppError} `unprocessable` */
+function pickTavernSettings(step: ImportedSettings): ImportedSettings {
+  const { default_persona_id: persona, prompt_templates: templates = [] } = asObject(step.settings);
+  const isValid = Array.isArray(templates) && templates.every(isTemplate) &&
+    findTemplateProblem(templates) === undefined;
+  if (!isValid || persona !== undefined && !(typeof persona === "string" && isId(persona))) throw createInvalidError();
+  const settings: SettingsPatch = {
+    ...(persona !== undefined && { default_persona_id: persona }),
+    ...(templates.length > 0 && { prompt_templates: templates }),
+  };
+  const { id, source, name } = step;
+  return { what: "settings", id, source, name, settings, hadSpeechKey: false };
+}
+
+function isTemplate(value: unknown): value is PromptTemplate {
+  return isJsonObject(value) && typeof value.name === "string" && typeof value.text === "string";
 }
 
 function createInvalidError(): AppError {

@@ -22,6 +22,7 @@ import type { PresetDocument } from "../presets/preset.ts";
 import type { Presets } from "../presets/presets.ts";
 import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
 import type { Push } from "../push/push.ts";
+import { mergeTemplates } from "../settings/prompt_templates.ts";
 import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
@@ -318,12 +319,15 @@ async function importSettings(
   const patch = Object.fromEntries(
     Object.entries(item.settings).filter(([name, value]) => {
       const key = name as keyof OwnerSettings;
+      if (key === "prompt_templates") return false;
       if (!isDefault(key, now[key]) || isDefault(key, value as OwnerSettings[typeof key])) return false;
       if (Object.hasOwn(SWITCHES, key)) leftOff.push({ code: SWITCHES[key as keyof typeof SWITCHES] });
       // Without the proposals, it would only suppress the question about them.
       return !Object.hasOwn(SWITCHES, key) && key !== "memory_asked";
     }),
   ) as SettingsPatch;
+  const templates = mergeTemplates(now.prompt_templates, item.settings.prompt_templates ?? []);
+  if (templates.length > now.prompt_templates.length) patch.prompt_templates = templates;
   const { speech, transcription, web, notifications } = item;
   if (speech !== undefined && parts.speech.get().baseUrl === "") {
     leftOff.push({ code: "speech_left_off", params: { server: speech.baseUrl ?? "" } });

@@ -8,13 +8,8 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import { type EventHub, RESTORED } from "../events/event_hub.ts";
 import type { Database } from "../storage/database/database.ts";
+import type { PromptTemplate } from "./prompt_templates.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-
-/** A text for the composer, inserted with a slash and its name. `[[topic]]` in it is a variable. */
-export interface PromptTemplate {
-  name: string;
-  text: string;
-}
 
 /** All settings, each with a value. */
 export interface OwnerSettings {
@@ -110,24 +105,6 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
 /** Returns whether a value is the default of a setting. */
 export function isDefault<Key extends keyof OwnerSettings>(key: Key, value: OwnerSettings[Key] | null): boolean {
   return JSON.stringify(value) === JSON.stringify(DEFAULT_SETTINGS[key]);
-}
-
-/** Limits of prompt templates. */
-const TEMPLATE_LIMITS = { count: 50, textChars: 8_000 } as const;
-
-const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
-
-/** Returns what is wrong with a list of prompt templates; `undefined` if nothing is. */
-export function findTemplateProblem(templates: readonly PromptTemplate[]): string | undefined {
-  if (templates.length > TEMPLATE_LIMITS.count) return `at most ${TEMPLATE_LIMITS.count} templates are allowed`;
-  if (!templates.every(({ name }) => TEMPLATE_NAME.test(name))) {
-    return "a name can have up to 40 letters, digits, - and _";
-  }
-  if (!templates.every(({ text }) => text !== "" && text.length <= TEMPLATE_LIMITS.textChars)) {
-    return `a text can have 1 to ${TEMPLATE_LIMITS.textChars} characters`;
-  }
-  const names = new Set(templates.map(({ name }) => name.toLocaleLowerCase()));
-  return names.size < templates.length ? "two templates have the same name" : undefined;
 }
 
 /** The settings and their version, which increases with every change; 0 if nothing was changed yet. */

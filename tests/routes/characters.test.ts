@@ -667,3 +667,28 @@ test("lists the characters with given IDs, and ignores unknown IDs", async () =>
   const items = await (await app.get("/api/characters?ids=three,one,four")).json();
   expect(items.map((item: { id: string }) => item.id)).toEqual(["one", "three"]);
 });
+
+test("a character in the own format of Agnai or RisuAI becomes a card wherever it arrives", async () => {
+  const agnai = {
+    kind: "character",
+    name: "Fox",
+    persona: { kind: "text", attributes: { text: ["Red."] } },
+    greeting: "Hello!",
+    characterBook: { kind: "memory", entries: [{ name: "Mill", entry: "Old.", keywords: ["mill"], enabled: true }] },
+  };
+  const risu = {
+    chaId: "c1",
+    name: "Owl",
+    desc: "Wise.",
+    firstMessage: "Hoo.",
+    globalLore: [{ key: "mill", content: "Old." }],
+  };
+  const form = new FormData();
+  form.set("file", new File([JSON.stringify(agnai)], "fox.json"));
+  const imported = await (await app.post("/api/characters/import", form)).json();
+  expect(imported.card.data).toMatchObject({ name: "Fox", description: "Red.", first_mes: "Hello!" });
+  expect(imported.card.data.character_book.entries).toMatchObject([{ keys: ["mill"], content: "Old." }]);
+  const put = await (await app.put("/api/characters/owl", risu)).json();
+  expect(put.card.data).toMatchObject({ name: "Owl", description: "Wise.", first_mes: "Hoo." });
+  expect(put.card.data.character_book.entries).toMatchObject([{ keys: ["mill"], content: "Old." }]);
+});

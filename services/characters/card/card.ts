@@ -3,6 +3,7 @@
  * fields are preserved; only renamed fields and wrong types are corrected.
  */
 import { AppError } from "../../errors.ts";
+import { convertForeignCard } from "./foreign_cards.ts";
 import { UNREAD } from "../../json/ledger.ts";
 import {
   asNumber,
@@ -97,7 +98,7 @@ const PYGMALION_FIELDS: Record<string, string> = {
 const PLACEHOLDER_NOTES = "Creator's notes go here.";
 
 /**
- * Parses a card of any version: V1, V2, V3 or Pygmalion.
+ * Parses a card of any version: V1, V2, V3 or Pygmalion, or a character in the own format of Agnai or RisuAI.
  *
  * @returns A new object, which shares unchanged parts with `json`.
  * @throws {AppError} `unprocessable` if it isn't an object, has no usable name, or is nested deeper than 100 levels
@@ -105,6 +106,10 @@ const PLACEHOLDER_NOTES = "Creator's notes go here.";
 export function parseCard(json: unknown): Card {
   assertPlainJson(json);
   if (!isJsonObject(json)) throw createUnreadableError("it isn't a JSON object");
+  return parseNative(convertForeignCard(json) ?? json);
+}
+
+function parseNative(json: JsonObject): Card {
   const { spec } = json;
   if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) {
     throw createUnreadableError(`its "spec" is "${spec.slice(0, 40)}"`);

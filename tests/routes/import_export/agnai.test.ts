@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatDescription } from "../../../services/import_export/formats/agnai/agnai_items.ts";
+import { formatDescription } from "../../../services/characters/card/foreign_cards.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import {

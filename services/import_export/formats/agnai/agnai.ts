@@ -26,7 +26,8 @@ import {
   type JsonObject,
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
-import { convertAgnaiCard, isAgnaiCharacter, isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_items.ts";
+import { isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_items.ts";
+import { convertAgnaiCard, isAgnaiCharacter } from "../../../characters/card/foreign_cards.ts";
 import { type ImportStep, mapSampler } from "../../import_item.ts";
 import {
   deriveStableId,

@@ -5,87 +5,12 @@
  * @see https://github.com/agnaistic/agnai common/characters.ts (exportCharacter, formatCharacter), common/memory.ts,
  *   common/types/schema.ts, common/chat.ts and web/pages/Chat/ChatExport.tsx at 2421510 (2024-10-16)
  */
-import { asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { createChangedNote, createRefusedNote, importReason } from "../../import_report.ts";
-import { convertAgnaiBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { hashTree, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
 import { toIsoTime } from "../chat_files.ts";
-
-/** Reports whether a file is a character in Agnai's own format. */
-export function isAgnaiCharacter(json: JsonObject): boolean {
-  return json.kind === "character" ||
-    ["name", "persona", "greeting", "scenario", "sampleChat"].every((one) => one in json);
-}
-
-/** Converts a character to a card. */
-export function convertAgnaiCard(character: JsonObject): JsonObject {
-  const name = asText(character.name);
-  const { persona, voice, appearance, json, sprite } = character;
-  const insert = asObject(character.insert);
-  return {
-    spec: "chara_card_v2",
-    spec_version: "2.0",
-    data: {
-      name,
-      first_mes: asText(character.greeting),
-      scenario: asText(character.scenario),
-      description: formatDescription(name, asObject(persona)),
-      personality: "",
-      mes_example: asText(character.sampleChat),
-      creator_notes: asText(character.description),
-      system_prompt: asText(character.systemPrompt),
-      post_history_instructions: asText(character.postHistoryInstructions),
-      alternate_greetings: asTextList(character.alternateGreetings),
-      ...(isJsonObject(character.characterBook) && { character_book: convertAgnaiBook(character.characterBook) }),
-      tags: asTexts(character.tags),
-      creator: asText(character.creator),
-      character_version: asText(character.characterVersion),
-      extensions: {
-        ...asObject(character.extensions),
-        ...(asText(insert.prompt) !== "" && { depth_prompt: insert }),
-        agnai: dropUndefined({ voice, persona, appearance, json, sprite }),
-      },
-    },
-  };
-}
-
-/**
- * Formats a persona, which is a text or a list of attributes, in the chosen style. Agnai recognizes its persona in a
- * card only if the description matches exactly.
- */
-export function formatDescription(name: string, { kind, attributes }: JsonObject): string {
-  const found = Object.entries(asObject(attributes)).map(([key, values]) => [key, asTextList(values)] as const);
-  switch (kind) {
-    case "wpp": {
-      const lines = found.map(([key, values]) => `${key}(${values.map(quote).join(" + ")})`);
-      return [`[character("${name}") {`, lines.join("\n"), "}]"].join("\n");
-    }
-    case "sbf": {
-      const parts = found.map(([key, values]) => `${key}: ${values.map(quote).join(", ")}`);
-      return `[ character: "${name}"; ${parts.join("; ")} ]`;
-    }
-    case "boostyle":
-      return [name, ...found.flatMap(([, values]) => values)].join(" + ");
-    case "attributes":
-      return `Name: ${name}\n${found.map(([key, values]) => `${key}: ${values.join(", ")}`).join("\n")}`;
-    default: // "text" and unknown styles: only the texts
-      return found.flatMap(([, values]) => values).join("\n");
-  }
-}
-
-function dropUndefined(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
-}
-
-function asTextList(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(asText) : [];
-}
-
-function quote(text: string): string {
-  return `"${text}"`;
-}
 
 /** Context of a chat. */
 export interface AgnaiChatContext {

@@ -16,7 +16,8 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../json/type_guards.ts";
-import { DEFAULT_SETTINGS, findTemplateProblem, type SettingsPatch } from "../../../settings/settings.ts";
+import { findTemplateProblem } from "../../../settings/prompt_templates.ts";
+import { DEFAULT_SETTINGS, type SettingsPatch } from "../../../settings/settings.ts";
 import { NOTIFY_KINDS } from "../../../push/notify_server.ts";
 import { AUDIO_FORMATS } from "../../../speech/audio_format.ts";
 import type {

@@ -4,6 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
+import { convertRisuCard } from "../../../characters/card/foreign_cards.ts";
 import { convertRisuBook } from "../../../lorebooks/foreign_lorebooks.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { parseCard, serializeCard } from "../../../characters/card/card.ts";
@@ -19,14 +20,7 @@ import {
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { deriveStableId, type ImportHost, type ImportSource, type SourceFile } from "../../import_source.ts";
 import { type ImportedPreset, type ImportNote, type ImportStep, mapSampler } from "../../import_item.ts";
-import {
-  convertRisuCard,
-  findColdKey,
-  findLosses,
-  findMedia,
-  readRisuChat,
-  type RisuChatContext,
-} from "./risu_items.ts";
+import { findColdKey, findLosses, findMedia, readRisuChat, type RisuChatContext } from "./risu_items.ts";
 import type { RisuFiles } from "./risuai.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
 

@@ -20,66 +20,7 @@ import { expandGreetings } from "../../../prompts/participants.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { toIsoTime } from "../chat_files.ts";
 
-/** Fields that only RisuAI uses, preserved in the card for a later export to RisuAI. */
-const OWN_FIELDS: Record<string, string> = {
-  bias: "bias",
-  viewScreen: "viewScreen",
-  customscript: "customScripts",
-  utilityBot: "utilityBot",
-  sdData: "sdData",
-  backgroundHTML: "backgroundHTML",
-  license: "license",
-  triggerscript: "triggerscript",
-  additionalText: "additionalText",
-  largePortrait: "largePortrait",
-  lorePlus: "lorePlus",
-  inlayViewScreen: "inlayViewScreen",
-  newGenData: "newGenData",
-  lowLevelAccess: "lowLevelAccess",
-  defaultVariables: "defaultVariables",
-  prebuiltAssetCommand: "prebuiltAssetCommand",
-  prebuiltAssetExclude: "prebuiltAssetExclude",
-  prebuiltAssetStyle: "prebuiltAssetStyle",
-};
 const RISU_ASSET = "x-risu-asset";
-
-/** Converts a character to a card. */
-export function convertRisuCard(character: JsonObject): JsonObject {
-  const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // RisuAI's spelling
-  const depthPrompt = asObject(character.depth_prompt);
-  const more = asObject(character.additionalData);
-  const own = Object.entries(OWN_FIELDS).filter(([field]) => character[field] !== undefined);
-  return {
-    spec: "chara_card_v3",
-    spec_version: "3.0",
-    data: {
-      name: asText(character.name),
-      description: asText(character.desc),
-      personality: asText(character.personality),
-      scenario: asText(character.scenario),
-      first_mes: asText(character.firstMessage),
-      mes_example: asText(character.exampleMessage),
-      creator_notes: asText(character.creatorNotes),
-      system_prompt: asText(character.systemPrompt),
-      post_history_instructions: asText(character.replaceGlobalNote),
-      alternate_greetings: asArray(character.alternateGreetings).map(asText),
-      group_only_greetings: asArray(character.group_only_greetings).map(asText),
-      tags: asArray(character.tags).map(asText),
-      creator: asText(more.creator) || asText(character.creator),
-      character_version: asText(more.character_version) || asText(character.characterVersion),
-      nickname: asText(character.nickname),
-      source: asArray(character.source).map(asText),
-      ...toDate("creation_date", character.creation_date),
-      ...toDate("modification_date", character.modification_date),
-      character_book: convertRisuBook(character.globalLore, character),
-      extensions: {
-        ...extensions,
-        ...(asText(depthPrompt.prompt) !== "" && { depth_prompt: depthPrompt }),
-        risuai: Object.fromEntries(own.map(([field, theirs]) => [theirs, character[field]])),
-      },
-    },
-  };
-}
 
 /** An additional image or sound of a character. */
 export interface RisuMedium {
@@ -115,12 +56,6 @@ export function* findLosses(character: JsonObject): Generator<ImportReasonCode> 
   const isScripted = asArray(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
     effects.some((effect) => asObject(effect).type !== "v2Header");
   if (isScripted) yield "risu_card_scripts";
-}
-
-/** Converts a date. V3 uses seconds; RisuAI also wrote milliseconds. */
-function toDate(field: string, value: unknown): JsonObject {
-  const time = asNumber(value) ?? 0;
-  return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
 }
 
 /** Context of a chat. */

@@ -13,7 +13,14 @@ import {
   type SourceFile,
 } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
-import { MAX_CHAT_BYTES, readTavernChat, type TavernChatContext } from "./tavern_chat.ts";
+import {
+  MAX_CHAT_BYTES,
+  readTavernChat,
+  readTavernParent,
+  type TavernChatContext,
+  type TavernParent,
+} from "./tavern_chat.ts";
+import { type QuickReplySet, readOwnSettings } from "./tavern_settings.ts";
 import { listObjects } from "../chat_files.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
@@ -50,12 +57,19 @@ export async function* readSillyTavern(source: ImportSource, host: ImportHost): 
   yield* reading.readPresets();
   yield* reading.readChats();
   yield* reading.readGroupChats();
+  yield* readOwnSettings(settings, {
+    source: folder.find("settings.json")?.path ?? "settings.json",
+    personas: known.personas,
+    quickReplies: await reading.readQuickReplies(),
+  });
 }
 
 class Reading {
   readonly notes: ImportNote[] = [];
   /** Names of the cards that limits mention, by file without `.png`. */
   readonly #cardNames = new Map<string, string>();
+  /** Chats with branches, by path in the folder. */
+  readonly #parents = new Map<string, TavernParent>();
 
   constructor(
     readonly source: ImportSource,
@@ -226,6 +240,17 @@ class Reading {
     };
   }
 
+  /** Reads the sets of quick replies. */
+  async readQuickReplies(): Promise<QuickReplySet[]> {
+    const sets: QuickReplySet[] = [];
+    for (const file of this.folder.listFiles("QuickReplies")) {
+      if (!/\.json$/i.test(file.path)) continue;
+      const json = await this.#readJson(file).catch((error) => createRefusedNote(file.path, error));
+      sets.push(isNote(json) ? { source: file.path, fault: json } : { source: file.path, json });
+    }
+    return sets;
+  }
+
   async *readPresets(): AsyncGenerator<ImportStep> {
     for (const folder of ["OpenAI Settings", "TextGen Settings"]) {
       for (const file of this.folder.listFiles(folder)) {
@@ -290,13 +315,14 @@ class Reading {
     const { characters, byName, personas, lorebooks } = this.known;
     return {
       source: file.path,
-      key: file.path.split("/").slice(-3).join("/"),
+      key: getChatKey(file),
       title: getStem(file.path),
       participants,
       findCharacter: (avatar, name) => characters.get(avatar ?? "") ?? characters.get(byName.get(name) ?? ""),
       findPersona: (avatar) => personas.get(avatar),
       findLorebook: (name) => lorebooks.get(name),
       findImage: (url) => this.#readImage(url),
+      findParent: (name) => this.#findParent(file, name),
     };
   }
 
@@ -308,6 +334,21 @@ class Reading {
     } catch (error) {
       yield createRefusedNote(file.path, error);
     }
+  }
+
+  /** Returns the chat that a branch was made of; `undefined` if it isn't in the folder. */
+  async #findParent(branch: SourceFile, name: string): Promise<TavernParent | undefined> {
+    const path = `${this.folder.getPath(branch).split("/").slice(0, -1).join("/")}/${name}.jsonl`;
+    const file = this.folder.find(path);
+    if (file === undefined || file === branch) return undefined;
+    let parent = this.#parents.get(path);
+    if (parent === undefined) {
+      const bytes = await this.source.read(file, MAX_CHAT_BYTES).catch(() => undefined);
+      parent = bytes && readTavernParent(bytes, getChatKey(file));
+      if (parent === undefined) return undefined;
+      this.#parents.set(path, parent);
+    }
+    return parent;
   }
 
   async #readImage(url: string): Promise<string | undefined> {
@@ -344,6 +385,11 @@ class Reading {
     }
     return found;
   }
+}
+
+/** Identifies a chat within its import. */
+function getChatKey({ path }: SourceFile): string {
+  return path.split("/").slice(-3).join("/");
 }
 
 /** SillyTavern's default depth of an author's note. */

@@ -1,7 +1,21 @@
 /** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
-import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asText,
+  findJsonFault,
+  isJsonObject,
+  type JsonObject,
+} from "../../../json/type_guards.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
-import { createLeftOutNote, createRefusedNote, type ImportReason, importReason } from "../../import_report.ts";
+import {
+  createChangedNote,
+  createLeftOutNote,
+  createRefusedNote,
+  type ImportReason,
+  importReason,
+} from "../../import_report.ts";
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
 import { toIsoTime } from "../chat_files.ts";
 
@@ -29,6 +43,17 @@ export interface TavernChatContext {
   findLorebook?(name: string): string | undefined;
   /** Returns an image of a message as a data URL. */
   findImage?(url: string): Promise<string | undefined>;
+  /** Returns the chat with this file name, without its extension, that this one is a branch of. */
+  findParent?(name: string): Promise<TavernParent | undefined>;
+}
+
+/** A chat with branches. */
+export interface TavernParent {
+  id: string;
+  /** Numbers of the messages by the names of the branches and checkpoints that begin after them. */
+  branches: ReadonlyMap<string, number>;
+  /** Hashes of the messages' texts. */
+  texts: readonly string[];
 }
 
 /** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
@@ -47,14 +72,14 @@ export async function readTavernChat(
     notes.push(createRefusedNote(context.source, first === undefined ? "not_chat" : "no_messages"));
     return { notes };
   }
-  const begin = asText(header.create_date) || asText(messages[0]!.send_date);
-  const id = deriveStableId("tavern", context.key, begin);
+  const id = deriveChatId(context.key, header, messages);
   const read: ImportedMessage[] = [];
   for (const [index, line] of messages.entries()) {
     read.push(await convertMessage(line, `${id}-${index}`, context, notes));
   }
   const personaFile = asText(metadata.persona) || lastPersona(messages);
   const lorebook = context.findLorebook?.(asText(metadata.world_info));
+  const forkedFrom = await findFork(metadata, messages, context, notes);
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
   const conversation: ImportedConversation = {
     what: "conversation",
@@ -68,12 +93,59 @@ export async function readTavernChat(
       ...toOptionalField("persona_id", personaFile === "" ? undefined : context.findPersona?.(personaFile)),
       ...toOptionalField("note", getNote(metadata)),
       ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
+      ...toOptionalField("forked_from", forkedFrom),
+      ...toOptionalField("summary", findSummary(messages, id)),
     },
     createdAt: toIsoTime(header.create_date) ?? times[0],
     updatedAt: times.at(-1),
     messages: read,
   };
   return { conversation, notes };
+}
+
+/** Reads what branches need of a chat that they were made of; `undefined` if it has no messages. */
+export function readTavernParent(bytes: Uint8Array, key: string): TavernParent | undefined {
+  const lines = readLines(bytes, "", []);
+  const first = lines[0];
+  const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
+  const messages = lines.filter((line) => "mes" in line);
+  if (messages.length === 0) return undefined;
+  const branches = new Map<string, number>();
+  for (const [index, { extra }] of messages.entries()) {
+    const { branches: names, bookmark_link: checkpoint } = asObject(extra);
+    for (const name of [...asArray(names), checkpoint]) if (asText(name) !== "") branches.set(asText(name), index);
+  }
+  return { id: deriveChatId(key, header, messages), branches, texts: messages.map(({ mes }) => hashContent(mes)) };
+}
+
+function deriveChatId(key: string, header: JsonObject, messages: readonly JsonObject[]): string {
+  return deriveStableId("tavern", key, asText(header.create_date) || asText(messages[0]!.send_date));
+}
+
+/** Returns where a branch begins: after the message that names it, or after the last one that both chats have. */
+async function findFork(
+  { main_chat: main }: JsonObject,
+  messages: readonly JsonObject[],
+  { source, findParent }: TavernChatContext,
+  notes: ImportNote[],
+): Promise<{ conversation_id: string; message_id: string } | undefined> {
+  const name = asText(main);
+  if (name === "" || findParent === undefined) return undefined;
+  const parent = await findParent(name);
+  if (parent === undefined) {
+    notes.push(createChangedNote(source, importReason("tavern_parent_missing", { chat: name })));
+    return undefined;
+  }
+  const differing = messages.findIndex(({ mes }, index) => hashContent(mes) !== parent.texts[index]);
+  const last = parent.branches.get(getStem(source)) ?? (differing < 0 ? messages.length : differing) - 1;
+  return { conversation_id: parent.id, message_id: `${parent.id}-${Math.max(0, last)}` };
+}
+
+/** Returns the newest summary, which SillyTavern stores at the message up to which it goes. */
+function findSummary(messages: readonly JsonObject[], id: string): unknown {
+  const index = messages.findLastIndex(({ extra }) => asText(asObject(extra).memory).trim() !== "");
+  if (index < 0) return undefined;
+  return { text: asText(asObject(messages[index]!.extra).memory), up_to_message_id: `${id}-${index}` };
 }
 
 function readLines(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonObject[] {

@@ -21,7 +21,7 @@ export interface TavernFolder {
 const SIGNS = ["settings.json", "characters/", "chats/", "worlds/", "group chats/", "OpenAI Settings/"];
 const IMPORTED_FOLDERS = [
   ...["settings.json", "characters", "chats", "group chats", "groups", "worlds", "User Avatars"],
-  ...["OpenAI Settings", "TextGen Settings"],
+  ...["OpenAI Settings", "TextGen Settings", "QuickReplies"],
 ];
 /** Reasons why some folders aren't imported. All others are only useful to SillyTavern. */
 const REASONS: Record<string, ImportReasonCode> = {

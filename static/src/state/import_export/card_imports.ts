@@ -6,6 +6,8 @@ import { asApiError } from "../../api/client.ts";
 export interface FailedImport {
   name: string;
   reason: string;
+  /** Whether it belongs on the Import page. */
+  isExport?: boolean;
 }
 
 /** The imports of one screen. */
@@ -15,15 +17,22 @@ export class CardImports<T> {
   readonly failures = signal<FailedImport[]>([]);
   readonly #import: (file: File) => Promise<T>;
   readonly #onDone: (imported: T[]) => void;
+  readonly #isExport: (file: File) => Promise<boolean>;
   #waiting: File[] = [];
 
   /**
    * @param take Imports one file.
    * @param onDone Called when all queued files are done, with the imported items.
+   * @param isExport Reports whether a file that couldn't be imported is another program's export.
    */
-  constructor(take: (file: File) => Promise<T>, onDone: (imported: T[]) => void) {
+  constructor(
+    take: (file: File) => Promise<T>,
+    onDone: (imported: T[]) => void,
+    isExport: (file: File) => Promise<boolean> = () => Promise.resolve(false),
+  ) {
     this.#import = take;
     this.#onDone = onDone;
+    this.#isExport = isExport;
   }
 
   /**
@@ -44,7 +53,11 @@ export class CardImports<T> {
       try {
         imported.push(await this.#import(file));
       } catch (thrown) {
-        this.failures.value = [...this.failures.peek(), { name: file.name, reason: asApiError(thrown).message }];
+        this.failures.value = [...this.failures.peek(), {
+          name: file.name,
+          reason: asApiError(thrown).message,
+          isExport: await this.#isExport(file),
+        }];
       }
       const { done, total } = this.progress.peek()!;
       this.progress.value = { done: done + 1, total };

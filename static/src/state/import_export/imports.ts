@@ -324,6 +324,12 @@ export async function detectImportKind(file: File): Promise<string | undefined> 
   return BY_TEXT.find(([, sign]) => sign.test(text))?.[0];
 }
 
+/** Reports whether a file is data of another program, not a card. */
+export async function isProgramExport(file: File): Promise<boolean> {
+  const kind = await detectImportKind(file).catch(() => undefined);
+  return kind !== undefined && kind !== CARD;
+}
+
 /** Returns the first names of a zip's directory; none without a directory. */
 async function listZipNames(file: File): Promise<string[]> {
   const tail = await readView(file, file.size - END_BYTES - MAX_COMMENT_BYTES, file.size);

@@ -42,6 +42,7 @@ export const characters: typeof English = {
     importing: "Wird importiert",
     importDone: (done: number, total: number) => `${done} von ${total}`,
     imported: (n: number) => `${count(n, { one: "Figur", other: "Figuren" })} importiert`,
+    isExport: "Das sind Daten eines anderen Programms, kein Charakter: Import öffnen",
     importFailed: (n: number) => `${count(n, { one: "Datei", other: "Dateien" })} nicht importiert`,
     open: "Öffnen",
     drop: "Kartendateien hier ablegen",

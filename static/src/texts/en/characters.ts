@@ -41,6 +41,7 @@ export const characters = {
     importing: "Importing",
     importDone: (done: number, total: number) => `${done} of ${total}`,
     imported: (n: number) => `${count(n, { one: "character", other: "characters" })} imported`,
+    isExport: "This is another program’s data, not a character: open Import",
     importFailed: (n: number) => `Couldn’t import ${count(n, { one: "file", other: "files" })}`,
     open: "Open",
     drop: "Drop card files here",

@@ -39,6 +39,7 @@ export const characters: typeof English = {
     importing: "インポート中",
     importDone: (done: number, total: number) => `${done} / ${total}`,
     imported: (n: number) => `${n} 人のキャラクターをインポートしました`,
+    isExport: "キャラクターではなく他のプログラムのデータです。インポートを開く",
     importFailed: (n: number) => `${n} 個のファイルをインポートできませんでした`,
     open: "開く",
     drop: "カードファイルをここにドロップ",

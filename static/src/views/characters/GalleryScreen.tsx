@@ -12,6 +12,7 @@ import type { CharacterOrder } from "../../api/characters.ts";
 import { type Gallery, getGallery } from "../../state/characters/gallery.ts";
 import type { Selection } from "../../state/app/selection.ts";
 import { CardImports } from "../../state/import_export/card_imports.ts";
+import { isProgramExport } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { CharacterSelection } from "./CharacterSelection.tsx";
@@ -38,7 +39,12 @@ export function GalleryScreen() {
   const store = useStore();
   const gallery = getGallery(store);
   const imports = useMemo(
-    () => new CardImports((file) => store.api.importCharacter(file), (cards) => notifyImported(store, cards)),
+    () =>
+      new CardImports(
+        (file) => store.api.importCharacter(file),
+        (cards) => notifyImported(store, cards),
+        isProgramExport,
+      ),
     [],
   );
   const dialog = useSignal<"url" | "new" | undefined>(undefined);

@@ -30,9 +30,9 @@ export function ImportNotices(
           title={t.importFailed(failures.length)}
           actions={<Button onClick={() => imports.forgetFailures()}>{texts.close}</Button>}
         >
-          {failures.map(({ name, reason }, index) => (
+          {failures.map(({ name, reason, isExport }, index) => (
             <span class="failed-import" key={index}>
-              <strong>{name}</strong> {reason}
+              <strong>{name}</strong> {isExport ? <a href="/settings/data/import">{t.isExport}</a> : reason}
             </span>
           ))}
         </Notice>

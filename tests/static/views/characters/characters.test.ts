@@ -264,6 +264,10 @@ test("imports several files one after another, and names one that isn't a card, 
   await ui.page.getByText("This file holds no readable card").waitFor();
   await ui.page.getByRole("link", { name: "One" }).waitFor();
   await ui.page.getByRole("link", { name: "Two" }).waitFor();
+  // The other program's own kind of file belongs on another page.
+  await ui.page.locator("input[type=file]").setInputFiles([file("broken.txt", '{"type":"risu","data":[]}')]);
+  const notice = ui.page.getByRole("link", { name: "This is another program’s data, not a character: open Import" });
+  expect(await notice.getAttribute("href")).toBe("/settings/data/import");
 });
 
 test("imports dropped files, and highlights the drop area", async () => {

@@ -82,3 +82,74 @@ test("further books of a character belong to it, and the linked book replaces th
   expect([cards.Mia!.character_book, cards.Bo!.character_book?.entries.length]).toEqual([undefined, 1]);
   expect(codes).toEqual(["tavern_book_linked"]);
 });
+
+const chatOf = (header: object, ...messages: object[]) =>
+  new TextEncoder().encode([header, ...messages].map((line) => JSON.stringify(line)).join("\n"));
+
+test("a branch says which message of its chat it follows, and a chat keeps its newest summary", async () => {
+  const [hi, hello, bye] = [
+    { mes: "Hi", is_user: true, send_date: 1700000000000 },
+    { mes: "Hello", send_date: 1700000001000, extra: { branches: ["Branch #1"], memory: "They met." } },
+    { mes: "Bye", is_user: true, send_date: 1700000002000, extra: { memory: " " } },
+  ];
+  const branchOf = (main: string, ...messages: object[]) =>
+    chatOf({ create_date: "2024-1-2", chat_metadata: { main_chat: main } }, ...messages);
+  const { steps, codes } = await read({
+    "characters/Mia.png": cardOf("Mia"),
+    // The edited message is named by its chat, so the branch still follows it.
+    "chats/Mia/Branch #1.jsonl": branchOf("Mia", hi!, { ...hello, mes: "Hello!" }, { mes: "Stay", is_user: true }),
+    // A checkpoint from elsewhere: the last message that both have.
+    "chats/Mia/Checkpoint.jsonl": branchOf("Mia", hi!, { mes: "Who?" }),
+    "chats/Mia/Lost.jsonl": branchOf("Gone", hi!),
+    "chats/Mia/Mia.jsonl": chatOf({ create_date: "2024-1-1" }, hi!, hello!, bye!),
+  });
+  const chats = new Map(steps.flatMap((step) => step.what === "conversation" ? [[step.name, step]] : []));
+  const { id, head } = chats.get("Mia")!;
+  expect(chats.get("Branch #1")!.head.forked_from).toEqual({ conversation_id: id, message_id: `${id}-1` });
+  expect(chats.get("Checkpoint")!.head.forked_from).toEqual({ conversation_id: id, message_id: `${id}-0` });
+  expect(chats.get("Lost")!.head.forked_from).toBeUndefined();
+  expect(codes).toEqual(["tavern_parent_missing"]);
+  expect(head).toMatchObject({ summary: { text: "They met.", up_to_message_id: `${id}-1` } });
+});
+
+test("the default persona and quick replies become settings, and the other settings are named", async () => {
+  const { steps } = await read({
+    "settings.json": {
+      power_user: { personas: { "ann.png": "Ann" }, default_persona: "ann.png", custom_css: "body {}" },
+      extension_settings: { regex: [{ scriptName: "Bold" }, { scriptName: "Trim" }], note: { default: "" } },
+      tags: [],
+      kai_settings: { temp: 1 },
+    },
+    "QuickReplies/Bad.json": new TextEncoder().encode("{"),
+    "QuickReplies/Mine.json": {
+      version: 2,
+      name: "Mine",
+      qrList: [
+        { label: "Look around!", message: "*looks around*" },
+        { label: "look  around", message: "*looks again*" },
+        { label: "Roll", message: "/roll 1d6 | /echo" },
+        { label: "Empty", message: "" },
+      ],
+    },
+    "QuickReplies/Old.json": { name: "Old", quickReplySlots: [{ label: "🦊", mes: "Fox!" }] },
+  });
+  const ann = steps.find((step) => step.what === "persona")!;
+  expect(steps.filter((step) => step.what === "settings")).toMatchObject([{
+    settings: {
+      default_persona_id: (ann as { id: string }).id,
+      prompt_templates: [
+        { name: "Look-around", text: "*looks around*" },
+        { name: "look-around-2", text: "*looks again*" },
+        { name: "reply", text: "Fox!" },
+      ],
+    },
+  }]);
+  const notes = steps.flatMap((step) => step.what === "note" ? [[step.code, step.count, step.params]] : []);
+  expect(notes).toEqual([
+    ["not_json", undefined, undefined],
+    ["quick_reply_scripts", 1, { names: "Roll" }],
+    ["tavern_regex", 2, { names: "Bold, Trim" }],
+    ["tavern_own_settings", 1, { names: "power_user.custom_css" }],
+    ["tavern_settings", 1, { names: "kai_settings" }],
+  ]);
+});
