@@ -9,7 +9,7 @@ const FOLDERS: Record<string, string[]> = {
   attachments: ["speech"],
   auth: [],
   backup: ["attachments", "documents", "integrity"],
-  characters: ["attachments", "llm"],
+  characters: ["attachments", "llm", "lorebooks"],
   chat: [
     "attachments",
     "characters",
