@@ -1,12 +1,9 @@
 /** `/api/characters`: characters, the search of card sites, and characters written by a model. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
-import { exportCard, type ExportedCard } from "../services/characters/card/card_file.ts";
-import { createCardLedger } from "../services/characters/card/card_ledger.ts";
-import { createBookLedger } from "../services/lorebooks/lorebook_ledger.ts";
-import type { Lorebook } from "../services/lorebooks/lorebook_document.ts";
-import type { LedgerEntry } from "../services/json/ledger.ts";
-import type { ReadCharacter } from "../services/characters/characters.ts";
+import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
+import { createWholeCardLedger } from "../services/characters/card/card_ledger.ts";
+import { type ReadCharacter, toCardJson, toCharacterJson } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
@@ -181,8 +178,9 @@ function cardRoutes(services: Services) {
     .openapi(schema.versionRoute, async (c) => {
       const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
-      const { card, png } = await characters.getVersion(id, n);
-      return c.json({ card, has_avatar: png !== undefined }, 200);
+      const { card, text, png } = await characters.getVersion(id, n);
+      const body = toCardJson({ card, has_avatar: png !== undefined }, text);
+      return passRawResponse(c.body(body, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.versionAvatarRoute, async (c) => {
       const { characters } = await services.characters();
@@ -247,18 +245,16 @@ function cardRoutes(services: Services) {
 async function sendCharacter(
   services: Services,
   c: AppContext,
-  { character, version }: ReadCharacter,
+  read: ReadCharacter,
   status: 200 | 201,
 ): Promise<never> {
-  const documents = (await services.documentUses()).get("character", character.id);
-  const { card } = character;
-  const book = card.data.character_book as Lorebook | undefined;
-  const body: typeof character & { documents?: typeof documents; ledger?: LedgerEntry[] } = {
-    ...character,
+  const documents = (await services.documentUses()).get("character", read.character.id);
+  const body = toCharacterJson(read, {
     ...(documents.length > 0 && { documents }),
-    ...toLedgerField([...createCardLedger(card), ...book === undefined ? [] : createBookLedger(book)]),
-  };
-  return passRawResponse(c.json(body, status, { ETag: formatOwnerEtag(version, documents) }));
+    ...toLedgerField(read.ledger ?? createWholeCardLedger(read.character.card)),
+  });
+  const headers = { "Content-Type": "application/json", ETag: formatOwnerEtag(read.version, documents) };
+  return passRawResponse(c.body(body, status, headers));
 }
 
 /** Converts preconditions on the character's ETag to preconditions on its card file. */
@@ -289,13 +285,17 @@ function listText(items: readonly string[], cursor: string | null | undefined): 
 }
 
 async function* listPieces(
-  items: AsyncIterable<string>,
+  items: AsyncIterable<string | Uint8Array>,
   cursor: string | null | undefined,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
   let separator = listBegin(cursor);
   for await (const item of items) {
-    yield encoder.encode(separator + item);
+    if (typeof item === "string") yield encoder.encode(separator + item);
+    else {
+      yield encoder.encode(separator);
+      yield item as Uint8Array<ArrayBuffer>;
+    }
     separator = ",";
   }
   yield encoder.encode((separator === "," ? "" : separator) + listEnd(cursor));

@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME } from "../../services/attachments/attachment_rows.ts";
 import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/characters/card/card.ts";
-import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
+import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import {
   BINARY,

@@ -1,6 +1,6 @@
 /** Imports and exports. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { CARD_FORMATS } from "../../services/characters/card/card_file.ts";
+import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
 import { ERRORS, Id, IdParams, json, jsonBody, LedgerEntrySchema } from "./common.ts";

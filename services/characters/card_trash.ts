@@ -23,7 +23,7 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import type { TrashBin } from "../storage/trash.ts";
 import type { Versions } from "../storage/versions.ts";
 import type { CardAssets } from "./charx/charx.ts";
-import { parseCardFile } from "./card/card_file.ts";
+import type { CardCodec } from "./card/card_codec.ts";
 import { type CardFileStat, type CardRow, toCardRow, toUnreadableRow } from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCardRow, findCaseClash, type StoredCard } from "./index/card_rows.ts";
@@ -32,6 +32,7 @@ import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
 /** Dependencies of `CardTrash`. */
 interface CardTrashDeps {
   db: Database;
+  codec: CardCodec;
   bin: TrashBin;
   /** For the purpose "trash". */
   sealer: PurposeSealer;
@@ -110,7 +111,8 @@ export class CardTrash {
       await writeFileAtomic(path, content);
       await db.write([removal]);
       const info = await statPlainFile(path);
-      return info === undefined ? {} : { row: toRow({ id: record.id, path, isExternal: false, ...info }, content) };
+      if (info === undefined) return {};
+      return { row: await this.#toRow({ id: record.id, path, isExternal: false, ...info }, content) };
     });
     await versions.restoreFromTrash({ kind: "characters", id: record.id }, record.sealedName);
     await this.#removeSealed(record);
@@ -122,6 +124,14 @@ export class CardTrash {
     await this.#deps.db.write([removal]);
     await this.#removeSealed(value as TrashedCard);
     await this.#deps.versions.purge("characters", (value as TrashedCard).sealedName);
+  }
+
+  async #toRow(file: CardFileStat, content: Uint8Array): Promise<CardRow> {
+    try {
+      return toCardRow(file, (await this.#deps.codec.parse(file.path, content)).card);
+    } catch {
+      return toUnreadableRow(file);
+    }
   }
 
   async #removeSealed(record: TrashedCard): Promise<void> {
@@ -138,14 +148,6 @@ export class CardTrash {
 
   #getSealedPath({ sealedName }: TrashedCard): string {
     return join(this.#deps.sealedFolder, sealedName);
-  }
-}
-
-function toRow(aad: CardFileStat, content: Uint8Array): CardRow {
-  try {
-    return toCardRow(aad, parseCardFile(aad.path, content));
-  } catch {
-    return toUnreadableRow(aad);
   }
 }
 

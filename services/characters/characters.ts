@@ -1,11 +1,12 @@
 /** Characters: card files in our folder, and read-only ones in folders of other programs. */
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { createUuidV7 } from "../crypto/random.ts";
+import type { LedgerEntry } from "../json/ledger.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import {
+  joinBytes,
   pathExists,
   type PlainFile,
   readPlainFile,
@@ -20,11 +21,11 @@ import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-import { type Card, parseCard, serializeCard } from "./card/card.ts";
+import { type Card, parseCard } from "./card/card.ts";
+import { type CardCodec, type CardFile, type ReadCard, toReadCard } from "./card/card_codec.ts";
 import type { CardTrash, CardUploads } from "./card_trash.ts";
 import { type CardAssets, CardFiles } from "./charx/charx.ts";
-import type { Sandbox } from "../platform/sandbox/sandbox.ts";
-import { type CardFile, NO_CARD, parseCardBytes, parseCardFile, readCardFile } from "./card/card_file.ts";
+import { NO_CARD } from "./card/card_file.ts";
 import {
   type CardFileStat,
   type CardRow,
@@ -44,9 +45,8 @@ import {
   listFolders,
   type StoredCard,
 } from "./index/card_rows.ts";
-import { findMainIcon, isCharx, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "./charx/charx_format.ts";
+import { findMainIcon, isCharx, OWN_IMAGE, parseEmbeddedPath } from "./charx/charx_format.ts";
 import { hasAssetChunks, replaceImage } from "./png/png_assets.ts";
-import { embedCard } from "./png/png_card.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
@@ -58,6 +58,10 @@ export interface Character extends CharacterItem {
 /** A character and its version. */
 export interface ReadCharacter {
   character: Character;
+  /** JSON of the card, in UTF-8, if the card is large: `character.card` has only what lists and prompts use. */
+  cardText?: Uint8Array<ArrayBuffer>;
+  /** That of a large card. */
+  ledger?: LedgerEntry[];
   /** Hash of the card, without the image. */
   version: string;
 }
@@ -72,8 +76,7 @@ export interface ImageTools {
 
 /** Dependencies of `Characters`. */
 export interface CharacterDeps {
-  /** Reads CHARX files. */
-  sandbox: Sandbox;
+  codec: CardCodec;
   db: Database;
   index: CardIndex;
   trash: CardTrash;
@@ -87,11 +90,9 @@ export interface CharacterDeps {
 }
 
 /** An opened card file. */
-export interface OpenCard {
+export interface OpenCard extends ReadCard {
   stored: StoredCard;
   file: PlainFile;
-  card: Card;
-  version: string;
 }
 
 /** Name of the CHARX assets in a version. */
@@ -107,6 +108,11 @@ export class Characters {
 
   constructor(deps: CharacterDeps) {
     this.#deps = deps;
+  }
+
+  /** Reads and writes the cards. */
+  get codec(): CardCodec {
+    return this.#deps.codec;
   }
 
   /**
@@ -127,13 +133,13 @@ export class Characters {
    * Yields the characters of a list with their cards, as JSON; unreadable ones as they are in the list. Characters that
    * were deleted or became unreadable are skipped.
    */
-  async *readWithCards(items: readonly string[]): AsyncGenerator<string> {
+  async *readWithCards(items: readonly string[]): AsyncGenerator<string | Uint8Array> {
     for (let at = 0; at < items.length; at += READ_AHEAD) {
       const ids = items.slice(at, at + READ_AHEAD).map((item): string => JSON.parse(item).id);
       const found = await Promise.all(ids.map((id) => this.get(id).catch(NO_CARD)));
       for (const [i, one] of found.entries()) {
         const item = items[at + i]!;
-        if (one !== undefined) yield JSON.stringify(one.character);
+        if (one !== undefined) yield toCharacterJson(one);
         else if ((JSON.parse(item) as CharacterItem).unreadable) yield item;
       }
     }
@@ -141,9 +147,10 @@ export class Characters {
 
   /** @throws {AppError} `not_found`; `unprocessable` for a file without a readable card */
   async get(id: string): Promise<ReadCharacter> {
-    const { stored, file, card, version } = await this.open(id);
+    const { stored, file, card, text, version, ledger } = await this.open(id);
     const item = toCharacterItem({ ...stored, mtimeMs: file.mtimeMs }, card);
-    return { character: { ...item, has_assets: await this.#hasAssets(stored, file.bytes), card }, version };
+    const has_assets = await this.#hasAssets(stored, file.bytes);
+    return { character: { ...item, has_assets, card }, cardText: text, version, ledger };
   }
 
   /**
@@ -155,8 +162,9 @@ export class Characters {
    *   id that differs from another only in case
    */
   async put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
-    const card = parseCard(json);
-    await this.#deps.index.refresh();
+    const { index, codec } = this.#deps;
+    const card = toReadCard(parseCard(json));
+    await index.refresh();
     return await this.#lock(id, async () => {
       const stored = findCardRow(this.#deps.db, id);
       if (stored === undefined) {
@@ -164,7 +172,9 @@ export class Characters {
         return { ...await this.#create(id, card), isNew: true };
       }
       const { file } = await this.#openOwn(id, expected);
-      const content = isPngPath(stored.path) ? embedCard(file.bytes, card) : serializeCard(card, 2);
+      const content = isPngPath(stored.path)
+        ? await codec.write(card, { kind: "png" }, { png: file.bytes })
+        : await codec.write(card, { kind: "json" });
       return { ...await this.#replace(stored, { content, card, cause: "put" }), isNew: false };
     });
   }
@@ -186,18 +196,20 @@ export class Characters {
       return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, image }));
     }
     const isOnDisk = typeof file === "string";
-    const { card, avatarPng, avatarImage = image, others } = isOnDisk
-      ? await this.readFile(file)
-      : parseCardBytes(file);
+    const { codec } = this.#deps;
+    const { avatarPng, avatarImage = image, others, ...card } = isOnDisk
+      ? await codec.readFile(file)
+      : await codec.parseAny(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
     await this.#deps.index.refresh();
     return await this.#lock(id, () => this.#create(id, card, png, files));
   }
 
-  /** Reads a card file on disk without storing anything. @throws {AppError} Like `readCardFile` */
-  async readFile(path: string): Promise<CardFile> {
-    return await readCardFile(path, this.#deps.sandbox);
+  /** Reads a card file, or one on disk, without storing anything. @throws {AppError} Like `importCard` */
+  async readFile(file: Uint8Array | string): Promise<CardFile> {
+    const { codec } = this.#deps;
+    return typeof file === "string" ? await codec.readFile(file) : await codec.parseAny(file);
   }
 
   /**
@@ -218,7 +230,7 @@ export class Characters {
    */
   async add(id: string, card: Card, png: Uint8Array): Promise<ReadCharacter> {
     await this.#deps.index.refresh();
-    return await this.#lock(id, () => this.#create(id, card, png));
+    return await this.#lock(id, () => this.#create(id, toReadCard(card), png));
   }
 
   /**
@@ -232,19 +244,20 @@ export class Characters {
     image: Uint8Array,
     { expected, cause = "avatar" }: { expected?: ExpectedVersion; cause?: VersionCause } = {},
   ): Promise<ReadCharacter> {
-    const { index, assets } = this.#deps;
+    const { index, assets, codec } = this.#deps;
     await index.refresh();
     this.#getOwn(id);
     const png = await this.#asPng(image);
     return await this.#lock(id, async () => {
-      const { stored, file, card: before } = await this.#openOwn(id, expected);
-      const replaced = parseEmbeddedPath(findMainIcon(before)?.uri);
+      const { stored, file, ...before } = await this.#openOwn(id, expected);
+      const replaced = parseEmbeddedPath(findMainIcon(before.card)?.uri);
       // The icon of the CHARX is no longer the character's image.
-      const card = replaced === undefined ? before : withMainIcon(before, OWN_IMAGE);
+      const card = replaced === undefined ? before : await codec.edit(before, { mainIcon: OWN_IMAGE });
       const imageFile = replaceImage(isPngPath(stored.path) ? file.bytes : undefined, png);
       const ending = "png";
       const changeAssets = replaced === undefined ? undefined : () => assets.removeEntry(id, replaced);
-      return await this.#replace(stored, { content: embedCard(imageFile, card), card, cause, ending, changeAssets });
+      const content = await codec.write(card, { kind: "png" }, { png: imageFile });
+      return await this.#replace(stored, { content, card, cause, ending, changeAssets });
     });
   }
 
@@ -256,11 +269,11 @@ export class Characters {
   }
 
   /** Returns card and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
-  async getVersion(id: string, n: number): Promise<{ card: Card; png?: Uint8Array<ArrayBuffer> }> {
+  async getVersion(id: string, n: number): Promise<ReadCard & { png?: Uint8Array<ArrayBuffer> }> {
     await this.#deps.index.refresh();
     if (findCardRow(this.#deps.db, id) === undefined) throw notFound(id);
     const { name, bytes, card } = await this.#readVersion(id, n);
-    return { card, png: isPngPath(name) ? bytes : undefined };
+    return { ...card, png: isPngPath(name) ? bytes : undefined };
   }
 
   /**
@@ -356,8 +369,7 @@ export class Characters {
       if (stored !== undefined) this.#deps.index.markStale(); // It was deleted in the meantime.
       throw notFound(id);
     }
-    const card = parseCardFile(stored!.path, file.bytes);
-    return { stored: stored!, file, card, version: hashCard(card) };
+    return { stored: stored!, file, ...await this.#deps.codec.parse(stored!.path, file.bytes) };
   }
 
   #lock<T>(id: string, work: () => Promise<T>): Promise<T> {
@@ -389,7 +401,7 @@ export class Characters {
     stored: StoredCard,
     { content, card, cause, ending, changeAssets }: {
       content: Uint8Array;
-      card: Card;
+      card: ReadCard;
       cause: VersionCause;
       /** File extension; by default unchanged. */
       ending?: "png" | "json";
@@ -423,12 +435,13 @@ export class Characters {
     if (name === undefined || file === undefined) {
       throw new AppError("internal", `The files of version ${n} of character "${id}" are missing`);
     }
-    return { name, bytes: file.bytes, card: parseCardFile(name, file.bytes), assetsPath: parts.get(ASSETS_PART) };
+    const card = await this.#deps.codec.parse(name, file.bytes);
+    return { name, bytes: file.bytes, card, assetsPath: parts.get(ASSETS_PART) };
   }
 
   /** Creates the file of a new character. */
-  async #create(id: string, card: Card, png?: Uint8Array, files?: CardFiles): Promise<ReadCharacter> {
-    const { db } = this.#deps;
+  async #create(id: string, card: ReadCard, png?: Uint8Array, files?: CardFiles): Promise<ReadCharacter> {
+    const { db, codec } = this.#deps;
     if (findCardRow(db, id) !== undefined) {
       throw new AppError("conflict", `The ID "${id}" is already taken by another character`);
     }
@@ -437,7 +450,9 @@ export class Characters {
       throw new AppError("conflict", `The ID "${id}" differs from "${clash}" only in case`);
     }
     for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#getPath(id, ending));
-    const content = png === undefined ? serializeCard(card, 2) : embedCard(png, card);
+    const content = png === undefined
+      ? await codec.write(card, { kind: "json" })
+      : await codec.write(card, { kind: "png" }, { png });
     const path = this.#getPath(id, png === undefined ? "json" : "png");
     const { assets, versions } = this.#deps;
     const touched = [path, assets.getPath(id)];
@@ -452,7 +467,7 @@ export class Characters {
   async #write(
     { id, path, isExternal }: Pick<StoredCard, "id" | "path" | "isExternal">,
     content: Uint8Array,
-    card: Card,
+    { card, text, version, ledger }: ReadCard,
     removedPath?: string,
   ): Promise<ReadCharacter> {
     const { index, events } = this.#deps;
@@ -466,7 +481,7 @@ export class Characters {
     });
     events.publish({ kind: "character", id });
     const has_assets = await this.#hasAssets({ id, path, isExternal }, content);
-    return { character: { ...toCharacterItem(stat!, card), has_assets, card }, version: hashCard(card) };
+    return { character: { ...toCharacterItem(stat!, card), has_assets, card }, cardText: text, version, ledger };
   }
 
   /** A file unknown to the index: added a moment ago, or not a regular file. */
@@ -487,8 +502,26 @@ async function statCardFile(id: string, path: string, isExternal: boolean): Prom
   return { id, path, isExternal, ...info };
 }
 
-function hashCard(card: Card): string {
-  return createHash("sha256").update(JSON.stringify(card)).digest("base64url").slice(0, 22);
+/**
+ * Returns the JSON of a character, with its whole card.
+ *
+ * @param more Fields to add.
+ */
+export function toCharacterJson(
+  { character, cardText }: ReadCharacter,
+  more: object = {},
+): string | Uint8Array<ArrayBuffer> {
+  return toCardJson({ ...character, ...more }, cardText);
+}
+
+/** Returns the JSON of an object with a card. @param text JSON of the card, if `card` isn't the whole card. */
+export function toCardJson<T extends { card: Card }>(
+  { card, ...others }: T,
+  text: Uint8Array<ArrayBuffer> | undefined,
+): string | Uint8Array<ArrayBuffer> {
+  if (text === undefined) return JSON.stringify({ ...others, card });
+  const encoder = new TextEncoder();
+  return joinBytes([encoder.encode(`${JSON.stringify(others).slice(0, -1)},"card":`), text, encoder.encode("}")]);
 }
 
 function toResource(id: string) {

@@ -19,6 +19,7 @@ import { pathExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
 import { embedCard } from "./png/png_card.ts";
 import { type Card, parseCard } from "./card/card.ts";
+import { CardCodec } from "./card/card_codec.ts";
 
 /** The character services. */
 interface CharacterServices {
@@ -73,8 +74,10 @@ export async function openCharacters(
   const { databasePath } = options;
   const index = new CardIndex({ db, databasePath, folders, prepared, events, log, sandbox, onUnreadable });
   const assets = new CardAssets(folder);
+  const codec = new CardCodec(sandbox);
   const trash = new CardTrash({
     db,
+    codec,
     index,
     assets,
     versions,
@@ -88,7 +91,7 @@ export async function openCharacters(
   const uploads = new CardUploads(join(cache, "arriving"));
   await uploads.clear();
   const characters = new Characters({
-    sandbox,
+    codec,
     uploads,
     db,
     index,

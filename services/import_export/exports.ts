@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
-import { type CardFormat, exportCard } from "../characters/card/card_file.ts";
+import { type CardFormat, exportCard } from "../characters/card/card_export.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";

@@ -1,6 +1,5 @@
 /** Stores imported items and settings. Items have the same id in every import, so nothing is imported twice. */
 import type { Attachments } from "../attachments/attachments.ts";
-import { type CardFile, parseCardBytes } from "../characters/card/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { ConversationImport, ConversationImporter } from "../conversations/conversation_importer.ts";
 import type { Documents } from "../documents/documents.ts";
@@ -94,7 +93,11 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
   switch (item.what) {
     case "character":
       if (!isDryRun) return await writeCharacter(deps, item);
-      return { state: "added", name: (await getCardFile(deps, item)).card.data.name, assetCount: item.files };
+      return {
+        state: "added",
+        name: (await deps.characters.readFile(item.file)).card.data.name,
+        assetCount: item.files,
+      };
     case "persona":
       if (!isDryRun) return await writePersona(deps, item);
       break;
@@ -231,10 +234,6 @@ async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCh
     const name = getName(await characters.importCard(file, { id })); // Throws again if the card was the problem.
     return { state: "added", reason: "avatar_unreadable", name, assetCount: files };
   }
-}
-
-async function getCardFile({ characters }: ImportWriterDeps, { file }: ImportedCharacter): Promise<CardFile> {
-  return typeof file === "string" ? await characters.readFile(file) : parseCardBytes(file);
 }
 
 function getName({ character }: ReadCharacter): string {

@@ -1,10 +1,10 @@
 /** Opens every file of the data folder that has to be readable, and names those that aren't. */
 import { listSealedFiles } from "../backup/sealed_file_check.ts";
-import { isPngPath } from "../characters/card/card_head.ts";
-import { readCard } from "../characters/card/card_reader.ts";
+import { CardCodec } from "../characters/card/card_codec.ts";
 import { CARD_NAME } from "../characters/index/card_rows.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { pathExists, readBytesAt } from "../storage/atomic_file.ts";
+import { Sandbox } from "../platform/sandbox/sandbox.ts";
+import { pathExists } from "../storage/atomic_file.ts";
 
 /** Where to look. */
 export interface FilePlace {
@@ -35,13 +35,16 @@ export async function* checkFiles(place: FilePlace, only?: string): AsyncGenerat
     if (!isReadable && !await (isCurrent?.() ?? pathExists(`${dataDir}/${file}`))) continue; // Removed meanwhile
     yield { path, sizeBytes, isReadable };
   }
+  // Long cards are read by a child. It starts with the first of them.
+  await using sandbox = new Sandbox();
+  const codec = new CardCodec(sandbox);
   for (const folder of PLAIN_FOLDERS) {
     const names = await Array.fromAsync(Deno.readDir(`${dataDir}/${folder}`)).catch(() => []);
     for (const { name, isFile } of names) {
       if (!isFile || !CARD_NAME.test(name) || (folder === "workflows" && !/\.json$/i.test(name))) continue;
       const path = `${folder}/${name.replace(/\.[^.]+$/, "")}`;
       if (only !== undefined && path !== only) continue;
-      const found = await readPlain(`${dataDir}/${folder}/${name}`, folder === "workflows");
+      const found = await readPlain(`${dataDir}/${folder}/${name}`, folder === "workflows" ? undefined : codec);
       if (found !== undefined) yield { path, ...found };
     }
   }
@@ -50,13 +53,13 @@ export async function* checkFiles(place: FilePlace, only?: string): AsyncGenerat
 /** @returns `undefined` if it was removed meanwhile. */
 async function readPlain(
   path: string,
-  isWorkflow: boolean,
+  codec: CardCodec | undefined,
 ): Promise<{ sizeBytes: number; isReadable: boolean } | undefined> {
   let sizeBytes = 0;
   try {
     sizeBytes = Deno.statSync(path).size;
-    if (isWorkflow) JSON.parse(Deno.readTextFileSync(path));
-    else await readCardFile(path, sizeBytes);
+    if (codec === undefined) JSON.parse(Deno.readTextFileSync(path));
+    else await checkCard(path, codec);
     return { sizeBytes, isReadable: true };
   } catch (error) {
     return error instanceof Deno.errors.NotFound ? undefined : { sizeBytes, isReadable: false };
@@ -64,9 +67,7 @@ async function readPlain(
 }
 
 /** @throws {AppError} if there is no card in it. */
-async function readCardFile(path: string, sizeBytes: number): Promise<void> {
+async function checkCard(path: string, codec: CardCodec): Promise<void> {
   using file = await Deno.open(path);
-  const read = async (at: number, length: number) =>
-    await readBytesAt(file, at, Math.max(0, Math.min(length, sizeBytes - at))) ?? new Uint8Array();
-  await readCard(read, sizeBytes, isPngPath(path));
+  await codec.check(path, file);
 }

@@ -1,6 +1,8 @@
 /** Parsed model name. */
 import { AppError } from "../errors.ts";
 import { type Card, parseCard } from "../characters/card/card.ts";
+import { type ReadCard, toReadCard } from "../characters/card/card_codec.ts";
+import { type CardEdits, editCard } from "../characters/card/card_work.ts";
 
 /** Parlor's extension, which distinguishes personas from characters. */
 const EXTENSION = "parlor/persona";
@@ -19,19 +21,20 @@ export interface PersonaText {
   description: string;
 }
 
-/**
- * Creates or updates the card of a persona.
- *
- * @param before The current card. Its other fields don't change.
- */
-export function toPersonaCard({ name, description }: PersonaText, before?: Card): Card {
-  const card = before ?? parseCard({ spec: "chara_card_v2", spec_version: "2.0", data: { name, creator_notes: NOTE } });
-  const own = card.data.extensions[EXTENSION];
-  const mark = { ...(typeof own === "object" ? own : {}), version: EXTENSION_VERSION };
-  return {
-    ...card,
-    data: { ...card.data, name, description, extensions: { ...card.data.extensions, [EXTENSION]: mark } },
-  };
+/** Creates the card of a persona. */
+export function createPersonaCard(text: PersonaText): ReadCard {
+  const empty = parseCard({ spec: "chara_card_v2", spec_version: "2.0", data: { ...text, creator_notes: NOTE } });
+  return toReadCard(editCard(empty, toPersonaEdits(text)));
+}
+
+/** Returns the changes that make a card that of a persona. Its other fields don't change. */
+export function toPersonaEdits({ name, description }: PersonaText): CardEdits {
+  return { set: { name, description, extensions: { [EXTENSION]: { version: EXTENSION_VERSION } } } };
+}
+
+/** Reports whether a card was made for a persona. */
+export function isPersonaCard({ data }: Card): boolean {
+  return EXTENSION in data.extensions;
 }
 
 /** Returns name and description from a card. */
@@ -40,20 +43,19 @@ export function getPersonaText({ data }: Card): PersonaText {
 }
 
 /**
- * Converts any card to a persona card. All fields of persona cards are preserved; from character cards, only name and
+ * Returns the text of a persona from any card. Persona cards keep all other fields; of a character card, only name and
  * description are used.
  *
  * @param options.swapsNames Swaps `{{user}}` and `{{char}}` in a character's description.
  * @throws {AppError} `too_large` if the description is too long
  */
-export function convertToPersonaCard(card: Card, { swapsNames }: { swapsNames: boolean }): Card {
+export function convertToPersonaText(card: Card, { swapsNames }: { swapsNames: boolean }): PersonaText {
   const name = card.data.name.trim().slice(0, MAX_PERSONA_NAME);
   const { description } = card.data;
   if (description.length > MAX_PERSONA_DESCRIPTION) {
     throw new AppError("too_large", `The description is longer than ${MAX_PERSONA_DESCRIPTION} characters`);
   }
-  if (EXTENSION in card.data.extensions) return toPersonaCard({ name, description }, card);
-  return toPersonaCard({ name, description: swapsNames ? swapNames(description) : description });
+  return { name, description: swapsNames && !isPersonaCard(card) ? swapNames(description) : description };
 }
 
 function swapNames(text: string): string {

@@ -3,8 +3,8 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
-import { type Card, serializeCard, toV2 } from "../characters/card/card.ts";
-import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
+import { CardCodec, type ReadCard } from "../characters/card/card_codec.ts";
+import { NO_CARD } from "../characters/card/card_file.ts";
 import { isPngPath } from "../characters/card/card_head.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import {
@@ -16,7 +16,6 @@ import {
   writeFileAtomic,
 } from "../storage/atomic_file.ts";
 import { replaceImage } from "../characters/png/png_assets.ts";
-import { embedCard } from "../characters/png/png_card.ts";
 import { isPng } from "../attachments/images/png.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -28,7 +27,15 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-import { convertToPersonaCard, getPersonaText, type PersonaText, toPersonaCard } from "./persona_card.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import {
+  convertToPersonaText,
+  createPersonaCard,
+  getPersonaText,
+  isPersonaCard,
+  type PersonaText,
+  toPersonaEdits,
+} from "./persona_card.ts";
 
 /** A persona as returned by the API. */
 export interface Persona extends PersonaText {
@@ -49,6 +56,7 @@ export interface ReadPersona {
 /** Dependencies of `Personas`. */
 export interface PersonaDeps {
   db: Database;
+  sandbox: Sandbox;
   /** `<datadir>/personas` */
   folder: string;
   /** `<datadir>/trash` */
@@ -77,7 +85,7 @@ interface PersonaFile {
 
 /** A persona with the content of its file. */
 interface OpenPersona extends ReadPersona, PersonaFile {
-  card: Card;
+  card: ReadCard;
 }
 
 /** Trash record of a persona; the file itself is sealed. */
@@ -91,12 +99,14 @@ interface TrashRecord {
 /** Reads and changes personas. */
 export class Personas {
   readonly #deps: PersonaDeps;
+  readonly #codec: CardCodec;
   readonly #locks = new KeyedMutex();
   /** By path. Read again if the file's time or size changes. */
   readonly #known = new Map<string, { mtimeMs: number; size: number; persona: Persona }>();
 
   constructor(deps: PersonaDeps) {
     this.#deps = deps;
+    this.#codec = new CardCodec(deps.sandbox);
   }
 
   /** Lists all personas by name. Files without a readable card are marked. */
@@ -149,11 +159,13 @@ export class Personas {
       const before = await this.#findStored(id);
       assertExpected(`persona "${id}"`, expected, before?.version);
       const description = input.description ?? before?.persona.description ?? "";
-      const card = toPersonaCard({ name: input.name, description }, before?.card);
-      const saved = before === undefined ? await this.#create(id, card) : await this.#replace(before, {
-        content: isPng(before.bytes) ? embedPersonaCard(before.bytes, card) : toJson(card),
-        cause: "put",
-      });
+      const text: PersonaText = { name: input.name, description };
+      const saved = before === undefined
+        ? await this.#create(id, createPersonaCard(text))
+        : await this.#replace(before, {
+          content: await this.#toFile(await this.#codec.edit(before.card, toPersonaEdits(text)), before.bytes),
+          cause: "put",
+        });
       return { ...saved, isNew: before === undefined };
     });
   }
@@ -162,7 +174,7 @@ export class Personas {
    * Creates a persona from a card file.
    *
    * @param file PNG, JSON, WebP or JPEG with a persona or character card.
-   * @param options.swapsNames See `convertToPersonaCard`.
+   * @param options.swapsNames See `convertToPersonaText`.
    * @throws {AppError} `unprocessable`, `too_large`
    */
   async importCard(file: Uint8Array, options: { swapsNames: boolean }): Promise<ReadPersona> {
@@ -171,8 +183,11 @@ export class Personas {
         "Can't read the persona: it's a CHARX or another ZIP file. Import it as a character, or export it as PNG first";
       throw new AppError("unprocessable", message);
     }
-    const { card: parsedCard, avatarPng, avatarImage } = parseCardBytes(file);
-    const card = convertToPersonaCard(parsedCard, options);
+    const { avatarPng, avatarImage, ...read } = await this.#codec.parseAny(file);
+    const text = convertToPersonaText(read.card, options);
+    const card = isPersonaCard(read.card)
+      ? await this.#codec.edit(read, toPersonaEdits(text))
+      : createPersonaCard(text);
     const image = avatarPng ?? avatarImage;
     const png = image && await this.#asPng(image);
     const id = createUuidV7();
@@ -207,7 +222,7 @@ export class Personas {
       assertExpected(`persona "${id}"`, expected, before.version);
       const imageFile = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
       return await this.#replace(before, {
-        content: embedPersonaCard(imageFile, before.card),
+        content: await this.#toFile(before.card, imageFile),
         cause: "avatar",
         ending: "png",
       });
@@ -224,7 +239,8 @@ export class Personas {
   async getVersion(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
     await this.#getFile(id);
     const { name, bytes } = await this.#readVersion(id, n);
-    return { ...getPersonaText(parseCardFile(name, bytes)), png: isPng(bytes) ? bytes : undefined };
+    const { card } = await this.#codec.parse(name, bytes);
+    return { ...getPersonaText(card), png: isPng(bytes) ? bytes : undefined };
   }
 
   /**
@@ -246,7 +262,7 @@ export class Personas {
       const before = await this.#getFile(id);
       assertExpected(`persona "${id}"`, expected, hashVersion(before.bytes));
       const { name, bytes } = await this.#readVersion(id, n);
-      parseCardFile(name, bytes); // A damaged version must not replace a good one.
+      await this.#codec.parse(name, bytes); // A damaged version must not replace a good one.
       const ending = isPng(bytes) ? "png" : "json";
       return await this.#replace(before, { content: bytes, cause: "restore", ending });
     });
@@ -332,7 +348,7 @@ export class Personas {
   async #open(id: string, path: string): Promise<OpenPersona | undefined> {
     const file = await readPlainFile(path);
     if (file === undefined) return undefined;
-    const card = parseCardFile(path, file.bytes);
+    const card = await this.#codec.parse(path, file.bytes);
     return { id, ...toReadPersona(id, card, file), path, card, bytes: file.bytes };
   }
 
@@ -352,7 +368,7 @@ export class Personas {
     for (const { n } of await this.#deps.versions.list(toResource(id))) {
       try {
         const { name, bytes } = await this.#readVersion(id, n);
-        return { ...entry, name: getPersonaText(parseCardFile(name, bytes)).name };
+        return { ...entry, name: getPersonaText((await this.#codec.parse(name, bytes)).card).name };
       } catch {
         // It's damaged, too.
       }
@@ -369,7 +385,7 @@ export class Personas {
     return image;
   }
 
-  async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadPersona> {
+  async #create(id: string, card: ReadCard, png?: Uint8Array): Promise<ReadPersona> {
     const { folder } = this.#deps;
     for (const other of (await this.#listFiles()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
@@ -380,7 +396,14 @@ export class Personas {
     if (await pathExists(path)) {
       throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
     }
-    return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));
+    return await this.#write(id, path, await this.#toFile(card, png));
+  }
+
+  /** Only V2 in a PNG, so that other programs import it as a character with that name and description. */
+  async #toFile(card: ReadCard, image: Uint8Array | undefined): Promise<Uint8Array<ArrayBuffer>> {
+    return image !== undefined && isPng(image)
+      ? await this.#codec.write(card, { kind: "png", versions: "v2" }, { png: image })
+      : await this.#codec.write(card, { kind: "json", isV2: true });
   }
 
   /** Replaces the file of a persona and stores the old one as a version. */
@@ -446,7 +469,7 @@ function deriveId(stem: string): string {
 
 function toReadPersona(
   id: string,
-  card: Card,
+  { card }: ReadCard,
   { bytes, mtimeMs }: { bytes: Uint8Array; mtimeMs: number },
 ): ReadPersona {
   const persona = {
@@ -460,13 +483,4 @@ function toReadPersona(
 
 function hashVersion(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
-}
-
-function toJson(card: Card): Uint8Array<ArrayBuffer> {
-  return serializeCard(toV2(card), 2);
-}
-
-/** Embeds a card in a PNG. Only V2, so that other programs import it as a character with that name and description. */
-function embedPersonaCard(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
-  return embedCard(png, card, { versions: "v2" });
 }

@@ -226,15 +226,20 @@ function parseBook(book: JsonObject): CardBook {
   return {
     ...book,
     ...(unread.length > 0 && { extensions: keepUnread(book.extensions, { entries: unread }) }),
-    entries: entries.filter(isJsonObject).map((entry) => ({
-      ...entry,
-      keys: toTexts(entry.keys ?? entry.key, true),
-      content: toText(entry.content),
-      extensions: asObject(entry.extensions),
-      enabled: typeof entry.enabled === "boolean" ? entry.enabled : entry.disable !== true,
-      insertion_order: asNumber(entry.insertion_order) ?? asNumber(entry.order) ?? 0,
-    })),
+    entries: parseBookEntries(entries),
   };
+}
+
+/** Parses the entries of a lorebook. */
+export function parseBookEntries(entries: readonly unknown[]): CardBookEntry[] {
+  return entries.filter(isJsonObject).map((entry) => ({
+    ...entry,
+    keys: toTexts(entry.keys ?? entry.key, true),
+    content: toText(entry.content),
+    extensions: asObject(entry.extensions),
+    enabled: typeof entry.enabled === "boolean" ? entry.enabled : entry.disable !== true,
+    insertion_order: asNumber(entry.insertion_order) ?? asNumber(entry.order) ?? 0,
+  }));
 }
 
 /** Adds parts that can't be read to `extensions`, where they stay as they are. */

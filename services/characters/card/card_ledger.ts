@@ -1,6 +1,8 @@
 /** What a card contains besides what Parlor uses: see services/json/ledger.ts. All of it stays in the card. */
 import { Ledger, type LedgerEntry, UNREAD } from "../../json/ledger.ts";
 import { asArray, asObject, asText, isFilled, isJsonObject } from "../../json/type_guards.ts";
+import { createBookLedger, LOREBOOK_LEDGER } from "../../lorebooks/lorebook_ledger.ts";
+import type { Lorebook } from "../../lorebooks/lorebook_document.ts";
 import { type Card, KNOWN_DATA_FIELDS, KNOWN_ROOT_FIELDS } from "./card.ts";
 
 /** The kinds. */
@@ -12,6 +14,9 @@ export const CARD_LEDGER = {
   program_data: "data of other programs, kept without effect",
   unknown_field: "fields that Parlor doesn't know, kept without effect",
 } as const;
+
+/** The kinds of a card and its lorebook. */
+export const WHOLE_CARD_LEDGER = { ...CARD_LEDGER, ...LOREBOOK_LEDGER };
 
 /** A kind of entry in the ledger of a card. */
 export type CardLedgerKind = keyof typeof CARD_LEDGER;
@@ -53,4 +58,10 @@ export function createCardLedger(card: Card): LedgerEntry<CardLedgerKind>[] {
     if (isFilled(value) && !KNOWN_ROOT_FIELDS.includes(name)) ledger.add("unknown_field", { example: name });
   }
   return ledger.list();
+}
+
+/** Returns the ledger of a card and its lorebook. */
+export function createWholeCardLedger(card: Card): LedgerEntry[] {
+  const book = card.data.character_book as Lorebook | undefined;
+  return [...createCardLedger(card), ...book === undefined ? [] : createBookLedger(book)];
 }

@@ -4,10 +4,12 @@
  */
 import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png.ts";
 import { AppError } from "../../errors.ts";
+import { type RandomAccessFile, readBytesAt } from "../../storage/atomic_file.ts";
 import {
   type CardChunk,
   getCardKeyword,
   hasTopPriority,
+  isLongCardChunk,
   MAX_TEXT_BYTES,
   parseCardChunks,
   selectCardChunks,
@@ -16,6 +18,12 @@ import { type Card, MAX_CARD_BYTES, parseCardText } from "./card.ts";
 
 /** Reads bytes of a file at a position; fewer at its end. */
 export type ReadBytes = (at: number, length: number) => Promise<Uint8Array>;
+
+/** Returns a reader of an open file. */
+export function createReader(file: RandomAccessFile, size: number): ReadBytes {
+  return async (at, length) =>
+    await readBytesAt(file, at, Math.max(0, Math.min(length, size - at))) ?? new Uint8Array();
+}
 
 /** Minimum read: a chunk header and, for text chunks, the keyword. */
 const BLOCK_BYTES = 128;
@@ -29,20 +37,30 @@ interface FoundChunk extends Pick<CardChunk, "type" | "keyword"> {
   length: number;
 }
 
+/** Thrown for a card that takes too long to parse here. */
+export class LongCardError extends Error {}
+
 /**
  * Reads the card of a file.
  *
  * @param size File size in bytes.
- * @throws {AppError} `unprocessable`, `too_large`
+ * @param maxBytes Maximum size of its JSON. Compressed text counts as longer.
+ * @throws {AppError} `unprocessable`, `too_large`; {LongCardError} for a longer card
  */
-export async function readCard(read: ReadBytes, size: number, isPngFile: boolean): Promise<Card> {
+export async function readCard(
+  read: ReadBytes,
+  size: number,
+  isPngFile: boolean,
+  maxBytes = Infinity,
+): Promise<Card> {
   const blocks = new FileBlocks(read, size);
-  if (isPngFile) return await readPngCard(blocks);
+  if (isPngFile) return await readPngCard(blocks, maxBytes);
+  if (size > maxBytes) throw new LongCardError();
   if (size > MAX_CARD_BYTES) throw new AppError("too_large", "The character card is too large");
   return parseCardText(await blocks.bytes(0, size));
 }
 
-async function readPngCard(blocks: FileBlocks): Promise<Card> {
+async function readPngCard(blocks: FileBlocks, maxBytes: number): Promise<Card> {
   const found: FoundChunk[] = [];
   if (!isPng(await blocks.bytes(0, 8))) {
     throw new AppError("unprocessable", "Can't read the PNG: it has no PNG signature");
@@ -61,6 +79,7 @@ async function readPngCard(blocks: FileBlocks): Promise<Card> {
       : undefined;
     if (keyword !== undefined) {
       const chunk = { type, keyword, begin, length };
+      if (isLongCardChunk(chunk, maxBytes)) throw new LongCardError();
       const card = hasTopPriority(keyword) ? await tryReadCard(blocks, chunk) : undefined;
       if (card instanceof AppError || card === undefined) found.push(chunk);
       else return card;

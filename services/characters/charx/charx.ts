@@ -5,22 +5,11 @@ import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { readContent, readZipDirectory, streamPacked, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
-import { type Card, parseCardText, serializeCard } from "../card/card.ts";
-import {
-  CARD_PATH,
-  EMBEDDED_PREFIX,
-  findMainIcon,
-  IMAGE_PATH,
-  isSafeCharxPath,
-  MAX_CHARX_BYTES,
-  MAX_CHARX_IMAGE_BYTES,
-  OWN_IMAGE,
-  parseEmbeddedPath,
-  withMainIcon,
-} from "./charx_format.ts";
+import { CARD_PATH, isSafeCharxPath, MAX_CHARX_BYTES, MAX_CHARX_IMAGE_BYTES } from "./charx_format.ts";
+import type { CharxPlan } from "./charx_plan.ts";
 import type { CharxRequest } from "./charx_child.ts";
 import { type CharxResponse, createTooLargeError } from "./charx_reader.ts";
-import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
+import { openPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
 import { join } from "node:path";
 import { pathExists, removeFile, toFileError, writeChunksAtomic } from "../../storage/atomic_file.ts";
@@ -29,7 +18,8 @@ import { type Sandbox, SandboxFault, type SandboxKind } from "../../platform/san
 
 /** Content of a CHARX file. */
 interface CharxContent {
-  card: Card;
+  /** The content of card.json. */
+  text: Uint8Array<ArrayBuffer>;
   /** The main image in any format. */
   image?: Uint8Array<ArrayBuffer>;
   /** All other files; also the main image, if it isn't a PNG. */
@@ -68,11 +58,7 @@ export async function readCharx(path: string, sandbox: Sandbox): Promise<CharxCo
   if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
   if (answer.isNotZip) return undefined;
   if (text === undefined) throw new AppError("unprocessable", "Can't read the CHARX file: it has no card.json");
-  const card = parseCardText(text);
-  const others = answer.others ?? [];
-  const isAlone = others.length === 0 && image !== undefined &&
-    parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
-  return { card: isAlone ? withMainIcon(card, OWN_IMAGE) : card, image, others };
+  return { text, image, others: answer.others ?? [] };
 }
 
 async function runReader(
@@ -120,41 +106,29 @@ interface CharxFile {
 /**
  * Creates a CHARX file.
  *
+ * @param plan Of the card.
  * @param png The character's image, if any.
  * @param others Its assets, which must stay open while the file is written.
  */
-export async function createCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<CharxFile> {
-  const paths = new Set([CARD_PATH, IMAGE_PATH, ...others?.entries.map(({ path }) => path) ?? []]);
-  const inside = png === undefined ? { card, entries: [] } : await extractPngFiles(png, card, paths);
-  const usedPaths = new Set([...others?.entries ?? [], ...inside.entries].map(({ path }) => path));
-  const placed = png === undefined ? { card } : chooseImagePath(inside.card, usedPaths);
-  const text = serializeCard(placed.card);
+export async function createCharx(
+  { text, imagePath, files }: CharxPlan,
+  png?: Uint8Array,
+  others?: CardFiles,
+): Promise<CharxFile> {
   const own = [await deflateEntry(CARD_PATH, text)];
   let imageBytes = 0;
-  if (png !== undefined && placed.path !== undefined) {
+  if (png !== undefined && imagePath !== undefined) {
     const image = removeAssetChunks(removeCard(png));
     imageBytes = image.length;
-    own.push(createEntry(placed.path, image));
+    own.push(createEntry(imagePath, image));
   }
-  own.push(...inside.entries);
+  if (png !== undefined) own.push(...openPngFiles(png, files));
   const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
   return {
     sizeBytes,
     isTooLarge: sizeBytes > MAX_CHARX_BYTES || imageBytes > MAX_CHARX_IMAGE_BYTES,
     stream: () => writeZip([...own, ...others?.toPackedEntries() ?? []], { isLarge: false }),
   };
-}
-
-/** Chooses the path of the image, and returns the card that refers to it. */
-function chooseImagePath(card: Card, others: ReadonlySet<string>): { card: Card; path?: string } {
-  const icon = findMainIcon(card);
-  const named = parseEmbeddedPath(icon?.uri);
-  if (named !== undefined && others.has(named)) return { card }; // The source of the image is still there.
-  if (named !== undefined && isSafeCharxPath(named) && /\.png$/i.test(named)) return { card, path: named };
-  let path = IMAGE_PATH;
-  for (let n = 2; others.has(path); n++) path = IMAGE_PATH.replace(".png", `-${n}.png`);
-  const isOurs = icon === undefined || named !== undefined || icon.uri === OWN_IMAGE;
-  return { card: isOurs ? withMainIcon(card, EMBEDDED_PREFIX + path) : card, path };
 }
 
 async function deflateEntry(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<PackedEntry> {

@@ -71,27 +71,30 @@ export function replaceImage(old: Uint8Array | undefined, png: Uint8Array): Uint
   return joinPng([header!, ...carried, ...chunks]);
 }
 
-/** Files of a PNG card, converted for a CHARX. */
-export interface ExtractedPngFiles {
-  /** The card, with references to the paths in the CHARX. */
-  card: Card;
-  entries: PackedEntry[];
+/** A file in a PNG card, and its place in a CHARX. */
+export interface PngFileFacts {
+  /** Of its chunk. */
+  name: string;
+  path: string;
+  sizeBytes: number;
+  crc: number;
 }
 
 /**
- * Converts the files in a PNG card to CHARX entries.
+ * Plans the files in a PNG card as entries of a CHARX.
  *
  * @param usedPaths Paths already used in the CHARX.
+ * @returns Also the card, with references to the paths in the CHARX.
  * @throws {AppError} `unprocessable`
  */
-export async function extractPngFiles(
+export async function planPngFiles(
   png: Uint8Array,
   card: Card,
   usedPaths: ReadonlySet<string>,
-): Promise<ExtractedPngFiles> {
+): Promise<{ card: Card; files: PngFileFacts[] }> {
   const used = new Set(usedPaths);
   const addresses = new Map<string, string>();
-  const entries: PackedEntry[] = [];
+  const files: PngFileFacts[] = [];
   for (const chunk of parsePng(png).chunks) {
     const name = getAssetName(chunk);
     if (name === undefined || addresses.has(name)) continue;
@@ -100,21 +103,28 @@ export async function extractPngFiles(
     const path = chooseFreePath(name, card, bytes, used);
     used.add(path);
     addresses.set(name, EMBEDDED_PREFIX + path);
-    entries.push({
-      path,
-      isDeflated: false,
-      crc: crc32(bytes),
-      sizeBytes: bytes.length,
-      packedBytes: bytes.length,
-      // Decoded again when written, so that only one is in memory at a time.
-      content: {
-        *[Symbol.iterator]() {
-          yield decodeAsset(chunk);
-        },
-      },
-    });
+    files.push({ name, path, sizeBytes: bytes.length, crc: crc32(bytes) });
   }
-  return { card: entries.length === 0 ? card : { ...card, data: replaceAddresses(card.data, addresses) }, entries };
+  return { card: files.length === 0 ? card : { ...card, data: replaceAddresses(card.data, addresses) }, files };
+}
+
+/** Returns planned files as entries. They are decoded when written, so that only one is in memory at a time. */
+export function openPngFiles(png: Uint8Array, files: readonly PngFileFacts[]): PackedEntry[] {
+  const chunks = new Map<string, PngChunk>();
+  for (const chunk of parsePng(png).chunks) {
+    const name = getAssetName(chunk);
+    if (name !== undefined && !chunks.has(name)) chunks.set(name, chunk);
+  }
+  return files.flatMap(({ name, path, sizeBytes, crc }) => {
+    const chunk = chunks.get(name);
+    if (chunk === undefined) return [];
+    const content = {
+      *[Symbol.iterator]() {
+        yield decodeAsset(chunk);
+      },
+    };
+    return [{ path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content }];
+  });
 }
 
 /** Returns the asset name from the keyword; `undefined` for other chunks. */

@@ -4,7 +4,14 @@
  * @see https://www.w3.org/TR/png-3/#11textinfo
  */
 import { inflateSync } from "node:zlib";
-import { createChunk, hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png.ts";
+import {
+  createChunk,
+  hasValidCrc,
+  joinPng,
+  MAX_CHUNKS,
+  parsePng,
+  type PngChunk,
+} from "../../attachments/images/png.ts";
 import { AppError } from "../../errors.ts";
 import type { JsonObject } from "../../json/type_guards.ts";
 import { type Card, encodeChunkText, MAX_CARD_BYTES, parseCard, parseChunkText, toV2 } from "../card/card.ts";
@@ -75,6 +82,28 @@ export function parsePngCard(png: Uint8Array): Card {
       return keyword === undefined ? [] : [{ type: chunk.type, keyword, data: () => getCheckedData(chunk) }];
     }),
   );
+}
+
+/**
+ * Reports whether the JSON of one of a PNG's cards may be longer than this. Reads only chunk headers and keywords, so
+ * compressed cards count as long. A broken PNG counts until it breaks.
+ */
+export function isCardLongerThan(png: Uint8Array, maxBytes: number): boolean {
+  const view = new DataView(png.buffer, png.byteOffset, png.byteLength);
+  for (let at = 8, count = 0; count <= MAX_CHUNKS && at + 8 <= png.length; count++) {
+    const length = view.getUint32(at);
+    const data = png.subarray(at + 8, at + 8 + length);
+    const type = String.fromCharCode(...png.subarray(at + 4, at + 8));
+    if (getCardKeyword({ type, data }) !== undefined && isLongCardChunk({ type, length }, maxBytes)) return true;
+    at += length + 12;
+  }
+  return false;
+}
+
+/** Reports whether the JSON in a chunk may be longer than this. */
+export function isLongCardChunk({ type, length }: { type: string; length: number }, maxBytes: number): boolean {
+  // Base64 adds a third.
+  return maxBytes < Infinity && (type !== "tEXt" || length > Math.ceil(maxBytes / 3) * 4);
 }
 
 function getCheckedData(chunk: PngChunk): Uint8Array {

@@ -1,7 +1,7 @@
 /** CHARX files, which the sandbox judges: a ZIP with a card and pictures, also behind a picture. */
 import { zipSync } from "fflate";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
-import { readCardFile } from "../../../services/characters/card/card_file.ts";
+import { CardCodec } from "../../../services/characters/card/card_codec.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { fixtureImage } from "../../helpers/files/image_files.ts";
 import { picture } from "../../helpers/files/pictures.ts";
@@ -61,7 +61,7 @@ export const CHARX = target<Uint8Array>({
   async run(bytes) {
     const path = `${folder}/card.charx`;
     await Deno.writeFile(path, bytes);
-    const file = await unlessRefusedLater(() => readCardFile(path, sandbox));
+    const file = await unlessRefusedLater(() => new CardCodec(sandbox).readFile(path));
     if (file === undefined) return;
     claimSame(parseCardText(serializeCard(file.card)), file.card, "A card changes when it is read again");
     for (const { path } of file.others ?? []) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { strFromU8, strToU8, type Unzipped, unzipSync, type Zippable, zipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseCard } from "../../../../services/characters/card/card.ts";
-import { type CardFile, readCardFile as readFileAt } from "../../../../services/characters/card/card_file.ts";
+import { CardCodec, type CardFile, toReadCard } from "../../../../services/characters/card/card_codec.ts";
 import { CardFiles, createCharx } from "../../../../services/characters/charx/charx.ts";
 import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { writeZip } from "../../../../services/storage/zip/zip_writer.ts";
@@ -49,7 +49,7 @@ afterAll(() => Deno.remove(folder, { recursive: true }));
 async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked: () => Promise<Unzipped> }> {
   const path = join(folder, crypto.randomUUID());
   await Deno.writeFile(path, content);
-  const read = await readFileAt(path, sandbox);
+  const read = await new CardCodec(sandbox).readFile(path);
   return {
     ...read,
     async unpacked() {
@@ -116,7 +116,9 @@ test("a broken CHARX, or one with false sizes, is rejected", async () => {
 
 test("a CHARX that Parlor writes contains card and image, and reads back unchanged", async () => {
   const before = parseCard({ ...card, data: { ...card.data, assets: undefined } });
-  const made = await joined((await createCharx(before, plainPng(3, 3))).stream());
+  const png = plainPng(3, 3);
+  const plan = await new CardCodec(sandbox).planCharx(toReadCard(before), {}, png, undefined);
+  const made = await joined((await createCharx(plan, png)).stream());
   const files = unzipSync(made);
   expect(Object.keys(files)).toEqual(["card.json", "assets/icon/images/main.png"]);
   expect(JSON.parse(strFromU8(files["card.json"]!)).data.assets).toEqual([
