@@ -7,6 +7,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -438,7 +439,10 @@ export class Documents {
       store: async (batch) => {
         await db.write([await sealText(sealer, id, part++, batch)]);
         pages += batch.length;
-        tokens += batch.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+        for (const { text } of batch) {
+          tokens += estimateTokens(text);
+          await yieldIfTickUsedUp();
+        }
         progress({ done: pages, total: about.total || null, unit: `${about.unit}s` });
       },
     }, { ...READER_LIMITS, ...limits });
