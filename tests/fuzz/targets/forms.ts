@@ -1,6 +1,7 @@
 /** Multipart forms with one file, in pieces as a network cuts them. */
 import type { AppContext } from "../../../middleware/env.ts";
 import { readStreamedUpload } from "../../../routes/http/form.ts";
+import { joinBytes } from "../../../services/storage/atomic_file.ts";
 import type { Random } from "../random.ts";
 import { joined, mutateBytes, oddText } from "../mutations.ts";
 import { claim, nextStretch, target, unlessRefusedLater } from "../target.ts";
@@ -40,7 +41,7 @@ function readFile({ body, contentType }: FormInput, pieces: number[]): Promise<U
     }
   })());
   const context = { req: { raw: { body: stream }, header: () => contentType } } as unknown as AppContext;
-  return unlessRefusedLater(() => readStreamedUpload(context, async (file) => joined(...await Array.fromAsync(file))));
+  return unlessRefusedLater(() => readStreamedUpload(context, async (file) => joinBytes(await Array.fromAsync(file))));
 }
 
 export const FORMS = target<FormInput>({

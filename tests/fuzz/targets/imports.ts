@@ -33,8 +33,8 @@ interface Import {
   /** Of a folder or zip by path; a single one is read as it is unless `isZip`. */
   files: Files;
   isZip: boolean;
-  /** Applied to the zip. */
-  changeZip?: (zip: Uint8Array) => Uint8Array;
+  /** The zip, if there is one, as it arrives. */
+  packed?: Uint8Array<ArrayBuffer>;
   /** Chats that have to be accounted for, each with a step of its own. */
   chats?: number;
 }
@@ -302,12 +302,15 @@ function changedFile(random: Random, path: string, bytes: Uint8Array): Uint8Arra
 let root: string;
 let sandbox: Sandbox;
 
-async function laidOut({ files, isZip, changeZip }: Import): Promise<{ path: string; name?: string }> {
+function packedFiles(files: Import["files"]): Uint8Array<ArrayBuffer> {
+  return zipSync(files as Parameters<typeof zipSync>[0], { level: 1 }) as Uint8Array<ArrayBuffer>;
+}
+
+async function laidOut({ files, isZip, packed }: Import): Promise<{ path: string; name?: string }> {
   const path = `${root}/import`;
   await Deno.remove(path, { recursive: true }).catch(() => {});
   if (isZip) {
-    const zip = zipSync(files as Parameters<typeof zipSync>[0], { level: 1 });
-    await Deno.writeFile(path, changeZip?.(zip) ?? zip);
+    await Deno.writeFile(path, packed ?? packedFiles(files));
     return { path, name: "import.zip" };
   }
   const entries = Object.entries(files);
@@ -369,13 +372,11 @@ export const IMPORTS = target<Import>({
     const made = SAMPLES[kind](random);
     const isZip = random.chance(0.4);
     const breaks = isZip && random.chance(0.4);
-    return {
-      kind,
-      files: {},
-      isZip,
-      ...made,
-      ...(breaks && { changeZip: (zip: Uint8Array) => mutateBytes(random, zip), chats: undefined }),
-    };
+    const input: Import = { kind, files: {}, isZip, ...made };
+    // Packed here, because that takes longer than what is measured.
+    if (input.isZip) input.packed = packedFiles(input.files);
+    if (!breaks || input.packed === undefined) return input;
+    return { ...input, packed: mutateBytes(random, input.packed), chats: undefined };
   },
   async run(made) {
     const place = await laidOut(made);
