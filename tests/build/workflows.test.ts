@@ -117,7 +117,10 @@ test.each(TAGS)("the scripts publish %s under the right names", async (tag, [nam
   await Deno.mkdir(dist);
   const files = ["SHA256SUMS", ...TARGET_FILES];
   for (const name of [...files, "notes.md"]) await Deno.writeTextFile(`${dist}/${name}`, name);
-  const env = { GITHUB_REF_NAME: tag, GITHUB_REPOSITORY: "Some-One/parlor", ARCH: "arm64", FILE: "parlor-linux-arm64" };
+  const env = {
+    ...{ GITHUB_REF_NAME: tag, GITHUB_REPOSITORY: "Some-One/parlor", ARCH: "arm64", FILE: "parlor-linux-arm64" },
+    BASE: "debian@sha256:12",
+  };
   await using reader = await openCommandReader(["docker", "gh", "mv"], env);
   const version = tag.slice(1);
   const path = `ghcr.io/some-one/parlor:`;
@@ -125,7 +128,11 @@ test.each(TAGS)("the scripts publish %s under the right names", async (tag, [nam
 
   const [push] = await reader.read(scriptOf(image!, "--push"));
   expect(valuesOf(push!, "--tag")).toEqual([`${path}${version}-arm64`]);
-  expect(valuesOf(push!, "--build-arg")).toEqual(["EXECUTABLE=given", "GIVEN=dist/parlor-linux-arm64"]);
+  expect(valuesOf(push!, "--build-arg")).toEqual([
+    "BASE=debian@sha256:12",
+    "EXECUTABLE=given",
+    "GIVEN=dist/parlor-linux-arm64",
+  ]);
 
   const [create] = await reader.read(scriptOf(publish!, "imagetools create"));
   expect(valuesOf(create!, "--tag")).toEqual(names.map((name) => path + name));
@@ -137,6 +144,28 @@ test.each(TAGS)("the scripts publish %s under the right names", async (tag, [nam
   expect(published!.slice(0, 4 + kind.length)).toEqual(["gh", "release", "create", tag, ...kind]);
   expect(valuesOf(published!, "--notes-file")).toEqual(["notes.md"]);
   expect(published).toEqual(expect.arrayContaining(files.map((name) => `dist/${name}`)));
+});
+
+test("the image that is tried and pushed starts from the base image that its tag named first, by digest", async () => {
+  const image = release.jobs.image!;
+  const pinned = findStep(image, "imagetools inspect");
+  expect(pinned).toBeLessThan(findStep(image, "buildx build --load"));
+  for (const part of ["buildx build --load", "buildx build --push"]) {
+    expect(scriptOf(image, part)).toContain('--build-arg "BASE=$BASE"');
+  }
+  await using folder = await tempFolder();
+  await Deno.copyFile("Dockerfile", folder.file("Dockerfile"));
+  await Deno.mkdir(folder.file("bin"));
+  await Deno.writeTextFile(folder.file("bin/docker"), '#!/bin/sh\necho "sha256:$4" | tr : _\n', { mode: 0o755 });
+  const { success } = await new Deno.Command("bash", {
+    args: ["-e", "-c", image.steps![pinned]!.run!],
+    cwd: folder.path,
+    env: { PATH: `${folder.file("bin")}:${Deno.env.get("PATH")}`, GITHUB_ENV: folder.file("env") },
+  }).output();
+  expect([success, await Deno.readTextFile(folder.file("env"))]).toEqual([
+    true,
+    "BASE=debian:bookworm-slim@sha256_debian_bookworm-slim\n",
+  ]);
 });
 
 test("build/release.ts writes the files of a release, with the command in the workflow", async () => {
