@@ -19,6 +19,7 @@ import { importRow } from "./rows/import.ts";
 import { largeMemoryRow } from "./rows/large_memory.ts";
 import { listsRow } from "./rows/lists.ts";
 import { lorebookRow } from "./rows/lorebook.ts";
+import { outboundRow } from "./rows/outbound.ts";
 import { oneMessageRow } from "./rows/one_message.ts";
 import { pageRow } from "./rows/page.ts";
 import { cpuRow, floodRow } from "./rows/relay_cpu.ts";
@@ -45,6 +46,7 @@ const ROWS: Row[] = [
   thumbnailsRow,
   lorebookRow,
   downloadRow,
+  outboundRow,
   firstAudioRow,
   talkRow,
   searchRow,
