@@ -31,6 +31,7 @@ import {
   createDoneFrame,
   createErrorFrame,
   createNoticeFrame,
+  createProgressFrame,
   parseLastEventId,
   ReplyFrames,
   toCompletion,
@@ -81,6 +82,7 @@ export function chatRoutes(
         conversation_id: reply.conversationId,
         started_at: new Date(reply.startedAtMs).toISOString(),
         status: "streaming" as const,
+        connection_id: reply.connectionId,
         is_waiting: reply.tools?.isWaiting ?? false,
         pending_calls: (reply.tools?.pending ?? []).map(toCallJson),
       }));
@@ -167,6 +169,10 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
       cursor = step.after;
       return createNoticeFrame(step.notice);
     }
+    if ("progress" in step) {
+      cursor = step.after;
+      return createProgressFrame(step.progress);
+    }
     if ("calls" in step) {
       cursor = step.after;
       return frames.calls(step.calls);
@@ -228,7 +234,7 @@ export async function collectReply({ reply, from, started }: StartedReply) {
         ? toCompletion(reply, text, reasoning, step.end)
         : toCompletion(reply, getContentText(stored.content), stored.reasoning ?? "", step.end);
     }
-    if ("notice" in step) {
+    if ("notice" in step || "progress" in step) {
       cursor = step.after;
       continue;
     }

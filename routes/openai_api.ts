@@ -181,7 +181,7 @@ class OpenAiFrames {
     yield encoder.encode(this.#chunks.role());
     try {
       for await (const batch of batches) {
-        const events = batch.filter(({ type }) => type !== "usage");
+        const events = batch.filter(({ type }) => type !== "usage" && type !== "progress");
         if (this.#hasUsage) {
           for (const event of batch) {
             if (event.type === "usage") usage = event;
@@ -235,7 +235,7 @@ async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEve
       continue;
     }
     // OpenAI's API has no form for notices, and Parlor's own tools aren't used here.
-    if ("notice" in step || "calls" in step) {
+    if ("notice" in step || "progress" in step || "calls" in step) {
       cursor = step.after;
       continue;
     }

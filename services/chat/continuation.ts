@@ -55,7 +55,7 @@ async function* dropRepeated(sent: string, batches: AsyncIterable<ChatEvent[]>):
     }
     const passed: ChatEvent[] = [];
     for (const event of events) {
-      if (held === undefined || event.type === "reasoning" || event.type === "reasoning_details") {
+      if (held === undefined || event.type === "progress" || event.type.startsWith("reasoning")) {
         passed.push(event);
         continue;
       }

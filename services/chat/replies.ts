@@ -24,7 +24,7 @@ import type { StatefulChatRequest } from "./chat_service.ts";
 import type { Reply } from "./reply.ts";
 import { getLastAttempt } from "./reply_saver.ts";
 import { isJsonObject } from "../json/type_guards.ts";
-import type { ChatNotice, Usage } from "../llm/chat_event.ts";
+import type { ChatNotice, PromptProgress, Usage } from "../llm/chat_event.ts";
 import { ReplyCalls, type ToolCallJson, type ToolCallUpdate } from "./tools/tool_messages.ts";
 
 /** Dependencies of `Replies`. */
@@ -171,6 +171,8 @@ export interface ReplyCursor {
   reasoningLength: number;
   /** Number of the last notice the client has. */
   notices?: number;
+  /** Number of the last progress of the prompt that the client has. */
+  progress?: number;
   /** Number of the last change of a tool call that the client has. */
   calls?: number;
 }
@@ -203,6 +205,8 @@ export type ReplyStep =
   | { end: ReplyEnd }
   /** The server isn't ready yet. `after` is the position from which to continue. */
   | { notice: ChatNotice; after: ReplyCursor }
+  /** The server reads the prompt. */
+  | { progress: PromptProgress; after: ReplyCursor }
   /** New or changed tool calls. */
   | { calls: ToolCallUpdate[]; after: ReplyCursor };
 

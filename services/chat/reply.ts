@@ -3,7 +3,7 @@ import type { LiveReply } from "../conversations/live_replies.ts";
 import type { Message, MessageContent, MessageError } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
 import { readField } from "../json/type_guards.ts";
-import type { ChatEvent, ChatNotice, ContentPart, Usage } from "../llm/chat_event.ts";
+import type { ChatEvent, ChatNotice, ContentPart, PromptProgress, Usage } from "../llm/chat_event.ts";
 import type { SentFacts } from "../llm/provider.ts";
 import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/reasoning.ts";
 import { SourceList } from "../llm/sources.ts";
@@ -145,6 +145,9 @@ export class Reply implements LiveReply, ReplySource {
   /** What the model server is doing before it answers; `undefined` once it answers. */
   #notice: ChatNotice | undefined;
   #notices = 0;
+  /** How much of the prompt the server has read; `undefined` once it answers. */
+  #progress: PromptProgress | undefined;
+  #progressCount = 0;
   #isSuspended = false;
 
   constructor(options: ReplyOptions) {
@@ -267,7 +270,10 @@ export class Reply implements LiveReply, ReplySource {
         if (this.#state.phase === "aborting") break;
         await this.#storeImages(events, media);
         const batch = this.#toBatch(events);
-        if (batch === undefined) continue;
+        if (batch === undefined) {
+          if (events.some(({ type }) => type === "progress")) this.#wakeClients();
+          continue;
+        }
         const { after, seq, ...texts } = batch;
         await this.#journal.append({ ...texts, after: after - this.#journalStart, seq: seq - this.#journalStart });
         // Only after that: clients must not see text that a crash could undo.
@@ -460,8 +466,13 @@ export class Reply implements LiveReply, ReplySource {
     const end = this.#shownEnd;
     if (isCurrent && end !== undefined) return { end };
     if (isCurrent) {
-      const isNew = this.#notice !== undefined && cursor.notices !== this.#notices;
-      return isNew ? { notice: this.#notice!, after: { ...cursor, notices: this.#notices } } : undefined;
+      if (this.#notice !== undefined && cursor.notices !== this.#notices) {
+        return { notice: this.#notice, after: { ...cursor, notices: this.#notices } };
+      }
+      const hasProgress = this.#progress !== undefined && cursor.progress !== this.#progressCount;
+      return hasProgress
+        ? { progress: this.#progress!, after: { ...cursor, progress: this.#progressCount } }
+        : undefined;
     }
     const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
     if (cursor.seq + 1 >= oldest) {
@@ -507,6 +518,10 @@ export class Reply implements LiveReply, ReplySource {
         case "sources":
           this.#sources.add(event.sources);
           break;
+        case "progress":
+          this.#progress = event.progress;
+          this.#progressCount++;
+          break;
         case "finish":
           this.#finishReason = event.reason;
           break;
@@ -523,6 +538,7 @@ export class Reply implements LiveReply, ReplySource {
     this.#reasoning += reasoning;
     this.#seq = seq;
     this.#notice = undefined;
+    this.#progress = undefined;
     this.#remember(events, text.length + reasoning.length);
     this.#wakeClients();
     if (this.#text.length + this.#reasoning.length > MAX_CHARS) {

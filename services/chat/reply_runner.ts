@@ -286,7 +286,7 @@ async function* withSecondTry(
   let hasBegun = false;
   try {
     for await (const events of stream.batches()) {
-      hasBegun ||= events.length > 0;
+      hasBegun ||= events.some(({ type }) => type !== "progress");
       yield events;
     }
   } catch (error) {

@@ -46,7 +46,7 @@ export class ReplySaver {
   }
 
   /** Saves the message of an ended reply. Retries until that succeeds; until then, the text is in the journal. */
-  async save(reply: Reply, prompt?: Pick<Prompt, "loreState" | "documents" | "parts" | "memories">): Promise<void> {
+  async save(reply: Reply, prompt?: Prompt): Promise<void> {
     const { conversationWriter, variants, log, now } = this.#deps;
     const { conversationId, messageId } = reply;
     const { loreState = {}, documents = [], memories } = prompt ?? {};
@@ -58,6 +58,9 @@ export class ReplySaver {
       ...(prompt !== undefined && { memories: memories?.sent.map(({ id }) => id) }),
     };
     if (extra.memories?.length === 0) extra.memories = undefined;
+    const contextUse = prompt?.parts.some(({ messageId }) => messageId !== undefined)
+      ? toContextUse(prompt)
+      : undefined;
     for (;;) {
       try {
         const time = new Date(now()).toISOString();
@@ -67,7 +70,12 @@ export class ReplySaver {
         ];
         let saved: Message | undefined;
         await conversationWriter.editMessage(conversationId, messageId, (before) => {
-          const ended = { ...reply.getFinalMessage(before), ...extra, updated_at: time };
+          const ended = {
+            ...reply.getFinalMessage(before),
+            ...extra,
+            ...(contextUse && { context_use: contextUse }),
+            updated_at: time,
+          };
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
           statements.push(...settled.statements);
           return saved = settled.message;
@@ -114,6 +122,23 @@ export class ReplySaver {
 /** Converts a sent document to the API's format. */
 export function toSentJson({ id, name, use, pages, pageCount, unit, tokens, error }: SentDocument) {
   return { id, name, use, pages, page_count: pageCount, unit, tokens, ...(error && { error }) };
+}
+
+/** Describes how a prompt filled the context, in the API's format. */
+function toContextUse({ contextSize, tokens, replyTokens, parts, isTrimmed }: Prompt) {
+  const sums = new Map<string, number>();
+  for (const entry of parts) {
+    for (const { part, tokens } of entry.pieces ?? [entry]) sums.set(part, (sums.get(part) ?? 0) + tokens);
+  }
+  const oldest = isTrimmed ? parts.find(({ messageId }) => messageId !== undefined)?.messageId : undefined;
+  return {
+    size: contextSize.tokens,
+    ...(contextSize.isAssumed && { assumed: true }),
+    tokens,
+    reply_tokens: replyTokens,
+    parts: [...sums].map(([kind, tokens]) => ({ kind, tokens })),
+    ...(oldest !== undefined && { first_message_id: oldest }),
+  };
 }
 
 /** The last attempt to rewrite a reply, if it failed. Part of the message until the next success. */

@@ -57,6 +57,8 @@ export interface Message {
    * removes a reply treats them as part of it; see `BlockStore.editReply`.
    */
   tool_rounds?: Message[];
+  /** How the prompt of the reply filled the context. */
+  context_use?: Record<string, unknown>;
   /** True if the reasoning was streamed as text, because it had only a closing tag. */
   split_reasoning?: boolean;
   /** Number of versions, including the active one in `content`. */
@@ -70,7 +72,7 @@ export interface Message {
 export const REPLY_FIELDS = [
   ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "output_limit", "left_out"] as const,
   ...["lorebook_state", "documents", "memories", "connection_id"] as const,
-  ...["split_reasoning", "reasoning_details", "sources"] as const,
+  ...["split_reasoning", "reasoning_details", "sources", "context_use"] as const,
   // Tool rounds belong to the version that they led to.
   "tool_rounds",
 ] as const;

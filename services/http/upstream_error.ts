@@ -181,6 +181,7 @@ export class CallTimer {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
   readonly #server: string;
+  readonly #firstByteMs: number;
   readonly #idleMs: number;
   #limitMs: number;
   /** When the timer last saw activity. */
@@ -196,7 +197,7 @@ export class CallTimer {
   constructor(timeouts: CallTimeouts, server: string, caller?: AbortSignal) {
     this.#caller = caller;
     this.#server = server;
-    this.#limitMs = timeouts.firstByteMs;
+    this.#limitMs = this.#firstByteMs = timeouts.firstByteMs;
     this.#idleMs = timeouts.idleMs;
     if (caller?.aborted) this.#onCallerAbort();
     else {
@@ -220,6 +221,11 @@ export class CallTimer {
   markActive(): void {
     this.#isWaiting = false;
     if (this.#phase === "first_byte") this.#startPhase("idle", this.#idleMs);
+  }
+
+  /** Call when the server has only reported its progress: the first byte of the reply may take as long again. */
+  restart(): void {
+    this.#startPhase("first_byte", this.#firstByteMs);
   }
 
   /** Call when the finish reason has arrived: what follows is short. */
@@ -257,12 +263,12 @@ export class CallTimer {
 
   readonly #onCallerAbort = (): void => this.#controller.abort(this.#caller?.reason);
 
-  #startPhase(phase: "idle" | "ending", limitMs: number): void {
+  #startPhase(phase: "first_byte" | "idle" | "ending", limitMs: number): void {
     this.#phase = phase;
     this.#limitMs = limitMs;
     this.#silentSince = performance.now();
     this.#wasActive = false;
-    this.#schedule(limitMs / CHECKS_PER_LIMIT);
+    this.#schedule(phase === "first_byte" ? limitMs : limitMs / CHECKS_PER_LIMIT);
   }
 
   #schedule(delayMs: number): void {

@@ -22,8 +22,20 @@ export type ChatEvent =
   | { type: "images"; urls: string[] }
   | { type: "audio"; audio: AudioPiece }
   | { type: "sources"; sources: NamedSource[] }
+  /** Before the reply's first text: how much of the prompt the server has read. */
+  | { type: "progress"; progress: PromptProgress }
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
+
+/** How much of a prompt a server has read, in tokens. */
+export interface PromptProgress {
+  /** Tokens of the prompt. */
+  total: number;
+  /** Those that the server had from an earlier call. */
+  cache: number;
+  /** Those that are read, including the cached ones. */
+  processed: number;
+}
 
 /** A piece of the sound that a model returns. Its transcript is text. */
 export interface AudioPiece {

@@ -300,6 +300,7 @@ const RunningReply = z.object({
   assistant_message_id: Id,
   conversation_id: Id,
   started_at: Time,
+  connection_id: z.string().optional().openapi({ description: "Absent until the connection is chosen" }),
   status: z.literal("streaming"),
   is_waiting: z.boolean().openapi({ description: "Whether it continues after its pending calls are decided" }),
   pending_calls: z.array(ToolCallSchema).openapi({ description: "Tool calls that are waiting for a decision" }),

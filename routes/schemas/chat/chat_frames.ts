@@ -2,7 +2,13 @@
 import type { NamedSource } from "../../../services/llm/sources.ts";
 import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
-import type { AudioPiece, ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
+import type {
+  AudioPiece,
+  ChatEvent,
+  ChatNotice,
+  OpenAiCompletion,
+  PromptProgress,
+} from "../../../services/llm/chat_event.ts";
 import { encodeUtf8 } from "../../../services/crypto/sealer.ts";
 import { AppError, type ErrorCode } from "../../../services/errors.ts";
 import { createErrorBody } from "../../errors.ts";
@@ -89,6 +95,7 @@ export class ChunkFrames {
       else if (event.type === "images") frames += this.images(event.urls);
       else if (event.type === "audio") frames += this.audio(event.audio);
       else if (event.type === "sources") frames += this.sources(event.sources);
+      else if (event.type === "progress") frames += formatProgress(event.progress);
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);
     }
@@ -190,6 +197,15 @@ export interface ReplyNoticeJson {
 export function createNoticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
   const notice: ReplyNoticeJson = { code, message, context_size: contextSize };
   return encoder.encode(`event: notice\ndata: ${JSON.stringify(notice)}\n\n`);
+}
+
+/** Creates the frame about the part of the prompt that the server has read. It has no ID. */
+export function createProgressFrame(progress: PromptProgress): Uint8Array {
+  return encoder.encode(formatProgress(progress));
+}
+
+function formatProgress({ total, cache, processed }: PromptProgress): string {
+  return `event: prompt_progress\ndata: ${JSON.stringify({ total, cache, processed })}\n\n`;
 }
 
 /** Returns the last frame of a stream that ended normally. */

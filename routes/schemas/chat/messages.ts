@@ -141,6 +141,16 @@ export const MessageResponse = MessageFields.extend({
   split_reasoning: z.boolean().optional().openapi({
     description: "True if the reasoning was streamed as text, because only its closing tag was sent",
   }),
+  context_use: z.object({
+    size: z.number().int().openapi({ description: "Tokens of the model's context" }),
+    assumed: z.boolean().optional().openapi({ description: "True if neither the server nor the owner said the size" }),
+    tokens: z.number().int().openapi({ description: "Tokens of the prompt, as Parlor counted them" }),
+    reply_tokens: z.number().int().openapi({ description: "Tokens reserved for the reply" }),
+    parts: z.array(z.object({ kind: z.string(), tokens: z.number().int() })),
+    first_message_id: z.string().optional().openapi({
+      description: "The oldest message that was sent, if older ones were left out",
+    }),
+  }).optional().openapi({ description: "How the prompt that Parlor assembled for this reply filled the context" }),
   last_attempt: z.object({
     action: z.enum(["regenerate", "continue"]).optional(),
     status: z.enum(["failed", "interrupted"]),

@@ -81,6 +81,8 @@ export interface Dialect {
   continues: boolean;
   /** Fields without which the server repeats that message, or begins a new one. */
   continuationFields?: Readonly<Record<string, unknown>>;
+  /** Fields that request the progress of the prompt in a stream. */
+  progressFields?: Readonly<Record<string, unknown>>;
   /** Content types of supported images; empty if images aren't supported. */
   imageTypes: readonly string[];
   /** Whether documents are separate content blocks. */

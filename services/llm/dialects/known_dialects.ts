@@ -187,6 +187,7 @@ const llamaCpp: Dialect = {
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
   continues: true,
+  progressFields: { return_progress: true },
   continuationFields: CONTINUE_LAST_MESSAGE,
   imageTypes: ["image/png", "image/jpeg", "image/gif", "image/bmp"],
 };

@@ -1,5 +1,5 @@
 /** Translates OpenAI's stream chunks and complete responses to ChatEvents (docs/protocols/llm.md, "Stream" and "Reasoning"). */
-import type { AudioPiece, ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
+import type { AudioPiece, ChatEvent, CompletionChoice, PromptProgress, Usage } from "../chat_event.ts";
 import { isReportedError, type ModelCall } from "../model_call.ts";
 import { parseFinishReason } from "../streaming/finish_reason.ts";
 import { isEndMark, parseEventData, type ReplyTranslator } from "../streaming/response_body.ts";
@@ -33,6 +33,8 @@ interface Chunk {
   choices?: Choice[] | null;
   usage?: Usage | null;
   timings?: Record<string, unknown> | null;
+  /** llama.cpp, if it was requested. */
+  prompt_progress?: unknown;
   error?: unknown;
   /** Set if Gemini rejects the prompt. */
   prompt_feedback?: { block_reason?: unknown } | null;
@@ -47,6 +49,7 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
 
   function addChunk(chunk: Chunk, out: ChatEvent[]): void {
     if (typeof chunk !== "object" || chunk === null) return;
+    if (isJsonObject(chunk.prompt_progress)) addProgress(chunk.prompt_progress, out);
     const choice = findFirstChoice(chunk);
     if (choice !== undefined) {
       const delta = choice.delta ?? choice.message;
@@ -82,6 +85,11 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
       addChunk(value as Chunk, out);
     },
   };
+}
+
+function addProgress({ total, cache, processed }: Record<string, unknown>, out: ChatEvent[]): void {
+  if (![total, cache, processed].every((count) => Number.isSafeInteger(count) && (count as number) >= 0)) return;
+  out.push({ type: "progress", progress: { total, cache, processed } as PromptProgress });
 }
 
 /** Reports whether JSON is a chat response, or an error instead of one. */

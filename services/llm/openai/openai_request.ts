@@ -41,6 +41,7 @@ export function createOpenAiBody(
   if (last?.role === "assistant" && last.tool_calls === undefined) {
     fields = mergeFields(dialect.continuationFields, fields);
   }
+  if (options.stream) fields = mergeFields(dialect.progressFields, fields);
   if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
   const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);
   for (const field of RESERVED_FIELDS) delete body[field];

@@ -80,6 +80,8 @@ async function* yieldBatches(
         reader.interrupt(call.toError(thrown));
         break;
       }
+      // The prompt may take longer than the pauses within a reply.
+      if (batch.length > 0 && batch.every(({ type }) => type === "progress")) call.timer.restart();
       if (batch.length > 0) yield batch;
       if (wasCancelled()) return;
       if (reader.hasFinished) call.timer.startEnding();

@@ -30,11 +30,20 @@ export type ReplyFrame =
   | { kind: "done" }
   /** The server's status before the model responds. */
   | { kind: "notice"; notice: ReplyNotice }
+  /** The server reads the prompt. */
+  | { kind: "progress"; progress: PromptProgress }
   /** The stored message, if it differs from what was streamed. */
   | { kind: "message"; message: Pick<Message, "content" | "reasoning"> }
   /** A tool call after the text so far, or a change of one. */
   | { kind: "call"; call: ToolCall }
   | { kind: "error"; error: ApiError };
+
+/** How much of the prompt the server has read, in tokens. `processed` includes the cached ones. */
+export interface PromptProgress {
+  total: number;
+  cache: number;
+  processed: number;
+}
 
 /** Something that delays a reply, such as `model_reload`. */
 export type ReplyNotice = ReplyNoticeJson;
@@ -66,6 +75,7 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
   }
   if (typeof value !== "object" || value === null) return undefined;
   if (event.event === "notice") return parseNotice(value as Record<string, unknown>);
+  if (event.event === "prompt_progress") return { kind: "progress", progress: value as PromptProgress };
   if (event.event === "tool_call") return parseCall(value as Record<string, unknown>);
   if (event.event === "message") return parseStoredMessage(value as Record<string, unknown>);
   const chunk = value as {

@@ -137,7 +137,7 @@ test("a request takes at most three more attempts, and none without a newly name
 
 test.each(
   [
-    ["llama.cpp", "llama.cpp", { repeat_penalty: 1.1, top_k: 40 }],
+    ["llama.cpp", "llama.cpp", { repeat_penalty: 1.1, top_k: 40, return_progress: true }],
     ["koboldcpp", "koboldcpp", { rep_pen: 1.1, top_k: 40, max_tokens: 2048 }],
     ["tabbyapi", "tabbyapi", { repetition_penalty: 1.1, top_k: 40 }],
     ["vllm", "vllm", { repetition_penalty: 1.1, top_k: 40 }],

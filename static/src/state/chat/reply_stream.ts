@@ -3,7 +3,13 @@ import type { ToolCall } from "../../api/tools.ts";
 import type { Message, Usage } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { ApiError, readEvents } from "../../api/client.ts";
-import { parseReplyFrame, placeDelta, type ReplyFrame, type ReplyNotice } from "../../api/reply_frames.ts";
+import {
+  parseReplyFrame,
+  placeDelta,
+  type PromptProgress,
+  type ReplyFrame,
+  type ReplyNotice,
+} from "../../api/reply_frames.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "../app/backoff.ts";
 import { getContentText } from "./message_text.ts";
@@ -26,6 +32,8 @@ export interface ReplyTimes {
   reasoningMs: number | undefined;
   /** From the first piece of text or reasoning to the last. */
   writingMs: number | undefined;
+  /** Until the first text or reasoning. */
+  firstWordMs?: number;
   /** When the reply ended, by this page's clock. */
   endedAtMs: number;
 }
@@ -55,6 +63,9 @@ export interface ReplyStreamOptions {
   isLostWithConnection?: boolean;
 }
 
+/** Deltas from which the speed of a reply is known. */
+const MIN_PIECES = 8;
+
 /** Follows one reply to its end. Signals update at most once a frame. */
 export class ReplyStream {
   readonly messageId: string;
@@ -69,6 +80,10 @@ export class ReplyStream {
   readonly calls = signal<readonly PlacedCall[]>([]);
   /** The reason for a delay, until the reply's first text. */
   readonly notice = signal<ReplyNotice | undefined>(undefined);
+  /** How much of the prompt the server has read, until the reply's first text. */
+  readonly progress = signal<PromptProgress | undefined>(undefined);
+  /** Tokens a second; undefined until there are enough. Most servers send each token by itself. */
+  readonly speed = signal<number | undefined>(undefined);
   finishReason: string | undefined;
   /** Model and usage, as the frames reported them so far. */
   model: string | undefined;
@@ -82,6 +97,8 @@ export class ReplyStream {
   #reasoningSinceMs: number | undefined;
   #firstAtMs: number | undefined;
   #lastAtMs: number | undefined;
+  /** Number of deltas. */
+  #pieces = 0;
   #cancelFlush: (() => void) | undefined;
   #wasAccepted = false;
   #endPause: (() => void) | undefined;
@@ -119,7 +136,8 @@ export class ReplyStream {
   get times(): ReplyTimes {
     const sawAll = this.#options.start !== undefined && this.#options.text === "";
     const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
-    return { reasoningMs: this.reasoningMs.peek(), writingMs, endedAtMs: Date.now() };
+    const firstWordMs = sawAll && this.#firstAtMs !== undefined ? this.#firstAtMs - this.startedAtMs : undefined;
+    return { reasoningMs: this.reasoningMs.peek(), writingMs, firstWordMs, endedAtMs: Date.now() };
   }
 
   /** Adds or updates a tool call after the text so far. Ignores an older state, which may arrive later. */
@@ -181,6 +199,7 @@ export class ReplyStream {
         if (frame?.kind === "done") return { kind: "ended" };
         if (frame?.kind === "error") return { kind: "ended", error: frame.error };
         if (frame?.kind === "notice") this.notice.value = frame.notice;
+        else if (frame?.kind === "progress") this.progress.value = frame.progress;
         else if (frame?.kind === "message") this.#replace(frame.message);
         else if (frame?.kind === "call") this.showCall(frame.call);
         else if (frame && !this.#take(frame)) return { kind: "lost" };
@@ -215,6 +234,7 @@ export class ReplyStream {
     if (frame.text !== "" || frame.reasoning !== "") {
       this.#lastAtMs = Date.now();
       this.#firstAtMs ??= this.#lastAtMs;
+      this.#pieces++;
     }
     this.#text = text;
     this.#reasoning = reasoning;
@@ -252,7 +272,9 @@ export class ReplyStream {
       this.reasoning.value = this.#reasoning;
       const hasBegun = this.#text !== this.#options.text || this.#reasoning !== this.#options.reasoning;
       if (hasBegun && this.phase.value === "waiting") this.phase.value = "writing";
-      if (hasBegun) this.notice.value = undefined;
+      if (hasBegun) this.notice.value = this.progress.value = undefined;
+      const { writingMs = 0 } = this.times;
+      if (this.#pieces >= MIN_PIECES && writingMs > 0) this.speed.value = this.#pieces / (writingMs / 1000);
     });
   }
 }

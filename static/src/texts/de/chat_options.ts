@@ -82,6 +82,7 @@ export const chatOptions: typeof English = {
       },
     },
     pieces: {
+      history: "Nachrichten",
       system_prompt: "Systemprompt",
       main: "Hauptprompt",
       persona: "Persona",
@@ -203,6 +204,31 @@ export const chatOptions: typeof English = {
       refresh: "Aktualisieren",
       tools: "Tools, die mitgesendet werden",
     },
+  },
+
+  contextStrip: {
+    reading: (percent: number, tokens: string) => `Prompt wird gelesen, ${percent} % von ${tokens} Token`,
+    cached: (tokens: string) => `${tokens} aus dem Cache`,
+    readingLabel: "Prompt wird gelesen",
+    speed: (tokens: string) => `${tokens} Token pro Sekunde`,
+    ahead: (title: string) => `Wartet auf die Antwort in „${title}“`,
+    full: (percent: number) => `Kontext zu ${percent} % gefüllt`,
+    fullLabel: "Kontext",
+    figures: (used: string, size: string) => `${used} von ${size} Token`,
+    assumed: (used: string) => `${used} Token im Kontext, dessen Größe nicht bekannt ist`,
+    open: "Zeigen, was gesendet wird",
+    parts: "Was den Kontext füllt",
+    reserve: "Für die Antwort reserviert",
+    summarize: "Zusammenfassung bearbeiten",
+    change: "Ändern",
+  },
+
+  memoryLine: {
+    label: "Hier beginnt das Gedächtnis des Modells.",
+    nothing: "Frühere Nachrichten werden nicht mehr gesendet.",
+    summarized: "Für frühere Nachrichten steht eine Zusammenfassung.",
+    summary: "Zusammenfassung zeigen",
+    edit: "Zusammenfassung bearbeiten",
   },
 
   history: {

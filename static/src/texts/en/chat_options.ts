@@ -81,6 +81,7 @@ export const chatOptions = {
       },
     },
     pieces: {
+      history: "Messages",
       system_prompt: "System prompt",
       main: "Main prompt",
       persona: "Persona",
@@ -201,6 +202,31 @@ export const chatOptions = {
       refresh: "Refresh",
       tools: "Tools sent with the prompt",
     },
+  },
+
+  contextStrip: {
+    reading: (percent: number, tokens: string) => `Reading the prompt, ${percent}% of ${tokens} tokens`,
+    cached: (tokens: string) => `${tokens} from cache`,
+    readingLabel: "Reading the prompt",
+    speed: (tokens: string) => `${tokens} tokens per second`,
+    ahead: (title: string) => `Waiting for the reply in “${title}”`,
+    full: (percent: number) => `Context ${percent}% full`,
+    fullLabel: "Context",
+    figures: (used: string, size: string) => `${used} of ${size} tokens`,
+    assumed: (used: string) => `${used} tokens in the context, whose size isn’t known`,
+    open: "Show what is sent",
+    parts: "What fills the context",
+    reserve: "Reserved for the reply",
+    summarize: "Edit the summary",
+    change: "Change",
+  },
+
+  memoryLine: {
+    label: "The model’s memory starts here.",
+    nothing: "Earlier messages are no longer sent.",
+    summarized: "A summary stands for earlier messages.",
+    summary: "Show the summary",
+    edit: "Edit the summary",
   },
 
   history: {

@@ -78,6 +78,7 @@ export const chatOptions: typeof English = {
       },
     },
     pieces: {
+      history: "メッセージ",
       system_prompt: "システムプロンプト",
       main: "メインプロンプト",
       persona: "ペルソナ",
@@ -194,6 +195,31 @@ export const chatOptions: typeof English = {
       refresh: "更新",
       tools: "送信されるツール",
     },
+  },
+
+  contextStrip: {
+    reading: (percent: number, tokens: string) => `プロンプトを読み込み中、${tokens} トークンの ${percent}%`,
+    cached: (tokens: string) => `${tokens} はキャッシュから`,
+    readingLabel: "プロンプトを読み込み中",
+    speed: (tokens: string) => `毎秒 ${tokens} トークン`,
+    ahead: (title: string) => `「${title}」の返信を待っています`,
+    full: (percent: number) => `コンテキスト使用率 ${percent}%`,
+    fullLabel: "コンテキスト",
+    figures: (used: string, size: string) => `${used} / ${size} トークン`,
+    assumed: (used: string) => `コンテキストに ${used} トークン（サイズは不明）`,
+    open: "送信される内容を表示",
+    parts: "コンテキストの内訳",
+    reserve: "返信用に確保",
+    summarize: "要約を編集",
+    change: "変更",
+  },
+
+  memoryLine: {
+    label: "モデルの記憶はここから始まります。",
+    nothing: "これより前のメッセージはもう送信されません。",
+    summarized: "これより前のメッセージは要約で送信されます。",
+    summary: "要約を表示",
+    edit: "要約を編集",
   },
 
   history: {

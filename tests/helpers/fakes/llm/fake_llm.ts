@@ -259,10 +259,20 @@ export class FakeLlm {
     return isRepeated && typeof last.content === "string" ? [last.content] : [];
   }
 
+  /** Returns the chunk in which llama.cpp says how much of the prompt it has read. */
+  progress(progress: { total: number; cache: number; processed: number }): string {
+    const choices = [{ index: 0, finish_reason: null, delta: { role: "assistant", content: null } }];
+    const chunk = { choices, object: "chat.completion.chunk", prompt_progress: { ...progress, time_ms: 5 } };
+    return `data: ${JSON.stringify(chunk)}\n\n`;
+  }
+
   async #speak(request: RecordedRequest, answer: FakeAnswer, stream: FakeStream, pieces: string[]): Promise<void> {
     const { switches } = stream;
     await pause(switches.delay_first, answer);
     if (this.personality.preamble) await stream.write(this.personality.preamble);
+    if (this.personality.hasProgress && request.json?.return_progress === true) {
+      for (const processed of [0, 11]) await stream.write(this.progress({ total: 11, cache: 0, processed }));
+    }
     const options = request.json?.stream_options as { include_usage?: boolean } | undefined;
     let whole = "";
     const put = async (frames: string) => {

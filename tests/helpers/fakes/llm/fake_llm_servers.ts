@@ -27,6 +27,8 @@ export interface FakePersonality {
   refuse?(request: RecordedRequest, answer: FakeAnswer, llm: FakeLlm): Promise<boolean>;
   /** Comments before the first frame. */
   preamble?: string;
+  /** Reports the progress of the prompt if the request asks for it, as llama.cpp does. */
+  hasProgress?: boolean;
   /**
    * A last message of the assistant is repeated before its continuation: without `continue_final_message`, or also with it if the
    * reply isn't streamed.
@@ -85,6 +87,7 @@ const llamaCpp: FakePersonality = {
   headers: LLAMA_HEADERS,
   switches: { content: "null", timings: "on" },
   preamble: ":\n\n:\n\n",
+  hasProgress: true,
   repeatsPrefill: true,
   openPaths: ["/health"],
   isChatPath: (path) => path === "/v1/chat/completions" || path === "/chat/completions",

@@ -13,7 +13,7 @@ function fieldsIn(dialect: DialectName, params: Record<string, unknown>, more = 
       stream: true,
     },
   );
-  const { model: _, messages: __, stream: ___, stream_options: ____, ...own } = fields;
+  const { model: _, messages: __, stream: ___, stream_options: ____, return_progress: _____, ...own } = fields;
   return own;
 }
 
@@ -49,6 +49,14 @@ test("neither a caller nor an extra body can set another model, other messages o
   const call = { ...ask("hi", { ...own, stream_options: { include_usage: false } }), extraBody: own };
   const body = createOpenAiBody(target("http://h/v1", { extraBody: own }), call, { stream: true });
   expect(body.fields).toMatchObject({ model: "fake-model", messages: call.messages, stream: true });
+});
+
+test("llama.cpp is asked for the progress of the prompt of a stream", () => {
+  const llama = target("http://h/v1", { dialect: getDialect("llama.cpp") });
+  expect(createOpenAiBody(llama, ask("hi"), { stream: true }).fields).toMatchObject({ return_progress: true });
+  expect(createOpenAiBody(llama, ask("hi"), { stream: false }).fields).not.toHaveProperty("return_progress");
+  const off = ask("hi", { return_progress: false });
+  expect(createOpenAiBody(llama, off, { stream: true }).fields).toMatchObject({ return_progress: false });
 });
 
 test("a request without streaming has no stream_options", () => {

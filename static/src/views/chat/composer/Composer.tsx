@@ -35,6 +35,7 @@ const DocumentRow = lazy(() => import("./AttachmentRows.tsx").then((file) => fil
 const LinkOffer = lazy(() => import("./AttachmentRows.tsx").then((file) => file.LinkOffer), { as: "overlay" });
 const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
 
+const ContextStrip = lazy(() => import("./ContextStrip.tsx").then((file) => file.ContextStrip), { as: "overlay" });
 const InsertDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.InsertDialog), { as: "overlay" });
 
 const TemplateDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.TemplateDialog), {
@@ -164,6 +165,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     <div class={isOver ? "composer-area is-over" : "composer-area"}>
       <div class="column">
         <ComposerHeader chat={chat} />
+        {!chat.isEmpty.value && <ContextStrip chat={chat} />}
         {chat.isInserting.value && <InsertDialog chat={chat} onClose={() => chat.isInserting.value = false} />}
         {chat.isGroup.value && !chat.isNew && <NextSpeakerBar chat={chat} />}
         {listed.length > 0 && <CommandList items={listed} at={at} onChoose={choose} />}

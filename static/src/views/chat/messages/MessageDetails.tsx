@@ -13,7 +13,9 @@ export function MessageDetails(
 ) {
   const { connections } = useStore();
   const speed = tokensPerSecond(chat, message);
-  const { usage, connection_id, output_limit, left_out = [] } = message;
+  const { usage, connection_id, output_limit, left_out = [], context_use: use } = message;
+  const firstWordMs = chat.replies.measured.peek().get(message.id)?.firstWordMs ??
+    readNumber(message.timings?.prompt_ms);
   const thinkingTokens = findThinkingTokens(usage);
   const format = (tokens: number | undefined) => tokens === undefined ? undefined : formatNumber(tokens);
   const t = texts.chat.details;
@@ -21,12 +23,20 @@ export function MessageDetails(
     [t.model, message.model ?? undefined],
     [t.connection, connections.items.value.find(({ id }) => id === connection_id)?.name],
     [t.written, formatDateTime(message.created_at)],
-    [t.changed, message.updated_at === message.created_at ? undefined : formatDateTime(message.updated_at)],
+    // A reply also changes when it ends.
+    [
+      message.role === "assistant" ? t.lastChanged : t.changed,
+      message.updated_at === message.created_at ? undefined : formatDateTime(message.updated_at),
+    ],
     [t.promptTokens, format(usage?.prompt_tokens)],
+    [t.cachedTokens, format(findCachedTokens(message))],
     [t.replyTokens, format(usage?.completion_tokens)],
     [t.thinkingTokens, format(thinkingTokens)],
     [t.limit, format(output_limit)],
+    [t.context, use && t.contextFigures(formatNumber(use.tokens), formatNumber(use.size))],
+    [t.notSent, use?.first_message_id && t.notSentEarlier],
     [t.finishReason, message.finish_reason],
+    [t.firstWord, firstWordMs === undefined ? undefined : t.seconds(formatNumber(Math.round(firstWordMs / 100) / 10))],
     [t.speed, speed === undefined ? undefined : t.perSecond(formatNumber(Math.round(speed * 10) / 10))],
     [t.id, message.id],
   ];
@@ -62,6 +72,16 @@ function LeftOutFields({ title, fields }: { title: string; fields: NonNullable<M
       </ul>
     </section>
   );
+}
+
+/** Returns the tokens of the prompt that the server had from an earlier call, if it says. */
+function findCachedTokens({ usage, timings }: Message): number | undefined {
+  const { cached_tokens } = (usage?.prompt_tokens_details ?? {}) as { cached_tokens?: unknown };
+  return readNumber(cached_tokens) ?? readNumber(timings?.cache_n);
+}
+
+function readNumber(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 /** Measured by the model server if available, otherwise by this page. */

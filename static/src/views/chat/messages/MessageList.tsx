@@ -1,4 +1,5 @@
 /** The messages in order. Follows the end while the reader is there, loads more on scrolling. */
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
@@ -8,6 +9,7 @@ import { Sentences } from "../../../markdown/sentences.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
+import { loadLater } from "../../../texts/en/en.ts";
 import { texts } from "../../../texts/texts.ts";
 import { MessageView } from "./MessageView.tsx";
 import { useFollowEnd, useJumpTarget } from "./scroll_position.ts";
@@ -15,6 +17,8 @@ import { useFollowEnd, useJumpTarget } from "./scroll_position.ts";
 const ChatBackground = lazy(() => import("../ChatBackground.tsx").then((file) => file.ChatBackground), {
   as: "overlay",
 });
+
+const MemoryLine = lazy(() => import("./MemoryLine.tsx").then((file) => file.MemoryLine), { as: "overlay" });
 
 /** Distance to an end of the list at which more is loaded, so that readers seldom reach it. */
 const AHEAD = "1200px 0px";
@@ -30,6 +34,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   const lastId = chat.lastMessage.value?.id;
   const { hidden } = chat.tools.value;
   const background = useBackground(chat);
+  const memoryStart = chat.pages.items.value.findLast(({ context_use }) => context_use)?.context_use?.first_message_id;
   return (
     <div class="message-area">
       {background && <ChatBackground url={background} />}
@@ -44,9 +49,12 @@ export function MessageList({ chat }: { chat: OpenChat }) {
         <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
           {hasAbove.value && <LoadMore key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
           {shown.value.map((message) =>
-            hidden.has(message.id)
-              ? null
-              : <MessageView key={message.id} chat={chat} message={message} isLast={message.id === lastId} />
+            hidden.has(message.id) ? null : (
+              <Fragment key={message.id}>
+                {message.id === memoryStart && <MemoryLine chat={chat} />}
+                <MessageView chat={chat} message={message} isLast={message.id === lastId} />
+              </Fragment>
+            )
           )}
           {hasBelow.value && (
             <LoadMore
@@ -65,7 +73,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
           {follow.newCount > 0 && <span class="jump-count">{texts.chat.latestWith(follow.newCount)}</span>}
         </button>
       )}
-      <Announcer chat={chat} />
+      <Announcer chat={chat} memoryStart={memoryStart} />
     </div>
   );
 }
@@ -136,9 +144,19 @@ function useLoadOlder(chat: OpenChat, hold: () => void): () => Promise<void> {
 const MAX_LINES = 6;
 
 /** A hidden live region. The message list itself is silent, since it changes with every token. */
-function Announcer({ chat }: { chat: OpenChat }) {
+function Announcer({ chat, memoryStart }: { chat: OpenChat; memoryStart: string | undefined }) {
   const [lines, setLines] = useState<{ id: number; text: string }[]>([]);
   const run = chat.replies.run.value;
+  // Where it was when the chat was opened isn't news.
+  const announcedStart = useRef(memoryStart);
+  useEffect(() => {
+    if (run || memoryStart === announcedStart.current) return;
+    announcedStart.current = memoryStart;
+    if (memoryStart === undefined) return;
+    const say = () =>
+      setLines((before) => [...before, { id: -Date.now(), text: texts.memoryLine.label }].slice(-MAX_LINES));
+    loadLater().then(say, () => {});
+  }, [memoryStart, run]);
   useEffect(() => {
     if (!run) return;
     let nextId = Date.now();

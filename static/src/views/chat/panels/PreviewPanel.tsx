@@ -12,6 +12,19 @@ import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
 import { useResource } from "../../hooks.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
+import { openChatPanel } from "./panels.tsx";
+
+/** Parts that the chat's options change: the system prompt, the notes, lorebooks, documents, memory and the summary. */
+const CHANGED_IN_OPTIONS = new Set([
+  "main",
+  "note",
+  "lorebook",
+  "documents",
+  "memory",
+  "summary",
+  "history",
+  "persona",
+]);
 
 /** Reloaded when the chat changes, and on demand for the composer's text. */
 export function PreviewPanel({ chat }: { chat: OpenChat }) {
@@ -32,6 +45,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
   return (
     <div class="preview-panel">
       <Sums preview={found} />
+      <PartCosts preview={found} />
       <Button icon="redo" onClick={again}>{t.refresh}</Button>
       <UnexpandedFields fields={found.not_expanded ?? []} />
       <ol class="preview-list">
@@ -53,6 +67,44 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
       <OfferedTools tools={found.tools ?? []} />
       <OmittedParts preview={found} />
     </div>
+  );
+}
+
+/** What each kind of part costs, and where it can be changed. The largest comes first. */
+function PartCosts({ preview }: { preview: ChatPreview }) {
+  const store = useStore();
+  const t = texts.contextStrip;
+  const sums = new Map<string, number>();
+  for (const entry of preview.parts) {
+    const pieces = entry.pieces ?? [];
+    for (const { part, tokens } of pieces.length > 0 ? pieces : [entry]) {
+      sums.set(part, (sums.get(part) ?? 0) + tokens);
+    }
+  }
+  const rows = [...sums].sort(([, a], [, b]) => b - a);
+  const most = Math.max(preview.context_size, preview.tokens + preview.answer_tokens);
+  return (
+    <section aria-labelledby="preview-costs">
+      <h3 id="preview-costs">{t.parts}</h3>
+      <ul class="part-costs">
+        {[...rows, ["", preview.answer_tokens] as const].map(([kind, tokens]) => (
+          <li key={kind}>
+            <span>{kind === "" ? t.reserve : getPieceName(kind)}</span>
+            <progress aria-hidden="true" max={most} value={tokens} />
+            <span>{texts.chat.tokens(tokens)}</span>
+            {CHANGED_IN_OPTIONS.has(kind) && (
+              <Button
+                kind="quiet"
+                label={`${getPieceName(kind)}: ${t.change}`}
+                onClick={() => openChatPanel(store, "options")}
+              >
+                {t.change}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
