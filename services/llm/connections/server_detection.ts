@@ -88,7 +88,7 @@ const OWN_ENDPOINTS: { path: string; software: string; isOwn(json: unknown): boo
 /** Probes all hosts and ports at once. */
 export async function detectServers(options: DetectionOptions): Promise<DetectedServer[]> {
   const ports = options.ports ?? Object.keys(PROBE_PLANS).map((port) => ({ port: Number(port), as: Number(port) }));
-  return await probeAll({ ...options, ports, otherPort: { as: BY_MODELS } }, async (origin, { as }, probe) => {
+  const servers = await probeAll({ ...options, ports, otherPort: { as: BY_MODELS } }, async (origin, { as }, probe) => {
     const found = await runPlan(as, probe);
     if (found === undefined) return undefined;
     return {
@@ -100,6 +100,8 @@ export async function detectServers(options: DetectionOptions): Promise<Detected
       ...(found.isStarting && { isStarting: true }),
     };
   });
+  // What may be something else comes last.
+  return servers.toSorted((a, b) => Number(a.software === UNKNOWN) - Number(b.software === UNKNOWN));
 }
 
 async function runPlan(as: number, probe: Probe): Promise<Detection | undefined> {
@@ -145,7 +147,23 @@ const SOFTWARE_BY_OWNER: Record<string, string> = {
 };
 // Speech servers list their models in the same format.
 const SPEECH_OWNERS = new Set(["system", "kokoro"]);
-const SPEECH_MODEL = /^(tts-|gpt-4o-mini-tts|kokoro|whisper|piper|espeak)/i;
+const SPEECH_MODEL =
+  /(^|[\/_.-])(x?tts|speecht5|kokoro|whisper|piper|espeak|parakeet|chatterbox|orpheus|bark|vits|zonos)(\d*)([\/_.-]|$)/i;
+/** Speaches names what each model is for. */
+const SPEECH_TASKS = new Set(["automatic-speech-recognition", "text-to-speech"]);
+
+/** For servers that are told apart by their model list. */
+const BY_MODELS_PLAN: ProbePlan = {
+  path: MODELS,
+  detect: (response) => {
+    const found = detectByModels(response);
+    if (found === undefined || found.software !== UNKNOWN) return found;
+    const isPython = /^BaseHTTP\//i.test(response.headers.get("server") ?? "");
+    const path = isPython ? "/health" : "/.well-known/localai.json";
+    const software = isPython ? "mlx_lm" : "LocalAI";
+    return { path, detect: (second) => (isOkObject(second) ? { ...found, software } : found) };
+  },
+};
 
 /** The requests to each default port. */
 const PROBE_PLANS: Record<number, ProbePlan> = {
@@ -173,24 +191,18 @@ const PROBE_PLANS: Record<number, ProbePlan> = {
       return needsKey ? { software: "LM Studio", needsKey } : probeModels(undefined);
     },
   },
-  8080: {
-    path: MODELS,
-    detect: (response) => {
-      const found = detectByModels(response);
-      if (found === undefined || found.software !== UNKNOWN) return found;
-      const isPython = /^BaseHTTP\//i.test(response.headers.get("server") ?? "");
-      const path = isPython ? "/health" : "/.well-known/localai.json";
-      const software = isPython ? "mlx_lm" : "LocalAI";
-      return { path, detect: (second) => (isOkObject(second) ? { ...found, software } : found) };
-    },
-  },
+  8080: BY_MODELS_PLAN,
+  // The default port of coming versions of llama.cpp.
+  9931: BY_MODELS_PLAN,
   8000: {
     path: MODELS,
     detect: (response) => {
       const found = detectByModels(response);
       if (found === undefined || found.software !== UNKNOWN) return found;
       const isVllm = (second: ProbeResponse | undefined) => readText(second?.json, "version") !== undefined;
-      return { path: "/version", detect: (second) => (isVllm(second) ? { ...found, software: "vLLM" } : found) };
+      // A speech server without models looks like any other.
+      const other = found.models?.length === 0 && !found.needsKey && !found.isStarting ? undefined : found;
+      return { path: "/version", detect: (second) => (isVllm(second) ? { ...found, software: "vLLM" } : other) };
     },
   },
   5001: {
@@ -252,7 +264,9 @@ function detectByModels(response: IdentifyingResponse): Detection | undefined {
 
 function isSpeech(models: ListedModel[]): boolean {
   return models.length > 0 &&
-    models.every((model) => SPEECH_OWNERS.has(String(model.owned_by)) || SPEECH_MODEL.test(model.id));
+    models.every((model) =>
+      SPEECH_OWNERS.has(String(model.owned_by)) || SPEECH_TASKS.has(String(model.task)) || SPEECH_MODEL.test(model.id)
+    );
 }
 
 function isLoading(response: IdentifyingResponse): boolean {

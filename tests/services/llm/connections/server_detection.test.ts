@@ -41,6 +41,20 @@ test.each<Case>([
   { personality: "vllm", as: 8000, finds: { software: "vLLM", models: MODELS } },
   { personality: "vllm", as: 8000, models: [], finds: { software: "vLLM", models: [] } },
   { personality: "generic", as: 8000, models: ["tts-1", "tts-1-hd"], finds: undefined },
+  {
+    personality: "generic",
+    as: 8000,
+    models: ["speaches-ai/Kokoro-82M-v1.0-ONNX", "Systran/faster-whisper-small", "hexgrad/XTTS-v2"],
+    finds: undefined,
+  },
+  { personality: "generic", as: 8000, models: [], finds: undefined },
+  {
+    personality: "generic",
+    as: 8000,
+    models: ["tts-1", "qwen"],
+    finds: { software: "OpenAI-compatible", models: ["tts-1", "qwen"] },
+  },
+  { personality: "llama.cpp", as: 9931, finds: { software: "llama.cpp", models: MODELS } },
   { personality: "koboldcpp", as: 5001, finds: { software: "KoboldCpp", models: MODELS } },
   { personality: "tabbyapi", as: 5000, finds: { software: "TabbyAPI", models: MODELS } },
   { personality: "tabbyapi", as: 5000, apiKey: "k", finds: { software: "TabbyAPI", models: [], needsKey: true } },
@@ -93,6 +107,26 @@ test("web pages, AirPlay, redirects and speech servers aren't detected as model 
   const ports = doors.flatMap(({ port }) => [11434, 1234, 8080, 8000, 5001, 5000, 1337].map((as) => ({ port, as })));
   expect(await detectServers({ hosts: LOOPBACK, ports, deadlineMs })).toEqual([]);
   await Promise.all(doors.map((door) => door.close()));
+});
+
+test("a server that names the task of its models is no model server if it's speech", async () => {
+  const list = (...tasks: string[]) => JSON.stringify({ data: tasks.map((task, n) => ({ id: `m${n}`, task })) });
+  const bodies = [list("automatic-speech-recognition", "text-to-speech"), list("text-to-speech", "text-generation")];
+  const doors = await Promise.all(
+    bodies.map((body) => openFakeHttp((_, answer) => answer.send(200, "application/json", body))),
+  );
+  const ports = doors.map(({ port }) => ({ port, as: 8080 }));
+  const found = await detectServers({ hosts: LOOPBACK, ports, deadlineMs });
+  expect(found.map(({ models }) => models)).toEqual([["m0", "m1"]]);
+  await Promise.all(doors.map((door) => door.close()));
+});
+
+test("known software is listed before what may be something else", async () => {
+  await using unknown = await openFakeLlm({ models: MODELS });
+  await using known = await openFakeLlm({ personality: "koboldcpp", models: MODELS });
+  const ports = [{ port: unknown.port, as: 1234 }, { port: known.port, as: 5001 }];
+  const found = await detectServers({ hosts: LOOPBACK, ports, deadlineMs });
+  expect(found.map(({ software }) => software)).toEqual(["KoboldCpp", "OpenAI-compatible"]);
 });
 
 test("an Ollama that rejects the host name is still detected", async () => {
