@@ -1,0 +1,129 @@
+/** What a real llama.cpp server says about its context: the progress of a prompt, and a prompt that is too long. */
+import { createParser } from "eventsource-parser";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { freePort } from "./helpers/free_port.ts";
+import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
+import { realPart } from "./helpers/real_part.ts";
+
+const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
+/** Time limit for a busy machine. */
+const SLOW_MS = 600_000;
+const MODEL = "gemma3-270m";
+
+interface Progress {
+  total: number;
+  cache: number;
+  processed: number;
+}
+
+interface Message {
+  status: string;
+  content: string;
+  left_out?: { field: string; reason: string }[];
+  context_use?: { size: number; first_message_id?: string };
+}
+
+/** About ten tokens a sentence. */
+const sentences = (count: number) => "The keeper of the lighthouse counts the ships. ".repeat(count).trim();
+
+describe.skipIf(INSTALLED === undefined)("the context of a real llama.cpp server", { timeout: SLOW_MS }, () => {
+  const port = freePort();
+  let llama: LlamaServer | undefined;
+  let parlor: ChildServer;
+  let folder: string;
+
+  async function restart(contextSize: number): Promise<void> {
+    await llama?.[Symbol.asyncDispose]();
+    llama = undefined;
+    const flags = ["--ctx-size", String(contextSize), "--parallel", "1", "--batch-size", "256", "--alias", MODEL];
+    llama = await startLlama(INSTALLED!, { port, flags });
+  }
+
+  /** Asks in a conversation. Calls back for each event of the stream. */
+  async function ask(id: string, n: number, onEvent: (event: string | undefined, data: string) => void = () => {}) {
+    const response = await parlor.request("POST", "/api/chat", {
+      conversation_id: id,
+      user_message_id: `${id}-u${n}`,
+      assistant_message_id: `${id}-a${n}`,
+      context: "server",
+      messages: [{ role: "user", content: `Question ${n}?` }],
+      max_tokens: 24,
+      ignore_eos: true,
+    });
+    const parser = createParser({ onEvent: ({ event, data }) => onEvent(event, data) });
+    for await (const text of response.body!.pipeThrough(new TextDecoderStream())) parser.feed(text);
+    return await parlor.json<Message>("GET", `/api/conversations/${id}/messages/${id}-a${n}`);
+  }
+
+  const save = (id: string, messages: string[]) =>
+    parlor.json("PUT", `/api/conversations/${id}`, {
+      title: id,
+      messages: messages.map((content, n) => ({ id: `${id}-${n}`, role: n % 2 ? "assistant" : "user", content })),
+    });
+
+  beforeAll(async () => {
+    folder = await Deno.makeTempDir({ prefix: "parlor-real-" });
+    await restart(4096);
+    parlor = await startChildServer({ dataDir: `${folder}/data` });
+    const fields = { id: "llama", name: "llama.cpp", kind: "openai", base_url: llama!.url, model: MODEL };
+    await parlor.json("PUT", "/api/connections", fields);
+    await parlor.json("POST", "/api/connections/llama/activate");
+    await parlor.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await parlor?.kill();
+    await llama?.[Symbol.asyncDispose]();
+    if (folder !== undefined) await Deno.remove(folder, { recursive: true });
+  }, SLOW_MS);
+
+  test("a long prompt is seen to be read, and its cached part the next time", async () => {
+    await save("c1", [sentences(60), "Yes.", sentences(60), "Indeed."]);
+    const seen: Progress[] = [];
+    const collect = (event: string | undefined, data: string) => {
+      if (event === "prompt_progress") seen.push(JSON.parse(data));
+    };
+    expect(await ask("c1", 1, collect)).toMatchObject({ status: "complete", context_use: { size: 4096 } });
+    const { total } = seen[0]!;
+    expect(total).toBeGreaterThan(1000);
+    expect(seen.map(({ processed }) => processed)).toEqual(
+      seen.map(({ processed }) => processed).toSorted((a, b) => a - b),
+    );
+    expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
+    expect(seen.at(-1)!.processed).toBeGreaterThan(total * 0.9);
+    seen.length = 0;
+    await ask("c1", 2, collect);
+    expect(seen.at(-1)!.cache).toBeGreaterThan(total * 0.9);
+  });
+
+  test("a second chat is silent until the only slot is free", async () => {
+    await save("c2", [sentences(40), "Yes."]);
+    await save("c3", ["Hi", "Hello."]);
+    const order: string[] = [];
+    let second: Promise<Message> | undefined;
+    const first = ask("c2", 1, (event, data) => {
+      if (event === "prompt_progress") {
+        second ??= ask("c3", 1, (kind) => {
+          if (kind === "prompt_progress" && order.at(-1) !== "second") order.push("second");
+        });
+      }
+      if (data === "[DONE]") order.push("first is done");
+    });
+    await first;
+    await second;
+    expect(order).toEqual(["first is done", "second"]);
+  });
+
+  test("after a restart with a smaller context in the middle of a chat, it goes on by itself", async () => {
+    await restart(1024);
+    const reply = await ask("c1", 3);
+    expect(reply).toMatchObject({ status: "complete", context_use: { size: 1024 } });
+    expect(reply.context_use!.first_message_id).toBeDefined();
+    expect(reply.left_out).toMatchObject([{ field: "messages", reason: expect.stringContaining("1024 tokens") }]);
+    // Known from now on: the next prompt fits at once.
+    const next = await ask("c1", 4);
+    expect(next.status).toBe("complete");
+    expect(next.left_out).toBeUndefined();
+  });
+});
