@@ -20,11 +20,18 @@ type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting
 export function nameChat(people: Pick<Profiles, "getListItem">, item: Named): ChatName {
   const who = item.character_ids.map((id) => people.getListItem(id)?.name).filter(Boolean).join(", ");
   // A greeting's first words are not a title.
-  const title = item.has_greeting_title ? "" : item.title;
+  const title = item.has_greeting_title ? "" : withoutName(item.title, who);
   const isGreeted = item.character_ids.length > 0 && item.message_count < 2;
   const about = title || (isGreeted ? "" : toPlainText(item.snippet));
   const full = who === "" ? about || texts.nav.untitled : `${who}: ${about || texts.nav.newChat}`;
   return { who, about, full };
+}
+
+/** Removes the name that other programs put before a title: `"Ada - 2026-05-03@12h03m"`. */
+function withoutName(title: string, name: string): string {
+  if (name === "" || !title.startsWith(name)) return title;
+  const rest = /^\s*[-–—:]\s*(.*)$/s.exec(title.slice(name.length))?.[1] ?? title;
+  return rest.trim() === "" ? title : rest;
 }
 
 /** Returns the beginning of a message as one line without its markup. */

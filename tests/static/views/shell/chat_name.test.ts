@@ -24,6 +24,17 @@ test("names a chat for its characters and what it became about", () => {
   expect(nameChat(people, { ...chat, character_ids: ["deleted"] }).full).toBe("The storm");
 });
 
+test.each([
+  ["Mira - 2026-05-03@12h03m", "Mira: 2026-05-03@12h03m"],
+  ["Mira: The storm", "Mira: The storm"],
+  ["Mira at sea", "Mira: Mira at sea"],
+  ["Mira", "Mira: Mira"],
+  ["Mira - ", "Mira: Mira - "],
+  ["Mirabel - The storm", "Mira: Mirabel - The storm"],
+])("the title %j doesn't repeat the character's name", (title, full) => {
+  expect(nameChat(people, { ...chat, title }).full).toBe(full);
+});
+
 test("never names a chat after the greeting's text", () => {
   expect(nameChat(people, { ...chat, title: "" }).full).toBe("Mira: New chat");
   expect(nameChat(people, { ...chat, title: "She smiles", has_greeting_title: true }).full).toBe("Mira: New chat");
