@@ -73,6 +73,9 @@ const Local = z.object({
   architecture: z.string().optional(),
   context_size: z.number().int().optional(),
   layers: z.number().int().optional(),
+  chat_template: z.boolean().optional().openapi({
+    description: "Whether the file has a chat template; base models have none and don't answer",
+  }),
   modified_at: Time,
 }).openapi("LocalModel");
 
@@ -162,11 +165,12 @@ export function toDownloadJson(download: Download): z.infer<typeof DownloadRespo
 
 /** Converts a model on disk to its JSON form. */
 export function toLocalModelJson(model: LocalModel): z.infer<typeof Local> {
-  const { sizeBytes, contextSize, modifiedAtMs, files: _, ...same } = model;
+  const { sizeBytes, contextSize, hasChatTemplate, modifiedAtMs, files: _, ...same } = model;
   return {
     ...same,
     size_bytes: sizeBytes,
     context_size: contextSize,
+    chat_template: hasChatTemplate,
     modified_at: new Date(modifiedAtMs).toISOString(),
   };
 }

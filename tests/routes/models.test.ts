@@ -81,6 +81,7 @@ test("searches the hub, lists files, downloads one, finds it on disk, deletes it
     quantization: "Q4_K_M",
     architecture: "llama",
     parameters: 1_000_000,
+    chat_template: false,
     modified_at: expect.stringMatching(/Z$/),
   }]);
   await json(app.delete(`/api/models/local?path=${encodeURIComponent(PATH)}`), 204);

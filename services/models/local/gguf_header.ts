@@ -16,6 +16,8 @@ export interface GgufHeader {
   parameters?: number;
   contextSize?: number;
   layers?: number;
+  /** Whether the file has a chat template. Base models have none: they continue text, and don't answer. */
+  hasChatTemplate?: boolean;
   /** From `general.file_type`. */
   quantization?: string;
 }
@@ -29,6 +31,7 @@ const MAX_USED_TEXT_BYTES = 1024;
 const MAX_TENSORS = 1_000_000;
 const MAX_DIMENSIONS = 8;
 const MAX_NESTING = 4;
+const CHAT_TEMPLATE = "tokenizer.chat_template";
 
 enum Type {
   Uint8,
@@ -129,8 +132,10 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
   const tensors = await reader.count(MAX_TENSORS);
   const keys = await reader.count(MAX_KEYS);
   const found = new Map<string, string | number>();
+  let hasChatTemplate = false;
   for (let n = 0; n < keys; n++) {
     const key = await reader.readString(MAX_KEY_BYTES);
+    hasChatTemplate ||= key === CHAT_TEMPLATE;
     const value = await readValue(reader, await reader.readUint32(), isUsedKey(key));
     if (value !== undefined && !found.has(key)) found.set(key, value);
   }
@@ -153,6 +158,7 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
     parameters: Number.isSafeInteger(parameters) && parameters > 0 ? parameters : undefined,
     contextSize: toNumber(found.get(`${architecture}.context_length`)),
     layers: toNumber(found.get(`${architecture}.block_count`)),
+    hasChatTemplate,
     quantization: fileType === undefined ? undefined : FILE_TYPES[fileType],
   };
 }

@@ -38,6 +38,8 @@ export interface LocalModel {
   contextSize?: number;
   /** Number of layers that can be offloaded to a GPU. */
   layers?: number;
+  /** Whether the file has a chat template; `undefined` if that's unknown. */
+  hasChatTemplate?: boolean;
   modifiedAtMs: number;
 }
 
@@ -130,6 +132,7 @@ export class LocalModels {
         architecture: head.architecture,
         contextSize: head.contextSize,
         layers: head.layers,
+        hasChatTemplate: role === "model" ? head.hasChatTemplate : undefined,
         modifiedAtMs: Math.max(...whole.map((part) => part.modifiedAtMs)),
       });
     }

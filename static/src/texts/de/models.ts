@@ -44,6 +44,8 @@ export const models: typeof English = {
 
     run: "Hier ausführen",
     runTitle: (name: string) => `${name} ausführen`,
+    baseModel:
+      "Diese Datei hat keine Chat-Vorlage: Sie ist vielleicht ein Basismodell, das Text fortsetzt und nicht antwortet. Wählen Sie für Chats eine Datei mit „instruct“, „chat“ oder „it“ im Namen.",
     start: "Starten",
     stop: "Beenden",
     context: "Kontextgröße in Token",

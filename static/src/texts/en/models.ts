@@ -41,6 +41,8 @@ export const models = {
 
     run: "Run here",
     runTitle: (name: string) => `Run ${name}`,
+    baseModel:
+      "This file has no chat template: it may be a base model, which continues text and doesn’t answer. For chats, choose a file whose name has “instruct”, “chat” or “it”.",
     start: "Start",
     stop: "Stop",
     context: "Context size in tokens",

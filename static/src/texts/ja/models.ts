@@ -43,6 +43,8 @@ export const models: typeof English = {
 
     run: "ここで実行",
     runTitle: (name: string) => `${name}を実行`,
+    baseModel:
+      "このファイルにはチャットテンプレートがありません。文章の続きを書くだけで返答しないベースモデルの可能性があります。チャットには、名前に「instruct」「chat」「it」を含むファイルを選んでください。",
     start: "開始",
     stop: "停止",
     context: "コンテキストサイズ（トークン）",

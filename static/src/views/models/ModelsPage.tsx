@@ -209,6 +209,7 @@ function RunDialog({ models, model, onClose }: { models: Models; model: LocalMod
       actions={<Button kind="primary" isDisabled={!isGood} onClick={start}>{t.start}</Button>}
     >
       <div class="form">
+        {model.chat_template === false && <Notice tone="warning">{t.baseModel}</Notice>}
         <TextField
           label={t.context}
           hint={most === undefined ? undefined : t.contextHint(most.toLocaleString())}

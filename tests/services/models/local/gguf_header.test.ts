@@ -38,7 +38,16 @@ test.each([2, 3])("a header of version %d has architecture, size, context and qu
     quantization: "Q4_K_M",
     contextSize: 4096,
     layers: 22,
+    hasChatTemplate: false,
     parameters: 4096 * 4096 + 32000 * 4096 + 4096,
+  });
+});
+
+test("a header says whether the model has a chat template", async () => {
+  const template = "{% for message in messages %}{{ message.content }}{% endfor %}".repeat(1000);
+  expect(await headOf(ggufFile({ keys: { "tokenizer.chat_template": template, ...KEYS } }))).toMatchObject({
+    hasChatTemplate: true,
+    layers: 22,
   });
 });
 
@@ -77,10 +86,13 @@ test.each([0, 3, 1000])("rejects a file of %d bytes without GGUF's magic", async
 });
 
 test("overflowing sizes aren't shown", async () => {
-  expect(await headOf(ggufFile({ tensors: [[2 ** 40, 2 ** 40]] }))).toEqual({ architecture: "llama" });
+  expect(await headOf(ggufFile({ tensors: [[2 ** 40, 2 ** 40]] }))).toEqual({
+    architecture: "llama",
+    hasChatTemplate: false,
+  });
 });
 
 test("keys with the names of object members are ordinary keys", async () => {
   expect(await headOf(ggufFile({ keys: { __proto__: "x", "constructor": "y", "general.architecture": "z" } })))
-    .toEqual({ architecture: "z" });
+    .toEqual({ architecture: "z", hasChatTemplate: false });
 });

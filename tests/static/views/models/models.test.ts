@@ -88,6 +88,7 @@ test("finds, downloads with progress on every device, runs and deletes a model",
   await page.getByRole("button", { name: /^Run here/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("The model supports up to 40,960.").waitFor();
+  await dialog.getByText(/^This file has no chat template/).waitFor();
   await dialog.getByLabel("Context size in tokens").fill("12");
   await dialog.getByText("Enter a whole number, 256 or more").waitFor();
   expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
