@@ -225,7 +225,7 @@ export const IMPORT_REASONS = {
   risu_damaged: "damaged: can't be unpacked",
   risu_cut_off: "the file is incomplete",
   agnai_body: "its sprite stays in the card for Agnai: Parlor can't draw it",
-  expressions_only: "only expression images are imported, from a folder with the same name as the card's file",
+  expressions_only: "only expression images are imported, from the folder with the character's name",
   files_in_card: "its other images and sounds are stored with the character: export it as CHARX to get them",
   too_many_files: "the character has too many files",
   risu_media: "missing images and sounds: {count}",

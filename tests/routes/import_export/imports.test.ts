@@ -1,4 +1,4 @@
-import { strFromU8, unzipSync, type Zippable } from "fflate";
+import { strFromU8, strToU8, unzipSync, type Zippable } from "fflate";
 import { expect, test } from "vitest";
 import { chunksOf, sillyTavernReads } from "../../helpers/files/cards.ts";
 import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../../helpers/app/imported.ts";
@@ -151,6 +151,33 @@ test("expression images are imported with their character and exported in its CH
   const pixels = (png: Uint8Array) => chunksOf(png).filter(({ type }) => type === "IDAT").map(({ text }) => text);
   expect(pixels(shown)).toEqual(pixels(files["characters/Fox.png"]!));
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toHaveLength(1); // the trial's
+});
+
+test("expression images are found by the character's name, or in the folder that the settings name", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  const { "characters/Fox.png": card, ...files } = tavernFolder();
+  const settings = JSON.parse(strFromU8(files["settings.json"]!));
+  settings.extension_settings = {
+    expressionOverrides: [{ name: "Owl", path: "Birds/night" }, { name: "Gone", path: "" }],
+  };
+  const all = {
+    ...files,
+    "settings.json": strToU8(JSON.stringify(settings)),
+    "characters/Reynard.png": card!,
+    "characters/Birds/night/joy.png": picture(5),
+    "characters/Birds/day/joy.png": picture(6),
+  };
+  const { lines } = await importReport(app, "kind=sillytavern", zipped(all));
+  expect(
+    lines.filter(({ source }) => source.startsWith("characters/")).toSorted((a, b) => a.source < b.source ? -1 : 1),
+  )
+    .toMatchObject([
+      { level: "left_out", source: "characters/Birds", code: "expressions_only", count: 1 },
+      { level: "kept", source: "characters/Owl.png", code: "files_in_card", count: 1 },
+      { level: "kept", source: "characters/Reynard.png", code: "files_in_card", count: 1 },
+    ]);
+  const characters = await got(app, "/api/characters?view=full");
+  expect(characters.map(({ has_assets }: { has_assets: boolean }) => has_assets)).toEqual([true, true]);
 });
 
 test("importing again adds nothing; a chat that continued there is updated, one that continued here isn't", async () => {

@@ -188,16 +188,23 @@ class Reading {
       /\.png$/i.test(path) && this.folder.find(`characters/${getBaseName(path)}`)?.path === path
     );
     const sprites = findSprites(all, this.folder);
+    const overrides = new Map(
+      listObjects(asObject(settings.extension_settings).expressionOverrides).map(({ name, path }) => [
+        asText(name),
+        asText(path) === "" ? [] : [asText(path)],
+      ]),
+    );
     for (const file of cards) {
       const name = getBaseName(file.path);
-      const images = sprites.take(getStem(name));
+      const stem = getStem(name);
       try {
         let bytes = await this.source.read(file, MAX_CARD_BYTES);
         const card = parsePngCard(bytes);
+        const images = sprites.take(...overrides.get(stem) ?? [], card.data.name, stem);
         const tags = asTexts(tagMap[name]).flatMap((id) => tagNames.get(id) ?? []);
         const added = tags.filter((tag) => !card.data.tags.includes(tag));
         card.data.tags = [...card.data.tags, ...new Set(added)];
-        const note = notes.get(getStem(name));
+        const note = notes.get(stem);
         if (note !== undefined) card.data.extensions = { ...card.data.extensions, depth_prompt: joinNotes(card, note) };
         const world = asText(card.data.extensions.world);
         const isLinked = card.data.character_book !== undefined && this.known.lorebooks.has(world);
@@ -220,6 +227,7 @@ class Reading {
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {
+        sprites.take(stem); // They're refused with their card.
         yield createRefusedNote(file.path, error);
       }
     }

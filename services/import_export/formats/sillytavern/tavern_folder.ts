@@ -96,8 +96,8 @@ function getDepth(root: string): number {
 }
 
 /**
- * An expression image. It's in a folder with the name of the card, its file name is the expression, and subfolders are
- * costumes.
+ * An expression image. It's in a folder with the character's name, or the one that the settings name. Its file name is
+ * the expression, and subfolders are costumes.
  *
  * @see https://docs.sillytavern.app/extensions/expression-images/
  */
@@ -109,8 +109,8 @@ export interface Sprite {
 
 /** The expression images of all characters. */
 interface SpriteFolders {
-  /** Takes the images of a card. @param stem File name of the card without extension. */
-  take(stem: string): Sprite[];
+  /** Takes the images of the first folder that exists. @param paths Below the folder of the characters. */
+  take(...paths: string[]): Sprite[];
   /** Lists folders with files that don't belong to a card, and their number. */
   listLeft(): [folder: string, count: number][];
 }
@@ -120,6 +120,7 @@ const IMAGE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
 /** Finds expression images among the files of the character folder. */
 export function findSprites(files: readonly SourceFile[], { getPath }: Pick<TavernFolder, "getPath">): SpriteFolders {
   const folders = new Map<string, { sprites: Sprite[]; count: number }>();
+  const taken = new Set<Sprite>();
   for (const file of files) {
     const [, folder, ...rest] = getPath(file).split("/");
     if (folder === undefined || rest.length === 0) continue;
@@ -130,11 +131,19 @@ export function findSprites(files: readonly SourceFile[], { getPath }: Pick<Tave
     if (IMAGE_ENDING.test(file.path)) found.sprites.push({ file, name });
   }
   return {
-    take(stem) {
-      const found = folders.get(stem);
-      if (found === undefined) return [];
-      found.count -= found.sprites.length;
-      return found.sprites;
+    take(...paths) {
+      for (const path of paths) {
+        const [folder = "", ...costume] = path.split("/").filter((part) => part !== "");
+        const found = folders.get(folder);
+        const start = costume.map((part) => `${part}/`).join("");
+        const sprites = found?.sprites.filter(({ name }) => name.startsWith(start)) ?? [];
+        if (found === undefined || sprites.length === 0) continue;
+        // Characters with the same name share a folder.
+        found.count -= sprites.filter((sprite) => !taken.has(sprite)).length;
+        for (const sprite of sprites) taken.add(sprite);
+        return sprites.map(({ file, name }) => ({ file, name: name.slice(start.length) }));
+      }
+      return [];
     },
     listLeft: () => [...folders].filter(([, { count }]) => count > 0).map(([folder, { count }]) => [folder, count]),
   };

@@ -106,7 +106,7 @@ export const serverTexts: ServerTexts = {
     risu_damaged: "beschädigt: lässt sich nicht entpacken",
     risu_cut_off: "die Datei ist unvollständig",
     agnai_body: "das Sprite bleibt für Agnai in der Karte: Parlor kann es nicht zeichnen",
-    expressions_only: "nur Ausdrucksbilder werden importiert, aus einem Ordner, der wie die Datei der Karte heißt",
+    expressions_only: "nur Ausdrucksbilder werden importiert, aus dem Ordner mit dem Namen der Figur",
     files_in_card: "weitere Bilder und Töne sind bei der Figur gespeichert: Ein Export als CHARX enthält sie",
     too_many_files: "die Figur hat zu viele Dateien",
     risu_media: "fehlende Bilder und Töne: {count}",

@@ -100,7 +100,7 @@ export const serverTexts: ServerTexts = {
     risu_damaged: "壊れていて展開できません",
     risu_cut_off: "途中で切れています",
     agnai_body: "スプライトは Agnai 用にカードに残りますが、Parlor では表示できません",
-    expressions_only: "インポートできるのは、隣のカードのファイルと同じ名前のフォルダーにある表情の画像だけです",
+    expressions_only: "インポートできるのは、キャラクターの名前のフォルダーにある表情の画像だけです",
     files_in_card: "その他の画像と音声は一緒に保存されます。CHARX として書き出すと含まれます",
     too_many_files: "キャラクターの追加ファイルが多すぎます",
     risu_media: "追加の画像と音声{count}件が見つかりません",
