@@ -129,7 +129,8 @@ export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
 export const OWN_VIA = { via: "1.1 parlor" };
 
 /** The same text for forbidden, closed, silent and unknown targets, so that it reveals nothing about the network. */
-export const REFUSAL_TEXT = "the address is not allowed or does not answer";
+export const REFUSAL_TEXT =
+  "the address is not allowed or does not answer. Addresses that aren't public are refused, unless guard_allow includes them";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** A network and its prefix length. */

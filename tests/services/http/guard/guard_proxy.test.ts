@@ -137,7 +137,11 @@ test.each([
   await using guard = await openTestGuard({ "inner.example": [PRIVATE] });
   const { port, header } = passOf(guard);
   const answer = await rawRequest(port, `${request} HTTP/1.1\r\n${header}\r\n`);
-  expect(answer).toMatchObject({ status: 502, body: "the address is not allowed or does not answer\n" });
+  expect(answer).toMatchObject({
+    status: 502,
+    body:
+      "the address is not allowed or does not answer. Addresses that aren't public are refused, unless guard_allow includes them\n",
+  });
   expect(closed.connections).toBe(0);
 });
 

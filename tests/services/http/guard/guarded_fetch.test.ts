@@ -8,7 +8,8 @@ import {
   sendText,
 } from "../../../helpers/network/loopback_servers.ts";
 
-const GENERIC = "the address is not allowed or does not answer";
+const GENERIC =
+  "the address is not allowed or does not answer. Addresses that aren't public are refused, unless guard_allow includes them";
 
 /** A public server and a private listener on the same port number, so that only the address tells them apart. */
 function openPair() {

@@ -165,7 +165,8 @@ test("endless headers are limited by size and by time", { tags: ["E11"] }, async
     return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n");
   }, { hostname: PUBLIC });
   await using guard = await openTestGuard({});
-  const message = `Can't fetch from "${PUBLIC}:${server.port}": the address is not allowed or does not answer`;
+  const message =
+    `Can't fetch from "${PUBLIC}:${server.port}": the address is not allowed or does not answer. Addresses that aren't public are refused, unless guard_allow includes them`;
   expect(await failureOf(guard.fetch(urlOf(server, "/fast")))).toEqual({ code: "upstream_error", message });
   expect(await failureOf(guard.fetch(urlOf(server, "/slow"), { timeoutMs: 300 }))).toEqual({
     code: "upstream_error",

@@ -4,7 +4,8 @@ import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../../helpers/netw
 import { openHttpServer, openSilentListener, send, sendText } from "../../../helpers/network/loopback_servers.ts";
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
-const GENERIC = "the address is not allowed or does not answer";
+const GENERIC =
+  "the address is not allowed or does not answer. Addresses that aren't public are refused, unless guard_allow includes them";
 const names = { "good.example": [PUBLIC], "other.example": [PUBLIC], "inner.example": [PRIVATE] };
 let authority: Authority;
 beforeAll(async () => void (authority = await openAuthority()));

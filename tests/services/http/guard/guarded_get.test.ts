@@ -10,7 +10,8 @@ import { failureOf, type Names, PRIVATE, PUBLIC } from "../../../helpers/network
 import { openHttpServer, openSilentListener, send } from "../../../helpers/network/loopback_servers.ts";
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
-const REFUSED = /the address is not allowed or does not answer$/;
+const REFUSED =
+  /the address is not allowed or does not answer\. Addresses that aren't public are refused, unless guard_allow includes them$/;
 
 interface Options {
   names?: Names;
