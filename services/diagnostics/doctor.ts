@@ -8,7 +8,13 @@ import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
 import { findLocalServer, readCertificate } from "./local_server.ts";
-import { checkReachability, checkServer, type ReachConfig, type ServerQuestion } from "./reachability_checks.ts";
+import {
+  checkReachability,
+  checkServer,
+  mustNameClient,
+  type ReachConfig,
+  type ServerQuestion,
+} from "./reachability_checks.ts";
 
 /** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataLocation {
@@ -59,7 +65,12 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
     ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes, isDeep }),
     ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await checkTools(listTools(config)),
-    ...await checkServer({ ...question, ...findLocalServer(config), isExpected: false }),
+    ...await checkServer({
+      ...question,
+      ...findLocalServer(config),
+      namesClient: mustNameClient(config),
+      isExpected: false,
+    }),
     ...(url === undefined ? [] : await checkServer({ ...question, url, isExpected: true })),
   ];
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { createCredentialStore } from "../auth/credential_stores.ts";
-import type { OwnNode } from "../auth/hosts.ts";
+import { createAddressMatcher, type OwnNode } from "../auth/hosts.ts";
 import { findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts";
 import { createOperatorProof, findStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
@@ -21,6 +21,11 @@ export interface ReachConfig extends ReachSettings {
 }
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** Returns whether this machine's own address is a trusted proxy. Then every request from it must name its client. */
+export function mustNameClient({ host, trustedProxies }: Pick<ReachConfig, "host" | "trustedProxies">): boolean {
+  return createAddressMatcher(trustedProxies)(/^\[?::/.test(host) ? "::1" : "127.0.0.1");
+}
 
 /** Checks the configuration against the enrolled passkeys. */
 export async function checkReachability(config: ReachConfig & DataLocation): Promise<Finding[]> {
@@ -111,6 +116,8 @@ export interface ServerQuestion {
   connectTo?: LocalServer["connectTo"];
   /** Signs the request; absent if the data folder has none. */
   sessionKey: Uint8Array | undefined;
+  /** Names this machine as the client, as a trusted proxy here has to. */
+  namesClient?: boolean;
   /** PEM text of an additional certificate authority. */
   caCert?: string;
   /** True for a URL the user named: a server must answer there. */
@@ -122,10 +129,14 @@ const MAX_CLOCK_GAP_MS = 60_000;
 
 /** Asks the server. */
 export async function checkServer(question: ServerQuestion): Promise<Finding[]> {
-  const { url, connectTo, sessionKey, caCert, isExpected } = question;
+  const { url, connectTo, sessionKey, namesClient, caCert, isExpected } = question;
+  const client: Record<string, string> = namesClient ? { "X-Forwarded-For": "127.0.0.1" } : {};
   using local = openLocalClient({ caCert, connectTo });
   const ask = (path: string, headers: Record<string, string> = {}) =>
-    local.fetch(url.replace(/\/$/, "") + path, { headers, signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
+    local.fetch(url.replace(/\/$/, "") + path, {
+      headers: { ...client, ...headers },
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+    });
   try {
     const alive = await ask("/healthz");
     await alive.body?.cancel();

@@ -27,6 +27,20 @@ test("doctor finds nothing wrong with a new folder, or with a running server who
   );
 }, 180_000);
 
+test("a server behind a proxy on the same machine, as in the guide, is asked and found well", async () => {
+  await using folder = await tempFolder();
+  const data = folder.file("data");
+  const setup = ["--trusted-proxies", "127.0.0.1", "--allowed-hosts", "chat.example.org"];
+  const args = [...setup, "--loopback-auth-bypass", "false", "--pairing", "code"];
+  await using server = await startChildServer({ dataDir: data, args });
+  const port = new URL(server.url).port;
+  const { code, stdout } = await runParlor(["doctor", "--data-dir", data, "--port", port, ...args]);
+  expect(linesOf(stdout, "problem")).toEqual([]);
+  expect([code, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "No problems found."]);
+  // It answers the questions of its operator, too.
+  expect(linesOf(stdout, "ok").join("\n")).toMatch(/The server responds[^]*responds in \d+ ms/);
+}, 180_000);
+
 test("each problem is printed with its fix, and the exit code is 1", async () => {
   await using folder = await tempFolder();
   const data = folder.file("data");
