@@ -251,8 +251,8 @@ async function loadScannedConversation(id: string, deps: LorebookTestDeps): Prom
 
 function getMacroFields(card: Card | undefined) {
   if (card === undefined) return {};
-  const { description, personality, scenario, mes_example: mesexamples } = card.data;
-  return { description, personality, scenario, mesexamples };
+  const { description, personality, scenario, mes_example: mesexamples, creator_notes: creatornotes } = card.data;
+  return { description, personality, scenario, mesexamples, creatornotes };
 }
 
 /** A conversation to scan. */

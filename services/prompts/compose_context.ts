@@ -1,5 +1,5 @@
 /** Composes a prompt from its context: scans lorebooks, expands macros and builds the blocks. */
-import type { MacroClock } from "./macros/macro_text.ts";
+import type { MacroClock } from "./macros/macro_time.ts";
 import { LRUCache } from "lru-cache";
 import {
   activate,
@@ -32,7 +32,11 @@ export interface CompositionRequest {
   /** IANA name of the client's time zone. */
   timeZone?: string;
   clocks: PrefixClocks;
-  lore?: Omit<LorebookScanInput, "context">;
+  lore?: Omit<LorebookScanInput, "context" | "generation" | "messageCount">;
+  /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
+  generation: string;
+  /** Number of messages in the conversation, including those that aren't read. */
+  messageCount: number;
   /** Chooses the notes that fit. Absent if there are none. */
   chooseMemories?(contextTokens: number): MemoryChoice;
   /** Shared by all macros of this prompt. */
@@ -45,12 +49,18 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const { conversationId, context, timeZone, clocks, budget, now } = stage;
   const nowMs = now();
   const heldMs = clocks.getTimeMs(conversationId, nowMs, seen.updatesState);
-  const lastUser = seen.messages.find(({ id, message }) => id !== undefined && message.role === "user");
+  // The newest message is the one that is being answered.
+  const lastUser = seen.messages.slice(1).find(({ message }) => message.role === "user");
   const idleMs = lastUser?.atMs === undefined ? undefined : Math.max(0, nowMs - lastUser.atMs);
   const scope: MacroScope = {
     ...toMacroScope(stage),
     clock: { nowMs: heldMs, timeZone, idleMs },
-    chat: { ...findLastTexts(seen.messages), model: seen.model },
+    chat: {
+      ...findLastTexts(seen.messages),
+      model: seen.model,
+      ...{ generation: stage.generation, messageCount: stage.messageCount },
+      ...{ contextTokens: seen.contextTokens, promptTokens: seen.budget },
+    },
   };
   const macros = new Macros(scope, budget);
   // Random choices depend on the user message, so that they're the same in previews and when a reply is regenerated.
@@ -64,8 +74,13 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   // The text itself is the key of its random choices, because entries have no ID that survives edits of the book.
   const expand = (text: string, { bookName, entryName }: EntryName) =>
     macros.expand(text, { location: `lore\n${text}`, field: "lorebook", source: formatLoreName(bookName, entryName) });
-  const found = stage.lore && await scanLorebooks({ ...stage.lore, context }, seen, fresh.random, expand);
+  const { generation, messageCount } = stage;
+  const found = stage.lore &&
+    await scanLorebooks({ ...stage.lore, context, generation, messageCount }, seen, fresh.random, expand);
   const { lore = [], disabled } = found ?? {};
+  for (const { position, outlet, content } of lore.toReversed()) {
+    if (position === "outlet" && outlet) macros.addToOutlet(outlet, content);
+  }
   const needsUserMessage = context.action === "reply" && context.group === undefined &&
     seen.messages[0]?.message.role === "assistant";
   const memories = stage.chooseMemories?.(seen.contextTokens);
@@ -87,7 +102,9 @@ export function createMessageExpander(
 ): ((text: string, id: string, atMs: number) => string) | undefined {
   if (stage.context.character === undefined) return undefined;
   const macros = new Macros({ ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
-  const options = { field: "history", hasTags: false, hasOwnVariables: true } satisfies Partial<MacroContext>;
+  const options = {
+    ...{ field: "history", hasTags: false, hasOwnVariables: true, ignoresUnknown: true },
+  } satisfies Partial<MacroContext>;
   return (text, id, atMs) => {
     if (!text.includes("{{")) return text;
     const clock = { nowMs: atMs, timeZone: stage.timeZone } satisfies MacroClock;
@@ -97,7 +114,7 @@ export function createMessageExpander(
 
 function toMacroScope(
   { conversationId, context }: CompositionRequest,
-): Pick<MacroScope, "char" | "user" | "group" | "fields" | "random"> {
+): Pick<MacroScope, "char" | "user" | "group" | "fields" | "greetings" | "random"> {
   const { character, persona, group } = context;
   const fields: Partial<Record<MacroField, string>> = {
     persona: persona.description,
@@ -108,13 +125,16 @@ function toMacroScope(
     charprompt: character?.systemPrompt ?? "",
     charjailbreak: character?.instructions ?? "",
     charversion: character?.version ?? "",
+    chardepthprompt: character?.note?.text ?? "",
+    creatornotes: character?.creatorNotes ?? "",
     summary: context.summary?.text ?? "",
   };
   return {
     char: character?.name ?? "Assistant",
     user: persona.name,
-    group: group?.join(", "),
+    group,
     fields,
+    greetings: character?.greetings,
     random: createSeededRandom(conversationId),
   };
 }
@@ -160,9 +180,7 @@ export interface LorebookScanInput {
   /** The character that replies. */
   speaker?: LoadedParticipant;
   books: readonly ActivationBook[];
-  /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
-  /** Number of messages in the conversation, including those that aren't read. */
   messageCount: number;
   /** Index of the greeting that started the conversation. Only called if an entry depends on it. */
   getGreetingIndex?(): number | undefined;
@@ -217,11 +235,12 @@ async function scanLorebooks(
   });
   return {
     lore: found.entries.map((
-      { content, position, depth = 0, role = "system", order, reason, isDroppedFirst, ...name },
+      { content, position, outlet, depth = 0, role = "system", order, reason, isDroppedFirst, ...name },
     ) => ({
       ...toLoreSource(name),
       content,
       position,
+      outlet,
       depth,
       role,
       order,

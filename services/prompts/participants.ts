@@ -69,6 +69,8 @@ export function toPromptCharacter({ id, name, card: { data } }: LoadedParticipan
     systemPrompt: data.system_prompt.trim(),
     instructions: data.post_history_instructions.trim(),
     version: data.character_version,
+    creatorNotes: data.creator_notes,
+    greetings: [data.first_mes, ...data.alternate_greetings],
     note: parseDepthPrompt(data.extensions.depth_prompt),
   };
 }

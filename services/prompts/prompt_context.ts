@@ -136,7 +136,7 @@ export class PromptContexts {
     const isGroup = fields.participants.length > 1 && participants.length > 1;
     const scene: PromptContext = {
       character: member && toPromptCharacter(member),
-      group: isGroup ? participants.map(({ name }) => name) : undefined,
+      group: isGroup ? participants.map(({ name, isMuted }) => ({ name, isMuted })) : undefined,
       hasNames: member !== undefined && (names === "always" || (isGroup && names === "group")),
       persona: withheld?.persona ? NO_PERSONA : await this.#loadPersona(personaId),
       layout: preset.layout,
@@ -158,8 +158,6 @@ export class PromptContexts {
     const lore = books.length === 0 ? undefined : {
       books,
       speaker: member,
-      generation: request.generation,
-      messageCount,
       getGreetingIndex: request.getGreetingIndex,
       matcher: this.#deps.matcher,
     } satisfies CompositionRequest["lore"];
@@ -174,6 +172,8 @@ export class PromptContexts {
       context: scene,
       timeZone,
       lore,
+      generation: request.generation,
+      messageCount,
       chooseMemories: usable.length === 0 ? undefined : choose,
       budget,
       clocks: this.#clocks,
@@ -250,6 +250,9 @@ export interface PromptCharacter {
   /** Overrides the post-history instructions. */
   instructions: string;
   version: string;
+  creatorNotes: string;
+  /** The first message and its alternatives. */
+  greetings: string[];
   /** The card's note, inserted into the history. */
   note?: PromptNote;
 }
@@ -272,8 +275,8 @@ export interface PromptSummary {
 /** Everything in a prompt besides messages. */
 export interface PromptContext {
   character?: PromptCharacter;
-  /** Names of all characters of a group conversation. */
-  group?: string[];
+  /** All characters of a group conversation. */
+  group?: { name: string; isMuted: boolean }[];
   /** True if messages are prefixed with the speaker's name. */
   hasNames: boolean;
   persona: { name: string; description: string };
@@ -294,6 +297,8 @@ export interface PromptLore extends LoreSource {
   /** With macros expanded. */
   content: string;
   position: EntryPosition;
+  /** Name of its outlet, if that's its position. */
+  outlet?: string;
   depth: number;
   role: string;
   order: number;

@@ -7,7 +7,7 @@ import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../../services/prompts/prompt.ts";
 import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";
 import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
-import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
+import { isTimeZone } from "../../../services/prompts/macros/macro_time.ts";
 import { ERRORS, eventStream, Id, IdempotencyKey, json, jsonBody, Time } from "../common.ts";
 import { MissedEntry } from "../lorebooks.ts";
 import { DocumentUsesSchema, SentDocumentSchema } from "../documents.ts";
@@ -205,10 +205,11 @@ const NotExpanded = z.object({
   source: z.string().optional().openapi({
     description: "Which one, if a prompt has several: a lorebook entry, a prompt of a preset, the ID of a message",
   }),
-  reason: z.enum(["steps", "bytes", "depth", "variables"]).openapi({
+  reason: z.enum(["steps", "bytes", "depth", "variables", "unknown", "arguments"]).openapi({
     description:
-      "Too many macros, too much text from macros, too deeply nested macros, or too many or too large variables",
+      "Too many macros, too much text from macros, too deeply nested macros, or too many or too large variables: the field is sent unexpanded. unknown: Parlor doesn't have the macro; arguments: they don't fit the macro",
   }),
+  macro: z.string().optional().openapi({ description: "Name of the macro, if only it isn't expanded" }),
 }).openapi("PromptNotExpanded");
 
 const Preview = z.object({
@@ -255,7 +256,7 @@ const Preview = z.object({
     description: "Servers and tools that wouldn't be offered, and why",
   }),
   not_expanded: z.array(NotExpanded).openapi({
-    description: "Fields whose macros exceed the budget of a prompt; they are sent unexpanded",
+    description: "Fields whose macros exceed the budget of a prompt, and macros that aren't expanded",
   }),
 }).openapi("ChatPreview");
 

@@ -2,15 +2,20 @@
 import { Buffer } from "node:buffer";
 
 /** Which limit was exceeded. `variables` covers their number and their size. */
-export type BudgetReason = "steps" | "bytes" | "depth" | "variables";
+type BudgetReason = "steps" | "bytes" | "depth" | "variables";
 
-/** A field sent as written, because its macros exceed the budget. */
+/**
+ * A field sent as written, because its macros exceed the budget, or a macro that isn't expanded: Parlor doesn't have it
+ * (`unknown`), or its arguments don't fit (`arguments`).
+ */
 export interface NotExpanded {
   /** A `BlockPart` or `history`. */
   field: string;
   /** Which one, if a prompt has several: an entry, a preset prompt or a message id. */
   source?: string;
-  reason: BudgetReason;
+  reason: BudgetReason | "unknown" | "arguments";
+  /** Name of the macro, if it's only one. */
+  macro?: string;
 }
 
 /** Limits for the macros of one prompt. */
@@ -43,6 +48,8 @@ export const COSTLY_STEPS = 20;
 const MAX_REFUNDS = 3;
 /** Maximum number of reported fields. */
 const MAX_REPORTED = 1_000;
+/** Longer names are cut. */
+const MAX_NAME_CHARS = 100;
 
 /** Aborts the expansion of a field. Never leaves `Macros`. */
 export class OverBudgetError extends Error {
@@ -107,14 +114,14 @@ export class MacroBudget {
    *
    * @returns `undefined` if the field is over budget, which is then reported.
    */
-  countAttempt<T>(field: Omit<NotExpanded, "reason">, work: () => T): T | undefined {
+  countAttempt<T>(field: Pick<NotExpanded, "field" | "source">, work: () => T): T | undefined {
     const before = { ...this.#used };
     try {
       return work();
     } catch (error) {
       if (!(error instanceof OverBudgetError)) throw error;
       this.#refund(before);
-      this.#report({ ...field, reason: error.reason });
+      this.report({ ...field, reason: error.reason });
       return undefined;
     }
   }
@@ -128,10 +135,13 @@ export class MacroBudget {
     }
   }
 
-  #report({ field, source, reason }: NotExpanded): void {
-    const key = `${field}\n${source ?? ""}`;
+  /** Reports a field or one of its macros, each once. */
+  report({ field, source, reason, macro }: NotExpanded): void {
+    const name = macro?.slice(0, MAX_NAME_CHARS);
+    const key = `${field}\n${source ?? ""}\n${name ?? ""}`;
     if (this.#reported.has(key) || this.#reported.size >= MAX_REPORTED) return;
-    this.#reported.set(key, { field, ...(source !== undefined && { source }), reason });
+    const reported: NotExpanded = { field, ...(source !== undefined && { source }), reason };
+    this.#reported.set(key, { ...reported, ...(name !== undefined && { macro: name }) });
   }
 }
 
@@ -147,9 +157,9 @@ export class MacroVariables {
     this.#limits = limits;
   }
 
-  /** Returns a value; `""` if unset. */
-  get(name: string): string {
-    return this.#values.get(name) ?? "";
+  /** Returns a value; `undefined` if unset. */
+  find(name: string): string | undefined {
+    return this.#values.get(name);
   }
 
   /** Sets a variable. @throws {OverBudgetError} */
@@ -163,6 +173,15 @@ export class MacroVariables {
     this.#bytes = bytes;
   }
 
+  /** Removes a variable, if there is one. */
+  delete(name: string): void {
+    const known = this.#values.get(name);
+    if (known === undefined) return;
+    if (!this.#before.has(name)) this.#before.set(name, known);
+    this.#values.delete(name);
+    this.#bytes -= byteLength(name) + byteLength(known);
+  }
+
   /** Starts a field. */
   beginField(): void {
     this.#before.clear();
@@ -171,13 +190,11 @@ export class MacroVariables {
   /** Undoes all changes since `beginField`. */
   rollBack(): void {
     for (const [name, before] of this.#before) {
-      const known = this.#values.get(name) ?? "";
-      this.#bytes -= byteLength(known);
-      if (before === undefined) {
-        this.#bytes -= byteLength(name);
-        this.#values.delete(name);
-      } else {
-        this.#bytes += byteLength(before);
+      const known = this.#values.get(name);
+      if (known !== undefined) this.#bytes -= byteLength(name) + byteLength(known);
+      if (before === undefined) this.#values.delete(name);
+      else {
+        this.#bytes += byteLength(name) + byteLength(before);
         this.#values.set(name, before);
       }
     }

@@ -1,21 +1,31 @@
-/** Parses macros, `{{…}}`, which may be nested, in one pass. macros.ts expands them. */
+/**
+ * Parses the macro language of SillyTavern 1.19 in one pass: `{{name::argument}}`, blocks such as `{{if x}}…{{/if}}`, and
+ * variables, `{{.name = value}}`. Macros may be nested. macros.ts expands them. See docs/protocols/cards.md#macros.
+ */
 
-/** One macro. Offsets are UTF-16 units of the whole text. */
+/** A macro, a variable expression (`{{.a}}`, `{{$a}}`) or braces around anything else. */
 export interface MacroCall {
-  /** Lower case: `char`, `random`; `//` for a comment; `""` for braces around anything else. */
+  kind: "macro" | "local" | "global" | "other";
+  /** A macro's name in lower case, with `//` for a comment; a variable's name as written; else `""`. */
   name: string;
-  /** Start of the body, after the opening braces. */
+  /** True for `{{/name}}`, the end of a block. */
+  isClosing: boolean;
+  /** True for `{{#name}}`, whose block keeps its white space. */
+  keepsSpace: boolean;
+  /** Start of the body, after the opening braces. Offsets are UTF-16 units of the whole text. */
   start: number;
   /** End of the body, before the closing braces. */
   end: number;
-  /** Start of the arguments, after the name and its separator. */
+  /** Start of the rest, after the name, and after the operator of a variable expression. */
   rest: number;
-  /** True if `::` follows the name. It then also separates the arguments. */
-  isDoubled: boolean;
+  /** Operator of a variable expression. */
+  operator?: string;
   /** Nested macros, in order. */
   inner: readonly MacroCall[];
-  /** Offsets of the argument separators; found on first use. */
-  separators?: readonly number[];
+  /** The argument of a legacy form that has no separator. */
+  legacyArgument?: string;
+  /** Ranges of the arguments; found on first use. */
+  values?: readonly TextRange[];
 }
 
 /** A range of a text with the macros in it. */
@@ -32,11 +42,25 @@ export interface MacroText {
   macros: readonly MacroCall[];
 }
 
+/** One macro of a range, with the block that belongs to it. */
+export interface MacroItem {
+  call: MacroCall;
+  /** What is between the macro and its end. */
+  block?: TextRange;
+  /** The end of the block. */
+  closing?: MacroCall;
+  /** True for a macro that stays as written. */
+  isRaw?: boolean;
+}
+
 const OPEN = "{".charCodeAt(0);
 const CLOSE = "}".charCodeAt(0);
-// Both match at the start of a body, in the whole text. Neither crosses the closing braces.
-const NAME = /\s*([a-z_][\w]*(?:(?<=time_utc)[+-]\d{1,2})?)\s*(::|:|\s|(?=\}\}))/iy;
-const COMMENT = /\s*\/\//y;
+// All match at the start of a body or after a name, in the whole text. None crosses the closing braces.
+const FLAGS = /(?:[!?~#>\s]|\/(?!\/))*/y;
+const HEAD = /(\/\/)|([a-z][\w-]*)[^\s:|{}]*|([.$])\s*([a-z](?:[\w-]*\w)?)\s*/iy;
+const OPERATOR = /\+\+|--|\?\?=?|\|\|=?|[-+=!<>]=|[=<>]/y;
+const LEGACY_TIME = /time_(utc[+-]\d+)(?=\}\})/iy;
+const SPACES = /\s*/y;
 
 /**
  * Finds the macros of a text in linear time. Unmatched braces are plain text.
@@ -68,57 +92,96 @@ export function parseMacros(text: string, maxMacros: number): MacroText | undefi
   return { text, macros: complete };
 }
 
-/** Returns everything after the name of a macro. */
-export function getRest({ rest, end, inner }: MacroCall): TextRange {
-  return { from: rest, to: end, macros: inner };
+/** Returns the body of a macro, without its braces. */
+export function getBody({ start, end, inner }: MacroCall): TextRange {
+  return { from: start, to: end, macros: inner };
 }
 
-/** Counts the arguments of a macro: `A::B`, or `A,B`, where `\,` is a literal comma. */
-export function countValues({ text }: MacroText, call: MacroCall, maxValues: number): number | undefined {
-  call.separators ??= findSeparators(text, call, maxValues);
-  return call.separators.length > maxValues ? undefined : call.separators.length + 1;
+/** Returns the rest of a macro, without the spaces around it. */
+export function getRest({ text }: MacroText, { rest, end, inner }: MacroCall): TextRange {
+  return trimRange(text, rest, end, inner);
 }
 
-/** Returns an argument of a macro whose arguments were counted. Arguments between commas are trimmed. */
-export function getValue({ text }: MacroText, { rest, end, isDoubled, inner, separators = [] }: MacroCall, n: number) {
-  const width = isDoubled ? 2 : 1;
-  let from = n === 0 ? rest : separators[n - 1]! + width;
-  let to = separators[n] ?? end;
-  if (!isDoubled) {
-    const value = text.slice(from, to);
-    const trimmed = value.trimStart();
-    from = to - trimmed.length;
-    to = from + trimmed.trimEnd().length;
-  }
-  return { from, to, macros: inner.slice(findFirstAfter(inner, from), findFirstAfter(inner, to)) } satisfies TextRange;
+/**
+ * Returns the arguments of a macro, without the spaces around them: those between `::`, or else all of the rest.
+ *
+ * @returns `undefined` for more than `maxValues`.
+ */
+export function listValues(parsed: MacroText, call: MacroCall, maxValues: number): readonly TextRange[] | undefined {
+  call.values ??= findValues(parsed, call, maxValues);
+  return call.values.length > maxValues ? undefined : call.values;
 }
 
 function parseCall(text: string, start: number, end: number, inner: MacroCall[]): MacroCall {
-  COMMENT.lastIndex = start;
-  if (COMMENT.test(text)) return { name: "//", start, end, rest: end, isDoubled: false, inner };
-  NAME.lastIndex = start;
-  const match = NAME.exec(text);
-  if (match === null) return { name: "", start, end, rest: end, isDoubled: false, inner };
-  const isDoubled = match[2] === "::";
-  return { name: match[1]!.toLowerCase(), start, end, rest: start + match[0].length, isDoubled, inner };
+  const call: MacroCall = {
+    ...{ kind: "other", name: "", isClosing: false, keepsSpace: false } as const,
+    ...{ start, end, rest: end, inner },
+  };
+  LEGACY_TIME.lastIndex = start;
+  const legacy = LEGACY_TIME.exec(text);
+  if (legacy !== null) return { ...call, kind: "macro", name: "time", legacyArgument: legacy[1] };
+  const flags = match(FLAGS, text, start)![0];
+  const at = start + flags.length;
+  const head = match(HEAD, text, at);
+  if (head === null) return call;
+  call.isClosing = flags.includes("/");
+  call.keepsSpace = flags.includes("#");
+  const rest = at + head[0].length;
+  if (head[3] !== undefined) return parseVariable(text, { ...call, name: head[4]!, rest }, head[3] === ".");
+  const name = (head[1] ?? head[2]!).toLowerCase();
+  // `{{///}}` ends a comment's block.
+  if (name === "//" && text.startsWith("/", rest + match(SPACES, text, rest)![0].length)) call.isClosing = true;
+  return { ...call, kind: "macro", name, rest };
 }
 
-/** Finds the argument separators. Stops after `maxValues`. */
-function findSeparators(text: string, { rest, end, isDoubled, inner }: MacroCall, maxValues: number): number[] {
-  const separator = isDoubled ? "::" : ",";
-  const found: number[] = [];
-  let from = rest;
+function parseVariable(text: string, call: MacroCall, isLocal: boolean): MacroCall {
+  const operator = match(OPERATOR, text, call.rest)?.[0];
+  const rest = call.rest + (operator?.length ?? 0);
+  return { ...call, kind: isLocal ? "local" : "global", operator, rest };
+}
+
+function match(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+function findValues({ text }: MacroText, call: MacroCall, maxValues: number): TextRange[] {
+  const { end, inner } = call;
+  const rest = call.rest + match(SPACES, text, call.rest)![0].length;
+  if (rest >= end) return [];
+  if (!text.startsWith("::", rest)) {
+    const value = trimRange(text, text[rest] === ":" ? rest + 1 : rest, end, inner);
+    // A colon without an argument is an empty one.
+    return value.from < value.to || text[rest] === ":" ? [value] : [];
+  }
+  const values: TextRange[] = [];
+  let from = rest + 2;
+  let searched = from;
   for (const next of [...inner, undefined]) {
     // Only searches between two macros. Searching the whole text from each macro would take quadratic time.
-    const plain = text.slice(from, next === undefined ? end : next.start - 2);
-    for (let at = plain.indexOf(separator); at >= 0; at = plain.indexOf(separator, at + separator.length)) {
-      if (!isDoubled && plain[at - 1] === "\\") continue;
-      found.push(from + at);
-      if (found.length > maxValues) return found;
+    const until = next === undefined ? end : next.start - 2;
+    const plain = text.slice(searched, until);
+    for (let at = plain.indexOf("::"); at >= 0; at = plain.indexOf("::", at + 2)) {
+      values.push(trimRange(text, from, searched + at, inner));
+      if (values.length > maxValues) return values;
+      from = searched + at + 2;
     }
-    from = next === undefined ? end : next.end + 2;
+    searched = next === undefined ? end : next.end + 2;
   }
-  return found;
+  values.push(trimRange(text, from, end, inner));
+  return values;
+}
+
+function trimRange(text: string, from: number, to: number, macros: readonly MacroCall[]): TextRange {
+  const value = text.slice(from, to);
+  const trimmed = value.trimStart();
+  const start = to - trimmed.length;
+  return cutRange({ from: start, to: start + trimmed.trimEnd().length, macros });
+}
+
+/** Returns a range with only those macros that start in it. */
+export function cutRange({ from, to, macros }: TextRange): TextRange {
+  return { from, to, macros: macros.slice(findFirstAfter(macros, from), findFirstAfter(macros, to)) };
 }
 
 function findFirstAfter(macros: readonly MacroCall[], offset: number): number {
@@ -131,79 +194,43 @@ function findFirstAfter(macros: readonly MacroCall[], offset: number): number {
   return low;
 }
 
-// Date and time macros, in the client's time zone.
-
-/** The time used by macros. */
-export interface MacroClock {
-  nowMs: number;
-  /** IANA name such as `Europe/Berlin`; by default the server's zone. */
-  timeZone?: string;
-  /** Time since the user's last message. */
-  idleMs?: number;
-}
-
-const HOUR_MS = 60 * 60 * 1000;
-/** Maximum number of cached formats. Creating one takes 100 times as long as using it. */
-const MAX_FORMATS = 100;
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-/** Reports whether a name is a valid time zone. */
-export function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: name });
-    return true;
-  } catch {
-    return false;
+/**
+ * Pairs the macros of a range with the ends of their blocks. Macros inside of a block are only in the block's range.
+ *
+ * @param takesBlock False for a macro that has all of its arguments already. If there is an end for it, both stay as
+ *   written.
+ */
+export function pairBlocks(macros: readonly MacroCall[], takesBlock: (call: MacroCall) => boolean): MacroItem[] {
+  const ends = findEnds(macros, takesBlock);
+  const items: MacroItem[] = [];
+  for (let n = 0; n < macros.length; n++) {
+    const call = macros[n]!;
+    const end = ends.get(n);
+    if (end === undefined || !takesBlock(call)) {
+      items.push({ call, ...((end !== undefined || (call.isClosing && call.kind === "macro")) && { isRaw: true }) });
+      continue;
+    }
+    const closing = macros[end]!;
+    const block = { from: call.end + 2, to: closing.start - 2, macros: macros.slice(n + 1, end) };
+    items.push({ call, block, closing });
+    n = end;
   }
+  return items;
 }
 
-/** Expands a date or time macro. @param name Lower case. @returns `undefined` for other names. */
-export function formatTimeMacro(name: string, { nowMs, timeZone, idleMs }: MacroClock): string | undefined {
-  const show = (options: Intl.DateTimeFormatOptions, locale = "en-US") =>
-    getFormat(locale, { timeZone, ...options }).format(nowMs);
-  switch (name) {
-    case "time":
-      return replaceNarrowSpaces(show({ hour: "numeric", minute: "2-digit" }));
-    case "date":
-      return show({ dateStyle: "long" });
-    case "weekday":
-      return show({ weekday: "long" });
-    case "isotime":
-      return show({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, "en-GB");
-    case "isodate":
-      return show({ year: "numeric", month: "2-digit", day: "2-digit" }, "en-CA");
-    case "idle_duration":
-      return idleMs === undefined ? "just now" : formatDuration(idleMs);
+/** Finds the end of each macro's block, by index. */
+function findEnds(macros: readonly MacroCall[], takesBlock: (call: MacroCall) => boolean): Map<number, number> {
+  const ends = new Map<number, number>();
+  const byName = new Map<string, { open: number[]; complete: number[]; next: number }>();
+  for (const [n, call] of macros.entries()) {
+    if (call.kind !== "macro") continue;
+    let starts = byName.get(call.name);
+    if (starts === undefined) byName.set(call.name, starts = { open: [], complete: [], next: 0 });
+    if (!call.isClosing) (takesBlock(call) ? starts.open : starts.complete).push(n);
+    else {
+      const start = starts.open.pop() ?? starts.complete[starts.next++];
+      if (start !== undefined) ends.set(start, n);
+    }
   }
-  const offset = /^time_utc([+-]\d{1,2})$/.exec(name)?.[1];
-  if (offset === undefined) return undefined;
-  const shifted = getFormat("en-US", { timeZone: "UTC", hour: "numeric", minute: "2-digit" });
-  return replaceNarrowSpaces(shifted.format(nowMs + Number(offset) * HOUR_MS));
-}
-
-function getFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = JSON.stringify([locale, options]);
-  let format = formats.get(key);
-  if (format === undefined) {
-    if (formats.size >= MAX_FORMATS) formats.clear();
-    formats.set(key, format = new Intl.DateTimeFormat(locale, options));
-  }
-  return format;
-}
-
-/** Some ICU versions put a narrow space before AM and PM, which tokenizers handle badly. */
-function replaceNarrowSpaces(text: string): string {
-  return text.replace(/\u202f/g, " ");
-}
-
-function formatDuration(ms: number): string {
-  const minutes = Math.round(ms / 60_000);
-  if (minutes < 1) return "a few seconds";
-  if (minutes < 60) return pluralize(minutes, "minute");
-  const hours = Math.round(minutes / 60);
-  return hours < 36 ? pluralize(hours, "hour") : pluralize(Math.round(hours / 24), "day");
-}
-
-function pluralize(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return ends;
 }

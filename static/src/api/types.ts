@@ -245,7 +245,7 @@ export type Participant = NonNullable<ConversationPatch["participants"]>[number]
 /** The rule that chooses who speaks next in a group. */
 export type ReplyOrder = NonNullable<ConversationPatch["reply_order"]>;
 
-/** A field whose macros exceed the budget. */
+/** A field whose macros exceed the budget, or a macro that isn't expanded. */
 export type UnexpandedField = ChatPreview["not_expanded"][number];
 
 /** A lorebook entry that was activated and left out. */

@@ -17,7 +17,7 @@ interface Texts {
 
 const FIELDS: MacroField[] = [
   ...["persona", "description", "personality", "scenario", "mesexamples", "charprompt"] as const,
-  ...["charjailbreak", "charversion", "summary"] as const,
+  ...["charjailbreak", "charversion", "chardepthprompt", "creatornotes", "summary"] as const,
 ];
 const TOKENS = [
   ...["{{char}}", "{{user}}", "{{group}}", "<USER>", "<BOT>", "{{original}}", "{{trim}}", "{{newline}}", "{{// note}}"],
@@ -25,6 +25,26 @@ const TOKENS = [
   ...["{{setvar::a::{{getvar::a}}{{getvar::a}}}}", "{{random::a::b}}", "{{random:a,b\\,c}}", "{{pick::{{char}}::b}}"],
   ...["{{roll:2d6+1}}", "{{roll:999d999999999}}", "{{reverse:abc}}", "{{time}}", "{{time_UTC+2}}", "{{idle_duration}}"],
   ...["{{lastMessage}}", "{{model}}", "{{constructor}}", "{{__proto__}}", "{{unknown {{char}}}}", "{{hidden_key:x}}"],
+  ...[
+    "{{if .a}}",
+    "{{if !description}}",
+    "{{else}}",
+    "{{/if}}",
+    "{{trim}}",
+    "{{/trim}}",
+    "{{setvar::b}}",
+    "{{/setvar}}",
+  ],
+  ...[
+    "{{.a = {{user}}}}",
+    "{{.n++}}",
+    "{{$a ||= x}}",
+    "{{.n > 2}}",
+    "{{setvarkey::o::k::v}}",
+    "{{space::3}}",
+    "{{//}}",
+  ],
+  ...["{{datetimeformat::LLLL}}", "{{timeDiff::2026-01-01::2026-02-01}}", "{{time::UTC+2}}", "{{///}}", "{{/unknown}}"],
   ...FIELDS.map((field) => `{{${field}}}`),
   ...[
     "{{",

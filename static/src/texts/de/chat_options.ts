@@ -71,7 +71,7 @@ export const chatOptions: typeof English = {
     other: "übersprungen",
     notExpanded: {
       title: "Nicht aufgelöste Makros",
-      hint: "Diese Teile werden unverändert gesendet, weil ihre Makros ein Limit überschreiten.",
+      hint: "Diese Teile haben Makros, die nicht aufgelöst werden.",
       history: "Eine Nachricht in diesem Chat",
       sources: { card: "aus der Karte", chat: "aus diesem Chat" },
       reasons: {
@@ -79,6 +79,8 @@ export const chatOptions: typeof English = {
         bytes: "Makros fügen zu viel Text ein",
         depth: "zu tief verschachtelte Makros",
         variables: "zu viele oder zu große Variablen",
+        unknown: "in Parlor nicht vorhanden",
+        arguments: "die Argumente passen nicht",
       },
     },
     pieces: {

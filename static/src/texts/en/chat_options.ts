@@ -70,7 +70,7 @@ export const chatOptions = {
     other: "skipped",
     notExpanded: {
       title: "Unexpanded macros",
-      hint: "These parts are sent as written because their macros exceed a limit.",
+      hint: "These parts have macros that aren't expanded.",
       history: "A message in this chat",
       sources: { card: "from the card", chat: "from this chat" },
       reasons: {
@@ -78,6 +78,8 @@ export const chatOptions = {
         bytes: "macros insert too much text",
         depth: "macros nested too deeply",
         variables: "too many or too large variables",
+        unknown: "not available in Parlor",
+        arguments: "its arguments don't fit",
       },
     },
     pieces: {

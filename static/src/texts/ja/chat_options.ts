@@ -67,7 +67,7 @@ export const chatOptions: typeof English = {
     other: "スキップ",
     notExpanded: {
       title: "展開されなかったマクロ",
-      hint: "マクロが上限を超えているため、次の部分は書かれたまま送信されます。",
+      hint: "次の部分には展開されないマクロがあります。",
       history: "チャットのメッセージ",
       sources: { card: "カードから", chat: "このチャットから" },
       reasons: {
@@ -75,6 +75,8 @@ export const chatOptions: typeof English = {
         bytes: "マクロが挿入するテキストが多すぎる",
         depth: "マクロの入れ子が深すぎる",
         variables: "変数が多すぎる、または大きすぎる",
+        unknown: "Parlor にはありません",
+        arguments: "引数が合いません",
       },
     },
     pieces: {

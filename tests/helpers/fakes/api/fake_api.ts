@@ -65,7 +65,7 @@ export class FakeApi implements AsyncDisposable {
     dropped: { count: 3 },
     memories: [],
     memories_left_out: [],
-    not_expanded: [] as { field: string; source?: string; reason: string }[],
+    not_expanded: [] as { field: string; source?: string; reason: string; macro?: string }[],
   };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();

@@ -145,8 +145,11 @@ function UnexpandedFields({ fields }: { fields: UnexpandedField[] }) {
       <h3 id="preview-not-expanded">{t.title}</h3>
       <p class="hint">{t.hint}</p>
       <ul>
-        {fields.map(({ field, source, reason }, index) => (
-          <li key={index}>{getFieldName(field, source)} ({t.reasons[reason]})</li>
+        {fields.map(({ field, source, reason, macro }, index) => (
+          <li key={index}>
+            {getFieldName(field, source)} ({macro === undefined ? "" : `{{${macro}}}: `}
+            {t.reasons[reason]})
+          </li>
         ))}
       </ul>
     </section>
