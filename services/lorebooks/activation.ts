@@ -104,6 +104,8 @@ export interface ActivatedEntry extends EntryName {
   depth?: number;
   /** Only for `at_depth`. */
   role?: "system" | "user" | "assistant";
+  /** Name of its outlet; only for `outlet`. */
+  outlet?: string;
   /** Lower comes first. */
   order: number;
   tokens: number;
@@ -163,6 +165,8 @@ export async function activate(input: ActivationInput): Promise<Activation> {
 
 interface ActiveEntry {
   entry: ScanEntry;
+  /** When it became active; 0 is the first scan. */
+  round: number;
   activated: ActivatedEntry;
 }
 
@@ -206,7 +210,7 @@ class Scan {
     const ready = [...this.#undecided].filter((entry) => this.#isReady(entry, recursion));
     await this.#keys.matchKeys(ready);
     const candidates = ready.flatMap((entry) => this.#isCandidate(entry, recursion));
-    const found = await this.#select(candidates);
+    const found = await this.#select(candidates, recursion);
     const texts = found.filter(({ entry }) => !entry.preventRecursion).map(toRecursionText);
     const isWaiting = [...this.#undecided].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
     if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSION_CHARS));
@@ -215,8 +219,9 @@ class Scan {
 
   toResult(): Activation {
     for (const { entry, key, reason } of this.#keys.listProblems([...this.#undecided])) this.#drop(entry, reason, key);
+    // Of entries with the same order, those that are found later come first, as in SillyTavern.
     const placed = [...this.#active].sort((a, b) =>
-      a.activated.order - b.activated.order || compareOwners(a.entry, b.entry)
+      a.activated.order - b.activated.order || b.round - a.round || compareOwners(b.entry, a.entry)
     );
     return {
       entries: placed.map(({ activated }) => activated),
@@ -268,7 +273,7 @@ class Scan {
   }
 
   /** Applies probability, groups and budget. @returns The entries that became active. */
-  async #select(candidates: ActivationCandidate[]): Promise<ActiveEntry[]> {
+  async #select(candidates: ActivationCandidate[], round: number): Promise<ActiveEntry[]> {
     const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#passesProbability(candidate));
     const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
     for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
@@ -288,6 +293,7 @@ class Scan {
       this.#contents.add(content);
       const active = {
         entry,
+        round,
         activated: toActivatedEntry(entry, { content, tokens, reason, messageCount: this.#messageCount }),
       };
       this.#active.push(active);

@@ -72,7 +72,7 @@ export function toActivatedEntry(
     messageCount: number;
   },
 ): ActivatedEntry {
-  const { position, role, order, decorators } = entry;
+  const { position, outlet, role, order, decorators } = entry;
   const isReversed = decorators.reverseDepth !== undefined && decorators.depth === undefined;
   const depth = isReversed ? Math.max(0, messageCount - decorators.reverseDepth!) : entry.depth;
   return {
@@ -83,6 +83,7 @@ export function toActivatedEntry(
     tokens,
     reason,
     ...(position === "at_depth" && { depth, role }),
+    ...(position === "outlet" && { outlet }),
     ...(entry.probability < 100 && { probability: entry.probability }),
     ...(decorators.ignoreOnMaxContext && { isDroppedFirst: true as const }),
   };
@@ -93,9 +94,9 @@ export function toEntryName({ owner, id, name }: ScanEntry): EntryName {
   return { bookId: owner.id, bookName: owner.name, entryId: id, entryName: name };
 }
 
-const SCOPES = ["chat", "character", "persona", "global"];
+const SCOPES = ["chat", "persona", "character", "global"];
 
-/** Orders entries with the same insertion order. */
+/** Orders entries with the same insertion order, as they are found. */
 export function compareOwners(a: ScanEntry, b: ScanEntry): number {
   return SCOPES.indexOf(a.owner.scope) - SCOPES.indexOf(b.owner.scope) || a.index - b.index;
 }

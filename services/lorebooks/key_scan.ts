@@ -159,12 +159,14 @@ export class KeyScan {
   }
 
   #listTexts(entry: ScanEntry): number[] {
+    const depth = entry.scanDepth ?? this.#defaultDepth;
+    if (depth < 1) return []; // As in SillyTavern, such an entry scans nothing at all.
     const sourceTexts = this.#sourceTexts.filter(({ source }) =>
       source === "always" || entry.sources.has(source as "always")
     );
     const recursed = entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
     return [
-      ...this.#getMessages(entry.scanDepth ?? this.#defaultDepth),
+      ...this.#getMessages(depth),
       ...sourceTexts.map(({ text }) => text),
       ...recursed,
     ];

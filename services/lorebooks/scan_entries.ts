@@ -3,7 +3,7 @@
  * `@@name value` at the start of the content that control activation and position.
  */
 import { type Lorebook, type LorebookEntry, type LorebookScope, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
-import { asObject, type JsonObject } from "../json/type_guards.ts";
+import { asObject, asText, type JsonObject } from "../json/type_guards.ts";
 import { parsePattern, type ScanKey } from "./scan_keys.ts";
 
 /** A book that takes part in a scan. */
@@ -11,13 +11,16 @@ export interface ActivationBook {
   /** Identifies the book in results and state; unique within a scan. */
   id: string;
   name: string;
-  /** With a tight budget, chat books come first, then character, persona and global ones. */
+  /** With a tight budget, chat books come first, then persona, character and global ones. */
   scope: LorebookScope;
   /** A lorebook, or the `character_book` of a card. */
   book: Lorebook;
 }
 
-/** Position in the prompt: `note_*` is around the author's note, `*_examples` around the example dialogue. */
+/**
+ * Position in the prompt: `note_*` is around the author's note, `*_examples` around the example dialogue. An `outlet` is
+ * where a macro names it.
+ */
 export type EntryPosition =
   | "before_char"
   | "after_char"
@@ -25,7 +28,8 @@ export type EntryPosition =
   | "after_examples"
   | "note_top"
   | "note_bottom"
-  | "at_depth";
+  | "at_depth"
+  | "outlet";
 
 /** How secondary keys are combined. */
 export type SecondaryLogic = "any" | "not_all" | "none" | "all";
@@ -59,6 +63,8 @@ export interface ScanEntry extends DecoratedContent {
   order: number;
   priority: number;
   position: EntryPosition;
+  /** Name of its outlet; only for `outlet`. */
+  outlet: string;
   depth: number;
   role: "system" | "user" | "assistant";
   /** `undefined` uses the default. */
@@ -112,6 +118,7 @@ const POSITIONS: Record<number, EntryPosition> = {
   4: "at_depth",
   5: "before_examples",
   6: "after_examples",
+  7: "outlet",
 };
 const LOGICS: SecondaryLogic[] = ["any", "not_all", "none", "all"];
 const ROLES = ["system", "user", "assistant"] as const;
@@ -179,6 +186,7 @@ function toScanEntry(
     logic: LOGICS[toNumber(more.selectiveLogic) ?? 0] ?? "any",
     additionalKeys: (decorators.additionalKeys ?? []).map(key),
     excludeKeys: (decorators.excludeKeys ?? []).map(key),
+    outlet: asText(more.outlet_name),
     isConstant: entry.constant === true,
     probability: more.useProbability === false ? 100 : toNumber(more.probability) ?? 100,
     order: toNumber(entry.insertion_order) ?? 0,

@@ -31,7 +31,7 @@ export interface ComposeInput {
 }
 
 /** Macro options of one text. */
-interface TextOptions extends Pick<MacroContext, "field" | "source" | "self"> {
+interface TextOptions extends Pick<MacroContext, "field" | "source" | "self" | "isBeforeLore"> {
   /** Depth in the history, for text that is inserted there. */
   depth?: number;
 }
@@ -233,7 +233,7 @@ class Composer {
     for (const entry of placeAround("note_bottom")) this.#insertLore(entry, depth, role, order++);
     const own = character?.note;
     if (own) {
-      const text = this.#expandText(own.text, "character_note", { depth: own.depth });
+      const text = this.#expandText(own.text, "character_note", { depth: own.depth, isBeforeLore: true });
       this.#insert("character_note", own.role, text, own.depth, order++);
     }
     for (const entry of placeAround("at_depth")) this.#insertLore(entry, entry.depth, entry.role, order++);
@@ -295,9 +295,8 @@ class Composer {
 
   #override(text: string, field: BlockPart, source: string, original: string): string {
     const location = `${field}:${source}`;
-    return cleanText(
-      this.#macros.expand(text, { location, field, source, original, ...this.#formatFreshness(undefined) }),
-    );
+    const more = { isBeforeLore: source === "card", ...this.#formatFreshness(undefined) };
+    return cleanText(this.#macros.expand(text, { location, field, source, original, ...more }));
   }
 
   /** Formats a field. A format that exceeds the macro budget is skipped, and the field is sent without it. */

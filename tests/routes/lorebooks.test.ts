@@ -303,13 +303,13 @@ test("a draft is tested against a conversation: which entries activate, by which
     entries: [
       {
         ...named,
-        entry_id: "#0",
-        entry_name: "Dragons",
-        content: "Old.",
+        entry_id: "#3",
+        entry_name: "of the coast",
+        content: "Of her.",
         position: "before_char",
         order: 1,
-        tokens: 1,
-        reason: { kind: "key", key: "dragon" },
+        tokens: 2,
+        reason: { kind: "key", key: "of the coast" },
       },
       {
         ...named,
@@ -326,13 +326,13 @@ test("a draft is tested against a conversation: which entries activate, by which
       },
       {
         ...named,
-        entry_id: "#3",
-        entry_name: "of the coast",
-        content: "Of her.",
+        entry_id: "#0",
+        entry_name: "Dragons",
+        content: "Old.",
         position: "before_char",
         order: 1,
-        tokens: 2,
-        reason: { kind: "key", key: "of the coast" },
+        tokens: 1,
+        reason: { kind: "key", key: "dragon" },
       },
     ],
     dropped: [{ ...named, entry_id: "#4", entry_name: "dragon", reason: "secondary_keys", key: "dragon" }],
@@ -348,9 +348,9 @@ test("a saved book is tested against a text, after a conversation if one is name
   expect(found.entries.map(({ entry_name, reason }: { entry_name: string; reason: unknown }) => [entry_name, reason]))
     .toEqual([
       ["The town", { kind: "constant" }],
-      ["Lighthouse", { kind: "key", key: "lighthouse" }],
-      ["Orla", { kind: "key", key: "/\\bcaptain\\s+(orla|orsa)\\b/i" }],
       ["Winch", { kind: "recursion", key: "winch" }],
+      ["Orla", { kind: "key", key: "/\\bcaptain\\s+(orla|orsa)\\b/i" }],
+      ["Lighthouse", { kind: "key", key: "lighthouse" }],
     ]);
   await app.put("/api/conversations/c1", { messages: [say("m0", "nothing")] });
   const both = await json(

@@ -128,6 +128,29 @@ test("sends card, persona, the card's lorebook, notes and instructions in their 
   expect(seen.tokens).toBe(seen.parts.reduce((sum: number, { tokens }: { tokens: number }) => sum + tokens, 0));
 });
 
+test("an outlet's entries are in the prompts that name it, the highest order first, and empty in the card", async () => {
+  const outlet = (content: string, order: number, outletName: string) => ({
+    ...{ key: ["mill"], content, order, position: 7, outletName },
+  });
+  const form = new FormData();
+  const entries = {
+    0: outlet("It creaks.", 1, "mill"),
+    1: outlet("It's {{char}}'s.", 2, "mill"),
+    2: outlet("No", 3, "x"),
+  };
+  form.set("file", new File([JSON.stringify({ entries })], "Mill.json", { type: "application/json" }));
+  const { id: book } = await made(app.post("/api/lorebooks/import", form));
+  const id = await beginWithAda({ lorebook_ids: [book], system_prompt: "Main <{{outlet::mill}}> <{{outlet::none}}>." });
+  await addCharacter("ada", { ...ada, description: "Engines <{{outlet::mill}}>", extensions: {} });
+  const body = turn(id, "Show me the mill");
+  const { messages } = await made(app.post("/api/chat/preview", body));
+  const text = messages.map(({ content }: { content: string }) => content).join("\n");
+  expect(text).toContain("Main <It's Ada's.\nIt creaks.> <>.");
+  expect(text).toContain("Engines <>");
+  expect(text.split("It creaks.").length).toBe(2);
+  expect(text).not.toContain("\nNo\n");
+});
+
 const fixture = (name: string) => Deno.readTextFile(new URL(`../fixtures/sillytavern/${name}.json`, import.meta.url));
 
 test("sends a chat with card, persona, two lorebooks and a SillyTavern preset, message by message", async () => {

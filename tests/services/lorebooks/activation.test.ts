@@ -35,7 +35,9 @@ function scan(entries: LorebookEntry[], { says = "The dragon sleeps.", ...change
   });
 }
 
-const contents = ({ entries }: Activation) => entries.map(({ content }) => content);
+/** Those of the same order as they were found: in the prompt, the last one comes first. */
+const contents = ({ entries }: Activation) =>
+  entries.toReversed().sort((a, b) => a.order - b.order).map(({ content }) => content);
 
 test("activates an entry by one of its keys and reports which", async () => {
   const { entries } = await scan([entry("Fire", ["wyrm", "Dragon"]), entry("Water", ["kraken"])]);
@@ -190,6 +192,39 @@ test("orders entries, lowest first", async () => {
   expect(contents(found)).toEqual(["first", "second", "third"]);
 });
 
+test("of entries with the same order, those found later come first", async () => {
+  const persona = book([entry("persona 1", ["dragon"]), entry("persona 2", ["dragon"])], {}, "persona", "p");
+  const card = book([entry("card", ["dragon"]), entry("recursed", ["second"])], {}, "character", "c");
+  const chat = book([entry("chat and a second", ["dragon"])], {}, "chat", "h");
+  const found = await scan([entry("global", ["dragon"])], {
+    books: [book([entry("global", ["dragon"])]), persona, card, chat],
+  });
+  expect(found.entries.map(({ content }) => content)).toEqual([
+    "recursed",
+    "global",
+    "card",
+    "persona 2",
+    "persona 1",
+    "chat and a second",
+  ]);
+});
+
+test("an entry for an outlet has the outlet's name", async () => {
+  const { entries } = await scan([entry("It rains.", ["dragon"], { more: { position: 7, outlet_name: "weather" } })]);
+  expect(entries).toMatchObject([{ position: "outlet", outlet: "weather" }]);
+});
+
+test("an entry with scan depth 0 scans nothing, not even active entries and the card", async () => {
+  const sources = { match_character_description: true };
+  const found = await scan([
+    entry("The dragon has a cave.", ["sleeps"]),
+    entry("shallow", ["dragon"], { more: { scan_depth: 0, ...sources } }),
+    entry("constant", [], { constant: true, more: { scan_depth: 0 } }),
+    entry("deep", ["cave"], { more: { scan_depth: 1 } }),
+  ], { scanTexts: [{ source: "description", text: "A dragon." }] });
+  expect(contents(found).sort()).toEqual(["The dragon has a cave.", "constant", "deep"]);
+});
+
 test("drops the lowest priority first, and admits nothing less important after that", async () => {
   const entries = [
     entry("a".repeat(5), ["dragon"], { priority: 1, insertion_order: 900 }),
@@ -250,7 +285,7 @@ test("scans active entries recursively, as far as entries and books allow", asyn
   ];
   const found = await scan(chain);
   expect(contents(found)).toEqual(["the hoard", "gold coins"]);
-  expect(found.entries[1]!.reason).toEqual({ kind: "recursion", key: "hoard" });
+  expect(found.entries[0]!.reason).toEqual({ kind: "recursion", key: "hoard" });
   expect(contents(await scan(chain, { books: [book(chain, { recursive_scanning: false })] }))).toEqual(["the hoard"]);
   const quiet = [entry("the hoard", ["dragon"], { more: { prevent_recursion: true } }), chain[1]!];
   expect(contents(await scan(quiet))).toEqual(["the hoard"]);
@@ -447,12 +482,12 @@ test("decorators set the position of an entry and are never sent", async () => {
     entry("@@depth 3", ["dragon"]),
   ], { messageCount: 10 });
   expect(found.entries.map(({ content, position, depth, role }) => [content, position, depth, role])).toEqual([
-    ["Deep", "at_depth", 2, "user"],
-    ["High up", "at_depth", 9, "system"],
-    ["After", "after_char", undefined, undefined],
     ["Alone", "before_char", undefined, undefined],
+    ["After", "after_char", undefined, undefined],
+    ["High up", "at_depth", 9, "system"],
+    ["Deep", "at_depth", 2, "user"],
   ]);
-  expect(found.entries[2]!.isDroppedFirst).toBe(true);
+  expect(found.entries[1]!.isDroppedFirst).toBe(true);
   expect(found.disabledPrompts).toEqual(["system_prompt"]);
 });
 

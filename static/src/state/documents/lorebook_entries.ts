@@ -23,6 +23,7 @@ export const ENTRY_POSITIONS = [
   "at_depth",
   "before_examples",
   "after_examples",
+  "outlet",
 ] as const;
 
 /** A position in the prompt. */

@@ -160,6 +160,7 @@ function PlaceFields({ entry, onChange }: EntryProps) {
   const more = texts.lorebooks.entry;
   const position = findPosition(entry);
   const names = { ...t.positions, ...more.places };
+  const outlet = entry.extensions.outlet_name;
   return (
     <>
       <div class="options-pair">
@@ -195,6 +196,14 @@ function PlaceFields({ entry, onChange }: EntryProps) {
             onChange={(role) => onChange(setExtension(entry, "role", ROLES.indexOf(role)))}
           />
         </div>
+      )}
+      {position === "outlet" && (
+        <TextField
+          label={more.outlet}
+          hint={more.outletHint}
+          value={typeof outlet === "string" ? outlet : ""}
+          onInput={(text) => onChange(setExtension(entry, "outlet_name", text))}
+        />
       )}
       <ExtensionSwitch
         entry={entry}
