@@ -69,6 +69,7 @@ export async function openReplyContext(
     timeZone,
     messageCount: countUpTo(blocks, conversation, end),
     getGreetingIndex: () => findGreetingIndex(blocks, conversationId),
+    countUserMessages: () => countUserMessages(blocks, conversationId, end),
     action: action === "continue" || action === "impersonate" ? action : "reply",
     generation: action === "send" || action === "edit" ? "normal" : action,
     // A character that has left doesn't speak anymore. Its name stays in earlier messages.
@@ -141,6 +142,20 @@ function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, 
     ? messageCount
     : blocks.countBefore(id, end.before) + (end.isIncluded ? 1 : 0);
   return stored + (end.userMessage === undefined ? 0 : 1);
+}
+
+/** Counts the user's messages up to the reply, without hidden ones. */
+function countUserMessages(blocks: BlockStore, id: string, { before, isIncluded, userMessage }: HistoryEnd): number {
+  let count = userMessage === undefined ? 0 : 1;
+  for (let row = blocks.next(id); row !== undefined; row = blocks.next(id, row)) {
+    for (const message of blocks.openMessages(id, row)) {
+      const isEnd = message.id === before;
+      if (isEnd && !isIncluded) return count;
+      if (message.role === "user") count++;
+      if (isEnd) return count;
+    }
+  }
+  return count;
 }
 
 /** Reads the pinned messages before the end of the history. */

@@ -57,10 +57,18 @@ export function toMarkdown(conversation: WholeConversation, names: SpeakerNames)
 /** Returns the conversation as SillyTavern's JSONL, each message with its swipes. */
 export function toTavern(conversation: WholeConversation, names: SpeakerNames): string {
   const { created_at, note } = conversation;
-  const { text, depth, role } = (note ?? {}) as { text?: string; depth?: number; role?: string };
+  const { text, depth, role, position, interval } = (note ?? {}) as {
+    text?: string;
+    depth?: number;
+    role?: string;
+    position?: string;
+    interval?: number;
+  };
   const chat_metadata = text === undefined ? {} : {
     note_prompt: text,
     note_depth: depth ?? 0,
+    note_position: position === "after_main" ? 0 : position === "before_main" ? 2 : 1,
+    note_interval: interval ?? 1,
     note_role: Math.max(0, ["system", "user", "assistant"].indexOf(role ?? "system")),
   };
   const header = { user_name: names.user, character_name: names.assistant, create_date: created_at, chat_metadata };

@@ -178,6 +178,9 @@ class Scan {
   readonly #assistantMessageCount: number;
   readonly #keys: KeyScan;
   readonly #budget: TokenBudget;
+  /** Levels of entries that wait for recursion, lowest first. The first one is reached by any recursion. */
+  #levels: number[] = [];
+  #level = 0;
   /** Entries that may still be activated. */
   readonly #undecided = new Set<ScanEntry>();
   readonly #active: ActiveEntry[] = [];
@@ -202,6 +205,9 @@ class Scan {
         if (isTickUsedUp()) await yieldToEventLoop();
       }
     }
+    const levels = new Set([...scan.#undecided].map(({ delayUntilRecursion }) => delayUntilRecursion));
+    scan.#levels = [...levels].filter((level) => level > 0).sort((a, b) => a - b);
+    scan.#level = scan.#levels.shift() ?? 0;
     return scan;
   }
 
@@ -212,9 +218,14 @@ class Scan {
     const candidates = ready.flatMap((entry) => this.#isCandidate(entry, recursion));
     const found = await this.#select(candidates, recursion);
     const texts = found.filter(({ entry }) => !entry.preventRecursion).map(toRecursionText);
-    const isWaiting = [...this.#undecided].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
     if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSION_CHARS));
-    return this.#undecided.size > 0 && (texts.length > 0 || isWaiting);
+    else {
+      // As in SillyTavern, the entries of a further level get another scan, even if nothing new was found.
+      const next = this.#levels.shift();
+      if (next === undefined) return false;
+      this.#level = next;
+    }
+    return this.#undecided.size > 0;
   }
 
   toResult(): Activation {
@@ -249,7 +260,7 @@ class Scan {
   /** Reports whether an entry can become active in this round. Sticky entries don't wait for recursion. */
   #isReady(entry: ScanEntry, recursion: number): boolean {
     if (getTimedEffect(entry, this.#state, this.#messageCount) === "sticky") return true;
-    if (entry.delayUntilRecursion > recursion) return false;
+    if (entry.delayUntilRecursion > (recursion === 0 ? 0 : this.#level)) return false;
     return recursion === 0 || (!entry.excludeRecursion && entry.isRecursive);
   }
 

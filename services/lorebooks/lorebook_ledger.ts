@@ -1,5 +1,6 @@
 /** What a lorebook contains besides what Parlor uses: see services/json/ledger.ts. */
 import { Ledger, type LedgerEntry, UNREAD } from "../json/ledger.ts";
+import { findUnknownMacros } from "../json/macro_names.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import type { Lorebook, LorebookEntry } from "./lorebook_document.ts";
 
@@ -11,6 +12,7 @@ export const LOREBOOK_LEDGER = {
   vectorized: "entries that SillyTavern also finds by meaning: here they're found by their keys",
   automation: "automations of entries, which aren't run",
   foreign_book_settings: "settings of lorebooks that only work in another program, kept for export",
+  unknown_macro: "macros that Parlor doesn't have: they're sent as written",
 } as const;
 
 /** A kind of entry in the ledger of a lorebook. */
@@ -52,6 +54,9 @@ export function createBookLedger(book: Lorebook): LedgerEntry<LorebookLedgerKind
       ledger.add("automation", { example: asText(extensions.automation_id) });
     }
     addForeign(ledger, extensions);
+  }
+  for (const macro of findUnknownMacros(book.entries.flatMap(({ keys, content }) => [content, ...keys]))) {
+    ledger.add("unknown_macro", { example: `{{${macro}}}` });
   }
   return ledger.list();
 }

@@ -78,7 +78,7 @@ export interface ScanEntry extends DecoratedContent {
   isRecursive: boolean;
   excludeRecursion: boolean;
   preventRecursion: boolean;
-  /** Only active in recursive scans, from this round on; 0 for any. */
+  /** Only active in recursive scans. Levels are scanned one after another, the lowest one first; 0 for any scan. */
   delayUntilRecursion: number;
   groups: string[];
   /** Wins in its groups, by order. */

@@ -1,5 +1,6 @@
 /** What a preset contains besides what Parlor uses: see services/json/ledger.ts. All of it stays in the preset. */
 import { Ledger, type LedgerEntry } from "../json/ledger.ts";
+import { findUnknownMacros } from "../json/macro_names.ts";
 import { asArray, asObject, asText, isFilled } from "../json/type_guards.ts";
 import { isPromptMarker, type PresetDocument, USED_FIELDS } from "./preset.ts";
 
@@ -9,6 +10,7 @@ export const PRESET_LEDGER = {
   preset_marker: "prompts that stand for a part of the chat that Parlor doesn't know",
   preset_connection: "settings of SillyTavern's connection: connections in Parlor have their own",
   preset_setting: "settings without effect in Parlor, kept for export",
+  unknown_macro: "macros that Parlor doesn't have: they're sent as written",
 } as const;
 
 /** A kind of entry in the ledger of a preset. */
@@ -25,6 +27,9 @@ export function createPresetLedger({ rest, prompts }: PresetDocument): LedgerEnt
   const ledger = new Ledger<PresetLedgerKind>(PRESET_LEDGER);
   for (const { identifier, marker, name } of prompts) {
     if (marker === true && !isPromptMarker(identifier)) ledger.add("preset_marker", { example: name || identifier });
+  }
+  for (const macro of findUnknownMacros(prompts.map(({ content }) => asText(content)))) {
+    ledger.add("unknown_macro", { example: `{{${macro}}}` });
   }
   for (const [field, value] of Object.entries(rest)) {
     if (!isFilled(value) || USED_FIELDS.includes(field) || IGNORED_FIELDS.includes(field)) continue;

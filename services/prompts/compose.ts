@@ -12,7 +12,7 @@ import {
   type PromptBlocks,
 } from "./prompt.ts";
 import type { MacroContext, Macros } from "./macros/macros.ts";
-import type { PromptContext, PromptLore } from "./prompt_context.ts";
+import type { ChatNote, PromptContext, PromptLore } from "./prompt_context.ts";
 
 /** Input of `composeBlocks`. */
 export interface ComposeInput {
@@ -38,6 +38,8 @@ interface TextOptions extends Pick<MacroContext, "field" | "source" | "self" | "
 
 /** SillyTavern's default depth for entries around an author's note that doesn't exist. */
 const NOTE_DEPTH = 4;
+/** SillyTavern's order of prompts at a depth that have no own one, and of notes and entries. */
+const DEFAULT_ORDER = 100;
 
 /** Composes all blocks. */
 export function composeBlocks(composition: ComposeInput): PromptBlocks {
@@ -70,8 +72,10 @@ class Composer {
 
   compose(): PromptBlocks {
     const { items } = this.#context.layout;
-    // A preset may omit `main`. The conversation's system prompt is still sent.
-    if (!items.some(({ identifier }) => identifier === "main")) this.#addMain({ identifier: "main", role: "system" });
+    // A preset may omit `main`, and with it the card's. The conversation's system prompt is still sent.
+    if (!items.some(({ identifier }) => identifier === "main")) {
+      this.#addMain({ identifier: "main", role: "system", forbidsOverrides: true });
+    }
     for (const item of items) this.#add(item);
     if (!items.some(({ identifier }) => identifier === "chatHistory")) this.#beginHistory();
     this.#addNotes();
@@ -129,8 +133,35 @@ class Composer {
       text = this.#override(character.systemPrompt, "main", "card", text);
     }
     if (systemPrompt) text = this.#override(systemPrompt, "main", "chat", text);
+    const { position } = this.#getNotePlace();
+    if (position === "before_main") this.#pushNote();
     this.#put(item, "main", text);
     this.#put(item, "main", cleanText(clientSystem ?? ""));
+    if (position === "after_main") this.#pushNote();
+  }
+
+  #getNotePlace(): Required<Pick<ChatNote, "depth" | "role" | "position">> {
+    const { depth = NOTE_DEPTH, role = "system", position = "in_chat" } = this.#context.note ?? {};
+    return { depth, role, position };
+  }
+
+  /** Returns the author's note with the entries around it. */
+  #listNote(): Pick<PromptBlock, "part" | "text" | "title" | "lore" | "isDroppedFirst">[] {
+    const { note } = this.#context;
+    if (note?.isOmitted) return [];
+    const listAround = (position: PromptLore["position"]) =>
+      this.#lore.filter((entry) => entry.position === position).map((entry) => ({
+        ...{ part: "lorebook" as const, text: cleanText(entry.content), ...toLoreFields(entry) },
+      }));
+    const { depth, position } = this.#getNotePlace();
+    const text = this.#expandText(note?.text, "note", position === "in_chat" ? { depth } : {});
+    const blocks = [...listAround("note_top"), { part: "note" as const, text }, ...listAround("note_bottom")];
+    return blocks.filter((block) => block.text !== "");
+  }
+
+  #pushNote(): void {
+    const { role } = this.#getNotePlace();
+    this.#formatSection().push(...this.#listNote().map((block) => ({ ...block, role })));
   }
 
   #addInstructions(item: LayoutItem): void {
@@ -142,28 +173,26 @@ class Composer {
   }
 
   #addLore(position: PromptLore["position"]): void {
-    for (const entry of this.#lore) {
-      if (entry.position !== position) continue;
-      const text = cleanText(entry.content);
-      if (text === "") continue;
-      this.#formatSection().push({
-        part: "lorebook",
-        role: "system",
-        text: this.#formatLore(text, entry),
-        ...toLoreFields(entry),
-      });
+    const entries = this.#lore.map((entry) => ({ entry, text: cleanText(entry.content) }))
+      .filter(({ entry, text }) => entry.position === position && text !== "");
+    const { before, after } = this.#formatLore(entries.map(({ text }) => text), entries[0]?.entry);
+    for (const [n, { entry, text }] of entries.entries()) {
+      const whole = `${n === 0 ? before : ""}${text}${n === entries.length - 1 ? after : ""}`;
+      this.#formatSection().push({ part: "lorebook", role: "system", text: whole, ...toLoreFields(entry) });
     }
   }
 
-  #formatLore(text: string, { bookName, title }: PromptLore): string {
+  /** Returns the text before and after all entries of a position. */
+  #formatLore(texts: readonly string[], first: PromptLore | undefined): { before: string; after: string } {
     const { lore: format } = this.#context.layout.formats;
-    if (format === "{0}") return text;
+    const [before, ...more] = format.split("{0}");
+    if (first === undefined || more.length === 0) return { before: "", after: "" };
     // The format may be long and repeat the text many times.
-    const around = format.split("{0}");
-    const bytes = byteLength(format) + Math.max(0, around.length - 2) * byteLength(text);
-    return this.#macros.allows(bytes, { field: "lorebook", source: formatLoreName(bookName, title) })
-      ? around.join(text)
-      : text;
+    const text = texts.join("\n");
+    const source = formatLoreName(first.bookName, first.title);
+    const bytes = byteLength(format) + (more.length - 1) * byteLength(text);
+    if (!this.#macros.allows(bytes, { field: "lorebook", source })) return { before: "", after: "" };
+    return { before: before!, after: more.join(text) };
   }
 
   /** Adds the card's examples, between those of lorebook entries. */
@@ -223,20 +252,22 @@ class Composer {
 
   /** Adds the author's note with the entries around it, the card's note and entries at a depth. */
   #addNotes(): void {
-    const { note, character } = this.#context;
-    const placeAround = (position: PromptLore["position"]) => this.#lore.filter((entry) => entry.position === position);
-    const depth = note?.depth ?? NOTE_DEPTH;
-    const role = note?.role ?? "system";
-    let order = 0;
-    for (const entry of placeAround("note_top")) this.#insertLore(entry, depth, role, order++);
-    this.#insert("note", role, this.#expandText(note?.text, "note", { depth }), depth, order++);
-    for (const entry of placeAround("note_bottom")) this.#insertLore(entry, depth, role, order++);
-    const own = character?.note;
+    const { depth, role, position } = this.#getNotePlace();
+    if (position === "in_chat") {
+      for (const block of this.#listNote()) {
+        this.#blocks.inserted.push({ ...block, role, depth, order: DEFAULT_ORDER });
+      }
+    }
+    const own = this.#context.character?.note;
     if (own) {
       const text = this.#expandText(own.text, "character_note", { depth: own.depth, isBeforeLore: true });
-      this.#insert("character_note", own.role, text, own.depth, order++);
+      this.#insert("character_note", own.role, text, own.depth, DEFAULT_ORDER);
     }
-    for (const entry of placeAround("at_depth")) this.#insertLore(entry, entry.depth, entry.role, order++);
+    for (const entry of this.#lore) {
+      if (entry.position !== "at_depth") continue;
+      const { content, role: entryRole, depth: entryDepth } = entry;
+      this.#insert("lorebook", entryRole, cleanText(content), entryDepth, DEFAULT_ORDER, toLoreFields(entry));
+    }
   }
 
   #addEnd(): void {
@@ -255,10 +286,6 @@ class Composer {
     }
   }
 
-  #insertLore(entry: PromptLore, depth: number, role: string, order: number): void {
-    this.#insert("lorebook", role, cleanText(entry.content), depth, order, toLoreFields(entry));
-  }
-
   #insert(
     part: BlockPart,
     role: string,
@@ -271,8 +298,7 @@ class Composer {
   }
 
   #put({ role, depth, order }: LayoutItem, part: BlockPart, text: string, title?: string): void {
-    // Preset prompts precede notes of the same depth. Otherwise their order stays.
-    if (depth !== undefined) this.#insert(part, role, text, depth, (order ?? 100) - 1_000_000, title ? { title } : {});
+    if (depth !== undefined) this.#insert(part, role, text, depth, order ?? DEFAULT_ORDER, title ? { title } : {});
     else this.#push(part, role, text, title);
   }
 
@@ -295,7 +321,10 @@ class Composer {
 
   #override(text: string, field: BlockPart, source: string, original: string): string {
     const location = `${field}:${source}`;
-    const more = { isBeforeLore: source === "card", ...this.#formatFreshness(undefined) };
+    const more = {
+      isBeforeLore: source === "card",
+      ...this.#formatFreshness(undefined),
+    } satisfies Partial<MacroContext>;
     return cleanText(this.#macros.expand(text, { location, field, source, original, ...more }));
   }
 
@@ -303,7 +332,7 @@ class Composer {
   #format(text: string | undefined, format: string, field: "personality" | "scenario"): string {
     const chance = this.#formatFreshness(undefined);
     const expanded = this.#macros.expand(text ?? "", { location: field, self: field, ...chance });
-    if (cleanText(expanded) === "") return "";
+    if (cleanText(expanded) === "" || format.trim() === "") return cleanText(expanded);
     const context = {
       location: `${field}:format`,
       field,

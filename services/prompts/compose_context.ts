@@ -12,7 +12,14 @@ import {
 } from "../lorebooks/activation.ts";
 import { composeBlocks } from "./compose.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
-import { type MacroContext, type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
+import {
+  type MacroContext,
+  type MacroField,
+  Macros,
+  type MacroScope,
+  mayHaveMacros,
+  type SeededRandom,
+} from "./macros/macros.ts";
 import {
   type ComposedPrompt,
   formatLoreName,
@@ -22,7 +29,7 @@ import {
 } from "./prompt.ts";
 import { formatMemories, type MemoryChoice } from "../memories/memory.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
-import { createSeededRandom, type LoadedParticipant, type SeededRandom, toLoreCharacter } from "./participants.ts";
+import { createSeededRandom, type LoadedParticipant, toLoreCharacter } from "./participants.ts";
 import { splitContent } from "../llm/token_count.ts";
 
 /** Everything that a composition needs. */
@@ -103,10 +110,10 @@ export function createMessageExpander(
   if (stage.context.character === undefined) return undefined;
   const macros = new Macros({ ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
   const options = {
-    ...{ field: "history", hasTags: false, hasOwnVariables: true, ignoresUnknown: true },
+    ...{ field: "history", hasOwnVariables: true, ignoresUnknown: true },
   } satisfies Partial<MacroContext>;
   return (text, id, atMs) => {
-    if (!text.includes("{{")) return text;
+    if (!mayHaveMacros(text)) return text;
     const clock = { nowMs: atMs, timeZone: stage.timeZone } satisfies MacroClock;
     return macros.expand(text, { ...options, location: id, source: id === "" ? undefined : id, clock });
   };

@@ -5,7 +5,7 @@
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
 import type { PromptCharacter, PromptNote } from "./prompt_context.ts";
-import { Macros } from "./macros/macros.ts";
+import { Macros, type SeededRandom } from "./macros/macros.ts";
 import { NO_CARD } from "../characters/card/card_file.ts";
 import type { LoreCharacter } from "../lorebooks/activation.ts";
 import type { Characters } from "../characters/characters.ts";
@@ -169,9 +169,6 @@ export async function findCharacterCard(characters: Characters, id: string): Pro
   const found = await characters.get(id).catch(NO_CARD);
   return found?.character.card;
 }
-
-/** Returns a number in [0, 1) for a key, or for one of several details of a key. */
-export type SeededRandom = (key: string, detail?: string) => number;
 
 /** Maximum number of cached hashes. */
 const MAX_HASHES = 32;

@@ -190,7 +190,7 @@ export interface PromptBlock {
 export interface BlockAtDepth extends PromptBlock {
   /** Number of messages after it. */
   depth: number;
-  /** Order among blocks of the same depth and role, lowest first. */
+  /** Order among blocks of the same depth, lowest first. Those with the same order and role stay as listed. */
   order: number;
 }
 
@@ -293,7 +293,7 @@ export function toPromptPreset(
       formats: {
         personality: texts.personalityFormat,
         scenario: texts.scenarioFormat,
-        lore: texts.lorebookFormat || "{0}",
+        lore: texts.lorebookFormat,
         chatBegins: texts.newChat,
         groupChatBegins: texts.newGroupChat,
         exampleBegins: texts.newExampleChat,

@@ -79,6 +79,8 @@ export interface PromptContextRequest {
   messageCount: number;
   /** Index of the greeting that started the conversation. */
   getGreetingIndex?(): number | undefined;
+  /** Counts the user's messages before the reply. Only called for a note that isn't always sent. */
+  countUserMessages?(): number;
   fields: PromptFields;
   participants: readonly LoadedParticipant[];
   /** ID of the character that replies; by default the first participant. */
@@ -142,7 +144,7 @@ export class PromptContexts {
       layout: preset.layout,
       systemPrompt: toText(fields.system_prompt),
       scenario: toText(fields.scenario),
-      note: parseNote(fields.note),
+      note: parseNote(fields.note, request.countUserMessages),
       summary: parseStoredSummary(fields.summary),
       action: request.action,
       clientSystem: request.clientSystem,
@@ -210,15 +212,22 @@ function toBookOwner({ id, name, card: { data } }: LoadedParticipant): NonNullab
 }
 
 /** Parses the author's note. Clients write it, so any field may be missing or have the wrong type. */
-function parseNote(value: unknown): PromptNote | undefined {
+function parseNote(value: unknown, countUserMessages: () => number = () => 0): ChatNote | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const { text, depth, role } = value as Record<string, unknown>;
+  const { text, depth, role, position, interval } = value as Record<string, unknown>;
   if (typeof text !== "string") return undefined;
   return {
     text,
     depth: typeof depth === "number" && depth >= 0 ? Math.floor(depth) : 0,
     role: typeof role === "string" && role !== "" ? role : "system",
+    position: position === "before_main" || position === "after_main" ? position : "in_chat",
+    isOmitted: typeof interval === "number" && interval !== 1 && !isDue(Math.floor(interval), countUserMessages()),
   };
+}
+
+/** Reports whether a note is due that is only sent with every so many messages of the user; 0 is never. */
+function isDue(interval: number, userMessages: number): boolean {
+  return interval > 0 && userMessages > 0 && userMessages % interval === 0;
 }
 
 /** Parses the summary of a conversation. @returns `undefined` if it's missing or empty. */
@@ -265,6 +274,14 @@ export interface PromptNote {
   role: string;
 }
 
+/** The author's note. */
+export interface ChatNote extends PromptNote {
+  /** Its depth and role only apply in the chat; before and after the main prompt, only its role. */
+  position: "in_chat" | "before_main" | "after_main";
+  /** True if it isn't due at this message. Entries around it are omitted, too. */
+  isOmitted: boolean;
+}
+
 /** Summary of the earlier part of a conversation. */
 export interface PromptSummary {
   text: string;
@@ -284,7 +301,7 @@ export interface PromptContext {
   /** Set by the conversation; overrides preset and card. */
   systemPrompt?: string;
   scenario?: string;
-  note?: PromptNote;
+  note?: ChatNote;
   summary?: PromptSummary;
   /** Instructions of a client that sends its own messages. They follow the main prompt, and braces in them are plain text. */
   clientSystem?: string;

@@ -30,8 +30,8 @@ export interface PromptEntry {
   pieces?: Counted[];
 }
 
-/** Order within one depth: system, user, assistant (docs/protocols/cards.md#prompt-order). */
-const ROLES = ["system", "user", "assistant"];
+/** Order of blocks with the same depth and order (docs/protocols/cards.md#prompt-order). */
+const ROLES = ["assistant", "user", "system"];
 /** Number of tokens for the blank line between two blocks. */
 const JOIN_TOKENS = 1;
 
@@ -97,7 +97,7 @@ export function insertAtDepths(
   for (let index = 0; index <= history.length; index++) {
     const here = byIndex.get(index) ?? [];
     // If several are deeper than the history, the deepest comes first.
-    here.sort((a, b) => b.depth - a.depth || ROLES.indexOf(a.role) - ROLES.indexOf(b.role) || a.order - b.order);
+    here.sort((a, b) => b.depth - a.depth || a.order - b.order || ROLES.indexOf(a.role) - ROLES.indexOf(b.role));
     all.push(...toPromptEntries(here));
     if (index < history.length) all.push(history[index]!);
   }

@@ -128,6 +128,27 @@ test("sends card, persona, the card's lorebook, notes and instructions in their 
   expect(seen.tokens).toBe(seen.parts.reduce((sum: number, { tokens }: { tokens: number }) => sum + tokens, 0));
 });
 
+test("a note with an interval is only sent with every so many messages of the user", async () => {
+  const note = { text: "Rain falls.", depth: 0, role: "system", interval: 2 };
+  const id = await beginWithAda({ note });
+  const isSent = async (body: ReturnType<typeof turn>) => {
+    const { messages } = await made(app.post("/api/chat/preview", body));
+    return JSON.stringify(messages).includes("Rain falls.");
+  };
+  const one = turn(id, "One");
+  expect(await isSent(one)).toBe(false);
+  await gather(await app.post("/api/chat", one));
+  expect(await isSent(turn(id, "Two"))).toBe(true);
+  await made(app.patch(`/api/conversations/${id}`, { note: { ...note, interval: 0 } }));
+  expect(await isSent(turn(id, "Two"))).toBe(false);
+});
+
+test("names in stored messages are expanded, also in SillyTavern's old form", async () => {
+  const id = await beginWithAda();
+  await gather(await app.post("/api/chat", turn(id, "I am <USER>, {{char}} is <BOT>. <b>")));
+  expect(JSON.stringify(lastSent())).toContain("I am Sam, Ada is Ada. <b>");
+});
+
 test("an outlet's entries are in the prompts that name it, the highest order first, and empty in the card", async () => {
   const outlet = (content: string, order: number, outletName: string) => ({
     ...{ key: ["mill"], content, order, position: 7, outletName },
@@ -195,8 +216,8 @@ test("sends a chat with card, persona, two lorebooks and a SillyTavern preset, m
       role: "system",
       content: [
         "Tell the story of Captain and Sam by the sea. Be Captain.",
-        "[Lore: Velm is a town of fishers; its people speak little and bargain hard.]",
-        "[Lore: The harbour of Velm lies under a cliff of black slate.]",
+        "[Lore: Velm is a town of fishers; its people speak little and bargain hard.",
+        "The harbour of Velm lies under a cliff of black slate.]",
         "Sam is new to the sea.",
         "Captain sails the Heron.",
         "[Manner of Captain: gruff]",

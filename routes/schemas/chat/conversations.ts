@@ -44,6 +44,12 @@ const ConversationFields = z.looseObject({
       description: "Number of messages after which it is inserted",
     }),
     role: z.enum(["system", "user", "assistant"]).optional(),
+    position: z.enum(["in_chat", "before_main", "after_main"]).optional().openapi({
+      description: "Before or after the main prompt instead of among the messages",
+    }),
+    interval: z.number().int().min(0).max(100_000).optional().openapi({
+      description: "Sent with every so many messages of the user; 0 never sends it; 1 by default",
+    }),
   }).nullish(),
   scenario: z.string().nullish().openapi({ description: "Used instead of the card's text" }),
   summary: z.looseObject({

@@ -1,5 +1,6 @@
 /** What a card contains besides what Parlor uses: see services/json/ledger.ts. All of it stays in the card. */
 import { Ledger, type LedgerEntry, UNREAD } from "../../json/ledger.ts";
+import { findUnknownMacros } from "../../json/macro_names.ts";
 import { asArray, asObject, asText, isFilled, isJsonObject } from "../../json/type_guards.ts";
 import { createBookLedger, LOREBOOK_LEDGER } from "../../lorebooks/lorebook_ledger.ts";
 import type { Lorebook } from "../../lorebooks/lorebook_document.ts";
@@ -13,6 +14,7 @@ export const CARD_LEDGER = {
   remote_asset: "images and sounds at web addresses, which aren't fetched",
   program_data: "data of other programs, kept without effect",
   unknown_field: "fields that Parlor doesn't know, kept without effect",
+  unknown_macro: "macros that Parlor doesn't have: they're sent as written",
 } as const;
 
 /** The kinds of a card and its lorebook. */
@@ -48,6 +50,7 @@ export function createCardLedger(card: Card): LedgerEntry<CardLedgerKind>[] {
       }
     } else ledger.add("program_data", { example: name });
   }
+  for (const macro of findUnknownMacros(listTexts(card))) ledger.add("unknown_macro", { example: `{{${macro}}}` });
   for (const { uri, name } of asArray(data.assets).map(asObject)) {
     if (/^https?:/i.test(asText(uri))) ledger.add("remote_asset", { example: asText(name) || asText(uri) });
   }
@@ -64,4 +67,14 @@ export function createCardLedger(card: Card): LedgerEntry<CardLedgerKind>[] {
 export function createWholeCardLedger(card: Card): LedgerEntry[] {
   const book = card.data.character_book as Lorebook | undefined;
   return [...createCardLedger(card), ...book === undefined ? [] : createBookLedger(book)];
+}
+
+/** Lists the texts that are sent to a model. */
+function listTexts({ data }: Card): string[] {
+  const { description, personality, scenario, first_mes, mes_example, system_prompt } = data;
+  return [
+    ...[description, personality, scenario, first_mes, mes_example, system_prompt, data.post_history_instructions],
+    ...[...data.alternate_greetings, ...data.group_only_greetings],
+    asText(asObject(data.extensions.depth_prompt).prompt),
+  ];
 }

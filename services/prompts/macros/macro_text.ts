@@ -201,13 +201,13 @@ function findFirstAfter(macros: readonly MacroCall[], offset: number): number {
  *   written.
  */
 export function pairBlocks(macros: readonly MacroCall[], takesBlock: (call: MacroCall) => boolean): MacroItem[] {
-  const ends = findEnds(macros, takesBlock);
+  const { ends, free } = findEnds(macros, takesBlock);
   const items: MacroItem[] = [];
   for (let n = 0; n < macros.length; n++) {
     const call = macros[n]!;
     const end = ends.get(n);
-    if (end === undefined || !takesBlock(call)) {
-      items.push({ call, ...((end !== undefined || (call.isClosing && call.kind === "macro")) && { isRaw: true }) });
+    if (end === undefined) {
+      items.push({ call, ...(hasNoPlace(call, n, free) && { isRaw: true }) });
       continue;
     }
     const closing = macros[end]!;
@@ -218,19 +218,44 @@ export function pairBlocks(macros: readonly MacroCall[], takesBlock: (call: Macr
   return items;
 }
 
-/** Finds the end of each macro's block, by index. */
-function findEnds(macros: readonly MacroCall[], takesBlock: (call: MacroCall) => boolean): Map<number, number> {
+/** Ends without a block, by name. */
+type FreeEnds = Map<string, { indexes: number[]; next: number }>;
+
+/** Reports whether a macro is an end without a block, or takes no block although there is such an end after it. */
+function hasNoPlace({ kind, name, isClosing }: MacroCall, index: number, free: FreeEnds): boolean {
+  if (kind !== "macro") return false;
+  if (isClosing) return true;
+  const ends = free.get(name);
+  if (ends === undefined) return false;
+  while (ends.indexes[ends.next]! < index) ends.next++;
+  return ends.next++ < ends.indexes.length;
+}
+
+/** Finds the end of each macro's block, by index, and the other ends. */
+function findEnds(
+  macros: readonly MacroCall[],
+  takesBlock: (call: MacroCall) => boolean,
+): { ends: Map<number, number>; free: FreeEnds } {
   const ends = new Map<number, number>();
-  const byName = new Map<string, { open: number[]; complete: number[]; next: number }>();
+  const free: FreeEnds = new Map();
+  const open = new Map<string, number[]>();
   for (const [n, call] of macros.entries()) {
-    if (call.kind !== "macro") continue;
-    let starts = byName.get(call.name);
-    if (starts === undefined) byName.set(call.name, starts = { open: [], complete: [], next: 0 });
-    if (!call.isClosing) (takesBlock(call) ? starts.open : starts.complete).push(n);
+    const { kind, name, isClosing } = call;
+    if (kind !== "macro") continue;
+    if (!isClosing) {
+      if (!takesBlock(call)) continue;
+      const starts = open.get(name);
+      if (starts === undefined) open.set(name, [n]);
+      else starts.push(n);
+      continue;
+    }
+    const start = open.get(name)?.pop();
+    if (start !== undefined) ends.set(start, n);
     else {
-      const start = starts.open.pop() ?? starts.complete[starts.next++];
-      if (start !== undefined) ends.set(start, n);
+      const others = free.get(name);
+      if (others === undefined) free.set(name, { indexes: [n], next: 0 });
+      else others.indexes.push(n);
     }
   }
-  return ends;
+  return { ends, free };
 }

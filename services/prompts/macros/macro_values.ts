@@ -21,19 +21,19 @@ export function readValue(value: string | undefined): string {
 }
 
 /** Adds numbers, appends to JSON lists, and concatenates other texts. */
-export function addValue(known: string, value: string): string {
+export function addValue(known: string, value: string | number): string {
   const list = parseJson(known);
   if (Array.isArray(list)) return JSON.stringify([...list, value]);
-  const [a, b] = [parseNumber(known), parseNumber(value)];
+  const [a, b] = [parseNumber(known), parseNumber(String(value))];
   return Number.isNaN(a) || Number.isNaN(b) ? (isZero(known) ? "" : known) + value : String(a + b);
 }
 
-/** Returns an item of a JSON list or object; the whole value if it's neither. */
+/** Returns an item of a JSON list or object: nothing if there is none, the whole value if it isn't JSON. */
 export function readItem(value: string | undefined, key: string): string {
   const items = parseJson(value ?? "");
-  if (typeof items !== "object" || items === null) return readValue(value);
+  if (items === undefined || items === null) return readValue(value);
   const item = (items as Record<string, unknown>)[toIndex(key)];
-  if (item === undefined || !Object.hasOwn(items, toIndex(key))) return "";
+  if (item === undefined || !Object.hasOwn(Object(items), toIndex(key))) return "";
   return readValue(typeof item === "object" ? JSON.stringify(item) : String(item));
 }
 
@@ -62,8 +62,9 @@ function isZero(text: string): boolean {
   return parseNumber(text) === 0;
 }
 
+/** @returns `undefined` for another text. */
 function parseJson(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return undefined;
+  if (!/^\s*[[{"\-\dtfn]/.test(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

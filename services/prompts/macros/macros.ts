@@ -5,7 +5,6 @@
  * The texts are untrusted: all work counts against a `MacroBudget`.
  */
 import { getOwn } from "../../json/type_guards.ts";
-import type { SeededRandom } from "../participants.ts";
 import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudgetError } from "./macro_budget.ts";
 import {
   cutRange,
@@ -21,6 +20,9 @@ import {
 } from "./macro_text.ts";
 import { describeDifference, describeDuration, formatTime, formatTimeAt, type MacroClock } from "./macro_time.ts";
 import { addValue, getVariableKey, parseNumber, readItem, readValue, setItem } from "./macro_values.ts";
+
+/** Returns a number in [0, 1) for a key, or for one of several details of a key. */
+export type SeededRandom = (key: string, detail?: string) => number;
 
 /** Fields that macros can insert. They may contain macros themselves. */
 export type MacroField =
@@ -81,8 +83,6 @@ export interface MacroContext {
   random?: SeededRandom;
   /** Overrides the clock of the scope. */
   clock?: MacroClock;
-  /** False if `<USER>` and `<BOT>` are plain text. */
-  hasTags?: boolean;
   /** True if variables set by this text aren't visible to later texts. */
   hasOwnVariables?: boolean;
   /** True for a text of a card, which is expanded before the lorebooks are read: its outlets are empty. */
@@ -108,12 +108,12 @@ interface MacroDefinition {
   evaluate(values: readonly string[], run: ExpansionRun, call: MacroCall, isBlock: boolean): string | undefined;
 }
 
-/** Placeholder for `{{trim}}` until the line breaks around it are removed. */
-const TRIM = "\0trim\0";
+/** `{{trim}}` stays until the line breaks around it are removed. */
+const TRIM = "{{trim}}";
 /** Placeholder for an escaped comma. */
 const COMMA = "\0comma\0";
 const TAGS = /<(user|bot|char|group|charifnotgroup)>/gi;
-const MAY_HAVE_MACROS = /\{\{|<(?:user|bot|char|group|charifnotgroup)>|\\[{}]/i;
+const MAY_HAVE_MACROS = /\{\{|<(?:user|bot|char|group|charifnotgroup)>/i;
 /** Longest count of spaces or dice. */
 const MAX_NUMBER_CHARS = 15;
 const FALSE_TEXTS = new Set(["off", "false", "0"]);
@@ -153,6 +153,11 @@ const MISSING: Record<string, string> = {
   charnegativeprefix: "",
 };
 
+/** Reports whether a text has macros or tags such as `<USER>`. */
+export function mayHaveMacros(text: string): boolean {
+  return MAY_HAVE_MACROS.test(text);
+}
+
 /** Expands the macros of one prompt. Variables set by one text are visible to later ones. */
 export class Macros {
   readonly #scope: MacroScope;
@@ -171,6 +176,11 @@ export class Macros {
     this.#definitions = this.#defineMacros();
   }
 
+  /** Lists the names of all macros that have a value in Parlor, in lower case. */
+  listNames(): string[] {
+    return [...this.#definitions.keys()].filter((name) => !Object.hasOwn(MISSING, name)).sort();
+  }
+
   /** Adds a lorebook entry to its outlet. Texts that are expanded later can insert it. */
   addToOutlet(name: string, text: string): void {
     const before = this.#outlets.get(name);
@@ -184,7 +194,7 @@ export class Macros {
 
   /** Expands a text. @returns `undefined` for a text over budget, which is then reported. */
   tryExpand(text: string, context: MacroContext): string | undefined {
-    if (!MAY_HAVE_MACROS.test(text)) return text;
+    if (!mayHaveMacros(text) && !text.includes("\\")) return text;
     const { field = context.location, source, self, hasOwnVariables = false } = context;
     this.#variables.beginField();
     const expanded = this.#budget.countAttempt({ field, source }, () => {
@@ -214,32 +224,44 @@ export class Macros {
     return parsed;
   }
 
-  /** @param isCounted True inside a macro, whose output counts. The text around macros doesn't. */
-  #expand(parsed: MacroText, { from, to, macros }: TextRange, run: ExpansionRun, isCounted: boolean): string {
+  /**
+   * @param isCounted True inside a macro, whose output counts. The text around macros doesn't.
+   * @param hasBlocks False in the value of a variable expression, where macros have no blocks.
+   */
+  #expand(
+    parsed: MacroText,
+    { from, to, macros }: TextRange,
+    run: ExpansionRun,
+    isCounted: boolean,
+    hasBlocks = true,
+  ): string {
     let expanded = "";
     let at = from;
-    for (const item of pairBlocks(macros, (call) => this.#takesBlock(parsed, call))) {
-      expanded += this.#toPlain(parsed.text.slice(at, item.call.start - 2), run, isCounted);
+    const items = hasBlocks
+      ? pairBlocks(macros, (call) => this.#takesBlock(parsed, call))
+      : macros.map((call): MacroItem => ({ call }));
+    for (const item of items) {
+      expanded += this.#toPlain(parsed.text.slice(at, item.call.start - 2), isCounted);
       expanded += this.#evaluate(parsed, item, run);
       at = (item.closing ?? item.call).end + 2;
     }
-    return expanded + this.#toPlain(parsed.text.slice(at, to), run, isCounted);
+    return expanded + this.#toPlain(parsed.text.slice(at, to), isCounted);
   }
 
   /** Expands the inside of a macro. */
-  #expandInner(parsed: MacroText, range: TextRange, run: ExpansionRun): string {
+  #expandInner(parsed: MacroText, range: TextRange, run: ExpansionRun, hasBlocks = true): string {
     if (run.depth >= this.#budget.limits.depth) throw new OverBudgetError("depth");
     run.depth++;
-    const expanded = this.#expand(parsed, range, run, true);
+    const expanded = this.#expand(parsed, range, run, true, hasBlocks);
     run.depth--;
     return expanded;
   }
 
-  #toPlain(text: string, { hasTags = true }: ExpansionRun, isCounted: boolean): string {
+  #toPlain(text: string, isCounted: boolean): string {
     if (text === "") return "";
     if (isCounted) this.#budget.takeBytes(byteLength(text));
     const unescaped = text.includes("\\") ? text.replace(/\\([{}])/g, "$1") : text;
-    if (!hasTags || !unescaped.includes("<")) return unescaped;
+    if (!unescaped.includes("<")) return unescaped;
     return unescaped.replace(TAGS, (_, tag: string) => {
       this.#budget.takeSteps(1);
       const { char, user } = this.#scope;
@@ -366,7 +388,7 @@ export class Macros {
     const key = getVariableKey(call.name, call.kind === "global");
     const known = this.#readVariable(key);
     const isSet = this.#variables.find(key) !== undefined;
-    const expandValue = () => this.#expandInner(parsed, getRest(parsed, call), run).trim();
+    const expandValue = () => this.#expandInner(parsed, getRest(parsed, call), run, false).trim();
     const set = (value: string) => {
       this.#variables.set(key, this.#countOutput(value));
       return value;
@@ -377,9 +399,9 @@ export class Macros {
       case undefined:
         return known;
       case "++":
-        return this.#addToVariable(key, "1");
+        return this.#addToVariable(key, 1);
       case "--":
-        return this.#addToVariable(key, "-1");
+        return this.#addToVariable(key, -1);
       case "=":
         set(expandValue());
         return "";
@@ -388,7 +410,7 @@ export class Macros {
         return "";
       case "-=": {
         const value = parseNumber(expandValue());
-        if (!Number.isNaN(value)) this.#addToVariable(key, String(-value));
+        if (!Number.isNaN(value)) this.#addToVariable(key, -value);
         return "";
       }
       case "||":
@@ -418,7 +440,7 @@ export class Macros {
     return readValue(this.#variables.find(key));
   }
 
-  #addToVariable(key: string, value: string): string {
+  #addToVariable(key: string, value: string | number): string {
     const sum = addValue(this.#readVariable(key), value);
     this.#variables.set(key, this.#countOutput(sum));
     return readValue(sum);
@@ -605,8 +627,8 @@ export class Macros {
       this.#addToVariable(toKey(name!), value!);
       return "";
     });
-    define(`inc${scope}var`, 1, 1, ([name]) => name === "" ? undefined : this.#addToVariable(toKey(name!), "1"));
-    define(`dec${scope}var`, 1, 1, ([name]) => name === "" ? undefined : this.#addToVariable(toKey(name!), "-1"));
+    define(`inc${scope}var`, 1, 1, ([name]) => name === "" ? undefined : this.#addToVariable(toKey(name!), 1));
+    define(`dec${scope}var`, 1, 1, ([name]) => name === "" ? undefined : this.#addToVariable(toKey(name!), -1));
     define(
       `has${scope}var ${scope}varexists`,
       1,

@@ -301,9 +301,16 @@ test("stops recursion at its limit, and cycles by themselves", async () => {
 
 test("activates delayed entries only during recursion; secondary keys may match there", async () => {
   const waits = entry("late", ["dragon"], { more: { delay_until_recursion: true } });
-  expect(contents(await scan([waits]))).toEqual(["late"]);
-  expect((await scan([waits])).entries[0]!.reason).toEqual({ kind: "key", key: "dragon" });
-  expect(contents(await scan([waits], { maxRecursion: 0 }))).toEqual([]);
+  const first = entry("first", ["dragon"]);
+  const found = await scan([first, waits]);
+  expect(contents(found)).toEqual(["first", "late"]);
+  expect(found.entries[0]!.reason).toEqual({ kind: "key", key: "dragon" });
+  expect(contents(await scan([first, waits], { maxRecursion: 0 }))).toEqual(["first"]);
+  // The lowest level takes part in recursion, and starts none. Further levels get scans of their own.
+  expect(contents(await scan([waits]))).toEqual([]);
+  const level = (n: number) => entry(`level ${n}`, ["dragon"], { more: { delay_until_recursion: n } });
+  expect(contents(await scan([level(5)]))).toEqual([]);
+  expect(contents(await scan([level(5), level(2), level(9)]))).toEqual(["level 5", "level 2", "level 9"]);
   const both = [
     entry("and gold", ["sleeps"]),
     entry("x", ["dragon"], { selective: true, secondary_keys: ["gold"] }),

@@ -38,3 +38,13 @@ test("names what SillyTavern or NovelAI do with an entry and Parlor doesn't", ()
     { kind: "foreign_book_settings", count: 1, examples: ["novelai: loreBiasGroups"] },
   ]);
 });
+
+test("names the macros of entries that Parlor doesn't have", () => {
+  const entries = [{
+    keys: ["{{fox}}"],
+    content: "{{char}} {{if x}}{{upper::{{lower::a}}}}{{else}}{{.a}}{{/if}}{{ 1 }}",
+  }];
+  expect(kindsOf({ entries })).toEqual([
+    { kind: "unknown_macro", count: 3, examples: ["{{fox}}", "{{lower}}", "{{upper}}"] },
+  ]);
+});

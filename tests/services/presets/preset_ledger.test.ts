@@ -27,3 +27,10 @@ test("names scripts, unknown parts of the chat and settings without effect", () 
     { kind: "preset_regex_script", count: 1, examples: ["Bold"] },
   ]);
 });
+
+test("names the macros of prompts that Parlor doesn't have", () => {
+  const prompts = [{ identifier: "main", content: "{{char}} {{upper::a}}{{if .a}}{{setvar::b}}c{{/setvar}}{{/if}}" }];
+  expect(createPresetLedger(parseSillyTavernPreset({ temperature: 1, prompts }))).toMatchObject([
+    { kind: "unknown_macro", count: 1, examples: ["{{upper}}"] },
+  ]);
+});

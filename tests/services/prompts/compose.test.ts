@@ -3,7 +3,7 @@ import { composeBlocks } from "../../../services/prompts/compose.ts";
 import { type LayoutItem, type PromptLayout, toPromptPreset } from "../../../services/prompts/prompt.ts";
 import { BUILTIN_PRESET, readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
-import type { PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";
+import type { ChatNote, PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";
 import { createSeededRandom } from "../../../services/prompts/participants.ts";
 import { insertAtDepths, toPromptEntries } from "../../../services/prompts/prompt_messages.ts";
 
@@ -21,6 +21,8 @@ const ADA: PromptCharacter = {
   systemPrompt: "",
   instructions: "",
   version: "1",
+  creatorNotes: "",
+  greetings: [],
 };
 const scene = (more: Partial<PromptContext> = {}): PromptContext => ({
   character: ADA,
@@ -69,6 +71,7 @@ const layout = (items: LayoutItem[], more: Partial<PromptLayout> = {}): PromptLa
   names: "group" as const,
   ...more,
 });
+const NOTE: ChatNote = { text: "Note.", depth: 1, role: "system", position: "in_chat", isOmitted: false };
 const texts = (blocks: { text: string }[]) => blocks.map(({ text }) => text);
 
 test("card prompts override the preset's, conversation prompts override the card's, and each can insert the other", () => {
@@ -85,7 +88,7 @@ test("card prompts override the preset's, conversation prompts override the card
   expect([held.leading[0]!.text, ...texts(held.trailing)]).toEqual(["Preset.", "Behind."]);
   const off = compose({ ...asked, systemPrompt: undefined }, [], ["system_prompt", "post_history_instructions"]);
   expect([off.leading[0]!.text, ...texts(off.trailing)]).toEqual(["Card.", "Card behind."]);
-  expect(compose({ ...asked, layout: layout([history]) }).leading[0]!.text).toContain("Chat. Card.");
+  expect(compose({ ...asked, layout: layout([history]) }).leading[0]!.text).toBe("Chat.");
 });
 
 test("follows the order of a preset, with custom prompts before, inside and after the history, and its prefill", () => {
@@ -156,7 +159,7 @@ test("places lorebook entries at their positions, also around a missing author's
     lore("deep", { position: "at_depth", depth: 3, role: "user" }),
     lore("empty", { content: " " }),
   ];
-  const { leading, inserted } = compose(scene({ note: { text: "Note.", depth: 1, role: "system" } }), entries);
+  const { leading, inserted } = compose(scene({ note: NOTE }), entries);
   expect(texts(leading.filter(({ part }) => part === "lorebook" || part === "description"))).toEqual([
     ...["Lore before.", "Ada counts.", "Lore after."],
   ]);
@@ -172,6 +175,43 @@ test("places lorebook entries at their positions, also around a missing author's
   expect(compose(scene(), entries).inserted.map(({ depth }) => depth)).toEqual([4, 4, 3]);
 });
 
+test.each(
+  [
+    ["before_main", ["Lore top.", "Note.", "Lore bottom.", "Main."]],
+    ["after_main", ["Main.", "Lore top.", "Note.", "Lore bottom."]],
+  ] as const,
+)("an author's note %s is next to the main prompt with its entries", (position, expected) => {
+  const items: LayoutItem[] = [
+    { identifier: "main", role: "system", content: "Main." },
+    { identifier: "chatHistory", role: "system" },
+  ];
+  const entries = [lore("top", { position: "note_top" }), lore("bottom", { position: "note_bottom" })];
+  const asked = scene({ note: { ...NOTE, role: "user", position }, layout: layout(items) });
+  const { leading, inserted } = compose(asked, entries);
+  expect(texts(leading).slice(0, 4)).toEqual(expected);
+  expect(leading.find(({ part }) => part === "note")!.role).toBe("user");
+  expect(inserted).toEqual([]);
+});
+
+test("a note that isn't due is omitted with the entries around it", () => {
+  const entries = [lore("top", { position: "note_top" }), lore("deep", { position: "at_depth", depth: 2 })];
+  const { inserted } = compose(scene({ note: { ...NOTE, isOmitted: true } }), entries);
+  expect(texts(inserted)).toEqual(["Lore deep."]);
+});
+
+test("a preset's format is around all entries of a position once, and an empty one leaves the plain text", () => {
+  const formats = { ...BUILTIN.formats, lore: "[Facts: {0}]", personality: "", scenario: " " };
+  const items: LayoutItem[] = ["worldInfoBefore", "charPersonality", "scenario"]
+    .map((identifier) => ({ identifier, role: "system" }));
+  const { leading } = compose(scene({ layout: layout(items, { formats }) }), [lore("a"), lore("b")]);
+  expect(texts(leading).slice(0, 4)).toEqual(["[Facts: Lore a.", "Lore b.]", "kind", "A mill."]);
+  const twice = compose(scene({ layout: layout(items, { formats: { ...formats, lore: "{0}|{0}" } }) }), [
+    lore("a"),
+    lore("b"),
+  ]);
+  expect(texts(twice.leading).slice(0, 2)).toEqual(["Lore a.", "Lore b.|Lore a.\nLore b."]);
+});
+
 test("omits empty blocks, and blocks about a character if there is none", () => {
   const nobody = scene({ character: undefined, persona: { name: "Sam", description: "" } });
   expect(compose(nobody)).toEqual({ leading: [], inserted: [], trailing: [] });
@@ -183,7 +223,7 @@ test("omits empty blocks, and blocks about a character if there is none", () => 
   ]);
 });
 
-test("orders blocks of one depth by role and merges each role into one message", () => {
+test("orders blocks of one depth by order and role, and merges each role into one message", () => {
   const placed = (text: string, role: string, depth: number, order: number) => ({
     part: "note" as const,
     text,
@@ -199,14 +239,28 @@ test("orders blocks of one depth by role and merges each role into one message",
     message: { role: "user", content: `m${n}` },
   });
   const all = insertAtDepths([said(0), said(1), said(2)], [
-    placed("b", "assistant", 1, 0),
-    placed("d", "system", 1, 2),
-    placed("c", "system", 1, 1),
+    placed("c", "system", 1, 100),
+    placed("d", "system", 1, 100),
+    placed("b", "assistant", 1, 100),
+    placed("u", "user", 1, 100),
+    placed("late", "assistant", 1, 101),
+    placed("early", "system", 1, 99),
     placed("far", "system", 9, 0),
     placed("end", "user", 0, 0),
   ]);
   expect(all.map(({ message, tokens }) => [message.content, tokens])).toEqual([
-    ...[["far", 10], ["m0", 5], ["m1", 5], ["c\n\nd", 17], ["b", 10], ["m2", 5], ["end", 10]],
+    ...[
+      ["far", 10],
+      ["m0", 5],
+      ["m1", 5],
+      ["early", 10],
+      ["b", 10],
+      ["u", 10],
+      ["c\n\nd", 17],
+      ["late", 10],
+      ["m2", 5],
+      ["end", 10],
+    ],
   ]);
   expect(toPromptEntries([]).length).toBe(0);
 });

@@ -1,4 +1,5 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
+import { SCAN_DEFAULTS } from "../../../lorebooks/scan_entries.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
@@ -131,6 +132,7 @@ class Reading {
         continue;
       }
       await this.#addNamesToLimits(book, settings);
+      applySettings(book, info);
       const personaIds = ofPersonas.get(name);
       const characterIds = ofCharacters.get(name);
       // A book that isn't selected globally still belongs to the cards that refer to it.
@@ -398,6 +400,24 @@ class Reading {
 /** Identifies a chat within its import. */
 function getChatKey({ path }: SourceFile): string {
   return path.split("/").slice(-3).join("/");
+}
+
+/**
+ * Writes the user's World Info settings into the entries of a book that don't have their own: in Parlor, each book has
+ * its settings. Those equal to Parlor's default aren't written.
+ */
+function applySettings(book: JsonObject, info: JsonObject): void {
+  const depth = asNumber(info.world_info_depth);
+  const own = {
+    ...(info.world_info_match_whole_words === true && { matchWholeWords: true }),
+    ...(info.world_info_case_sensitive === true && { caseSensitive: true }),
+    ...(info.world_info_use_group_scoring === true && { useGroupScoring: true }),
+    ...(depth !== undefined && depth !== SCAN_DEFAULTS.scanDepth && { scanDepth: depth }),
+  };
+  for (const entry of Object.values(asObject(book.entries)).filter(isJsonObject)) {
+    for (const [field, value] of Object.entries(own)) entry[field] ??= value;
+  }
+  if (info.world_info_recursive === false) book.recursive_scanning ??= false;
 }
 
 /** SillyTavern's default depth of an author's note. */

@@ -92,6 +92,8 @@ export async function readTavernChat(
       participants: context.participants,
       ...toOptionalField("persona_id", personaFile === "" ? undefined : context.findPersona?.(personaFile)),
       ...toOptionalField("note", getNote(metadata)),
+      ...toOptionalField("scenario", asText(metadata.scenario) || undefined),
+      ...toOptionalField("system_prompt", asText(metadata.system_prompt) || undefined),
       ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
       ...toOptionalField("forked_from", forkedFrom),
       ...toOptionalField("summary", findSummary(messages, id)),
@@ -249,11 +251,22 @@ async function listImages(extra: JsonObject, context: TavernChatContext, notes: 
   return found;
 }
 
+/** Positions of a note besides the chat, by SillyTavern's numbers. */
+const NOTE_POSITIONS: Record<number, string> = { 0: "after_main", 2: "before_main" };
+
 function getNote(metadata: JsonObject): unknown {
   const text = asText(metadata.note_prompt);
   if (text === "") return undefined;
   const depth = asNumber(metadata.note_depth) ?? 4;
-  return { text, depth: Math.max(0, Math.floor(depth)), role: ROLES[asNumber(metadata.note_role) ?? 0] ?? "system" };
+  const position = NOTE_POSITIONS[asNumber(metadata.note_position) ?? 1];
+  const interval = asNumber(metadata.note_interval);
+  return {
+    text,
+    depth: Math.max(0, Math.floor(depth)),
+    role: ROLES[asNumber(metadata.note_role) ?? 0] ?? "system",
+    ...(position !== undefined && { position }),
+    ...(interval !== undefined && interval !== 1 && { interval: Math.max(0, Math.floor(interval)) }),
+  };
 }
 
 function lastPersona(messages: JsonObject[]): string {

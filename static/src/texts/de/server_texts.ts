@@ -120,6 +120,7 @@ export const serverTexts: ServerTexts = {
     risu_foreign: "nicht von RisuAI oder beschädigt",
   },
   ledger: {
+    unknown_macro: "Makros, die Parlor nicht hat: Sie werden unverändert gesendet",
     unreadable_part: "Teile der Karte, die nicht gelesen werden können und unverändert bleiben",
     regex_script: "Regex-Skripte, die erhalten bleiben, aber nicht ausgeführt werden",
     card_script: "Skripte eines anderen Programms, die erhalten bleiben, aber nicht ausgeführt werden",

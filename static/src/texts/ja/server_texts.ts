@@ -114,6 +114,7 @@ export const serverTexts: ServerTexts = {
     risu_foreign: "RisuAI のものではないか、破損しています",
   },
   ledger: {
+    unknown_macro: "Parlor にないマクロ：書かれたまま送信されます",
     unreadable_part: "読み取れないカードの部分（そのまま保持します）",
     regex_script: "正規表現スクリプト（保持しますが実行しません）",
     card_script: "他のプログラムのスクリプト（保持しますが実行しません）",

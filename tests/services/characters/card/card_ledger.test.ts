@@ -44,3 +44,15 @@ test("parts of a card that can't be read stay in it and are named", () => {
     extensions: { "parlor/unread": { entries: [7] } },
   });
 });
+
+test("names the macros of a card that Parlor doesn't have", () => {
+  const extensions = { depth_prompt: { prompt: "{{fourth}}" } };
+  const texts = {
+    description: "{{first}} {{user}}",
+    first_mes: "{{second}}",
+    alternate_greetings: ["{{third::{{char}}}}"],
+  };
+  expect(ledgerOf({ ...texts, extensions, creator_notes: "{{notSent}}" })).toEqual([
+    { kind: "unknown_macro", count: 4, examples: ["{{first}}", "{{fourth}}", "{{second}}", "{{third}}"] },
+  ]);
+});

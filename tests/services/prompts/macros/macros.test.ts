@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { MacroBudget } from "../../../../services/prompts/macros/macro_budget.ts";
 import { Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
+import { MACRO_NAMES } from "../../../../services/json/macro_names.ts";
 import { createSeededRandom } from "../../../../services/prompts/participants.ts";
 
 const NOON = Date.UTC(2026, 10, 22, 12, 5);
@@ -81,6 +82,13 @@ test.each([
   ["{{.x ||= {{incvar::side}}}}{{.x ||= {{incvar::side}}}}{{.side}}", "111"],
 ])("reads and writes the variables of %j: %j", (text, expanded) => {
   expect(expand(text)).toBe(expanded);
+});
+
+test("the names by which ledgers find unknown macros are those of all macros", () => {
+  const names = ["persona", "description", "personality", "scenario", "mesexamples", "charprompt", "charjailbreak"];
+  const more = ["charversion", "chardepthprompt", "creatornotes", "summary"];
+  const fields = Object.fromEntries([...names, ...more].map((name) => [name, ""]));
+  expect(MACRO_NAMES).toEqual(openMacros({ fields }).listNames());
 });
 
 test("lists the characters of a group", () => {

@@ -153,3 +153,49 @@ test("the default persona and quick replies become settings, and the other setti
     ["tavern_settings", 1, { names: "kai_settings" }],
   ]);
 });
+
+test("the user's World Info settings apply to entries that don't have their own", async () => {
+  const entry = (more: object = {}) => ({ uid: 0, key: ["mill"], content: "Old", caseSensitive: null, ...more });
+  const world_info_settings = {
+    ...{ world_info_match_whole_words: true, world_info_case_sensitive: false, world_info_use_group_scoring: true },
+    ...{ world_info_depth: 5, world_info_recursive: false },
+  };
+  const { steps } = await read({
+    "settings.json": { world_info_settings },
+    "worlds/Mill.json": { entries: { 0: entry(), 1: entry({ matchWholeWords: false, scanDepth: 0 }) } },
+  });
+  const [step] = steps.filter(({ what }) => what === "lorebook");
+  const { recursive_scanning, entries } = (step as { book: { recursive_scanning?: boolean; entries: object } }).book;
+  expect(recursive_scanning).toBe(false);
+  expect(Object.values(entries)).toMatchObject([
+    { matchWholeWords: true, caseSensitive: null, useGroupScoring: true, scanDepth: 5 },
+    { matchWholeWords: false, useGroupScoring: true, scanDepth: 0 },
+  ]);
+});
+
+test("a chat's note with its place and interval, its scenario and its prompt are imported", async () => {
+  const chat = (metadata: object) => {
+    const header = { user_name: "Ann", character_name: "Mia", chat_metadata: metadata };
+    const lines = [header, { name: "Ann", is_user: true, mes: "Hi" }].map((line) => JSON.stringify(line));
+    return new TextEncoder().encode(lines.join("\n"));
+  };
+  const note = { note_prompt: "It rains.", note_depth: 3, note_role: 1 };
+  const { steps } = await read({
+    "settings.json": {},
+    "characters/Mia.png": cardOf("Mia"),
+    "chats/Mia/a.jsonl": chat({
+      ...note,
+      note_position: 2,
+      note_interval: 4,
+      scenario: "A mill.",
+      system_prompt: "Be Mia.",
+    }),
+    "chats/Mia/b.jsonl": chat({ ...note, note_position: 1, note_interval: 1 }),
+  });
+  const heads = steps.flatMap((step) => step.what === "conversation" ? [step.head] : []);
+  const text = { text: "It rains.", depth: 3, role: "user" };
+  expect(heads.map(({ note, scenario, system_prompt }) => ({ note, scenario, system_prompt }))).toEqual([
+    { note: { ...text, position: "before_main", interval: 4 }, scenario: "A mill.", system_prompt: "Be Mia." },
+    { note: text, scenario: undefined, system_prompt: undefined },
+  ]);
+});
