@@ -6,6 +6,7 @@ const READY_WITHIN_MS = 150_000;
 
 /** A running SillyTavern. Disposing of it ends it and removes its data. */
 export interface SillyTavern extends AsyncDisposable {
+  readonly url: string;
   /** The folder of its one user: `characters`, `chats`, `worlds` and so on. */
   readonly userFolder: string;
   /** Sends JSON to an endpoint and returns the JSON response. @throws {Error} for a status other than 2xx. */
@@ -56,6 +57,7 @@ export async function startSillyTavern(installed: string): Promise<SillyTavern> 
     return text;
   };
   return {
+    url,
     userFolder: `${folder}/data/default-user`,
     call: async (path, body) =>
       JSON.parse(await post(path, JSON.stringify(body), { "Content-Type": "application/json" })),
