@@ -56,7 +56,7 @@ export function toMarkdown(conversation: WholeConversation, names: SpeakerNames)
 
 /** Returns the conversation as SillyTavern's JSONL, each message with its swipes. */
 export function toTavern(conversation: WholeConversation, names: SpeakerNames): string {
-  const { created_at, note } = conversation;
+  const { created_at, note, variables } = conversation;
   const { text, depth, role, position, interval } = (note ?? {}) as {
     text?: string;
     depth?: number;
@@ -64,7 +64,8 @@ export function toTavern(conversation: WholeConversation, names: SpeakerNames): 
     position?: string;
     interval?: number;
   };
-  const chat_metadata = text === undefined ? {} : {
+  const chat_metadata = text === undefined ? { variables } : {
+    variables,
     note_prompt: text,
     note_depth: depth ?? 0,
     note_position: position === "after_main" ? 0 : position === "before_main" ? 2 : 1,

@@ -108,20 +108,32 @@ export function createMessageExpander(
   stage: CompositionRequest,
 ): ((text: string, id: string, atMs: number) => string) | undefined {
   if (stage.context.character === undefined) return undefined;
-  const macros = new Macros({ ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
+  const scope: MacroScope = { ...toMacroScope(stage), clock: { nowMs: 0 }, chat: {} };
+  const macros = new Macros(scope, stage.budget);
   const options = {
     ...{ field: "history", hasOwnVariables: true, ignoresUnknown: true },
   } satisfies Partial<MacroContext>;
+  let hasCardVariables = false;
   return (text, id, atMs) => {
     if (!mayHaveMacros(text)) return text;
+    if (!hasCardVariables && MAY_READ_VARIABLES.test(text)) {
+      // Fields are expanded before messages, which can read the variables that they set.
+      hasCardVariables = true;
+      for (const field of ["description", "personality", "persona", "scenario"] as const) {
+        const value = scope.fields[field] ?? "";
+        if (MAY_READ_VARIABLES.test(value)) macros.expand(value, { location: field, self: field });
+      }
+    }
     const clock = { nowMs: atMs, timeZone: stage.timeZone } satisfies MacroClock;
     return macros.expand(text, { ...options, location: id, source: id === "" ? undefined : id, clock });
   };
 }
 
+const MAY_READ_VARIABLES = /\{\{[^{}]{0,20}var|\{\{\s{0,10}[.$]|\{\{[^{}]{0,20}[!\s:][.$]/i;
+
 function toMacroScope(
   { conversationId, context }: CompositionRequest,
-): Pick<MacroScope, "char" | "user" | "group" | "fields" | "greetings" | "random"> {
+): Pick<MacroScope, "char" | "user" | "group" | "fields" | "greetings" | "variables" | "random"> {
   const { character, persona, group } = context;
   const fields: Partial<Record<MacroField, string>> = {
     persona: persona.description,
@@ -142,6 +154,7 @@ function toMacroScope(
     group,
     fields,
     greetings: character?.greetings,
+    variables: context.variables,
     random: createSeededRandom(conversationId),
   };
 }

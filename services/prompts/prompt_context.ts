@@ -1,5 +1,6 @@
 /** Loads the context of a prompt: characters, persona, preset and lorebooks of a conversation. */
 import { AppError } from "../errors.ts";
+import { asObject } from "../json/type_guards.ts";
 import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
@@ -32,6 +33,7 @@ export interface PromptFields {
   scenario?: unknown;
   note?: unknown;
   summary?: unknown;
+  variables?: unknown;
   folder?: unknown;
 }
 
@@ -146,6 +148,7 @@ export class PromptContexts {
       scenario: toText(fields.scenario),
       note: parseNote(fields.note, request.countUserMessages),
       summary: parseStoredSummary(fields.summary),
+      variables: parseVariables(fields.variables),
       action: request.action,
       clientSystem: request.clientSystem,
     };
@@ -237,6 +240,12 @@ export function parseStoredSummary(value: unknown): PromptSummary | undefined {
   return typeof text === "string" && text.trim() !== "" ? { text, upTo: toText(upTo) } : undefined;
 }
 
+function parseVariables(value: unknown): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(asObject(value)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
 function toTexts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
@@ -303,6 +312,8 @@ export interface PromptContext {
   scenario?: string;
   note?: ChatNote;
   summary?: PromptSummary;
+  /** Macro variables of the chat. */
+  variables?: Record<string, string>;
   /** Instructions of a client that sends its own messages. They follow the main prompt, and braces in them are plain text. */
   clientSystem?: string;
   /** `continue` extends the last message, `impersonate` writes for the user. */

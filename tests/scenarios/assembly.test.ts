@@ -143,6 +143,15 @@ test("a note with an interval is only sent with every so many messages of the us
   expect(await isSent(turn(id, "Two"))).toBe(false);
 });
 
+test("the chat's variables are set from the start, and messages can read those that the card sets", async () => {
+  const id = await beginWithAda({ variables: { hp: "5" }, note: { text: "HP {{incvar::hp}}.", depth: 0 } });
+  await addCharacter("ada", { ...ada, description: "{{setvar::mood::glad}}Engines." });
+  const { messages } = await made(app.post("/api/chat/preview", turn(id, "I feel {{.mood}} at {{getvar::hp}}.")));
+  const text = JSON.stringify(messages);
+  expect(text).toContain("I feel glad at 5.");
+  expect(text).toContain("HP 6.");
+});
+
 test("names in stored messages are expanded, also in SillyTavern's old form", async () => {
   const id = await beginWithAda();
   await gather(await app.post("/api/chat", turn(id, "I am <USER>, {{char}} is <BOT>. <b>")));

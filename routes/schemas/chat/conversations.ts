@@ -51,6 +51,9 @@ const ConversationFields = z.looseObject({
       description: "Sent with every so many messages of the user; 0 never sends it; 1 by default",
     }),
   }).nullish(),
+  variables: z.record(z.string().max(1000), z.string().max(100_000)).nullish().openapi({
+    description: "Macro variables that are set from the start, such as those of an imported chat",
+  }),
   scenario: z.string().nullish().openapi({ description: "Used instead of the card's text" }),
   summary: z.looseObject({
     text: z.string(),

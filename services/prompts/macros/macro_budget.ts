@@ -173,6 +173,15 @@ export class MacroVariables {
     this.#bytes = bytes;
   }
 
+  /** Sets a variable unless that exceeds a limit. */
+  trySet(name: string, value: string): void {
+    try {
+      this.set(name, value);
+    } catch (error) {
+      if (!(error instanceof OverBudgetError)) throw error;
+    }
+  }
+
   /** Removes a variable, if there is one. */
   delete(name: string): void {
     const known = this.#values.get(name);

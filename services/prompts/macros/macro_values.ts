@@ -4,7 +4,7 @@
 const MAX_NUMBER_CHARS = 40;
 
 /** Returns the key of a variable. Those of a chat and global ones may have the same name. */
-export function getVariableKey(name: string, isGlobal: boolean): string {
+export function getVariableKey(name: string, isGlobal = false): string {
   return `${isGlobal ? "global" : ""} ${name}`;
 }
 

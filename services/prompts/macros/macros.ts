@@ -47,6 +47,8 @@ export interface MacroScope {
   fields: Partial<Record<MacroField, string>>;
   /** The card's greetings, the first one first. They may contain macros. */
   greetings?: readonly string[];
+  /** Variables of the chat that are set from the start. Those beyond the limits are left out. */
+  variables?: Readonly<Record<string, string>>;
   clock: MacroClock;
   random: SeededRandom;
   /** The current conversation. */
@@ -173,6 +175,9 @@ export class Macros {
     this.#scope = scope;
     this.#budget = budget;
     this.#variables = new MacroVariables(budget.limits);
+    for (const [name, value] of Object.entries(scope.variables ?? {})) {
+      this.#variables.trySet(getVariableKey(name), value);
+    }
     this.#definitions = this.#defineMacros();
   }
 

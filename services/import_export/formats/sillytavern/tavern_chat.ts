@@ -92,6 +92,7 @@ export async function readTavernChat(
       participants: context.participants,
       ...toOptionalField("persona_id", personaFile === "" ? undefined : context.findPersona?.(personaFile)),
       ...toOptionalField("note", getNote(metadata)),
+      ...toOptionalField("variables", getVariables(metadata)),
       ...toOptionalField("scenario", asText(metadata.scenario) || undefined),
       ...toOptionalField("system_prompt", asText(metadata.system_prompt) || undefined),
       ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
@@ -249,6 +250,19 @@ async function listImages(extra: JsonObject, context: TavernChatContext, notes: 
     } else found.push(image);
   }
   return found;
+}
+
+/** Most variables of a chat that are imported, and their longest texts. */
+const MAX_VARIABLES = 1_000;
+const MAX_NAME = 1_000;
+const MAX_VALUE = 100_000;
+
+function getVariables({ variables }: JsonObject): Record<string, string> | undefined {
+  const found = Object.entries(asObject(variables)).slice(0, MAX_VARIABLES).flatMap(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value) ?? "";
+    return name.length <= MAX_NAME && text.length <= MAX_VALUE ? [[name, text] as const] : [];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
 /** Positions of a note besides the chat, by SillyTavern's numbers. */

@@ -173,7 +173,7 @@ test("the user's World Info settings apply to entries that don't have their own"
   ]);
 });
 
-test("a chat's note with its place and interval, its scenario and its prompt are imported", async () => {
+test("a chat's note with its place and interval, its scenario, prompt and variables are imported", async () => {
   const chat = (metadata: object) => {
     const header = { user_name: "Ann", character_name: "Mia", chat_metadata: metadata };
     const lines = [header, { name: "Ann", is_user: true, mes: "Hi" }].map((line) => JSON.stringify(line));
@@ -187,6 +187,7 @@ test("a chat's note with its place and interval, its scenario and its prompt are
       ...note,
       note_position: 2,
       note_interval: 4,
+      variables: { hp: 5, mood: "calm" },
       scenario: "A mill.",
       system_prompt: "Be Mia.",
     }),
@@ -194,8 +195,14 @@ test("a chat's note with its place and interval, its scenario and its prompt are
   });
   const heads = steps.flatMap((step) => step.what === "conversation" ? [step.head] : []);
   const text = { text: "It rains.", depth: 3, role: "user" };
-  expect(heads.map(({ note, scenario, system_prompt }) => ({ note, scenario, system_prompt }))).toEqual([
-    { note: { ...text, position: "before_main", interval: 4 }, scenario: "A mill.", system_prompt: "Be Mia." },
-    { note: text, scenario: undefined, system_prompt: undefined },
+  const pick = ({ note, scenario, system_prompt, variables }: Record<string, unknown>) => ({
+    ...{ note, scenario, system_prompt, variables },
+  });
+  expect(heads.map(pick)).toEqual([
+    {
+      ...{ note: { ...text, position: "before_main", interval: 4 }, scenario: "A mill.", system_prompt: "Be Mia." },
+      variables: { hp: "5", mood: "calm" },
+    },
+    { note: text, scenario: undefined, system_prompt: undefined, variables: undefined },
   ]);
 });
