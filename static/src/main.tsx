@@ -4,6 +4,7 @@ import { createApi } from "./api/api.ts";
 import { createAccessApi } from "./api/auth.ts";
 import { createClient, getClientHeaders } from "./api/client.ts";
 import { whenIdle } from "./components/hooks.ts";
+import { findServiceWorker } from "./state/app/browser_parts.ts";
 import { findDeviceToken, findStorage } from "./state/app/device.ts";
 import { Outbox } from "./state/app/outbox.ts";
 import { Store, StoreProvider } from "./state/store.ts";
@@ -49,7 +50,8 @@ async function start(window: Window & typeof globalThis): Promise<void> {
 /** Registers the service worker, where browsers allow it: over HTTPS and on localhost. */
 function startServiceWorker({ navigator }: Window): void {
   // Developer builds have none, and the page works without.
-  if (navigator.serviceWorker) registerServiceWorker(navigator.serviceWorker).catch(() => {});
+  const serviceWorker = findServiceWorker(navigator);
+  if (serviceWorker) registerServiceWorker(serviceWorker).catch(() => {});
 }
 
 /** Another language renders everything again. */

@@ -126,10 +126,16 @@ export function CopyButton({ text }: { text: string }) {
 }
 
 /**
- * Copies a text to the clipboard. On plain HTTP there is no clipboard API, so it uses the old command. @throws {Error}
+ * Copies a text to the clipboard. Where there is no clipboard API, as on plain HTTP, or it refuses, it uses the old command.
+ *
+ * @throws {Error}
  */
 export async function copyText(text: string): Promise<void> {
-  if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
+  try {
+    if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
+  } catch {
+    // The old command may be allowed.
+  }
   const focused = document.activeElement;
   const area = document.createElement("textarea");
   area.value = text;

@@ -1,4 +1,5 @@
 /** The microphone: frames of sound with their level, and the reasons why there is none. */
+import { answerInTime } from "../state/app/browser_parts.ts";
 
 /** 20 ms of sound. */
 export interface SoundFrame {
@@ -17,7 +18,7 @@ export const FRAME_RATE_HZ = 16_000;
  * Why there is no sound: permission was denied, no microphone was found, the page has no secure origin, another program
  * uses the microphone, or it was unplugged.
  */
-export type MicrophoneProblem = "denied" | "missing" | "insecure" | "busy" | "unplugged";
+export type MicrophoneProblem = "denied" | "missing" | "insecure" | "busy" | "unplugged" | "no_sound";
 
 /** The microphone can't be used. */
 export class MicrophoneError extends Error {
@@ -46,6 +47,9 @@ const CONSTRAINTS = {
   audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 },
 } satisfies MediaStreamConstraints;
 
+/** How long the sound of the page may take to start, in milliseconds. */
+const START_MS = 3000;
+
 /** Opens the microphone. Browsers ask for permission the first time. @throws {MicrophoneError} */
 export async function openMicrophone(listener: MicrophoneListener): Promise<Microphone> {
   const { navigator } = globalThis;
@@ -57,21 +61,22 @@ export async function openMicrophone(listener: MicrophoneListener): Promise<Micr
   } catch (thrown) {
     throw new MicrophoneError(findProblem(thrown));
   }
-  const context = new AudioContext();
+  let context: AudioContext | undefined;
   let isClosed = false;
   const close = () => {
     if (isClosed) return;
     isClosed = true;
     for (const track of stream.getTracks()) track.stop();
-    void context.close();
+    void context?.close();
   };
   try {
+    context = new AudioContext();
     await context.audioWorklet.addModule(getWorkletUrl());
-    // Browsers start it suspended if the page was not clicked.
-    await context.resume();
-  } catch (thrown) {
+    // Browsers start it suspended if the page was not clicked. Without a sound output, some never start it.
+    await answerInTime(context.resume(), START_MS);
+  } catch {
     close();
-    throw thrown;
+    throw new MicrophoneError("no_sound");
   }
   const frames = new AudioWorkletNode(context, "microphone-frames", { numberOfOutputs: 0, channelCount: 1 });
   frames.port.onmessage = ({ data }: MessageEvent<SoundFrame>) => {

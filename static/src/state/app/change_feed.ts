@@ -1,14 +1,15 @@
 /**
  * The stream of change events.
  *
- * One stream serves all tabs of a browser: the tab that holds the lock reads it and notifies the others. Without locks
- * (plain HTTP off loopback) each tab reads its own.
+ * One stream serves all tabs of a browser: the tab that holds the lock reads it and notifies the others. A tab reads its own
+ * where the browser has or gives no locks and channels, and where no other tab answers.
  */
 import type { ChangeEvent } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { ApiError, readEvents } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "./backoff.ts";
+import { openChannel } from "./browser_parts.ts";
 
 const NAME = "parlor.events";
 
@@ -18,7 +19,12 @@ const SILENCE_MS = 60_000;
 /** A silence after which a page that is looked at again opens a new connection: a sleeping device may have lost it. */
 const SLEEP_MS = 30_000;
 
+/** How long a tab without the lock waits for the one that holds it, in milliseconds. */
+const ANSWER_MS = 5000;
+
 type FeedMessage = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
+/** What tabs say to each other besides: "Does anybody read?", "Yes". */
+type TabMessage = FeedMessage | { isAsking: true } | { isReading: true };
 
 /** The callbacks of a feed. */
 export interface FeedListener {
@@ -44,20 +50,46 @@ export class ChangeFeed {
   /** Starts listening. Returns a function that stops. */
   open(): () => void {
     const abort = new AbortController();
-    const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel(NAME) : undefined;
-    if (channel) channel.onmessage = (event: MessageEvent<FeedMessage>) => this.#handle(event.data);
+    const { signal } = abort;
+    const channel = openChannel(NAME);
+    let isLeading = false;
+    let isHeard = false;
+    let alone: AbortController | undefined;
+    const readAlone = () => {
+      if (isLeading || alone || signal.aborted) return;
+      alone = new AbortController();
+      signal.addEventListener("abort", () => alone?.abort());
+      void this.#read(alone.signal, (message) => this.#handle(message));
+    };
     const send = (message: FeedMessage) => {
       channel?.postMessage(message);
       this.#handle(message);
     };
-    const read = () => this.#read(abort.signal, send);
-    const locks: LockManager | undefined = globalThis.navigator?.locks;
+    const lead = () => {
+      isLeading = true;
+      alone?.abort();
+      return this.#read(signal, send);
+    };
+    const follow = ({ data }: MessageEvent<TabMessage>) => {
+      if ("isAsking" in data) {
+        if (isLeading) channel?.postMessage({ isReading: true });
+        return;
+      }
+      isHeard = true;
+      if (!("isReading" in data) && !alone) this.#handle(data);
+    };
+    const locks = findLocks();
+    let timer: ReturnType<typeof setTimeout> | undefined;
     if (locks && channel) {
-      // The lock request fails if the page closes its feed while another tab holds the lock.
-      locks.request(NAME, { signal: abort.signal }, read).catch(() => {});
-    } else void read();
+      channel.onmessage = follow;
+      // The request fails if the page closes its feed while another tab holds the lock, or if the browser refuses locks.
+      requestLock(locks, signal, lead).catch(readAlone);
+      channel.postMessage({ isAsking: true });
+      timer = setTimeout(() => isHeard || readAlone(), ANSWER_MS);
+    } else readAlone();
     return () => {
       abort.abort();
+      clearTimeout(timer);
       channel?.close();
     };
   }
@@ -114,6 +146,18 @@ export class ChangeFeed {
       await pause(Math.max(getRetryDelayMs(attempt), retryAfterMs), signal);
     }
   }
+}
+
+function findLocks(): LockManager | undefined {
+  try {
+    return globalThis.navigator?.locks ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function requestLock(locks: LockManager, signal: AbortSignal, lead: () => Promise<void>): Promise<void> {
+  await locks.request(NAME, { signal }, lead);
 }
 
 function parseChange(data: string): ChangeEvent | undefined {

@@ -58,7 +58,7 @@ interface StoredDevice {
 /** Returns the browser's storage; undefined if it is disabled. */
 export function findStorage(window: Window): Storage | undefined {
   try {
-    return window.localStorage;
+    return window.localStorage ?? undefined;
   } catch {
     return undefined;
   }
@@ -87,10 +87,13 @@ export class Device {
   readonly favoriteModels = signal<readonly ModelChoice[]>([]);
   /** Models chosen in the picker, newest first. */
   readonly recentModels = signal<readonly ModelChoice[]>([]);
+  /** False if the browser stores nothing, so that these settings end with the tab. */
+  readonly isKept: boolean;
   #storage: Storage | undefined;
 
   constructor(storage: Storage | undefined) {
     this.#storage = storage;
+    this.isKept = storage !== undefined;
     const stored = readStored(storage);
     if (stored.theme === "light" || stored.theme === "dark") this.theme.value = stored.theme;
     if (typeof stored.textSize === "number") this.textSize.value = clampSize(stored.textSize);

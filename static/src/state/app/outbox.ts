@@ -25,6 +25,7 @@ import {
   type StoredEntry,
 } from "./outbox_store.ts";
 import { Retries } from "./retries.ts";
+import { findServiceWorker, openChannel } from "./browser_parts.ts";
 
 /** A service worker registration with background synchronization, which some browsers have. */
 interface SyncingRegistration extends ServiceWorkerRegistration {
@@ -53,12 +54,21 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["POST", /^\/api\/characters\/import$/, "file"],
 ];
 
+/** Whether the browser seems to store anything. */
+function canStore(): boolean {
+  try {
+    return Boolean(globalThis.indexedDB) && globalThis.crypto?.subtle !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** The outbox as the page sees it. */
 export class Outbox {
   /** What waits, in order. */
   readonly entries = signal<readonly StoredEntry[]>([]);
   /** False if this browser stores nothing, so that what wasn't sent lives only as long as the page. */
-  readonly isAvailable = signal(typeof indexedDB !== "undefined" && globalThis.crypto?.subtle !== undefined);
+  readonly isAvailable = signal(canStore());
   /** Asks whether the page sends an entry itself, which it does then at once. */
   isLeft: (entry: StoredEntry) => boolean = () => false;
   /** Resolves when the entries of earlier visits are known. */
@@ -83,7 +93,7 @@ export class Outbox {
 
   /** Sends what waits, and follows changes by other pages. Returns a function that stops. */
   open(): () => void {
-    const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel(OUTBOX_CHANNEL) : undefined;
+    const channel = openChannel(OUTBOX_CHANNEL);
     if (channel) channel.onmessage = () => void this.#refresh();
     const end = this.#retries.open();
     void this.send();
@@ -292,7 +302,7 @@ function toChatEntry(entry: OutboxEntry, request: ChatRequest): OutboxEntry | un
 
 /** Lets the browser wake the service worker when the network returns, even without a page. */
 function requestSync(): void {
-  const { serviceWorker } = globalThis.navigator;
+  const serviceWorker = findServiceWorker(globalThis.navigator);
   if (!serviceWorker?.controller) return;
   serviceWorker.ready.then((registration: SyncingRegistration) => registration.sync?.register(OUTBOX_SYNC))
     .catch(() => {}); // Without the permission, the page sends it on the next visit.

@@ -6,6 +6,7 @@
  */
 import { isTransientFailure, parseErrorBody } from "../../api/failures.ts";
 import type { ErrorBody } from "../../api/types.ts";
+import { answerInTime, openChannel, withLock } from "./browser_parts.ts";
 
 const DATABASE = "parlor";
 const ENTRIES = "outbox";
@@ -83,22 +84,24 @@ let opened: Promise<IDBDatabase> | undefined;
 
 /** Opens the database. @throws {DOMException} if the browser stores nothing, as in some private windows */
 function openDatabase(): Promise<IDBDatabase> {
-  opened ??= new Promise<IDBDatabase>((resolve, reject) => {
-    const request = indexedDB.open(DATABASE, 1);
-    request.onupgradeneeded = () => {
-      request.result.createObjectStore(ENTRIES, { keyPath: "key" });
-      request.result.createObjectStore(KEYS);
-    };
-    request.onsuccess = () => {
-      const database = request.result;
-      database.onversionchange = database.onclose = () => {
-        database.close();
-        opened = undefined;
+  opened ??= answerInTime(
+    new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open(DATABASE, 1);
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(ENTRIES, { keyPath: "key" });
+        request.result.createObjectStore(KEYS);
       };
-      resolve(database);
-    };
-    request.onerror = () => reject(request.error);
-  }).catch((error) => {
+      request.onsuccess = () => {
+        const database = request.result;
+        database.onversionchange = database.onclose = () => {
+          database.close();
+          opened = undefined;
+        };
+        resolve(database);
+      };
+      request.onerror = () => reject(request.error);
+    }),
+  ).catch((error) => {
     opened = undefined;
     throw error;
   });
@@ -262,7 +265,7 @@ export interface SendOptions {
  * @returns False if some have to wait longer.
  */
 export async function sendEntries(options: SendOptions): Promise<boolean> {
-  return await navigator.locks.request(LOCK, { ifAvailable: true }, (lock) => lock === null ? true : sendAll(options));
+  return await withLock(LOCK, async (isFree) => !isFree || await sendAll(options), { ifAvailable: true });
 }
 
 async function sendAll({ fetch, headers = {}, isForced, isLeft, onSent }: SendOptions): Promise<boolean> {
@@ -325,7 +328,7 @@ export function lockEntry<T>(
   work: (isFree: boolean) => Promise<T>,
   options: Pick<LockOptions, "ifAvailable"> = {},
 ): Promise<T> {
-  return navigator.locks.request(`${LOCK} ${key}`, options, (lock) => work(lock !== null));
+  return withLock(`${LOCK} ${key}`, work, options);
 }
 
 /** False if the entry was sent or replaced meanwhile. */
@@ -336,10 +339,9 @@ async function hasEntry({ key, id }: StoredEntry): Promise<boolean> {
 
 /** Notifies the pages of this browser that the entries have changed. */
 export function announceChange(): void {
-  if (typeof BroadcastChannel !== "function") return;
-  const channel = new BroadcastChannel(OUTBOX_CHANNEL);
-  channel.postMessage("changed");
-  channel.close();
+  const channel = openChannel(OUTBOX_CHANNEL);
+  channel?.postMessage("changed");
+  channel?.close();
 }
 
 /** Writes an entry again, unless another one has taken its place. */

@@ -4,6 +4,7 @@ import { ApiError } from "../../api/client.ts";
 import type { PushApi } from "../../api/push.ts";
 import { registerServiceWorker } from "../../trusted_types.ts";
 import { newId } from "./ids.ts";
+import { findServiceWorker } from "./browser_parts.ts";
 
 /** localStorage key of this device's subscription id. */
 const KEY = "parlor.push";
@@ -17,7 +18,7 @@ const INPUT_EVENTS = ["pointerdown", "pointermove", "keydown", "wheel", "touchst
 
 /** Returns whether Web Push works here. On an iPhone, it works only in the installed app. */
 export function canPush(window: Window): boolean {
-  return window.isSecureContext && "serviceWorker" in window.navigator && "PushManager" in window;
+  return window.isSecureContext && findServiceWorker(window.navigator) !== undefined && "PushManager" in window;
 }
 
 /** Returns the id of this device's subscription. */

@@ -6,6 +6,7 @@
  * referrer, and the origin `null`, as one from the system's share menu. So what arrives is only kept on the device, up to
  * limits, and nothing is sent before a click. A share that waits is never replaced by a later one.
  */
+import { withLock } from "./browser_parts.ts";
 
 const CACHE = "parlor-shared";
 /** Held while shares are added or deleted, because several can arrive at once. */
@@ -45,7 +46,7 @@ export function keepShare(form: FormData): Promise<ShareProblem | undefined> {
   const parts = form.getAll("files").filter((part) => part instanceof File);
   // A form without a chosen file sends an empty one without a name.
   const contents = parts.filter(({ name, size }) => name !== "" || size > 0);
-  return navigator.locks.request(LOCK, async () => {
+  return withLock(LOCK, async () => {
     const files = contents.map(({ name, type, size }) => ({ name, type, sizeBytes: size }));
     const share: Share = { id: crypto.randomUUID(), time: Date.now(), title, text, url, files };
     if (title + text + url === "" && files.length === 0) return "empty";
@@ -65,8 +66,11 @@ export function keepShare(form: FormData): Promise<ShareProblem | undefined> {
 
 /** Returns the shares that wait, newest first. */
 export async function readShares(): Promise<Share[]> {
-  if (!("caches" in globalThis) || !await caches.has(CACHE)) return [];
-  return await listShares();
+  try {
+    return await caches.has(CACHE) ? await listShares() : [];
+  } catch {
+    return []; // There is no cache on plain HTTP off loopback, and browsers can refuse it.
+  }
 }
 
 /** Returns the files of a share with their contents. */
@@ -81,7 +85,7 @@ export async function readSharedFiles(share: Share): Promise<File[]> {
 
 /** Deletes a share. */
 export function deleteShare(id: string): Promise<void> {
-  return navigator.locks.request(LOCK, async () => {
+  return withLock(LOCK, async () => {
     const cache = await caches.open(CACHE);
     await cache.delete(getPath(id));
     const waiting = await listShares();

@@ -91,6 +91,8 @@ export const settings: typeof English = {
   },
 
   general: {
+    notKept:
+      "Dieser Browser speichert nichts für diese Website. Nicht gesendete Nachrichten und Änderungen am Aufbau dieser Seite bleiben nur, bis du den Tab schließt.",
     displayName: "Ihr Name",
     displayNameHint: "So sprechen Figuren und Modelle Sie an.",
     chats: "Chats",

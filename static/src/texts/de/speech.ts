@@ -155,6 +155,8 @@ export const speech: typeof English = {
       missing: "Kein Mikrofon gefunden. Schließen Sie eines an und versuchen Sie es erneut.",
       insecure: "Browser erlauben das Mikrofon nur über HTTPS oder auf localhost.",
       busy: "Ein anderes Programm verwendet das Mikrofon.",
+      no_sound:
+        "Der Browser startet den Ton dieser Seite nicht. Prüfe, ob Lautsprecher oder Kopfhörer angeschlossen sind, und lade die Seite neu.",
       unplugged: "Das Mikrofon wurde getrennt. Die bisherige Aufnahme ist gespeichert.",
     },
 

@@ -90,6 +90,8 @@ export const settings = {
   },
 
   general: {
+    notKept:
+      "This browser stores nothing for this site. Unsent messages and what you change in this page’s layout last only until you close the tab.",
     displayName: "Your name",
     displayNameHint: "What characters and models call you.",
     chats: "Chats",

@@ -149,6 +149,8 @@ export const speech = {
       missing: "No microphone found. Connect one and try again.",
       insecure: "Browsers allow the microphone only over HTTPS or on localhost.",
       busy: "Another program is using the microphone.",
+      no_sound:
+        "The browser doesn’t start the sound of this page. Check that a speaker or headphones are connected, and reload the page.",
       unplugged: "The microphone was disconnected. The recording so far is saved.",
     },
 

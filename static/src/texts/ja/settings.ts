@@ -91,6 +91,8 @@ export const settings: typeof English = {
   },
 
   general: {
+    notKept:
+      "このブラウザーはこのサイトのデータを保存しません。未送信のメッセージとページ配置の変更は、タブを閉じると失われます。",
     displayName: "あなたの名前",
     displayNameHint: "キャラクターやモデルがあなたを呼ぶときの名前です。",
     chats: "チャット",

@@ -4,6 +4,7 @@ import type { Settings } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Field } from "../../components/forms/Field.tsx";
 import { Select, Slider, Switch } from "../../components/forms/inputs.tsx";
+import { Notice } from "../../components/Notice.tsx";
 import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
 import { canNotify, isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
@@ -24,6 +25,7 @@ export function GeneralPage() {
     <section>
       <h2>{texts.settings.groups.you}</h2>
       <p class="muted">{t.note}</p>
+      {(!device.isKept || !store.outbox.isAvailable.value) && <Notice tone="warning">{t.notKept}</Notice>}
       <div class="form">
         {settings && <NameField name={settings.display_name} onChange={(display_name) => change({ display_name })} />}
         <Select

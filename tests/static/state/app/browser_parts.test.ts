@@ -1,0 +1,57 @@
+/**
+ * The page where the browser lacks, refuses or never answers one of its parts.
+ * @slow Eighteen pages, two of which wait for what never answers.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openUiBench, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const refuse = (name: string) => `() => { throw new DOMException("${name} is refused", "SecurityError"); }`;
+const asGetter = (object: string, name: string, value: string) =>
+  `Object.defineProperty(${object}, "${name}", { configurable: true, get: ${value} });`;
+const NEVER = "() => new Promise(() => {})";
+
+const TAKEN: [title: string, script: string][] = [
+  ["no BroadcastChannel", asGetter("globalThis", "BroadcastChannel", "() => undefined")],
+  ["BroadcastChannel throws", `globalThis.BroadcastChannel = class { constructor() { (${refuse("It")})(); } };`],
+  ["no locks", asGetter("Navigator.prototype", "locks", "() => undefined")],
+  ["locks are refused", `LockManager.prototype.request = async ${refuse("It")};`],
+  ["locks never answer", `LockManager.prototype.request = ${NEVER};`],
+  ["no localStorage", asGetter("globalThis", "localStorage", "() => null")],
+  ["localStorage throws", asGetter("globalThis", "localStorage", refuse("It"))],
+  ["no IndexedDB", asGetter("globalThis", "indexedDB", "() => undefined")],
+  ["IndexedDB throws", asGetter("globalThis", "indexedDB", refuse("It"))],
+  ["IndexedDB is refused", `IDBFactory.prototype.open = ${refuse("It")};`],
+  ["IndexedDB never answers", "IDBFactory.prototype.open = () => ({});"],
+  ["service workers throw", asGetter("Navigator.prototype", "serviceWorker", refuse("It"))],
+  ["caches throw", asGetter("globalThis", "caches", refuse("It"))],
+  ["no notifications", asGetter("globalThis", "Notification", "() => undefined")],
+  ["no clipboard", asGetter("Navigator.prototype", "clipboard", "() => undefined")],
+  ["the clipboard is refused", `Clipboard.prototype.writeText = async ${refuse("It")};`],
+  ["no storage estimates", asGetter("Navigator.prototype", "storage", "() => undefined")],
+  ["no AudioContext", asGetter("globalThis", "AudioContext", "() => undefined")],
+];
+
+test.each(TAKEN)("with %s the page sends, copies and follows changes of other devices", async (title, script) => {
+  await using ui = await bench.open("/new");
+  const { page, api, errors } = ui;
+  await page.addInitScript(script);
+  await page.goto(`${api.origin}/new`);
+  await sendMessage(page, "Hi");
+  await page.locator(".reply").getByText("Hello", { exact: true }).waitFor();
+  await page.locator(".reply").getByRole("button", { name: "Copy", exact: true }).first().click();
+  await page.getByRole("button", { name: "Copied" }).first().waitFor();
+  api.addConversation("other", "Made elsewhere");
+  api.publish("conversation", "other", 1);
+  await page.getByRole("link", { name: /Made elsewhere/ }).waitFor();
+  if (/localStorage|IndexedDB/.test(title)) {
+    await page.goto(`${api.origin}/settings`);
+    await page.getByText("This browser stores nothing for this site.").waitFor();
+  }
+  expect(errors).toEqual([]);
+});
