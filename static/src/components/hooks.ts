@@ -66,8 +66,12 @@ const isNative = typeof CSS !== "undefined" && CSS.supports("field-sizing", "con
 export function useAutoHeight(area: RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     const { current } = area;
-    if (!current || isNative) return;
+    const around = current?.parentElement;
+    if (!current || !around || isNative) return;
+    // What is around keeps its height meanwhile: else the messages above would have more space for a moment, and scroll.
+    around.style.minHeight = `${around.offsetHeight}px`;
     current.style.height = "auto";
     current.style.height = `${current.scrollHeight}px`;
+    around.style.minHeight = "";
   }, [text]);
 }

@@ -40,6 +40,13 @@ export function Modal(
     event.preventDefault();
     close();
   };
+  // Safari keeps the key for itself in a search field, also in an empty one.
+  const onKeyDown = (event: KeyboardEvent) => {
+    const field = event.target as HTMLInputElement;
+    if (event.key !== "Escape" || event.defaultPrevented || field.type !== "search" || field.value !== "") return;
+    event.preventDefault();
+    close();
+  };
   // Only a click on the backdrop targets the dialog itself.
   const onClick = (event: MouseEvent) => {
     if (event.target === element.current) close();
@@ -51,6 +58,7 @@ export function Modal(
       aria-label={label}
       onCancel={onCancel}
       onClose={close}
+      onKeyDown={onKeyDown}
       onClick={onClick}
     >
       {children}

@@ -327,9 +327,16 @@ function useStacking(area: RefObject<HTMLTextAreaElement | null>, isEmpty: boole
   useEffect(() => {
     if (isEmpty || !isPhone) return setStacked(false);
     // Unlike measuring after each key, this costs no layout.
-    const observer = new ResizeObserver(([entry]) => entry!.contentRect.height > ONE_LINE_PX && setStacked(true));
+    let frame = 0;
+    const observer = new ResizeObserver(([entry]) => {
+      // In the next frame: what moves in this one would be measured again, which browsers report as an error.
+      if (entry!.contentRect.height > ONE_LINE_PX) frame = requestAnimationFrame(() => setStacked(true));
+    });
     observer.observe(area.current!);
-    return () => observer.disconnect();
+    return () => {
+      cancelAnimationFrame(frame);
+      observer.disconnect();
+    };
   }, [isEmpty, isPhone]);
   return isStacked;
 }
