@@ -6,6 +6,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { builtUi } from "../helpers/browser/built_ui.ts";
 import { type Flow, openStage } from "./flows/flow.ts";
+import * as chat from "./flows/chat.ts";
+import * as frame from "./flows/frame.ts";
 import * as reading from "./flows/reading.ts";
 import { openChromium } from "./helpers/engines/chromium.ts";
 import { type Engine, type EngineOptions, SIZES } from "./helpers/engines/engine.ts";
@@ -23,6 +25,14 @@ const ENGINES: [name: string, open: ((options: EngineOptions) => Promise<Engine>
 ];
 
 const FLOWS: [title: string, flow: Flow][] = [
+  ["a message, its reply as it comes, and the next one", chat.chats],
+  ["Stop keeps what came, and Regenerate makes another version", chat.stopsAndRegenerates],
+  ["a draft stands there after a reload", chat.keepsDrafts],
+  ["an own message is edited", chat.edits],
+  ["a composer that grows pushes nothing out of sight", chat.growsTheComposer],
+  ["Esc closes a dialog from its empty search field", frame.closesByEscape],
+  ["the palette finds a chat", frame.opensThePalette],
+  ["what another tab sends is seen in this one", frame.followsAnotherTab],
   ["reading upwards in a long chat holds still", reading.readsUpwards],
 ];
 
@@ -45,3 +55,16 @@ for (const [name, open] of ENGINES) {
     });
   }
 }
+
+test.skipIf(FIREFOX === undefined)(
+  "Firefox that refuses all storage chats, and the settings say what it can't keep",
+  async () => {
+    await using engine = await openFirefox(FIREFOX!, { refusesStorage: true, isDark: true });
+    await using stage = await openStage(engine);
+    const { app, tab } = stage;
+    await chat.chats(stage);
+    expect(await tab.errors()).toEqual([]);
+    await tab.goto(`${app.url}/settings`);
+    await tab.see(".notice", /^This browser stores nothing/);
+  },
+);

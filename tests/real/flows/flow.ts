@@ -2,7 +2,7 @@
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { useModel } from "../../helpers/app/chat_client.ts";
-import type { Engine, Tab } from "../helpers/engines/engine.ts";
+import { type Engine, poll, type Tab } from "../helpers/engines/engine.ts";
 
 /** A server with a model that answers step by step, and a tab that shows nothing yet. */
 export interface Stage {
@@ -40,4 +40,10 @@ export async function store(app: TestApp, id: string, contents: readonly string[
   }));
   const response = await app.put(`/api/conversations/${id}`, { title: `Chat ${id}`, messages });
   if (!response.ok) throw new Error(await response.text());
+}
+
+/** Waits until the server has the draft of a chat. */
+export async function untilDraft(app: TestApp, id: string, text: string): Promise<void> {
+  const read = async () => (await (await app.get(`/api/conversations/${id}?view=head`)).json()).draft;
+  await poll(read, (draft) => draft === text);
 }

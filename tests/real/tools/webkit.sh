@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$here/real_server.sh"
 
-packages=(webkit2gtk-driver gir1.2-webkit2-4.1 python3-gi xvfb xauth dbus dbus-x11 adwaita-icon-theme)
+packages=(webkit2gtk-driver gir1.2-webkit2-4.1 python3-gi python3-pil xvfb xauth dbus dbus-x11 adwaita-icon-theme)
 
 install_webkit() {
   if ! dpkg-query -W "${packages[@]}" >/dev/null 2>&1; then apt_install "${packages[@]}" || fail "needs apt-get"; fi

@@ -50,7 +50,7 @@ export async function openWebkit(installed: string, options: EngineOptions = {})
           await send(`${session}/window`, "POST", { handle: front });
         }
         isFirst = false;
-        return new Tab(driveWindow(session, front!));
+        return new Tab(driveWindow(session, front!, folder));
       },
       async [Symbol.asyncDispose]() {
         await send(session, "DELETE").catch(() => {}); // The browser may be gone.
@@ -63,7 +63,7 @@ export async function openWebkit(installed: string, options: EngineOptions = {})
   }
 }
 
-function driveWindow(session: string, handle: string): Driver {
+function driveWindow(session: string, handle: string, folder: string): Driver {
   const act = (...sources: unknown[]) => send(`${session}/actions`, "POST", { actions: sources });
   const pointer = (...actions: unknown[]) =>
     act({ type: "pointer", id: "mouse", parameters: { pointerType: "mouse" }, actions });
@@ -109,8 +109,12 @@ function driveWindow(session: string, handle: string): Driver {
     },
     front: async () => void await send(`${session}/window`, "POST", { handle }),
     async screenshot() {
-      const data = await send<string>(`${session}/screenshot`, "GET");
-      return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+      // The driver's own picture can hang.
+      const script = "import sys; from PIL import ImageGrab; ImageGrab.grab(xdisplay=sys.argv[1]).save(sys.argv[2])";
+      const path = `${folder}/screen.png`;
+      const screen = `:${(await Deno.readTextFile(`${folder}/screen`)).trim()}`;
+      await new Deno.Command("python3", { args: ["-c", script, screen, path] }).output();
+      return await Deno.readFile(path);
     },
     async close() {
       await send(`${session}/window`, "POST", { handle });

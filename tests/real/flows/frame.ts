@@ -1,0 +1,45 @@
+/** The frame of the page: dialogs, drawer, palette, tabs, and a server that is away. */
+import { expect } from "vitest";
+import { type Flow, store } from "./flow.ts";
+
+/** Esc closes a dialog from its empty search field, and after a word in it was deleted. */
+export const closesByEscape: Flow = async ({ app, tab }) => {
+  await tab.goto(`${app.url}/new`);
+  await tab.click("button", /^fake-model/);
+  await tab.click("dialog input[type=search]");
+  await tab.press("Escape");
+  await tab.gone("dialog[open]");
+};
+
+/** The palette opens by keyboard, finds a chat and goes there. */
+export const opensThePalette: Flow = async ({ app, tab }) => {
+  await store(app, "needle", ["Where?", "Here"]);
+  await tab.goto(`${app.url}/new`);
+  await tab.click(".composer textarea");
+  await tab.press("Control", "k");
+  await tab.see("dialog.palette input");
+  await tab.driver.type("needle");
+  await tab.see("dialog.palette [role=option]", /Chat needle/);
+  await tab.press("Enter");
+  await tab.see(".reply .prose", "Here");
+};
+
+/** Another tab follows what is written in this one. */
+export const followsAnotherTab: Flow = async ({ app, llm, tab, engine }) => {
+  await store(app, "tabs", ["Hello", "Hi"]);
+  await tab.goto(`${app.url}/c/tabs`);
+  await tab.see(".reply .prose", "Hi");
+  const other = await engine.newTab();
+  await other.goto(`${app.url}/c/tabs`);
+  await other.fill(".composer textarea", "From the other tab");
+  await other.press("Enter");
+  const call = await llm.nextCall();
+  await call.emit("Seen in both");
+  await call.finish();
+  await other.see(".reply .prose", "Seen in both");
+  expect(await other.errors()).toEqual([]);
+  await other.driver.close();
+  await tab.driver.front();
+  await tab.see(".user-text", "From the other tab");
+  await tab.see(".reply .prose", "Seen in both");
+};
