@@ -237,6 +237,13 @@ const KINDS: Record<ImportKind, string> = {
   librechat: "LibreChat conversations (JSON)",
   lobechat: "a LobeChat export",
   chatbox: "a Chatbox data export",
+  lmstudio: "LM Studio conversations (JSON)",
+  jan: "Jan's threads folder",
+  llamacpp: "conversations exported by llama.cpp's page",
+  cherrystudio: "a Cherry Studio backup",
+  koboldcpp: "a KoboldCpp Lite save",
+  textgen: "chat logs of text-generation-webui",
+  characterai: "a dump of Character.AI chats",
   parlor: "an export from another Parlor server",
 };
 

@@ -19,6 +19,15 @@ import { readChatbox, readLibreChat, readOpenWebUi } from "./formats/chat_fronte
 import { readClaude } from "./formats/chat_services.ts";
 import { readChatGpt } from "./formats/chatgpt.ts";
 import { readLobeChat } from "./formats/lobechat.ts";
+import {
+  readCharacterAi,
+  readCherryStudio,
+  readJan,
+  readKoboldCpp,
+  readLlamaCpp,
+  readLmStudio,
+  readTextGenWebUi,
+} from "./formats/local_apps.ts";
 import { readParlorExport } from "./formats/parlor/parlor_export.ts";
 import { readRisuAi } from "./formats/risuai/risuai.ts";
 import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
@@ -40,6 +49,13 @@ const READERS: Record<ImportKind, (source: ImportSource, host: ImportHost) => As
   librechat: readLibreChat,
   lobechat: readLobeChat,
   chatbox: readChatbox,
+  lmstudio: readLmStudio,
+  jan: readJan,
+  llamacpp: readLlamaCpp,
+  cherrystudio: readCherryStudio,
+  koboldcpp: readKoboldCpp,
+  textgen: readTextGenWebUi,
+  characterai: readCharacterAi,
   parlor: readParlorExport,
 };
 

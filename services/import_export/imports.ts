@@ -51,6 +51,13 @@ const TITLES: Record<ImportKind, string> = {
   librechat: "Import from LibreChat",
   lobechat: "Import from LobeChat",
   chatbox: "Import from Chatbox",
+  lmstudio: "Import from LM Studio",
+  jan: "Import from Jan",
+  llamacpp: "Import from llama.cpp",
+  cherrystudio: "Import from Cherry Studio",
+  koboldcpp: "Import from KoboldCpp",
+  textgen: "Import from text-generation-webui",
+  characterai: "Import from Character.AI",
   parlor: "Import of an export",
 };
 const RETENTION_MS = 60 * 60 * 1000;

@@ -17,6 +17,7 @@ const MAX_BYTES = 1024 * 1024 * 1024;
  * Yields the items of every chat in an import.
  *
  * @param options.isDeep The reader checks the nesting itself, because chats may be deep.
+ * @param options.isReadElsewhere Reports whether a file without chats is read by the caller.
  * @param options.hasChats Finds files with other names by their content, if none has an expected name.
  * @param isChats Reports whether a file with this path has chats.
  * @throws {AppError} `unprocessable` if there is no file with chats.
@@ -25,14 +26,18 @@ export async function* readChatFiles(
   source: ImportSource,
   isChats: (path: string) => boolean,
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
-  { isDeep = false, hasChats }: { isDeep?: boolean; hasChats?: (file: SourceFile) => Promise<boolean> } = {},
+  { isDeep = false, hasChats, isReadElsewhere = () => false }: {
+    isDeep?: boolean;
+    hasChats?: (file: SourceFile) => Promise<boolean>;
+    isReadElsewhere?: (path: string) => boolean;
+  } = {},
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0 && hasChats !== undefined) {
     for (const file of source.files) if (/\.json$/i.test(file.path) && await hasChats(file)) files.push(file);
   }
   if (files.length === 0) throw new AppError("unprocessable", "Can't find a file with chats in this import");
-  const others = source.files.length - files.length;
+  const others = source.files.filter((file) => !files.includes(file) && !isReadElsewhere(file.path)).length;
   if (others > 0) yield createLeftOutNote("", "other_files", others);
   for (const file of files) {
     try {

@@ -286,6 +286,9 @@ const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["claude", /(^|\/)users\.json$/],
   ["chatgpt", /(^|\/)conversations[-\d]*\.json$/],
   ["sillytavern", /(^|\/)(settings\.json$|(characters|chats|worlds|group chats|OpenAI Settings|User Avatars)\/)/],
+  ["jan", /(^|\/)thread\.json$/],
+  ["lmstudio", /\.conversation\.json$/],
+  ["cherrystudio", /^data\.json$/],
   ["tavern", /\.jsonl$/i],
 ];
 
@@ -294,6 +297,11 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
   [CARD, /"spec"\s*:\s*"chara_card_v\d"|"first_mes"\s*:/],
   ["risuai", /"type"\s*:\s*"risu/],
   ["agnai", /"kind"\s*:\s*"(?:character|chat|memory)"|"treeLeafId"|"sampleChat"/],
+  ["lmstudio", /"currentlySelected"\s*:|"perChatPredictionConfig"\s*:/],
+  ["koboldcpp", /"gamestarted"\s*:/],
+  ["llamacpp", /^\[?\s*\{\s*"conv"\s*:\s*\{/],
+  ["textgen", /^\{\s*"internal"\s*:\s*\[/],
+  ["characterai", /"histories"\s*:\s*[[{]|"is_human"\s*:/],
   ["claude", /"chat_messages"\s*:/],
   ["librechat", /"messagesTree"\s*:|"isCreatedByUser"\s*:|"parentMessageId"\s*:/],
   ["lobechat", /"exportType"\s*:|^\{\s*"data"\s*:\s*\{\s*"userSettings"\s*:|^\{\s*"version"\s*:\s*"2\.0"/],
