@@ -232,8 +232,8 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
         expect(report.counts[thing as keyof ImportReport["counts"]], thing).toMatchObject({ added: count, refused: 0 });
       }
       const told = report.lines.filter(({ level }) => level !== "left_out" && level !== "kept");
-      // The shipped character's book is linked to a World Info of the same name.
-      expect(told.map(({ code }) => code)).toEqual(["tavern_book_linked"]);
+      // The shipped character's book is linked to a World Info of the same name, and so are those of the tests above.
+      expect([...new Set(told.map(({ code }) => code))]).toEqual(["tavern_book_linked"]);
 
       await using second = await startChildServer({ dataDir: byCommand });
       for (const server of [parlor, second]) {
