@@ -33,9 +33,11 @@ export type Extract = (
   options?: ExtractOptions,
 ) => Promise<Extracted>;
 
-/** Opens a sandbox until the tests of the file have ended, and returns its reader, which throws `ExtractionFault`. */
-export function openExtraction(): Extract {
-  const sandbox = new Sandbox();
+/**
+ * Returns the reader of a sandbox, which throws `ExtractionFault`. The sandbox is closed when the tests of the file have
+ * ended.
+ */
+export function openExtraction(sandbox = new Sandbox()): Extract {
   afterAll(() => sandbox.close());
   return async (
     name,
