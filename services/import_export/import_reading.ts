@@ -54,6 +54,16 @@ const KIND: SandboxKind = {
   maxTextBytes: 64 * MIB,
 };
 
+const PATTERNS: SandboxKind = {
+  url: new URL("./pattern_child.ts", import.meta.url),
+  maxChildren: 1,
+  maxCpuMs: 1_000,
+  maxResidentBytes: 512 * MIB,
+  maxMessageBytes: 64 * MIB,
+};
+/** After so many edits that take too long, an import applies no more of them. */
+const MAX_SLOW_EDITS = 10;
+
 /** Items of exports, which other programs' files don't have: they set Parlor up. */
 const OWN_ITEMS: ReadonlySet<ImportedItemKind> = new Set(["connection", "image_connection", "tool_server", "settings"]);
 const FAILURE_CODES: ReadonlySet<string> = new Set<ErrorCode>(["not_found", "unprocessable", "too_large"]);
@@ -88,9 +98,26 @@ export async function* readImport(sandbox: Sandbox, request: ReadingRequest): As
     wake.resolve();
     return released.promise;
   };
+  let slowEdits = 0;
+  const edit = async (value: unknown): Promise<{ value: unknown }> => {
+    if (slowEdits >= MAX_SLOW_EDITS) return { value: null };
+    try {
+      return { value: (await sandbox.run(PATTERNS, { value, signal })).value };
+    } catch (error) {
+      if (!(error instanceof SandboxFault)) throw error;
+      slowEdits++;
+      return { value: null };
+    }
+  };
   const order: ImportOrder = { kind, facts: files.facts };
   const maxCpuMs = Math.min(MAX_CPU_MS, CPU_MS + files.facts.sizeBytes / MIB * CPU_PER_MIB_MS);
-  const job: SandboxJob = { value: order, functions: { ...files.functions, batch: take }, maxCpuMs, ...limits, signal };
+  const job: SandboxJob = {
+    value: order,
+    functions: { ...files.functions, batch: take, edit },
+    maxCpuMs,
+    ...limits,
+    signal,
+  };
   let isDone = false;
   const reading = sandbox.run(KIND, job).finally(() => {
     isDone = true;

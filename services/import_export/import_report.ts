@@ -154,7 +154,7 @@ export const IMPORT_REASONS = {
   chatgpt_audio: "recordings of spoken turns aren't imported: their text is",
   chatgpt_files: "attached files aren't imported: {kinds}",
   chatgpt_citations: "marks of citations whose links are missing are left out",
-  chatgpt_canvas_edits: "edits of its canvases that can't be applied",
+  chatgpt_canvas_edits: "edits of its canvases that can't be applied: {kinds}",
   chatgpt_unknown: "messages of a kind that Parlor doesn't know: {kinds}",
   changed_here: "already here and changed since the last import: left as is",
   image_unreadable: "its image can't be read",

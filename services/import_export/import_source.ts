@@ -11,6 +11,8 @@ import { readBytesAt } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_save.ts";
 import { type ImportFacts, type ImportFileList, LISTED_FILES, WHOLE_IMPORT } from "./import_files.ts";
 import { ImportError } from "./import_report.ts";
+import type { PatternOrder } from "./pattern_child.ts";
+import type { PatternEdit } from "./python_pattern.ts";
 import { createTooLargeError, openZip } from "./import_zip.ts";
 
 /** A file of an import. */
@@ -64,6 +66,12 @@ export class ImportHost {
   /** Opens a file of the folder, a temporary file, or the import if it's one file. */
   open(id: string): RemoteFile {
     return new RemoteFile(this.host, this.#sizes.get(id)!, id);
+  }
+
+  /** Applies an edit of a text in a child of its own; `undefined` if it can't be applied or takes too long. */
+  async edit(text: string, edit: PatternEdit): Promise<string | undefined> {
+    const { value } = await this.host.call("edit", { text, ...edit } satisfies PatternOrder);
+    return typeof value === "string" ? value : undefined;
   }
 
   /**

@@ -25,7 +25,7 @@ const MAX_BYTES = 1024 * 1024 * 1024;
 export async function* readChatFiles(
   source: ImportSource,
   isChats: (path: string) => boolean,
-  read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
+  read: (chat: JsonObject, source: string) => Iterable<ImportStep> | AsyncIterable<ImportStep>,
   { isDeep = false, hasChats, isReadElsewhere = () => false }: {
     isDeep?: boolean;
     hasChats?: (file: SourceFile) => Promise<boolean>;
@@ -54,12 +54,12 @@ export async function* readChatFiles(
   }
 }
 
-function* readOne(
+async function* readOne(
   bytes: Uint8Array,
   location: string,
-  read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
+  read: (chat: JsonObject, source: string) => Iterable<ImportStep> | AsyncIterable<ImportStep>,
   isDeep: boolean,
-): Generator<ImportStep> {
+): AsyncGenerator<ImportStep> {
   let chat: unknown;
   try {
     chat = parseJsonBytes(bytes);

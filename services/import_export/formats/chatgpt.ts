@@ -8,7 +8,14 @@ import { asNumber, asObject, asText, isJsonObject, type JsonObject, parseJsonByt
 import { convertChat, type TreeNode } from "../branching_chat.ts";
 import type { ImportStep } from "../import_item.ts";
 import { createChangedNote, createLeftOutNote, importReason, type ImportReasonCode } from "../import_report.ts";
-import { deriveStableId, getBaseName, getExtension, type ImportSource, type SourceFile } from "../import_source.ts";
+import {
+  deriveStableId,
+  getBaseName,
+  getExtension,
+  type ImportHost,
+  type ImportSource,
+  type SourceFile,
+} from "../import_source.ts";
 import { createTreeMessage, listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
 const CHATS = /(^|\/)conversations[-\d]*( ?\(\d+\))?\.json$/i;
@@ -42,14 +49,14 @@ class ExportedImages {
 }
 
 /** Yields the conversations of the export, each after its images. */
-export async function* readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
+export async function* readChatGpt(source: ImportSource, host: ImportHost): AsyncGenerator<ImportStep> {
   const images = new ExportedImages(source.files);
   const done = new Set<string>();
   let others = 0;
   const steps = readChatFiles(
     source,
     (path) => CHATS.test(path),
-    (chat, path) => convertConversation(chat, path, images),
+    (chat, path) => convertConversation(chat, path, images, host),
     { hasChats: async (file) => looksLikeChats(await readStart(source, file)) },
   );
   for await (const step of steps) {
@@ -119,15 +126,27 @@ interface ExportNode {
   /** Thoughts, code and output, which belong to the next reply. */
   work?: string;
   canvas?: Canvas;
+  /** What the message shows of its canvas. */
+  canvasText?: string;
 }
 
-function* convertConversation(chat: JsonObject, source: string, images: ExportedImages): Generator<ImportStep> {
+async function* convertConversation(
+  chat: JsonObject,
+  source: string,
+  images: ExportedImages,
+  host: ImportHost,
+): AsyncGenerator<ImportStep> {
   const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
   const losses: Losses = new Map();
   const exported = new Map(
     Object.entries(asObject(chat.mapping)).map(([id, value]) => [id, parseNode(id, value)] as const),
   );
   for (const node of exported.values()) node.work = formatWork(node);
+  for (const node of exported.values()) {
+    if (node.role === "assistant" && node.recipient.startsWith("canmore.")) {
+      node.canvasText = await convertCanvas(node, exported, losses, host);
+    }
+  }
   const nodes = new Map<string, TreeNode>();
   for (const node of exported.values()) {
     const { id, parent, children } = node;
@@ -211,7 +230,7 @@ function convertMessage(
   const metadata = asObject(message.metadata);
   const facts: { time: unknown; model: string } = { time: message.create_time, model: asText(metadata.model_slug) };
   if (role === "assistant" && recipient.startsWith("canmore.")) {
-    const text = convertCanvas(node, nodes, losses);
+    const text = node.canvasText;
     return text === undefined ? undefined : createTreeMessage({ role, content: text, ...facts });
   }
   if (node.work !== undefined) {
@@ -321,7 +340,12 @@ function formatLinks(sources: readonly { title?: unknown; url?: unknown }[]): st
 }
 
 /** Returns a canvas as a titled block: when it's written, and after each change. */
-function convertCanvas(node: ExportNode, nodes: ReadonlyMap<string, ExportNode>, losses: Losses): string | undefined {
+async function convertCanvas(
+  node: ExportNode,
+  nodes: ReadonlyMap<string, ExportNode>,
+  losses: Losses,
+  host: ImportHost,
+): Promise<string | undefined> {
   const content = asObject(node.message?.content);
   const json = parseLoosely(asText(content.text) || joinTexts(content));
   if (node.recipient === "canmore.create_textdoc") {
@@ -333,8 +357,10 @@ function convertCanvas(node: ExportNode, nodes: ReadonlyMap<string, ExportNode>,
     const updates = listObjects(json.updates);
     let text = before?.content ?? "";
     for (const { pattern, replacement, multiple } of updates) {
-      const changed = applyUpdate(text, asText(pattern), asText(replacement), multiple === true);
-      if (changed === undefined) addLoss(losses, "chatgpt_canvas_edits");
+      const edit = { pattern: asText(pattern), replacement: asText(replacement), isMultiple: multiple === true };
+      // The whole text is replaced by a text that is no template.
+      const changed = /^\(?\.\*\)?$/.test(edit.pattern) ? edit.replacement : await host.edit(text, edit);
+      if (changed === undefined) addLoss(losses, "chatgpt_canvas_edits", edit.pattern);
       else text = changed;
     }
     if (text === (before?.content ?? "")) return undefined;
@@ -362,14 +388,6 @@ function findCanvas(node: ExportNode, nodes: ReadonlyMap<string, ExportNode>): C
     before = nodes.get(before.parent ?? "");
   }
   return undefined;
-}
-
-/** Applies a change whose pattern matches all or is a plain text. Other patterns would need Python's expressions. */
-function applyUpdate(text: string, pattern: string, replacement: string, isMultiple: boolean): string | undefined {
-  if (/^\(?\.\*\)?$/.test(pattern)) return replacement;
-  const plain = pattern.replace(/\\([^\w\s])/g, "$1").replaceAll("\\n", "\n");
-  if (!text.includes(plain)) return undefined;
-  return isMultiple ? text.replaceAll(plain, () => replacement) : text.replace(plain, () => replacement);
 }
 
 function formatCanvas({ name, type, content }: Canvas): string | undefined {

@@ -26,7 +26,7 @@ export const serverTexts: ServerTexts = {
     chatgpt_audio: "Aufnahmen gesprochener Nachrichten werden nicht importiert, ihr Text schon",
     chatgpt_files: "angehängte Dateien werden nicht importiert: {kinds}",
     chatgpt_citations: "Quellenangaben ohne Link sind weggelassen",
-    chatgpt_canvas_edits: "Änderungen an Canvas-Texten, die sich nicht anwenden lassen",
+    chatgpt_canvas_edits: "Änderungen an Canvas-Texten, die sich nicht anwenden lassen: {kinds}",
     chatgpt_unknown: "Nachrichten einer Art, die Parlor nicht kennt: {kinds}",
     changed_here: "schon vorhanden und seit dem letzten Import hier geändert: bleibt unverändert",
     image_unreadable: "das Bild lässt sich nicht lesen",

@@ -26,7 +26,7 @@ export const serverTexts: ServerTexts = {
     chatgpt_audio: "音声の録音はインポートしません（文字起こしはインポートします）",
     chatgpt_files: "添付ファイルはインポートしません：{kinds}",
     chatgpt_citations: "リンクのない出典の記号を省きました",
-    chatgpt_canvas_edits: "適用できないキャンバスの編集",
+    chatgpt_canvas_edits: "適用できないキャンバスの編集：{kinds}",
     chatgpt_unknown: "Parlorが知らない種類のメッセージ：{kinds}",
     changed_here: "すでに Parlor にあり、前回のインポート後に変更されているため、そのままにしました",
     image_unreadable: "画像を読み込めません",

@@ -87,16 +87,29 @@ test("imports a canvas as a titled block, with each of its versions", async () =
     { role: "tool", content: said("Successfully created") },
     canvas("canmore.update_textdoc", { updates: [{ pattern: "hello\\.", replacement: "good day." }] }),
     canvas("canmore.update_textdoc", { updates: [{ pattern: ".*", replacement: "Dear $& friends" }] }),
-    canvas("canmore.update_textdoc", { updates: [{ pattern: "(a+)+$", replacement: "x" }] }),
+    canvas("canmore.update_textdoc", {
+      updates: [
+        { pattern: "(?P<who>\\w+) (\\S+) friends", replacement: "\\g<who> \\2 neighbors", multiple: true },
+        { pattern: "(?P<x>\\w)(?(x)y|z)", replacement: "x" },
+      ],
+    }),
+    // Takes longer than any limit, and ends neither the import nor the edit after it.
+    canvas("canmore.create_textdoc", { name: "Slow", type: "document", content: `${"a".repeat(60)}!` }),
+    canvas("canmore.update_textdoc", {
+      updates: [{ pattern: "(a|a)+$", replacement: "x" }, { pattern: "^a{60}", replacement: "b" }],
+    }),
     canvas("canmore.create_textdoc", { name: "Tool", type: "code/python", content: "print('```')" }),
   ]);
   expect(messages.slice(1).map(({ content }) => content)).toEqual([
     "**Letter**\n\n```markdown\nDear neighbors,\nhello.\n```",
     "**Letter**\n\n```markdown\nDear neighbors,\ngood day.\n```",
     "**Letter**\n\n```markdown\nDear $& friends\n```",
+    "**Letter**\n\n```markdown\nDear $& neighbors\n```",
+    `**Slow**\n\n\`\`\`markdown\n${"a".repeat(60)}!\n\`\`\``,
+    "**Slow**\n\n```markdown\nb!\n```",
     "**Tool**\n\n````python\nprint('```')\n````",
   ]);
-  expect(notes).toEqual([["chatgpt_canvas_edits", 1, undefined]]);
+  expect(notes).toEqual([["chatgpt_canvas_edits", 2, "(?P<x>\\w)(?(x)y|z), (a|a)+$"]]);
 });
 
 test("thoughts, code and its output are the reasoning of the reply after them", async () => {
