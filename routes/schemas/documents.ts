@@ -146,7 +146,7 @@ export const textRoute = createRoute({
   },
 });
 
-/** The images of a page. */
+/** Images and text of a page as one image. */
 export const pageImageRoute = createRoute({
   method: "get",
   path: "/api/documents/{id}/pages/{page}/image",

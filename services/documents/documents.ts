@@ -243,7 +243,7 @@ export class Documents {
   }
 
   /**
-   * Returns the images of a page of a PDF, such as a scan, as one JPEG. Nothing is stored.
+   * Returns a page of a PDF, such as a scan, as a JPEG of its images and text. Nothing is stored.
    *
    * @param page From 1.
    * @throws {AppError} `not_found`; `unprocessable` if it isn't a PDF, can't be read, or if the page has no images.

@@ -5,6 +5,7 @@
 import { getDocument, OPS, PasswordResponses, VerbosityLevel } from "unpdf/pdfjs";
 import { getErrorMessage } from "../../errors.ts";
 import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
+import { drawGlyph, type GlyphDrawing, GlyphPlacer, type Matrix, multiply, toMatrix } from "./pdf_glyphs.ts";
 import { encodeJpeg } from "../../attachments/images/image_codecs.ts";
 import type { Raster } from "../../attachments/images/raster.ts";
 
@@ -266,10 +267,6 @@ const MAX_IMAGES = 500;
 /** Maximum nesting of graphics states. */
 const MAX_DEPTH = 1_000;
 const JPEG_QUALITY = 85;
-const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
-
-/** As in PDF: x' = a·x + c·y + e, y' = b·x + d·y + f. */
-type Matrix = [number, number, number, number, number, number];
 
 /** An image from the parser. `kind` 1: one bit per pixel, 2: RGB, 3: RGBA. A stencil has no kind. */
 interface PdfImage {
@@ -280,7 +277,7 @@ interface PdfImage {
 }
 
 /** An image, and the transformation of the unit square. */
-interface Drawing {
+interface ImageDrawing {
   image: PdfImage;
   matrix: Matrix;
   /** True for a stencil, which is painted where its bits are 0. */
@@ -288,12 +285,12 @@ interface Drawing {
 }
 
 /**
- * Draws the images of a page, such as a scan, in their positions, and returns them as one JPEG. Text and lines aren't
- * drawn.
+ * Draws images and text of a page in their positions, with those of forms, notes and stamps, and returns them as one
+ * JPEG. Lines and other shapes aren't drawn.
  *
  * @param number From 1.
- * @throws {ExtractionFault} `encrypted`, `damaged`; `no_text` if the page has no images; `unsupported` if the page
- *   doesn't exist
+ * @throws {ExtractionFault} `encrypted`, `damaged`; `no_text` if the page has neither images nor text; `unsupported`
+ *   if the page doesn't exist
  */
 export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: number): Promise<Uint8Array<ArrayBuffer>> {
   const task = getDocument({
@@ -312,8 +309,14 @@ export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: num
     const { fnArray, argsArray } = await page.getOperatorList();
     const find = (id: string) =>
       new Promise<unknown>((resolve) => (id.startsWith("g_") ? page.commonObjs : page.objs).get(id, resolve));
-    const drawings = await findDrawings(fnArray, argsArray, view.transform as Matrix, find);
-    if (drawings.length === 0) throw new ExtractionFault("no_text", `Can't draw page ${number}: it has no images`);
+    const placer = new GlyphPlacer(page.commonObjs);
+    const drawings = await findDrawings(fnArray, argsArray, view.transform as Matrix, find, placer);
+    if (placer.lacksFonts && !drawings.some((drawing) => "image" in drawing)) {
+      throw new ExtractionFault("no_text", `Can't draw page ${number}: its fonts aren't in the file`);
+    }
+    if (drawings.length === 0) {
+      throw new ExtractionFault("no_text", `Can't draw page ${number}: it has neither images nor text`);
+    }
     return await encodeJpeg(draw(drawings, view.width, view.height), JPEG_QUALITY);
   } catch (error) {
     throw toPdfFault(error);
@@ -322,43 +325,62 @@ export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: num
   }
 }
 
-/** Follows the operators of a page that place images. */
+/** A drawing of a page. */
+type Drawing = ImageDrawing | GlyphDrawing;
+
+/** Follows the operators of a page that place images and text. */
 async function findDrawings(
   operators: readonly number[],
   args: readonly unknown[],
   view: Matrix,
   find: (id: string) => Promise<unknown>,
+  placer: GlyphPlacer,
 ): Promise<Drawing[]> {
   const drawings: Drawing[] = [];
+  let images = 0;
   const stack: Matrix[] = [];
   let matrix = view;
   const add = async (image: unknown, isStencil: boolean) => {
     const id = (image as { data?: unknown } | null)?.data;
     const found = typeof image === "string" ? await find(image) : typeof id === "string" ? await find(id) : image;
     if (!isImage(found)) return;
-    if (drawings.length >= MAX_IMAGES) {
+    if (++images > MAX_IMAGES) {
       throw new ExtractionFault("too_large", `Can't draw the page: it has more than ${MAX_IMAGES} images`);
     }
     drawings.push({ image: found, matrix, isStencil });
+  };
+  const save = () => {
+    if (stack.length >= MAX_DEPTH) return;
+    stack.push(matrix);
+    placer.save();
+  };
+  const restore = () => {
+    matrix = stack.pop() ?? matrix;
+    placer.restore();
   };
   for (const [index, operator] of operators.entries()) {
     const operands = (args[index] ?? []) as unknown[];
     switch (operator) {
       case OPS.save:
-        if (stack.length < MAX_DEPTH) stack.push(matrix);
+        save();
         break;
       case OPS.restore:
-        matrix = stack.pop() ?? matrix;
+      case OPS.paintFormXObjectEnd:
+      case OPS.endAnnotation:
+        restore();
+        break;
+      case OPS.beginAnnotation:
+        // The appearance of an annotation is placed on the page, whatever came before.
+        save();
+        placer.reset();
+        matrix = multiply(multiply(view, toMatrix(operands[2])), toMatrix(operands[3]));
         break;
       case OPS.transform:
         matrix = multiply(matrix, toMatrix(operands));
         break;
       case OPS.paintFormXObjectBegin:
-        if (stack.length < MAX_DEPTH) stack.push(matrix);
+        save();
         matrix = multiply(matrix, toMatrix(operands[0]));
-        break;
-      case OPS.paintFormXObjectEnd:
-        matrix = stack.pop() ?? matrix;
         break;
       case OPS.paintImageXObject:
       case OPS.paintInlineImageXObject:
@@ -366,25 +388,38 @@ async function findDrawings(
         break;
       case OPS.paintImageMaskXObject:
         await add(operands[0], true);
+        break;
+      default:
+        for (const glyph of placer.handle(operator, operands, matrix)) drawings.push(glyph);
     }
   }
   return drawings;
 }
 
-/** Draws images on white, in the order of the page, with at most the resolution of the finest image. */
+/** Pixels per point of a page with text, at least. */
+const TEXT_SCALE = 2;
+
+/** Draws on white, in the order of the page, with at most the resolution of the finest image. */
 function draw(drawings: readonly Drawing[], width: number, height: number): Raster {
-  const finest = Math.max(...drawings.map(({ image, matrix: [a, b] }) => image.width / Math.max(1, Math.hypot(a, b))));
+  let finest = 0;
+  for (const drawing of drawings) {
+    const [a, b] = drawing.matrix;
+    const resolution = "image" in drawing ? drawing.image.width / Math.max(1, Math.hypot(a, b)) : TEXT_SCALE;
+    finest = Math.max(finest, resolution);
+  }
   const scale = Math.min(MAX_PAGE_PX / Math.max(width, height), Math.max(finest, 1));
   const side = (points: number) => Math.min(MAX_PAGE_PX, Math.max(1, Math.round(points * scale)));
   const page: Raster = { width: side(width), height: side(height), pixels: new Uint8Array(0) };
   page.pixels = new Uint8Array(page.width * page.height * 4).fill(255);
   for (const drawing of drawings) {
-    drawImage(page, { ...drawing, matrix: multiply([scale, 0, 0, scale, 0, 0], drawing.matrix) });
+    const matrix = multiply([scale, 0, 0, scale, 0, 0], drawing.matrix);
+    if ("image" in drawing) drawImage(page, { ...drawing, matrix });
+    else drawGlyph(page, { ...drawing, matrix });
   }
   return page;
 }
 
-function drawImage({ width, height, pixels }: Raster, { image, matrix, isStencil }: Drawing): void {
+function drawImage({ width, height, pixels }: Raster, { image, matrix, isStencil }: ImageDrawing): void {
   const [a, b, c, d, e, f] = matrix;
   const determinant = a * d - b * c;
   if (!Number.isFinite(determinant) || Math.abs(determinant) < 1e-6) return;
@@ -463,16 +498,4 @@ function isImage(value: unknown): value is PdfImage {
   if (!(width > 0 && height > 0 && width * height <= MAX_IMAGE_PIXELS) || !ArrayBuffer.isView(data)) return false;
   const needed = kind === 2 ? width * height * 3 : kind === 3 ? width * height * 4 : ((width + 7) >> 3) * height;
   return data.length >= needed;
-}
-
-/** Returns the matrix that first applies `inner`, then `outer`. */
-function multiply(outer: Matrix, inner: Matrix): Matrix {
-  const [a, b, c, d, e, f] = outer;
-  const [g, h, i, j, k, l] = inner;
-  return [a * g + c * h, b * g + d * h, a * i + c * j, b * i + d * j, a * k + c * l + e, b * k + d * l + f];
-}
-
-function toMatrix(value: unknown): Matrix {
-  const list = Array.isArray(value) || ArrayBuffer.isView(value) ? Array.from(value as ArrayLike<unknown>) : [];
-  return list.length === 6 && list.every((one) => typeof one === "number") ? list as Matrix : IDENTITY;
 }

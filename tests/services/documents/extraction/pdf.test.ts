@@ -113,8 +113,55 @@ test("places turned images and strips as the page does", async () => {
   expect([colorAt(half, 0.25, 0.6), colorAt(half, 0.25, 0.9)]).toEqual(["red", "blue"]);
 });
 
-test("refuses pages without images and pages that don't exist", async () => {
-  const pdf = writePdf(["Only text"]);
+/** Counts the dark pixels of a part of a page; coordinates are shares of the width and height. */
+function countDark({ width, height, pixels }: PngPixels, left: number, top: number, right: number, bottom: number) {
+  let count = 0;
+  for (let y = Math.floor(top * height); y < bottom * height; y++) {
+    for (let x = Math.floor(left * width); x < right * width; x++) if (pixels[(y * width + x) * 4]! < 100) count++;
+  }
+  return count;
+}
+
+/** Writes a page of 200 × 200 points with content and annotations. */
+function writeText(content: string, annotations: readonly string[] = []): Uint8Array<ArrayBuffer> {
+  const numbers = annotations.map((_, n) => `${20 + n} 0 R`).join(" ");
+  return writePdf(["x"], {
+    change: (objects) => ({
+      ...objects,
+      1: `<< /Type /Catalog /Pages 2 0 R /AcroForm << /NeedAppearances true /Fields [${numbers}] /DA (/F1 12 Tf) /DR << /Font << /F1 3 0 R >> >> >> >>`,
+      4: objects[4]!.replace(/\[0 0 \d+ \d+\]/, "[0 0 200 200]").replace(/>>$/, `/Annots [${numbers}] >>`),
+      5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+      ...Object.fromEntries(annotations.map((one, n) => [20 + n, one])),
+    }),
+  });
+}
+
+test("draws the text of a page, its form and its stamps at their places, but not the invisible text of a scan", async () => {
+  const stamp = "0 0 1 rg 0 0 50 20 re f BT 1 0 0 rg /F1 20 Tf 2 2 Td (III) Tj ET";
+  const page = await read(writeText("BT /F1 24 Tf 10 160 Td (HHH) Tj 3 Tr 0 -60 Td (HHH) Tj ET", [
+    "<< /Type /Annot /Subtype /Widget /FT /Tx /F 4 /T (name) /V (HHH) /DA (/F1 12 Tf) /Rect [100 40 190 60] >>",
+    "<< /Type /Annot /Subtype /Stamp /F 4 /Rect [120 140 170 160] /AP << /N 30 0 R >> >>",
+    ...Array.from({ length: 8 }, () => "null"),
+    `<< /Type /XObject /Subtype /Form /BBox [0 0 50 20] /Resources << /Font << /F1 3 0 R >> >> /Length ${stamp.length} >>\n` +
+    `stream\n${stamp}\nendstream`,
+  ]));
+  expect([page.width, page.height]).toEqual([400, 400]);
+  expect(countDark(page, 0.05, 0.1, 0.35, 0.2)).toBeGreaterThan(200);
+  expect(countDark(page, 0, 0.3, 0.5, 0.6)).toBe(0);
+  expect(countDark(page, 0.5, 0.7, 0.95, 0.8)).toBeGreaterThan(50);
+  const red = Array.from({ length: 400 * 400 }, (_, n) => n * 4)
+    .filter((at) => page.pixels[at]! > 180 && page.pixels[at + 1]! < 80).map((at) => at / 4);
+  expect(red.length).toBeGreaterThan(50);
+  for (const at of red) {
+    expect([at % 400 > 239 && at % 400 < 342, at > 78 * 400 && at < 122 * 400], `${at % 400}, ${at / 400}`).toEqual([
+      true,
+      true,
+    ]);
+  }
+});
+
+test("refuses pages without images and text and pages that don't exist", async () => {
+  const pdf = writePdf([" "]);
   expect(await codeOf(read(pdf))).toBe("no_text");
   expect(await codeOf(read(pdf, 2))).toBe("unsupported");
 });
