@@ -123,6 +123,75 @@ const IMPORTS: Record<ImportKind, () => Files> = {
       version: 7,
     }),
   }),
+  lmstudio: () =>
+    chatFiles((n) => `${n}.conversation.json`, (n) => ({
+      name: `Chat ${n}`,
+      createdAt: 1_700_000_000_000 + n,
+      messages: texts(n).map((text, at) => ({
+        currentlySelected: 0,
+        versions: [{ role: at % 2 === 0 ? "user" : "assistant", content: [{ type: "text", text }] }],
+      })),
+    })),
+  jan: () =>
+    Object.fromEntries(
+      range(CHATS).flatMap((n) => [
+        [`threads/${n}/thread.json`, jsonFile({ id: `${n}`, title: `Chat ${n}` })],
+        [
+          `threads/${n}/messages.jsonl`,
+          lines(
+            texts(n).map((value, at) => ({
+              id: `${n}-${at}`,
+              role: at % 2 === 0 ? "user" : "assistant",
+              content: [{ type: "text", text: { value } }],
+            })),
+          ),
+        ],
+      ]),
+    ),
+  llamacpp: () => ({
+    "chats.json": jsonFile(
+      range(CHATS).map((n) => ({
+        conv: { id: `c${n}`, name: `Chat ${n}` },
+        messages: texts(n).map((content, at) => ({
+          id: `${n}-${at}`,
+          parent: at === 0 ? null : `${n}-${at - 1}`,
+          role: at % 2 === 0 ? "user" : "assistant",
+          content,
+        })),
+      })),
+    ),
+  }),
+  cherrystudio: () => ({
+    "data.json": jsonFile({
+      indexedDB: {
+        topics: range(CHATS).map((n) => ({
+          id: `t${n}`,
+          name: `Chat ${n}`,
+          messages: texts(n).map((content, at) => ({
+            id: `${n}-${at}`,
+            role: at % 2 === 0 ? "user" : "assistant",
+            content,
+          })),
+        })),
+      },
+    }),
+  }),
+  koboldcpp: () =>
+    chatFiles((n) => `save-${n}.json`, (n) => ({ prompt: `Chat ${n}`, actions: texts(n).map((text) => `\n${text}`) })),
+  textgen: () =>
+    chatFiles((n) => `logs/chat/Fox/${n}.json`, (n) => {
+      const said = texts(n);
+      return { internal: said.flatMap((text, at) => at % 2 === 0 ? [[text, said[at + 1] ?? ""]] : []), metadata: {} };
+    }),
+  characterai: () =>
+    chatFiles((n) => `dump-${n}.json`, (n) => ({
+      histories: {
+        histories: [{
+          external_id: `h${n}`,
+          msgs: texts(n).map((text, at) => ({ text, src: { is_human: at % 2 === 0, name: "Fox" } })),
+        }],
+      },
+    })),
   chatbox: () => ({
     "chatbox.json": jsonFile({
       __exported_items: ["conversations"],

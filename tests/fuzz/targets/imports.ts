@@ -203,6 +203,46 @@ const PARLOR: Files = {
   "settings.json": json({ theme: "dark" }),
 };
 
+const LM_STUDIO = {
+  name: "Evening",
+  createdAt: 1_700_000_000_000,
+  messages: [
+    { currentlySelected: 0, versions: [{ role: "user", content: [{ type: "text", text: "Hi" }] }] },
+    {
+      currentlySelected: 0,
+      versions: [{ role: "assistant", steps: [{ type: "contentBlock", content: [{ type: "text", text: "Hello" }] }] }],
+    },
+  ],
+};
+const LLAMA_CPP = {
+  conv: { id: "c", name: "Evening", currNode: "2" },
+  messages: [
+    { id: "0", type: "root", parent: null },
+    { id: "1", role: "user", parent: "0", content: "Hi", extra: [{ type: "TEXT", name: "a", content: "b" }] },
+    { id: "2", role: "assistant", parent: "1", content: "<think>Hm.</think>Hello" },
+  ],
+};
+const CHERRY_STUDIO = {
+  localStorage: {},
+  indexedDB: {
+    topics: [{
+      id: "t",
+      messages: [{ id: "1", role: "user", blocks: ["b"] }, { id: "2", role: "assistant", askId: "1" }],
+    }],
+    message_blocks: [{ id: "b", type: "main_text", content: "Hi" }],
+  },
+};
+const KOBOLD = {
+  gamestarted: true,
+  prompt: "A mill.",
+  actions: ["{{[INPUT]}}Hi{{[OUTPUT]}}", "Hello"],
+  memory: "Be calm.",
+  worldinfo: [{ key: "mill", content: "Old." }],
+};
+const CHARACTER_AI = {
+  histories: { histories: [{ external_id: "h", msgs: [{ text: "Hi", src: { is_human: true } }] }] },
+};
+
 /** A list of chats, some of which are changed. */
 function someChats(random: Random, chat: unknown, path: string): Partial<Import> {
   const texts = random.list(
@@ -229,6 +269,18 @@ const SAMPLES: Record<ImportKind, (random: Random) => Partial<Import>> = {
     files: changed(random, { "lobe.json": json(random.pick([LOBECHAT, LOBE_DATABASE])) }),
   }),
   chatbox: (random) => ({ files: changed(random, { "chatbox.json": json(CHATBOX) }) }),
+  lmstudio: (random) => someChats(random, LM_STUDIO, "1.conversation.json"),
+  jan: (random) => ({
+    files: changed(random, {
+      "threads/a/thread.json": json({ id: "a", title: "Evening", assistants: [{ instructions: "Be calm." }] }),
+      "threads/a/messages.jsonl": json({ id: "1", role: "user", content: [{ type: "text", text: { value: "Hi" } }] }),
+    }),
+  }),
+  llamacpp: (random) => someChats(random, LLAMA_CPP, "chats.json"),
+  cherrystudio: (random) => ({ files: changed(random, { "data.json": json(CHERRY_STUDIO) }) }),
+  koboldcpp: (random) => someChats(random, KOBOLD, "save.json"),
+  textgen: (random) => someChats(random, { internal: [["Hi", "Hello"]], metadata: {} }, "log.json"),
+  characterai: (random) => someChats(random, CHARACTER_AI, "dump.json"),
   parlor: (random) => ({ files: changed(random, PARLOR) }),
 };
 
