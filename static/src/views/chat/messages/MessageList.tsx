@@ -110,8 +110,9 @@ function LoadMore(
       // What was loaded may be too short; the observer only reports changes.
       if (isNear) setTimeout(() => isNear && go(), 50);
     };
-    const observer = new IntersectionObserver(([entry]) => {
-      isNear = entry!.isIntersecting;
+    const observer = new IntersectionObserver((entries) => {
+      // On a busy page several arrive at once; the last one counts.
+      isNear = entries.at(-1)!.isIntersecting;
       if (isNear) void go();
     }, { root: box.current, rootMargin: AHEAD });
     observer.observe(mark.current!);

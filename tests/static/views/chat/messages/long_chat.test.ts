@@ -215,3 +215,25 @@ test("scrolls to the end after sending from far back", async () => {
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   expect(pagesAsked(ui).length).toBeGreaterThan(0);
 });
+
+test("loads older messages where a busy browser reports old places of the list's end together with the last one", async () => {
+  await using ui = await openLong();
+  await ui.page.addInitScript(() => {
+    globalThis.IntersectionObserver = class extends IntersectionObserver {
+      constructor(callback: IntersectionObserverCallback, options?: IntersectionObserverInit) {
+        super((entries, observer) => {
+          const old = { ...entries[0]!, isIntersecting: !entries[0]!.isIntersecting };
+          callback([old, ...entries], observer);
+        }, options);
+      }
+    };
+  });
+  await ui.page.reload();
+  await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
+  const getFirst = () => ui.page.locator(".message").first().getAttribute("data-message-id");
+  for (let round = 0; round < 3; round++) {
+    const before = await getFirst();
+    await ui.page.locator(".message-scroll").evaluate((scroll) => scroll.scrollTop = 0);
+    await eventually(getFirst, (id) => id !== before);
+  }
+});
