@@ -23,5 +23,8 @@ export function openChatPanel(store: Store, id: ChatPanel): void {
 function OfOpenChat({ id }: { id: ChatPanel }) {
   const chat = useStore().chat.value;
   const View = VIEWS[id];
-  return chat ? <View key={chat.id} chat={chat} /> : null;
+  const state = chat?.load.value.kind;
+  // Fields begin with what is stored, and typing into them would replace what isn't known yet.
+  if (state === "loading") return <p class="muted" role="status">{texts.loading}</p>;
+  return chat && state === "ready" ? <View key={chat.id} chat={chat} /> : null;
 }

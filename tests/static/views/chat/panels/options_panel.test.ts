@@ -70,6 +70,24 @@ test("saves sampling, system prompt and note of a chat while they are typed", as
   expect(await ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
 });
 
+test("a panel that is opened before its chat is loaded shows the options then", async () => {
+  await using ui = await openStory();
+  const { page, api } = ui;
+  Object.assign(api.conversations.get("c1")!, { system_prompt: "Speak like a sailor." });
+  const loading = Promise.withResolvers<void>();
+  await page.route("**/api/conversations/c1?*", async (route) => {
+    await loading.promise;
+    await route.continue();
+  });
+  await page.reload();
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await page.getByRole("complementary").getByText("Loading").waitFor();
+  expect(await page.getByLabel("System prompt").count()).toBe(0);
+  loading.resolve();
+  await page.getByLabel("System prompt").waitFor();
+  expect(await page.getByLabel("System prompt").inputValue()).toBe("Speak like a sailor.");
+});
+
 test("saves the last change when the panel closes", async () => {
   await using ui = await openStory();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
