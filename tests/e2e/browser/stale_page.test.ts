@@ -88,7 +88,7 @@ test.each(CHANGES.filter((_, n) => isLong() || n % 2 === 0))(
     });
     // What the page starts with is loaded.
     await ui.page.waitForLoadState("load");
-    await eventually(() => ui.requests.size, (open) => open === 0);
+    await eventually(() => ui.hears() && ui.requests.size === 0, Boolean);
     isCutting = true;
     await (await server.request(method, api, body)).body?.cancel();
     // The text of a deleted chat stands in the sidebar before the page hears of the change.
@@ -104,11 +104,13 @@ test.each(CHANGES.filter((_, n) => isLong() || n % 2 === 0))(
 
 async function openOn(origin: string) {
   const watched = await openPage(browser, origin);
+  // Files count, too: a screen that is loaded on demand asks for its content once its code is there.
   const requests = new Set<unknown>();
-  watched.page.on("request", (request) => {
-    if (request.url().includes("/api/") && !request.url().endsWith("/api/events")) requests.add(request);
-  });
+  let hears = false;
+  const isFeed = (url: string) => url.endsWith("/api/events");
+  watched.page.on("request", (request) => !isFeed(request.url()) && requests.add(request));
+  watched.page.on("response", (response) => hears ||= isFeed(response.url()));
   watched.page.on("requestfinished", (request) => requests.delete(request));
   watched.page.on("requestfailed", (request) => requests.delete(request));
-  return { ...watched, requests, [Symbol.asyncDispose]: () => watched.context.close() };
+  return { ...watched, requests, hears: () => hears, [Symbol.asyncDispose]: () => watched.context.close() };
 }
