@@ -4,6 +4,7 @@
  * optional field would be dropped in silence.
  *
  * @see https://www.typescriptlang.org/docs/handbook/2/objects.html#excess-property-checks
+ * @slow The types of every source file are found.
  */
 import { join, resolve } from "node:path";
 import ts from "typescript";

@@ -1,10 +1,13 @@
-import { strFromU8, strToU8, unzipSync, type Zippable } from "fflate";
+import { crc32, deflateRawSync } from "node:zlib";
+import { strFromU8, strToU8, unzipSync } from "fflate";
 import { expect, test } from "vitest";
+import { writeZip } from "../../../services/storage/zip/zip_writer.ts";
 import { chunksOf, sillyTavernReads } from "../../helpers/files/cards.ts";
 import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../../helpers/app/imported.ts";
 import { picture } from "../../helpers/files/pictures.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { lines, tavernFolder } from "../../helpers/files/tavern_folder.ts";
+import { joined } from "../../helpers/app/joined.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
@@ -249,10 +252,17 @@ test.each([
 
 test("a zip bomb is rejected", async () => {
   await using app = await openTestApp();
-  const chat = new Uint8Array(60 * 1024 * 1024).fill(32);
-  const packed: Zippable = { "settings.json": lines([{}]) };
-  for (let i = 0; i < 8; i++) packed[`chats/Fox/${i}.jsonl`] = [chat, { level: 1 }];
-  const report = await importReport(app, "kind=sillytavern", zipped(packed));
+  // Compressed once for all of its files.
+  const pack = (content: Uint8Array) => {
+    const packed = deflateRawSync(content);
+    const sizes = { sizeBytes: content.length, packedBytes: packed.length };
+    return { isDeflated: true, crc: crc32(content), ...sizes, content: [packed] };
+  };
+  const chat = pack(new Uint8Array(60 * 1024 * 1024).fill(32));
+  const chats = Array.from({ length: 8 }, (_, i) => ({ path: `chats/Fox/${i}.jsonl`, ...chat }));
+  const entries = [{ path: "settings.json", ...pack(lines([{}])) }, ...chats];
+  const bomb = joined(await Array.fromAsync(writeZip(entries, { isLarge: false })));
+  const report = await importReport(app, "kind=sillytavern", bomb);
   expect(added(report)).toEqual(NOTHING);
   expect(report.lines.filter(({ reason }) => reason.includes("100 times"))).not.toEqual([]);
 });
