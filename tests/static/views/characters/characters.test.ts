@@ -98,6 +98,7 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await page.keyboard.press("Shift+Space");
   await status.getByText("2 selected").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
+  await holdToasts(page);
   await page.getByRole("button", { name: "Add to favorites" }).click();
   await page.getByText("2 characters added to favorites").waitFor();
   const favorites = () => ["ada", "fox", "mira"].map((id) => api.people.characters.get(id)!.favorite);
@@ -142,6 +143,7 @@ test.each([["desktops", {}], ["phones", PHONE]] as const)(
     await page.getByRole("menuitem", { name: "Select" }).click();
     for (const name of ["Ada", "Mira"]) await page.getByRole("checkbox", { name }).click();
     await page.getByRole("button", { name: "Move to folder" }).click();
+    await holdToasts(page);
     await page.getByRole("dialog", { name: "Move 2 characters to folder" }).getByLabel("Folder").fill("Science");
     await page.keyboard.press("Enter");
     await page.getByText("2 characters moved").waitFor();
@@ -233,6 +235,9 @@ test("doesn't reload a portrait until it changes", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const asked = () => ui.api.seen("GET", "/api/characters/ada/avatar").length;
   await eventually(asked, (count) => count === 1);
+  // Leaving the page earlier would end the download.
+  const picture = ui.page.locator(".tile img").first();
+  await eventually(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth), (px) => px > 0);
   await ui.page.getByRole("link", { name: "Mira" }).click();
   await ui.page.getByRole("heading", { name: "Mira", level: 2 }).waitFor();
   await ui.page.goBack();

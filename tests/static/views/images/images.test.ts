@@ -310,6 +310,7 @@ test("shows all generated images, what they were made with, and generates one ag
   const { messages } = await (await bench.app.get("/api/conversations/c1")).json();
   expect(messages[1].attachments).toHaveLength(2);
 
+  await holdToasts(page);
   await large.getByRole("button", { name: "Delete" }).click();
   await large.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Image: a red fox, rain" }).waitFor();

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
@@ -229,6 +229,7 @@ test("shows progress and rate of an upload that continues when the screen is lef
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import preview" }).waitFor();
   // A toast with a link appears on other screens when it ends.
+  await holdToasts(page);
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByRole("link", { name: "Settings", exact: true }).click();
   await page.getByText("Import complete").waitFor();
