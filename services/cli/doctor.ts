@@ -53,7 +53,8 @@ export const HEALTH_HELP = `Usage: parlor health [options of parlor serve]
 
 Checks whether the server with this configuration responds on this machine, also over TLS. Exits with code 1 if it doesn't.`;
 
-const RESPONSE_TIMEOUT_MS = 5_000;
+/** As long as the health check of the image may take. */
+const RESPONSE_TIMEOUT_MS = 10_000;
 
 /** Asks the server. For health checks of containers. @throws {AppError} `upstream_error` if it doesn't respond. */
 export async function runHealth(config: ListenConfig, print: (text: string) => void): Promise<void> {

@@ -124,7 +124,7 @@ const REASONS: [RegExp, ConnectFailureKind, string][] = [
   [/closed before message|reset|broken pipe/i, "interrupted", "the connection was closed before a response"],
   [/reading a body/i, "interrupted", "the response was cut off"],
   [/are blocked/i, "blocked", "HTTP clients block this port"],
-  [/timed out|unreachable|no route/i, "unreachable", "no response from this address"],
+  [/timed out|due to timeout|unreachable|no route/i, "unreachable", "no response from this address"],
 ];
 
 /**
