@@ -111,7 +111,12 @@ function findUntyped(checker: ts.TypeChecker, file: ts.SourceFile): string[] {
   );
 }
 
-test("objects that are handed on through a variable say their type if they set optional fields", async () => {
+/** A busy machine takes minutes to find all types. */
+const LIMIT_MS = 600_000;
+
+test("objects that are handed on through a variable say their type if they set optional fields", {
+  timeout: LIMIT_MS,
+}, async () => {
   await using folder = await tempFolder();
   const sample = join(folder.path, "sample.ts");
   await Deno.writeTextFile(
