@@ -28,7 +28,6 @@ const FLOWS: [title: string, flow: Flow][] = [
   ["a message, its reply as it comes, and the next one", chat.chats],
   ["Stop keeps what came, and Regenerate makes another version", chat.stopsAndRegenerates],
   ["a draft stands there after a reload", chat.keepsDrafts],
-  ["an own message is edited", chat.edits],
   ["a composer that grows pushes nothing out of sight", chat.growsTheComposer],
   ["Esc closes a dialog from its empty search field", frame.closesByEscape],
   ["the palette finds a chat", frame.opensThePalette],

@@ -93,16 +93,3 @@ export const growsTheComposer: Flow = async ({ app, llm, tab }) => {
   }
   await call.finish();
 };
-
-/** An own message is edited in place. */
-export const edits: Flow = async ({ app, tab }) => {
-  await store(app, "edit", ["A frist question", "An answer"]);
-  await tab.goto(`${app.url}/c/edit`);
-  await tab.see(".user-text", "A frist question");
-  await tab.hover(".user-text");
-  await tab.click(".user-message button", "Message actions");
-  await tab.click("[role=menuitem]", "Edit");
-  await tab.fill(".edit-form textarea", "A first question");
-  await tab.click(".edit-form button", "Save");
-  await tab.see(".user-text", "A first question");
-};

@@ -48,8 +48,13 @@ export const readsUpwards: Flow = async ({ app, tab }) => {
   await store(app, "long", Array.from({ length: MESSAGES }, (_, n) => n % 2 === 0 ? `Question ${n}` : writeAnswer(n)));
   await tab.goto(`${app.url}/c/long`);
   await tab.see(".message", /Answer 4999/);
-  // Until what is shown ahead of a reader is there, the page follows the end.
-  await tab.until((topPx) => topPx > 1500, () => document.querySelector(".message-scroll")!.scrollTop);
+  // Who is at the end follows it while the chat opens; who has left it reads.
+  await tab.until((px) => px > 200, () => {
+    const box = document.querySelector(".message-scroll")!;
+    const fromEndPx = box.scrollHeight - box.scrollTop - box.clientHeight;
+    if (fromEndPx <= 200) box.scrollTop -= 300;
+    return fromEndPx;
+  });
   const wrong: number[] = [];
   for (let n = 0; n < 40; n++) {
     wrong.push(await scrollUp(tab, STEPS_PX[n % STEPS_PX.length]!, n % 4 === 1 ? "wheel" : "script"));

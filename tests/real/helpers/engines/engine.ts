@@ -155,16 +155,6 @@ export class Tab {
     await this.driver.click(found!.x, found!.y);
   }
 
-  /** Moves the pointer over a target. */
-  async hover(css: string, name?: string | RegExp): Promise<void> {
-    const found = await poll(
-      () => this.#find({ css, name }, true),
-      (box) => box !== null,
-      () => this.#where(css, name),
-    );
-    await this.driver.move(found!.x, found!.y);
-  }
-
   /** Clicks into a field, empties it and types. */
   async fill(css: string, text: string, name?: string | RegExp): Promise<void> {
     await this.click(css, name);
