@@ -495,16 +495,22 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new Exports({ ...core, ...data, reader, variants, listConversationIds, getUserName });
   });
 
+  const notifyDamage = () =>
+    void push().then((opened) => opened.notifyDamage()).catch((error) =>
+      log("error", "Can't send a notification about damage", { error: getErrorMessage(error) })
+    );
   const integrity = scope.lazy(async (onClose) => {
     const { Integrity } = await import("./integrity/integrity.ts");
     const integrity = new Integrity({
       ...core,
       dataDir: core.dataDir.path,
       sealer: sealer.forPurpose("settings"),
+      onFound: notifyDamage,
     });
     onClose(() => integrity.close());
     return integrity;
   });
+  core.databaseMark.listen(notifyDamage);
   core.damageReports.listen(() =>
     void integrity().catch((error) => log("error", "Can't check stored data", { error: getErrorMessage(error) }))
   );
@@ -545,7 +551,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const diagnostics = scope.lazy(async () => {
     const { Diagnostics } = await import("./diagnostics/data_report.ts");
-    return new Diagnostics(config, await backups(), options.backupPassphrase);
+    return new Diagnostics(config, await backups(), core.databaseMark, options.backupPassphrase);
   });
   const setup = scope.lazy(async () => {
     const { Setup, detectSetupEnvironment } = await import("./settings/settings.ts");

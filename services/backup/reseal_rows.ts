@@ -30,6 +30,7 @@ export const PURPOSES = [
   "journal",
   "key-check",
   "lorebooks",
+  "manifest",
   "memories",
   "presets",
   "push",
@@ -46,7 +47,7 @@ export const PURPOSES = [
 
 /** Tables shared by several services: the purpose follows from the value. */
 const SHARED_PURPOSES = PURPOSES.filter((purpose) =>
-  !["conversations", "documents", "jobs", "journal", "trash"].includes(purpose)
+  !["conversations", "documents", "jobs", "journal", "manifest", "trash"].includes(purpose)
 );
 
 const chat = (table: string, field: string, id: unknown, version: unknown): SealCandidate[] => [

@@ -29,12 +29,14 @@ import {
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
 import { IdempotentResults } from "../storage/idempotency.ts";
+import { DatabaseMark, hasLog } from "../storage/database_mark.ts";
 import { RetentionClock } from "../storage/retention_clock.ts";
 import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
 import { Mutex } from "../async/locks.ts";
 import { findOverdueRevisions } from "../conversations/revisions/change_log.ts";
 import { getErrorMessage } from "../errors.ts";
+import { planManifest } from "../integrity/manifest.ts";
 import { DamageReports } from "../integrity/reported_damage.ts";
 
 /**
@@ -78,6 +80,8 @@ export interface Core {
   db: Database;
   events: EventHub;
   jobs: JobRunner;
+  /** How far the database was at the last run. */
+  databaseMark: DatabaseMark;
   /** What Parlor listens on. No outbound request may lead there. */
   ownListeners: OwnListeners;
   /** Reads foreign files and matches foreign patterns. */
@@ -128,8 +132,10 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   const damageReports = new DamageReports();
   const sealer = createSealer(storageKey, (aad) => damageReports.reportSealed(aad));
   const databasePath = dataDir.file("app.db");
+  const hadLog = await hasLog(databasePath);
   const db = await openDatabase({
     path: databasePath,
+    planManifest: (database) => planManifest(database, sealer),
     onUpgrade: (upgrade) => log("info", "Upgraded the schema of the database", { ...upgrade }),
   });
   scope.onClose(() => db.close());
@@ -139,7 +145,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   // Only the ID says that a database with all tables and nothing in them isn't new.
   if (isFirstStart && fileId !== undefined) throw createDatabaseError(dataDir, "has lost its content");
   await verifyStorageKey(sealer, db);
-  await settleDatabaseId(dataDir, db, settingsSealer, fileId);
+  const databaseId = await settleDatabaseId(dataDir, db, settingsSealer, fileId);
   const createdAtMs = isFirstStart
     ? await saveCreationTime(db, settingsSealer, now())
     : loadCreationTime(db, settingsSealer);
@@ -155,6 +161,9 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     log("info", "Removed temporary files of an earlier process", { names: leftovers.join(", ") });
   }
 
+  const markDeps = { path: databasePath, db, databaseId, sealer: settingsSealer, log, now };
+  const databaseMark = await DatabaseMark.open(markDeps, { hadLog });
+  scope.onClose(() => databaseMark.save({ isClosed: true }));
   const retention = new RetentionClock({ db, sealer: settingsSealer, log, now });
   await retention.save();
   scope.onClose(() =>
@@ -186,6 +195,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     db,
     events,
     jobs,
+    databaseMark,
     ownListeners: new OwnListeners(),
     sandbox,
     retention,
@@ -225,7 +235,7 @@ async function settleDatabaseId(
   db: Database,
   sealer: PurposeSealer,
   fileId: string | undefined,
-): Promise<void> {
+): Promise<string> {
   const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", DATABASE_ID.id);
   const storedId = row && new TextDecoder().decode(sealer.openNow(DATABASE_ID, row.sealed));
   if (storedId !== undefined && fileId !== undefined && storedId !== fileId) {
@@ -243,6 +253,7 @@ async function settleDatabaseId(
     }]);
   }
   if (fileId === undefined) await writeDatabaseId(dataDir, id);
+  return id;
 }
 
 /** Where the creation time of the database is stored. Restoring a backup restores that of its database. */
@@ -343,6 +354,11 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
         await idempotency.sweep();
         if (findOverdueRevisions(db, retention).length > 0) await (await services.conversations()).revisions.sweep();
       },
+    },
+    {
+      name: "save how far the database is",
+      everyMs: MINUTE_MS,
+      run: () => core.databaseMark.save(),
     },
     {
       name: "save the time for a start with a wrong clock",

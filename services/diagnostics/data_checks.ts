@@ -17,6 +17,8 @@ import { BACKUP_NAME, isMounted, parseBackupTime } from "../backup/backup_settin
 import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
 import { DATABASE_NAME } from "../backup/backed_up_names.ts";
 import { type Damage, formatPaths, mergeDamages } from "../integrity/damage.ts";
+import { loadLosses } from "../storage/database_mark.ts";
+import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
 import { loadState } from "../integrity/integrity_state.ts";
 import { checkAll, checkItems } from "../integrity/pass.ts";
 import { DatabaseSync } from "node:sqlite";
@@ -95,7 +97,10 @@ async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {
 async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
   const { dataDir, storageKeyFile, backupDir } = check;
   const path = join(dataDir, "app.db");
-  if (!await pathExists(path)) return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
+  if (!await pathExists(path)) {
+    if (await pathExists(join(dataDir, DATABASE_ID_FILE_NAME))) return [createProblem("database_lost")];
+    return [note("no_database"), ...(backupDir === null ? [note("backups_off")] : [])];
+  }
   let key: Uint8Array | undefined;
   try {
     key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
@@ -133,6 +138,7 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
     const row = reader.get<{ at: number | null }>("SELECT max(updated_at) AS at FROM conversation");
     return [
       broken ?? createOk("database_ok", { version }),
+      ...listLosses(reader, sealer),
       ...checkClock(row?.at ?? 0),
       ...await checkSealedData(check, sealer, reader),
       ...await checkStoredData(check, sealer, reader),
@@ -141,6 +147,16 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
   } finally {
     reader.close();
   }
+}
+
+/** Reports what starts noticed: the database was set back. */
+function listLosses(reader: Reader, sealer: Sealer): Finding[] {
+  return loadLosses(reader, sealer.forPurpose("settings"), Date.now()).map(({ kind, atMs, writes }) => {
+    const at = new Date(atMs).toISOString();
+    return kind === "older"
+      ? createProblem("database_older", { at, count: writes })
+      : createProblem("database_log_missing", { at });
+  });
 }
 
 /** Reports what the running server found that can't be read, or looks at everything now. */

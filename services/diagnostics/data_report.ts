@@ -1,4 +1,5 @@
 /** The owner's view of the installation: disk usage, backups and problems. */
+import type { DatabaseMark } from "../storage/database_mark.ts";
 import { join } from "node:path";
 import type { BackupFile, Backups } from "../backup/backups.ts";
 import { type BackupSettings, isSameDisk } from "../backup/backup_settings.ts";
@@ -33,6 +34,7 @@ const CHECK_FILES = 24;
 export class Diagnostics {
   readonly #config: DoctorConfig;
   readonly #backups: Pick<Backups, "list" | "getSettings">;
+  readonly #databaseMark: Pick<DatabaseMark, "save" | "isGone">;
   readonly #backupPassphrase: string | undefined;
   #running: Promise<Finding[]> | undefined;
 
@@ -40,11 +42,13 @@ export class Diagnostics {
   constructor(
     config: DoctorConfig,
     backups: Pick<Backups, "list" | "getSettings">,
+    databaseMark: Pick<DatabaseMark, "save" | "isGone">,
     backupPassphrase: string | undefined,
   ) {
     this.#config = config;
     this.#backupPassphrase = backupPassphrase;
     this.#backups = backups;
+    this.#databaseMark = databaseMark;
   }
 
   /** Measures the data and lists the backups. @throws {AppError} if a folder can't be read. */
@@ -70,6 +74,9 @@ export class Diagnostics {
     const tight: Finding[] = freeFiles === FEW_FILES ? [] : [createProblem("few_open_files", { count: freeFiles })];
     // Without files for its Worker, nothing can be checked, and that's what has to be known.
     if (freeFiles < CHECK_FILES) return tight;
+    await this.#databaseMark.save();
+    // The rest would describe a new, empty folder.
+    if (this.#databaseMark.isGone) return [...tight, createProblem("database_lost")];
     return [...tight, ...await this.#checkInWorker()];
   }
 

@@ -90,6 +90,18 @@ export const FINDINGS = {
     about: "The database can't be used: {error}",
     remedy: "Restore a backup (parlor restore FILE --replace), or restore the file",
   },
+  database_lost: {
+    about: "The database app.db is missing, although this data folder has been used",
+    remedy: "Stop the server if it runs. Put app.db back, or restore a backup (parlor restore FILE --replace)",
+  },
+  database_older: {
+    about: "On {at}, the database was older than at the run before: {count} changes are missing",
+    remedy: "If you didn't put an older copy there, restore the newest backup",
+  },
+  database_log_missing: {
+    about: "On {at}, after a sudden end, the database's log app.db-wal was missing: the latest changes may be lost",
+    remedy: "Leave app.db-wal where it is: it has the latest changes until a server stops properly",
+  },
   no_database: { about: "There is no database yet; the first start creates it" },
   key_unreadable: {
     about: "The database wasn't checked: {error}",

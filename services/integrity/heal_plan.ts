@@ -9,9 +9,11 @@ import { randomToken } from "../crypto/random.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { getErrorMessage } from "../errors.ts";
 import { TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
+import { combineSums } from "../storage/database/manifest.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import type { SqlValue, Statement } from "../storage/database/writer.ts";
 import { checkFiles } from "./file_check.ts";
+import { acceptRows, ManifestCheck, type SummedRow } from "./manifest.ts";
 import { type LostRow, RowCheck } from "./row_check.ts";
 import { getPathSql, TABLES } from "./tables.ts";
 
@@ -101,10 +103,12 @@ async function planFromBackup(
     using copy = new DatabaseSync(copyPath);
     upgrade(copy);
     const check = new RowCheck(present, sealer);
+    const manifest = new ManifestCheck(present, sealer);
     for (const path of paths) {
       const lost = check.checkItem(path);
-      if (lost.length === 0) continue;
-      const plan = planRows({ path, lost, check, copy, present, sealer, acceptsOlder });
+      const isChanged = manifest.checkItems([path]).length > 0;
+      if (lost.length === 0 && !isChanged) continue;
+      const plan = planRows({ path, lost, isChanged, check, manifest, copy, present, sealer, acceptsOlder });
       if (plan !== undefined) plans.push({ path, madeAt, ...plan });
     }
     return plans;
@@ -167,7 +171,10 @@ async function replaceFile(
 interface RowsRequest {
   path: string;
   lost: readonly LostRow[];
+  /** True if its rows differ from the manifest. */
+  isChanged: boolean;
   check: RowCheck;
+  manifest: ManifestCheck;
   copy: DatabaseSync;
   present: DatabaseSync;
   sealer: Sealer;
@@ -176,20 +183,84 @@ interface RowsRequest {
 
 /** Plans the rows of an item. @returns `undefined` if the backup has no good copy */
 function planRows(request: RowsRequest): Pick<HealPlan, "state" | "statements"> | undefined {
-  const { path, lost, acceptsOlder } = request;
-  const statements: Statement[] = [];
-  for (const row of lost) {
-    const statement = planRow(request, row);
-    if (statement === undefined) {
-      const whole = planWhole(request);
-      if (whole === undefined) return undefined;
-      // Whatever can't be read alone can be replaced as a whole; a chat has other messages that would be lost.
-      const isDone = acceptsOlder || !path.startsWith("conversations/");
-      return isDone ? { state: "done", statements: whole } : { state: "older", statements: [] };
-    }
-    statements.push(statement);
+  const { path, present, acceptsOlder } = request;
+  const statements = planSingleRows(request);
+  if (statements !== undefined) return { state: "done", statements: [...statements, acceptRows(present, path)] };
+  const whole = planWhole(request);
+  if (whole === undefined) return undefined;
+  // Whatever can't be read alone can be replaced as a whole; a chat has other messages that would be lost.
+  const isDone = acceptsOlder || !path.startsWith("conversations/");
+  return isDone
+    ? { state: "done", statements: [...whole, acceptRows(present, path)] }
+    : { state: "older", statements: [] };
+}
+
+/** @returns `undefined` if only the whole item can be replaced */
+function planSingleRows(request: RowsRequest): Statement[] | undefined {
+  const repaired = request.isChanged ? planRepair(request) : [];
+  if (repaired === undefined) return undefined;
+  const isRepaired = (row: LostRow) =>
+    repaired.some(({ table, key }) => table === row.table && JSON.stringify(key) === JSON.stringify(row.key));
+  const rest = request.lost.filter((row) => !isRepaired(row)).map((row) => planRow(request, row));
+  if (rest.includes(undefined)) return undefined;
+  return [...repaired.map(({ statement }) => statement), ...rest as Statement[]];
+}
+
+/** A row that has to be as it was in the backup. */
+interface Repair {
+  table: string;
+  key: SQLInputValue[];
+  statement: Statement;
+}
+
+/**
+ * Finds the rows that have to be as in the backup so that the item matches the manifest again: all that differ, one, or
+ * two (a row whose key was damaged is there twice). What was changed since the backup stays.
+ */
+function planRepair({ path, check, manifest, copy, present, sealer }: RowsRequest): Repair[] | undefined {
+  const target = manifest.getDifference(path)?.sum;
+  if (target === undefined) return undefined;
+  const toName = ({ table, key }: SummedRow) => JSON.stringify([table, ...key]);
+  let rows: Map<string, SummedRow>[];
+  try {
+    rows = [present, copy].map((database) =>
+      new Map(manifest.listRows(database, path).map((row) => [toName(row), row]))
+    );
+  } catch {
+    return undefined; // A page is damaged.
   }
-  return { state: "done", statements };
+  const [now, then] = rows as [Map<string, SummedRow>, Map<string, SummedRow>];
+  const differing = [...new Set([...now.keys(), ...then.keys()])].flatMap((name) => {
+    const sum = combineSums(now.get(name)?.sum ?? "", then.get(name)?.sum ?? "");
+    return sum === "" ? [] : [{ name, sum }];
+  });
+  const chosen = chooseSums(differing, target);
+  const opener = new RowOpener(sealer);
+  const isGood = chosen?.every(({ name }) => {
+    const row = then.get(name);
+    return row === undefined || opener.listUnreadable(row.table, row.row).length === 0;
+  });
+  if (isGood !== true) return undefined;
+  return chosen!.map(({ name }) => {
+    const { table, key, row } = (then.get(name) ?? now.get(name))!;
+    const where = check.getColumns(table).key.map((column) => `${column} = ?`).join(" AND ");
+    const statement: Statement = then.has(name)
+      ? insert(table, row)
+      : { sql: `DELETE FROM ${table} WHERE ${where}`, params: key as SqlValue[] };
+    return { table, key, statement };
+  });
+}
+
+/** Chooses all, one or two of the sums so that together they are the target. */
+function chooseSums<T extends { sum: string }>(all: readonly T[], target: string): T[] | undefined {
+  if (all.reduce((sum, each) => combineSums(sum, each.sum), "") === target) return [...all];
+  const bySum = new Map(all.map((each) => [each.sum, each]));
+  const single = bySum.get(target);
+  if (single !== undefined) return [single];
+  for (const each of all) {
+    const other = bySum.get(combineSums(target, each.sum));
+    if (other !== undefined && other !== each) return [each, other];
+  }
 }
 
 /** Rows that stand for themselves: an older one is better than none. */

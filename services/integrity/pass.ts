@@ -5,6 +5,7 @@ import { getErrorMessage } from "../errors.ts";
 import { type Damage, mergeDamages } from "./damage.ts";
 import { checkFiles } from "./file_check.ts";
 import { type LostRow, RowCheck } from "./row_check.ts";
+import { ManifestCheck } from "./manifest.ts";
 import { DATABASE, TABLES } from "./tables.ts";
 
 /** What to check. */
@@ -24,7 +25,8 @@ export interface PassStep {
   cursor: string;
 }
 
-type Cursor = [phase: "rows" | "pages" | "files", table?: string, after?: SQLInputValue[]];
+/** Where a pass is. The second part is a table, or the last item of the manifest. */
+type Cursor = [phase: "rows" | "manifest" | "pages" | "files", at?: string, after?: SQLInputValue[]];
 
 /** Maximum number of messages of SQLite per table. */
 const MAX_MESSAGES = 20;
@@ -54,6 +56,16 @@ export async function* checkAll(data: StoredData, from: string | null = null): A
         yield { bytes: step.bytes, damages: step.lost.map(toDamage), cursor: JSON.stringify(cursor) };
       } while (after !== undefined);
     }
+  }
+  if (phase === "rows" || phase === "manifest") {
+    const manifest = new ManifestCheck(database, sealer);
+    let after = phase === "manifest" ? begin : undefined;
+    do {
+      const step = manifest.checkNext(after);
+      after = step.after;
+      yield { bytes: 0, damages: step.damages, cursor: JSON.stringify(["manifest", after ?? ""] satisfies Cursor) };
+    } while (after !== undefined);
+    yield { bytes: 0, damages: manifest.checkFolders(), cursor: JSON.stringify(["pages"] satisfies Cursor) };
   }
   if (phase !== "files") {
     for (const table of listFrom("pages")) {
@@ -87,7 +99,7 @@ export async function checkItems(data: StoredData, paths: readonly string[]): Pr
   using database = new DatabaseSync(databasePath, { readOnly: true });
   database.exec("PRAGMA busy_timeout = 5000");
   const rows = new RowCheck(database, sealer);
-  const found: Damage[] = [];
+  const found: Damage[] = new ManifestCheck(database, sealer).checkItems(paths);
   for (const path of paths) {
     found.push(...rows.checkItem(path).map(toDamage));
     const [folder, table = ""] = path.split("/");

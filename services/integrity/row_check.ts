@@ -51,8 +51,8 @@ export class RowCheck {
       .flatMap((table) => {
         const id = TABLES[table]!.id;
         if (id === undefined) return path === `${DATABASE}/${table}` ? this.checkTable(table) : [];
-        const isPath = TABLES[table]!.folder === "";
-        return this.#check(table, `${id} = ?`, [isPath ? path : path.slice(folder.length + 1)]).lost;
+        if (TABLES[table]!.folder === "") return this.#check(table, `${getPathSql(table)} = ?`, [path]).lost;
+        return this.#check(table, `${id} = ?`, [path.slice(folder.length + 1)]).lost;
       });
   }
 

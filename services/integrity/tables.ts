@@ -5,8 +5,10 @@ import type { DatabaseSync } from "node:sqlite";
 interface TableOwner {
   /** What its rows belong to: the folder of the item's path. */
   folder: string;
-  /** SQL of the item's ID; absent if all rows of the table are one item with the table's name. */
+  /** Column with the item's ID; absent if all rows of the table are one item with the table's name. */
   id?: string;
+  /** True if the item is gone without its row in this table. */
+  isHead?: boolean;
 }
 
 /** Name of the folder in paths of what belongs to no single thing that the owner knows. */
@@ -25,50 +27,54 @@ const DOCUMENT_FOLDERS: Readonly<Record<string, string>> = {
   voice: "voices",
 };
 
-const FOLDER_OF_KIND = `CASE kind ${
-  Object.entries(DOCUMENT_FOLDERS).map(([kind, folder]) => `WHEN '${kind}' THEN '${folder}'`).join(" ")
-} ELSE replace(kind, '/', '-') END`;
+const FOLDERS_OF_KINDS = Object.entries(DOCUMENT_FOLDERS).map(([kind, folder]) => `WHEN '${kind}' THEN '${folder}'`);
 
 /** Returns the path of a row of table `document`. */
 export function toDocumentPath(kind: string, id: string): string {
   return `${DOCUMENT_FOLDERS[kind] ?? kind.replaceAll("/", "-")}/${id}`;
 }
 
-const conversation = (id = "conversation_id"): TableOwner => ({ folder: "conversations", id });
+const conversation: TableOwner = { folder: "conversations", id: "conversation_id" };
 const single: TableOwner = { folder: DATABASE };
 
 /** All tables. Those that can be made again from files are left out. */
 export const TABLES: Readonly<Record<string, TableOwner>> = {
-  conversation: conversation("id"),
-  block: conversation(),
-  message: conversation(),
-  variant: conversation(),
-  draft: conversation(),
-  revision: conversation(),
-  reply: conversation(),
-  change: conversation(),
-  continuation: conversation(),
-  tool_call: conversation(),
-  tool_permission: conversation(),
-  reply_resume: conversation(),
-  document: { folder: "", id: `(${FOLDER_OF_KIND}) || '/' || id` },
-  document_file: { folder: "documents", id: "id" },
+  conversation: { folder: "conversations", id: "id", isHead: true },
+  block: conversation,
+  message: conversation,
+  variant: conversation,
+  draft: conversation,
+  revision: conversation,
+  reply: conversation,
+  change: conversation,
+  continuation: conversation,
+  tool_call: conversation,
+  tool_permission: conversation,
+  reply_resume: conversation,
+  /** The folder follows from the kind. */
+  document: { folder: "", id: "id", isHead: true },
+  document_file: { folder: "documents", id: "id", isHead: true },
   document_text: { folder: "documents", id: "document_id" },
-  attachment: { folder: "attachments", id: "name" },
+  attachment: { folder: "attachments", id: "name", isHead: true },
   attachment_ref: single,
   document_use: single,
-  setting: { folder: "settings", id: "key" },
-  job: { folder: "jobs", id: "id" },
-  trash: { folder: "trash", id: "id" },
+  setting: { folder: "settings", id: "key", isHead: true },
+  job: { folder: "jobs", id: "id", isHead: true },
+  trash: { folder: "trash", id: "id", isHead: true },
   session: single,
   stored_response: single,
 };
 
-/** Returns the SQL of the path of a row's item, such as `conversations/abc`. */
-export function getPathSql(table: string): string {
+/**
+ * Returns the SQL of the path of a row's item, such as `conversations/abc`.
+ *
+ * @param row Prefix of the columns: `"NEW."` in a trigger.
+ */
+export function getPathSql(table: string, row = ""): string {
   const { folder, id } = TABLES[table]!;
   if (id === undefined) return `'${folder}/${table}'`;
-  return folder === "" ? id : `'${folder}/' || ${id}`;
+  if (folder !== "") return `'${folder}/' || ${row}${id}`;
+  return `(CASE ${row}kind ${FOLDERS_OF_KINDS.join(" ")} ELSE replace(${row}kind, '/', '-') END) || '/' || ${row}${id}`;
 }
 
 /** The columns of a table. */

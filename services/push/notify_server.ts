@@ -34,10 +34,14 @@ export interface NotifyServerInput {
 }
 
 /** Why a notification is sent. */
-export type NoticeKind = "reply" | "approval";
+export type NoticeKind = "reply" | "approval" | "damage";
 
 /** Complete texts of notifications. */
-const TEXTS: Record<NoticeKind, string> = { reply: "A reply is ready", approval: "A reply needs you" };
+const TEXTS: Record<NoticeKind, string> = {
+  reply: "A reply is ready",
+  approval: "A reply needs you",
+  damage: "Stored data is damaged or missing",
+};
 /** Gotify's app shows messages of priority 0, the default, nowhere; from 4 on they make a sound. @see https://github.com/gotify/android#message-priorities */
 const GOTIFY_PRIORITY = 5;
 const TIMEOUTS = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000 };

@@ -244,6 +244,11 @@ export class Push {
     this.#notify("approval", conversationId);
   }
 
+  /** Like `replyCompleted`, for stored data that was found to be damaged or missing. */
+  notifyDamage(): void {
+    this.#notify("damage");
+  }
+
   async #notifyServer(kind: NoticeKind, signal: AbortSignal): Promise<void> {
     const { server } = this.getServer();
     if (server === null) throw new AppError("not_found", "No notification server is configured");
@@ -251,7 +256,7 @@ export class Push {
     await sendNotice(server, kind, signal, this.#deps.ownListeners);
   }
 
-  #notify(kind: NoticeKind, conversationId: string): void {
+  #notify(kind: NoticeKind, conversationId?: string): void {
     let content: Content;
     try {
       content = this.#setting.load().content;
@@ -340,14 +345,18 @@ export class Push {
     this.#deps.log("info", message, { host: new URL(endpoint).host });
   }
 
-  async #send(device: StoredDevice, kind: NoticeKind, conversationId: string): Promise<void> {
+  async #send(device: StoredDevice, kind: NoticeKind, conversationId: string | undefined): Promise<void> {
     if (await this.#dropRevoked(device)) return;
     const { id, endpoint, keys } = device;
     const { buildPushPayload } = await import("@block65/webcrypto-web-push");
     await this.getPublicKey();
     const vapid = this.#setting.load().content.vapid!;
     const message = {
-      data: { kind, conversation_id: conversationId, language: this.#deps.getLanguage() },
+      data: {
+        kind,
+        ...(conversationId !== undefined && { conversation_id: conversationId }),
+        language: this.#deps.getLanguage(),
+      },
       options: { ttl: TTL_SECONDS, urgency: "high" as const },
     } satisfies PushMessage;
     const { headers, body } = await buildPushPayload(message, { endpoint, expirationTime: null, keys }, {

@@ -117,8 +117,14 @@ const REPLY_WAITS: Record<string, string> = {
   ja: "返信があなたの判断を待っています",
 };
 
+const DATA_DAMAGED: Record<string, string> = {
+  en: "Stored data is damaged or missing",
+  de: "Gespeicherte Daten sind beschädigt oder fehlen",
+  ja: "保存されたデータが壊れているか、ありません",
+};
+
 /**
- * Shows that a reply is ready or waits for a decision. The push message is encrypted and only has the ID of the chat;
+ * Shows that a reply is ready or waits for a decision, or that stored data is damaged. The push message is encrypted and only has the ID of the chat;
  * the reply stays on the server.
  */
 async function showReply({ data }: PushMessageEvent): Promise<void> {
@@ -127,16 +133,17 @@ async function showReply({ data }: PushMessageEvent): Promise<void> {
     conversation_id?: unknown;
     language?: unknown;
   };
-  const bodies = message.kind === "approval" ? REPLY_WAITS : REPLY_READY;
+  const isDamage = message.kind === "damage";
+  const bodies = isDamage ? DATA_DAMAGED : message.kind === "approval" ? REPLY_WAITS : REPLY_READY;
   const language = (typeof message.language === "string" ? message.language : navigator.language).split("-")[0]!;
   const id = typeof message.conversation_id === "string" ? message.conversation_id : undefined;
   // Without renotify, a second reply in a chat would replace the first notification in silence.
   const options: NotificationOptions & { renotify: boolean } = {
     body: bodies[language] ?? bodies.en!,
     icon: SHELL_FILES.find((path) => path.includes("icon-192")),
-    tag: id ?? "reply",
+    tag: isDamage ? "damage" : id ?? "reply",
     renotify: true,
-    data: { path: id === undefined ? "/" : `/c/${encodeURIComponent(id)}` },
+    data: { path: isDamage ? "/settings/data" : id === undefined ? "/" : `/c/${encodeURIComponent(id)}` },
   };
   await worker.registration.showNotification("Parlor", options);
 }

@@ -3,6 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../../errors.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
+import type { ManifestPlan } from "./manifest.ts";
 import { type SchemaUpgrade, upgradeSchema } from "./schema.ts";
 import { readError } from "./sqlite.ts";
 import {
@@ -52,6 +53,8 @@ export interface DatabaseOptions {
   path: string;
   /** The schema, oldest migration first; the program's own by default. */
   migrations?: Migration[];
+  /** Plans the manifest of a database with the newest schema; none is kept without it. */
+  planManifest?(database: DatabaseSync): ManifestPlan;
   /** Called when an existing database was upgraded. */
   onUpgrade?(upgrade: SchemaUpgrade): void;
 }
@@ -64,18 +67,21 @@ export interface DatabaseOptions {
  * @throws {AppError} `internal`, `conflict` or `storage_full`; see `upgradeSchema`.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { path, migrations = MIGRATIONS, onUpgrade } = options;
+  const { path, migrations = MIGRATIONS, planManifest, onUpgrade } = options;
   const upgrade = await upgradeSchema(path, migrations);
   if (upgrade !== undefined) onUpgrade?.(upgrade);
   let reader;
+  let manifest: ManifestPlan | undefined;
   try {
     reader = openReader(path);
+    manifest = planManifest && planWith(path, planManifest);
   } catch (error) {
     throw readError(path, error);
   }
   const { all, get, iterate, close: closeReader } = reader;
   const writer = openWriter({
     path,
+    manifest,
     startWorker: () => openWorker(new URL("./writer_worker.ts", import.meta.url)),
   });
   return {
@@ -90,6 +96,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await writer.close();
     },
   };
+}
+
+function planWith(path: string, planManifest: NonNullable<DatabaseOptions["planManifest"]>): ManifestPlan {
+  using database = new DatabaseSync(path, { readOnly: true });
+  return planManifest(database);
 }
 
 // Read-only connections for the serving thread.

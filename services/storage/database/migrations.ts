@@ -368,4 +368,18 @@ export const MIGRATIONS: Migration[] = [
       DELETE FROM card_file;
     `,
   },
+  {
+    version: 14,
+    // The manifest has a keyed sum of the plain columns of each item's rows: docs/decisions/0051-manifest.md. The writer
+    // fills it.
+    sql: `
+      CREATE TABLE manifest(
+        path TEXT PRIMARY KEY,
+        row_count INTEGER NOT NULL,
+        sum TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX block_by_conversation ON block(conversation_id);
+      CREATE INDEX reply_by_conversation ON reply(conversation_id);
+    `,
+  },
 ];

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 import { AppError, getErrorMessage } from "../../errors.ts";
+import type { ManifestKeeper, ManifestPlan } from "./manifest.ts";
 import { getResultCode, writeError, type WriteFailure } from "./sqlite.ts";
 import type { WriterRequest, WriterResponse } from "./writer_worker.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -27,6 +28,8 @@ export interface Writer {
 /** How to open a writer. */
 export interface WriterOptions {
   path: string;
+  /** How to keep the manifest; without it none is kept. */
+  manifest?: ManifestPlan;
   /** Starts the Worker: for the first write, and again if the Worker has died. */
   startWorker: () => Worker;
 }
@@ -64,7 +67,7 @@ export function openWriter(options: WriterOptions): Writer {
       failGroup(started, event.message);
     };
     started.onmessageerror = () => failGroup(started, "the database writer sent an unreadable result");
-    post(started, { kind: "open", path: options.path });
+    post(started, { kind: "open", path: options.path, manifest: options.manifest });
     return started;
   }
 
@@ -207,7 +210,12 @@ export type UnitOutcome = { results: StatementResult[] } | { failure: WriteFailu
  *
  * @returns One outcome per unit, in order. A unit with `results` is on disk.
  */
-export function commitGroup(connection: DatabaseSync, cache: StatementCache, units: Statement[][]): UnitOutcome[] {
+export function commitGroup(
+  connection: DatabaseSync,
+  cache: StatementCache,
+  units: Statement[][],
+  manifest?: ManifestKeeper,
+): UnitOutcome[] {
   try {
     cache.prepare("BEGIN IMMEDIATE").run();
   } catch (error) {
@@ -216,22 +224,27 @@ export function commitGroup(connection: DatabaseSync, cache: StatementCache, uni
   try {
     const alone = units.length === 1;
     const outcomes = units.map((unit) =>
-      alone ? { results: runUnit(cache, unit) } : runNested(connection, cache, unit)
+      alone ? { results: runUnit(cache, unit, manifest) } : runNested(connection, cache, unit, manifest)
     );
     cache.prepare("COMMIT").run();
     return outcomes;
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
     if (units.length === 1) return [{ failure: toFailure(error) }];
-    return units.flatMap((unit) => commitGroup(connection, cache, [unit]));
+    return units.flatMap((unit) => commitGroup(connection, cache, [unit], manifest));
   }
 }
 
 /** Runs a unit in a savepoint of the group's transaction. */
-function runNested(connection: DatabaseSync, cache: StatementCache, unit: Statement[]): UnitOutcome {
+function runNested(
+  connection: DatabaseSync,
+  cache: StatementCache,
+  unit: Statement[],
+  manifest: ManifestKeeper | undefined,
+): UnitOutcome {
   cache.prepare("SAVEPOINT unit").run();
   try {
-    const results = runUnit(cache, unit);
+    const results = runUnit(cache, unit, manifest);
     cache.prepare("RELEASE unit").run();
     return { results };
   } catch (error) {
@@ -243,8 +256,9 @@ function runNested(connection: DatabaseSync, cache: StatementCache, unit: Statem
   }
 }
 
-function runUnit(cache: StatementCache, unit: Statement[]): StatementResult[] {
-  return unit.map(({ sql, params = [], expectChanges }) => {
+function runUnit(cache: StatementCache, unit: Statement[], manifest: ManifestKeeper | undefined): StatementResult[] {
+  manifest?.begin();
+  const results = unit.map(({ sql, params = [], expectChanges }) => {
     const { changes, lastInsertRowid } = cache.prepare(sql).run(...params);
     const result = { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) };
     if (expectChanges !== undefined && result.changes !== expectChanges) {
@@ -252,6 +266,8 @@ function runUnit(cache: StatementCache, unit: Statement[]): StatementResult[] {
     }
     return result;
   });
+  manifest?.save();
+  return results;
 }
 
 class UnmetExpectation extends Error {

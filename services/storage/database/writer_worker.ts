@@ -2,12 +2,13 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { getErrorMessage } from "../../errors.ts";
+import { ManifestKeeper, type ManifestPlan } from "./manifest.ts";
 import { getResultCode } from "./sqlite.ts";
 import { commitGroup, createStatementCache, type Statement, type StatementCache, type UnitOutcome } from "./writer.ts";
 import { reportDefects } from "../../process/worker.ts";
 
 /** Messages from the serving thread. */
-export type WriterRequest = { kind: "open"; path: string } | {
+export type WriterRequest = { kind: "open"; path: string; manifest: ManifestPlan | undefined } | {
   kind: "group";
   units: Statement[][];
   /** True if its blobs have many megabytes. */
@@ -26,9 +27,11 @@ const BUSY_TIMEOUT_MS = 5000;
 interface Connection {
   database: DatabaseSync;
   cache: StatementCache;
+  manifest: ManifestKeeper | undefined;
 }
 
 let path = "";
+let plan: ManifestPlan | undefined;
 let connection: Connection | undefined;
 
 /** Opens the connection on first use, and again after a failure: once the cause is fixed, no restart is needed. */
@@ -42,9 +45,20 @@ function openConnection(): Connection {
       PRAGMA journal_size_limit = ${MAX_IDLE_WAL_BYTES};
       PRAGMA temp_store = MEMORY;
     `);
-    connection = { database, cache: createStatementCache(database) };
+    const keeper = plan && tryKeepManifest(database, plan);
+    connection = { database, cache: createStatementCache(database), manifest: keeper };
   }
   return connection;
+}
+
+/** A damaged page may not allow a manifest. Whoever reads the pages finds it, and writing goes on without one. */
+function tryKeepManifest(database: DatabaseSync, plan: ManifestPlan): ManifestKeeper | undefined {
+  try {
+    return new ManifestKeeper(database, plan);
+  } catch (error) {
+    const msg = "Can't list what is stored, so changed rows won't be noticed";
+    console.warn(JSON.stringify({ level: "warn", msg, error: getErrorMessage(error) }));
+  }
 }
 
 /** Frees blobs immediately: an idle thread would retain them until its next garbage collection. */
@@ -66,7 +80,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<WriterRequest>) => {
     switch (data.kind) {
       case "open":
-        path = data.path;
+        ({ path, manifest: plan } = data);
         try {
           openConnection();
         } catch {
@@ -76,8 +90,8 @@ if ("DedicatedWorkerGlobalScope" in self) {
       case "group": {
         let outcomes: UnitOutcome[];
         try {
-          const { database, cache } = openConnection();
-          outcomes = commitGroup(database, cache, data.units);
+          const { database, cache, manifest } = openConnection();
+          outcomes = commitGroup(database, cache, data.units, manifest);
         } catch (error) {
           const failure = { message: getErrorMessage(error), resultCode: getResultCode(error) };
           outcomes = data.units.map(() => ({ failure }));

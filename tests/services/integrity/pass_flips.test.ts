@@ -4,8 +4,10 @@ import { expect, test } from "vitest";
 import { makeBackup } from "../../../services/backup/backup.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { planHealing } from "../../../services/integrity/heal_plan.ts";
+import { planManifest } from "../../../services/integrity/manifest.ts";
 import { checkAll } from "../../../services/integrity/pass.ts";
 import { getPathSql, readColumns, TABLES } from "../../../services/integrity/tables.ts";
+import { openDatabase } from "../../../services/storage/database/database.ts";
 import { fillHouse } from "../../helpers/app/full_house.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
@@ -59,6 +61,10 @@ test("a pass finds every flipped bit in sealed rows and files, and a backup has 
     const heal = async (path: string) =>
       await planHealing({ dataDir, sealer, storageKey, paths: [path], backups: [backup], acceptsOlder: false });
 
+    const writer = await openDatabase({
+      path: `${dataDir}/app.db`,
+      planManifest: (connection) => planManifest(connection, sealer),
+    });
     using database = new DatabaseSync(`${dataDir}/app.db`);
     const places = listPlaces(database);
     expect(new Set(places.map(({ table }) => table)).size).toBeGreaterThan(7);
@@ -76,10 +82,11 @@ test("a pass finds every flipped bit in sealed rows and files, and a backup has 
       expect(await findDamage(), said).toEqual([place.path]);
       const [plan] = await heal(place.path);
       expect(plan?.state, said).toBe("done");
-      for (const { sql, params = [] } of plan!.statements) database.prepare(sql).run(...params);
+      await writer.write(plan!.statements);
       expect(read(), said).toEqual(before);
     }
     expect(await findDamage()).toEqual([]);
+    await writer.close();
 
     const files: string[] = [];
     for (const folder of ["attachments", "trash"]) {

@@ -232,6 +232,20 @@ export const serverTexts: ServerTexts = {
       remedy:
         "Stellen Sie eine Sicherung wieder her (parlor restore FILE --replace), oder stellen Sie die Datei wieder her",
     },
+    database_lost: {
+      about: "Die Datenbank app.db fehlt, obwohl dieser Datenordner schon benutzt wurde",
+      remedy:
+        "Beenden Sie den Server, falls er läuft. Legen Sie app.db zurück, oder stellen Sie eine Sicherung wieder her (parlor restore FILE --replace)",
+    },
+    database_older: {
+      about: "Am {at} war die Datenbank älter als beim vorigen Lauf: {count} Änderungen fehlen",
+      remedy: "Wenn Sie keine ältere Kopie eingesetzt haben, stellen Sie die neueste Sicherung wieder her",
+    },
+    database_log_missing: {
+      about:
+        "Am {at} fehlte nach einem plötzlichen Ende das Protokoll app.db-wal der Datenbank: Die letzten Änderungen können verloren sein",
+      remedy: "Lassen Sie app.db-wal liegen: Darin stehen die letzten Änderungen, bis ein Server ordentlich endet",
+    },
     no_database: { about: "Es gibt noch keine Datenbank; der erste Start legt sie an" },
     key_unreadable: {
       about: "Die Datenbank wurde nicht geprüft: {error}",

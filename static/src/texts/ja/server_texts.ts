@@ -216,6 +216,20 @@ export const serverTexts: ServerTexts = {
       about: "データベースを使えません: {error}",
       remedy: "バックアップを復元するか（parlor restore FILE --replace）、ファイルを元に戻してください",
     },
+    database_lost: {
+      about: "このデータフォルダーは使われていましたが、データベース app.db がありません",
+      remedy:
+        "サーバーが動いていれば止めてください。app.db を元に戻すか、バックアップを復元してください（parlor restore FILE --replace）",
+    },
+    database_older: {
+      about: "{at} に、データベースが前回の実行時より古くなっていました。{count} 件の変更がありません",
+      remedy: "古いコピーを置いた覚えがなければ、最新のバックアップを復元してください",
+    },
+    database_log_missing: {
+      about:
+        "{at} に、突然の終了のあとデータベースのログ app.db-wal がありませんでした。最後の変更が失われた可能性があります",
+      remedy: "app.db-wal はそのままにしてください。サーバーが正しく終了するまで、最後の変更はそこにあります",
+    },
     no_database: { about: "データベースはまだありません。最初の起動で作られます" },
     key_unreadable: {
       about: "データベースは確認していません: {error}",

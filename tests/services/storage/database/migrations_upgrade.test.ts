@@ -5,6 +5,9 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { createSealer } from "../../../../services/crypto/sealer.ts";
+import type { Damage } from "../../../../services/integrity/damage.ts";
+import { checkAll } from "../../../../services/integrity/pass.ts";
 import { MIGRATIONS } from "../../../../services/storage/database/migrations.ts";
 import { until } from "../../../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../../../helpers/app/child_server.ts";
@@ -70,7 +73,13 @@ describe.each(VERSIONS)("schema %i", (version) => {
         });
         await server.kill("SIGTERM");
       }
+      const damages: Damage[] = [];
+      const data = { dataDir: folder.path, sealer: createSealer(FIXTURE_KEY) };
+      for await (const step of checkAll(data)) damages.push(...step.damages);
+      expect(damages).toEqual([]);
       using upgraded = new DatabaseSync(path, { readOnly: true });
+      expect(upgraded.prepare("SELECT row_count FROM manifest WHERE path = 'conversations/c1'").get()?.row_count)
+        .toBeGreaterThan(3);
       expect(upgraded.prepare("PRAGMA user_version").get()).toEqual({ user_version: NEWEST });
       using fresh = new DatabaseSync(":memory:");
       for (const { sql } of MIGRATIONS) fresh.exec(sql);

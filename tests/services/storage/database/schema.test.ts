@@ -46,6 +46,7 @@ test("creates all tables, WAL and the newest schema in a new database, without a
       "document_use",
       "draft",
       "job",
+      "manifest",
     ],
     ...["message", "reply", "reply_resume", "revision", "session", "setting", "stored_response"],
     ...["tool_call", "tool_permission", "trash", "variant"],

@@ -1,0 +1,167 @@
+/** Plain columns, removed rows and swapped rows: found by a pass, healed from a backup. */
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { ManifestCheck, planManifest } from "../../../services/integrity/manifest.ts";
+import { checkAll } from "../../../services/integrity/pass.ts";
+import { readColumns, TABLES } from "../../../services/integrity/tables.ts";
+import { openDatabase } from "../../../services/storage/database/database.ts";
+import { fillHouse } from "../../helpers/app/full_house.ts";
+import { say } from "../../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+
+/** Changes the database as no service does. */
+function change(app: TestApp, sql: string): void {
+  using database = new DatabaseSync(`${app.dataDir}/app.db`);
+  database.exec(`PRAGMA busy_timeout = 5000; ${sql}`);
+}
+
+async function findDamage(app: TestApp): Promise<string[]> {
+  const sealer = createSealer(await Deno.readFile(`${app.dataDir}/storage-key`));
+  const found: string[] = [];
+  for await (const { damages } of checkAll({ dataDir: app.dataDir, sealer })) {
+    found.push(...damages.map(({ path }) => path));
+  }
+  return [...new Set(found)].sort();
+}
+
+async function backUp(app: TestApp): Promise<void> {
+  await expect.poll(() => app.services.jobs.list().every(({ state }) => state === "done")).toBe(true);
+  const { id } = await (await app.post("/api/data/backups")).json();
+  expect(await app.services.jobs.ended(id)).toMatchObject({ state: "done" });
+}
+
+const restore = async (app: TestApp, path: string, more = {}) =>
+  (await app.post("/api/data/unreadable/restore", { path, ...more })).status;
+
+const readChat = async (app: TestApp) => await (await app.get("/api/conversations/c1")).json();
+
+const CHANGES: [string, string, string][] = [
+  ["a block's position", "UPDATE block SET position = position + 7 WHERE conversation_id = 'c1'", "conversations/c1"],
+  ["a block that isn't live", "UPDATE block SET live = 0 WHERE conversation_id = 'c1'", "conversations/c1"],
+  ["a number of messages", "UPDATE conversation SET message_count = 9 WHERE id = 'c1'", "conversations/c1"],
+  ["a removed message", "DELETE FROM message WHERE conversation_id = 'c1' AND mid = 'm1'", "conversations/c1"],
+  ["a removed draft", "DELETE FROM draft WHERE conversation_id = 'c1'", "conversations/c1"],
+  [
+    "swapped messages",
+    "UPDATE message SET block_id = -block_id WHERE conversation_id = 'c1' AND mid = 'm0'",
+    "conversations/c1",
+  ],
+  ["a removed lorebook", "DELETE FROM document WHERE id = 'book'", "lorebooks/book"],
+  ["a time", "UPDATE document SET created_at = created_at + 1 WHERE id = 'book'", "lorebooks/book"],
+];
+
+test("changed columns and removed rows are found, and restored from a backup", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0"), say("m1")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "half a thought" });
+  await app.put("/api/lorebooks/book", { name: "Book", book: { entries: [] } });
+  await backUp(app);
+  const readAll = async () => [await readChat(app), await (await app.get("/api/lorebooks/book")).json()];
+  const before = await readAll();
+  for (const [what, sql, path] of CHANGES) {
+    expect(await findDamage(app), what).toEqual([]);
+    change(app, sql);
+    expect(await findDamage(app), what).toEqual([path]);
+    expect(await restore(app, path), what).toBe(200);
+    expect(await readAll(), what).toEqual(before);
+  }
+  expect(await findDamage(app)).toEqual([]);
+});
+
+test("a row that is damaged among newer ones is restored alone", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0"), say("m1")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "half a thought" });
+  await backUp(app);
+  await app.post("/api/conversations/c1/messages", { message: say("m2") });
+  const before = await readChat(app);
+  change(app, "UPDATE draft SET version = version + 4 WHERE conversation_id = 'c1'");
+  change(app, "UPDATE message SET block_id = block_id + 900 WHERE conversation_id = 'c1' AND mid = 'm0'");
+  expect(await findDamage(app)).toEqual(["conversations/c1"]);
+  expect(await restore(app, "conversations/c1")).toBe(200);
+  expect(await findDamage(app)).toEqual([]);
+  expect(await readChat(app)).toEqual(before);
+});
+
+test("an item that vanished with its line in the manifest is found, and so is one that the manifest lacks", async () => {
+  await using app = await openTestApp();
+  for (const id of ["one", "two"]) await app.put(`/api/lorebooks/${id}`, { name: id, book: { entries: [] } });
+  change(app, "DELETE FROM manifest WHERE path = 'lorebooks/one'");
+  expect(await findDamage(app)).toEqual(["database/manifest", "lorebooks/one"]);
+  change(app, "DELETE FROM document WHERE id = 'one'");
+  expect(await findDamage(app)).toEqual(["database/manifest"]);
+});
+
+test("whatever services write keeps the manifest, in every table and through deletion", async () => {
+  await using app = await openTestApp();
+  await fillHouse(app);
+  expect(await findDamage(app)).toEqual([]);
+  const ids = (await (await app.get("/api/conversations")).json()).map(({ id }: { id: string }) => id);
+  expect(ids.length).toBeGreaterThan(0);
+  for (const id of ids) await app.delete(`/api/conversations/${id}`);
+  expect((await app.delete("/api/trash")).status).toBe(204);
+  expect(await findDamage(app)).toEqual([]);
+  await app.restart();
+  expect(await findDamage(app)).toEqual([]);
+});
+
+test("every plain column of every table counts", async () => {
+  await using app = await openTestApp();
+  await fillHouse(app);
+  await app.restart(async () => {
+    using database = new DatabaseSync(`${app.dataDir}/app.db`);
+    database.exec("PRAGMA ignore_check_constraints = ON");
+    const manifest = new ManifestCheck(database, createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)));
+    const paths = database.prepare("SELECT path FROM manifest WHERE instr(path, '/') > 0").all()
+      .map(({ path }) => String(path));
+    expect(manifest.checkItems(paths)).toEqual([]);
+    for (const table of Object.keys(TABLES)) {
+      const { plain } = readColumns(database, table);
+      if (database.prepare(`SELECT 1 FROM ${table}`).get() === undefined) continue;
+      for (const column of plain) {
+        const [more, less] = ["x", 1_000_000].map((by) =>
+          typeof by === "string"
+            ? [`${column} || 'x'`, `substr(${column}, 1, length(${column}) - 1)`]
+            : [`ifnull(${column}, 0) + ${by}`, `${column} - ${by}`]
+        ).reduce(([texts, back], [numbers, less]) => [
+          `CASE typeof(${column}) WHEN 'text' THEN ${texts} ELSE ${numbers} END`,
+          `CASE typeof(${column}) WHEN 'text' THEN ${back} ELSE ${less} END`,
+        ]);
+        const change = (to: string) =>
+          database.exec(
+            `UPDATE ${table} SET ${column} = ${to} WHERE ${column} IS (SELECT max(${column}) FROM ${table})`,
+          );
+        change(more!);
+        expect(manifest.checkItems(paths).length, `${table}.${column}`).toBeGreaterThan(0);
+        change(less!);
+      }
+    }
+  });
+});
+
+test("a folder of before gets its manifest with the first write, and a failed write changes nothing of it", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0")] });
+  await app.restart(async () => {
+    change(app, "DELETE FROM manifest; UPDATE conversation SET message_count = 1 WHERE id = 'c1'");
+    expect(await findDamage(app)).toEqual([]);
+    const sealer = createSealer(await Deno.readFile(`${app.dataDir}/storage-key`));
+    const database = await openDatabase({
+      path: `${app.dataDir}/app.db`,
+      planManifest: (connection) => planManifest(connection, sealer),
+    });
+    const failing = database.write([
+      { sql: "DELETE FROM message WHERE conversation_id = 'c1'" },
+      { sql: "DELETE FROM draft WHERE conversation_id = 'nobody'", expectChanges: 1 },
+    ]);
+    await expect(failing).rejects.toMatchObject({ code: "conflict" });
+    await database.close();
+  });
+  expect(await findDamage(app)).toEqual([]);
+  change(app, "UPDATE conversation SET message_count = 2 WHERE id = 'c1'");
+  expect(await findDamage(app)).toEqual(["conversations/c1"]);
+});
