@@ -62,7 +62,7 @@ async function follow(source: Pick<Reply, "next">, from: ReplyCursor) {
       place = step.after;
       continue;
     }
-    if ("calls" in step) {
+    if ("calls" in step || "progress" in step) {
       place = step.after;
       continue;
     }
