@@ -9,6 +9,8 @@ import { isJsonObject } from "../json/type_guards.ts";
 import { readOverflow } from "./overflow.ts";
 
 const MAX_ERROR_BYTES = 64 * 1024;
+/** What is read of an error's text, because a stream may send megabytes of it. Less than that is shown. */
+const MAX_ERROR_CHARS = 16_000;
 /**
  * Time limit for requests about the server, such as its model list, which need no inference. A server that takes longer
  * is busy or broken.
@@ -183,7 +185,7 @@ export interface ErrorReport {
  */
 export function parseErrorReport(value: unknown): ErrorReport | undefined {
   if (typeof value === "string") {
-    const text = value.trim();
+    const text = value.trim().slice(0, MAX_ERROR_CHARS);
     return text === "" ? undefined : { message: text, codes: [], overflow: readOverflow({}, text) };
   }
   // Gemini wraps its error in an array.
@@ -214,7 +216,7 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
   const status = typeof source.code === "number" ? source.code : undefined;
   // OpenRouter reports moderation with the status of a missing permission.
   const isFiltered = codes.some((code) => FILTER_CODES.has(code)) || metadata?.flagged_input !== undefined;
-  const text = message ?? (codes.join(" ") || "an error without a message");
+  const text = message?.slice(0, MAX_ERROR_CHARS) ?? (codes.join(" ") || "an error without a message");
   return { message: text, codes, status, overflow: readOverflow(source, text), ...(isFiltered && { isFiltered }) };
 }
 

@@ -46,10 +46,11 @@ export const GGUF = target<Uint8Array>({
     await Deno.writeFile(path, bytes);
     const found = await readGgufHeader(path);
     if (found === undefined) return;
-    const { architecture = "", name = "", sizeLabel = "", quantization = "", ...numbers } = found;
+    const { architecture = "", name = "", sizeLabel = "", quantization = "", hasChatTemplate, ...numbers } = found;
     for (const text of [architecture, name, sizeLabel, quantization]) {
       claim(typeof text === "string" && text.length <= 1024, () => `A text of a head is none: ${typeof text}`);
     }
+    claim(["boolean", "undefined"].includes(typeof hasChatTemplate), () => `A flag is none: ${hasChatTemplate}`);
     for (const number of Object.values(numbers)) {
       claim(number === undefined || Number.isSafeInteger(number), () => `A number of a head is none: ${number}`);
     }
