@@ -250,7 +250,9 @@ async function removeLeftovers(dataDir: string): Promise<void> {
   for await (const { name } of Deno.readDir(dataDir)) {
     if (!/^\.backup-.*\.tmp$/.test(name)) continue;
     const { mtime } = await Deno.lstat(join(dataDir, name));
-    if ((mtime?.getTime() ?? 0) < Date.now() - LEFTOVER_AGE_MS) await Deno.remove(join(dataDir, name));
+    if ((mtime?.getTime() ?? 0) < Date.now() - LEFTOVER_AGE_MS) {
+      await Deno.remove(join(dataDir, name), { recursive: true }); // Healing leaves folders.
+    }
   }
 }
 

@@ -3,14 +3,16 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { dirname } from "node:path";
 import { DATABASE_NAME, KEY_ENTRY } from "../backup/backed_up_names.ts";
 import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
-import { reseal, type Row, RowOpener } from "../backup/reseal_rows.ts";
+import { resealFiles } from "../backup/reseal_files.ts";
+import { reseal, resealRows, type Row, RowOpener } from "../backup/reseal_rows.ts";
 import { listSealedFiles } from "../backup/sealed_file_check.ts";
 import { randomToken } from "../crypto/random.ts";
-import type { Sealer } from "../crypto/sealer.ts";
+import { createSealer, type Sealer } from "../crypto/sealer.ts";
 import { getErrorMessage } from "../errors.ts";
-import { TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
+import { pathExists, streamFilePieces, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { combineSums } from "../storage/database/manifest.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
+import { upgradeSchema } from "../storage/database/schema.ts";
 import type { SqlValue, Statement } from "../storage/database/writer.ts";
 import { checkFiles } from "./file_check.ts";
 import { acceptRows, ManifestCheck, type SummedRow } from "./manifest.ts";
@@ -81,25 +83,38 @@ async function planFromBackup(
   } satisfies BackupKeys;
   const copyPath = `${dataDir}/.backup-${randomToken(9)}${TEMPORARY_ENDING}`;
   const plans: HealPlan[] = [];
+  let earlier: EarlierCopies | undefined;
   try {
     using backup = await openBackup(backupPath, keys);
     const madeAt = backup.head.created_at;
+    const takeFile = async (file: string, path: string, content: AsyncIterable<Uint8Array>) => {
+      if (await replaceFile(place, `${dataDir}/${file}`, content, path)) {
+        plans.push({ path, madeAt, state: "done", statements: [] });
+      }
+    };
     let hasDatabase = false;
     for await (const entry of backup.entries) {
-      if (entry.path === KEY_ENTRY && !await isSame(entry.content, storageKey)) {
-        throw new Error("it was made with another storage key");
+      if (entry.path === KEY_ENTRY) {
+        const key = await readAll(entry.content);
+        if (key.some((byte, i) => byte !== storageKey[i])) earlier = await EarlierCopies.open(dataDir, key, sealer);
       }
       if (entry.path === DATABASE_NAME) {
-        await writeChunksAtomic(copyPath, entry.content);
+        await writeChunksAtomic(earlier?.databasePath ?? copyPath, entry.content);
         hasDatabase = true;
       }
       const path = files.get(entry.path) ?? findPlainItem(entry.path, paths);
       if (path === undefined) continue;
-      if (await replaceFile(place, `${dataDir}/${entry.path}`, entry.content, path)) {
-        plans.push({ path, madeAt, state: "done", statements: [] });
-      }
+      if (files.has(entry.path) && earlier !== undefined) await earlier.add(entry.path, entry.content);
+      else await takeFile(entry.path, path, entry.content);
     }
     if (!hasDatabase) return plans;
+    if (earlier !== undefined) {
+      await earlier.reseal(copyPath);
+      for (const [file, path] of files) {
+        const content = await earlier.find(file);
+        if (content !== undefined) await takeFile(file, path, content);
+      }
+    }
     using copy = new DatabaseSync(copyPath);
     upgrade(copy);
     const check = new RowCheck(present, sealer);
@@ -114,6 +129,7 @@ async function planFromBackup(
     return plans;
   } finally {
     for (const ending of ["", "-journal", "-wal", "-shm"]) await Deno.remove(copyPath + ending).catch(() => {});
+    await earlier?.[Symbol.asyncDispose]();
   }
 }
 
@@ -123,9 +139,60 @@ function upgrade(copy: DatabaseSync): void {
   for (const migration of MIGRATIONS) if (migration.version > version) copy.exec(migration.sql);
 }
 
-async function isSame(content: AsyncIterable<Uint8Array>, bytes: Uint8Array): Promise<boolean> {
-  const found = new Uint8Array(await new Blob(await Array.fromAsync(content) as BlobPart[]).arrayBuffer());
-  return found.length === bytes.length && found.every((byte, i) => byte === bytes[i]);
+async function readAll(content: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  return new Uint8Array(await new Blob(await Array.fromAsync(content) as BlobPart[]).arrayBuffer());
+}
+
+/** What a backup from before a rotation of the storage key has: sealed again with the present key. */
+class EarlierCopies implements AsyncDisposable {
+  /** Where to write the backup's database. */
+  readonly databasePath: string;
+  readonly #folder: string;
+  readonly #from: Sealer;
+  readonly #to: Sealer;
+
+  private constructor(folder: string, from: Sealer, to: Sealer) {
+    this.#folder = folder;
+    this.#from = from;
+    this.#to = to;
+    this.databasePath = `${folder}/old/${DATABASE_NAME}`;
+  }
+
+  /** @param key The storage key of the backup. */
+  static async open(dataDir: string, key: Uint8Array, to: Sealer): Promise<EarlierCopies> {
+    const folder = `${dataDir}/.backup-${randomToken(9)}${TEMPORARY_ENDING}`;
+    for (const name of ["old", "new"]) await Deno.mkdir(`${folder}/${name}`, { recursive: true, mode: 0o700 });
+    return new EarlierCopies(folder, createSealer(key), to);
+  }
+
+  /** Adds a sealed file. @param path Relative to the data folder */
+  async add(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const target = `${this.#folder}/old/${path}`;
+    await Deno.mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    await writeChunksAtomic(target, content);
+  }
+
+  /** Seals everything again. @param path Where the database is written. */
+  async reseal(path: string): Promise<void> {
+    const [dataDir, folder] = [`${this.#folder}/old`, `${this.#folder}/new`];
+    await upgradeSchema(path, MIGRATIONS);
+    using source = new DatabaseSync(this.databasePath);
+    using target = new DatabaseSync(path);
+    upgrade(source);
+    target.exec("PRAGMA journal_mode = DELETE");
+    resealRows(source, target, this.#from, this.#to);
+    await resealFiles({ dataDir, folder, from: this.#from, to: this.#to }, target);
+  }
+
+  /** Opens a file that was sealed again; `undefined` if the backup doesn't have it. */
+  async find(path: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const file = `${this.#folder}/new/${path}`;
+    return await pathExists(file) ? streamFilePieces(file) : undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Deno.remove(this.#folder, { recursive: true });
+  }
 }
 
 type Place = Parameters<typeof checkFiles>[0];

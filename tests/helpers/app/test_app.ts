@@ -26,6 +26,8 @@ export interface TestAppOptions {
   /** Changes the listener's information about a request, such as the peer address or the tailnet listener. */
   connection?: { peerAddress?: string; listener?: "main" | "tailnet" };
   now?: () => number;
+  /** Encrypts backups. */
+  backupPassphrase?: string;
   /** Idle time before a title is generated. Without it, no titles are generated, since they need another call. */
   titleIdleMs?: number;
   /** Limits of calls to image backends. Fake backends are polled without a delay. */
@@ -135,6 +137,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     version: "0.0.0-test",
     now,
     announce,
+    backupPassphrase: options.backupPassphrase,
     titleIdleMs,
     imageLimits,
     tailnetTimes,

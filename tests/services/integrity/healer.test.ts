@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { rotateKey } from "../../../services/backup/key_management.ts";
 import { cutFile, flipSealed } from "../../helpers/files/damage.ts";
 import { putPicture } from "../../helpers/files/pictures.ts";
 import { say } from "../../helpers/app/stored_chat.ts";
@@ -120,4 +121,43 @@ test("parlor restore --item restores while the server is stopped", async () => {
     ]);
   });
   expect((await (await app.get("/api/characters/heron")).json()).card.data.description).toBe("At the mill");
+});
+
+test("a backup with a passphrase from before a rotation of the key still heals", async () => {
+  await using home = await tempFolder();
+  const config = { backupDir: home.file("backups") };
+  await using app = await openTestApp({ config, backupPassphrase: "correct horse" });
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0")] });
+  await app.put("/api/lorebooks/book", { name: "Book", book: { entries: [] } });
+  await app.put("/api/personas/baker", { name: "Baker" });
+  await app.patch("/api/settings", { display_name: "Ann" });
+  await putPicture(app, "a.png");
+  await backUp(app);
+  const paths = ["conversations/c1", "lorebooks/book", "settings"];
+  const read = async () => await Promise.all(paths.map(async (path) => await (await app.get(`/api/${path}`)).json()));
+  const before = await read();
+  const picture = await (await app.get("/api/attachments/a.png")).bytes();
+  await app.restart(async () => void await rotateKey({ dataDir: app.dataDir, keepUnreadable: false }));
+  await app.post("/api/conversations/c1/messages", { message: say("m1") });
+  const [file] = await Array.fromAsync(Deno.readDir(`${app.dataDir}/attachments`));
+  await app.restart(async () => {
+    flipSealed(app.dataDir, { table: "conversation", column: "head", where: "id = 'c1'" });
+    flipSealed(app.dataDir, { table: "document", column: "sealed", where: "id = 'book'" });
+    flipSealed(app.dataDir, { table: "setting", column: "sealed", where: "key = 'owner_settings'" });
+    await cutFile(`${app.dataDir}/attachments/${file!.name}`);
+    await cutFile(`${app.dataDir}/personas/baker.json`);
+  });
+  const damaged = await listUnreadable(app);
+  expect(damaged).toEqual([
+    ...["attachments/a.png", "conversations/c1", "lorebooks/book"],
+    ...["personas/baker", "settings/owner_settings"],
+  ]);
+  for (const path of damaged) expect(await restore(app, path), path).toMatchObject([200, { from: "backup" }]);
+  expect((await app.services.integrity()).getState().damages).toEqual([]);
+  const [chat, ...rest] = await read();
+  expect(chat).toMatchObject({ title: "The pond", messages: [{ id: "m0" }, { id: "m1" }] });
+  expect(rest).toEqual(before.slice(1));
+  expect(await (await app.get("/api/attachments/a.png")).bytes()).toEqual(picture);
+  const names = await Array.fromAsync(Deno.readDir(app.dataDir), ({ name }) => name);
+  expect(names.filter((name) => name.startsWith(".backup-"))).toEqual([]);
 });
