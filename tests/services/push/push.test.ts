@@ -8,6 +8,7 @@ import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 import { type Authority, openAuthority } from "../../helpers/files/net_certificates.ts";
+import { flipSealed } from "../../helpers/files/damage.ts";
 import { filesWithText } from "../../helpers/files/storage_folder.ts";
 
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
@@ -225,6 +226,52 @@ test("devices and an ntfy server are notified that a reply is waiting for a deci
   });
   expect(notices).toEqual(["A reply needs you"]);
   await push.close();
+});
+
+test("devices and a server are told that stored data is damaged, without what it is", async () => {
+  const notices: string[] = [];
+  await using ntfy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    notices.push(await request.text());
+    return Response.json({});
+  });
+  const push = openPush();
+  await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
+  await push.putServer({ kind: "ntfy", url: `http://127.0.0.1:${ntfy.addr.port}/topic` });
+  push.notifyDamage();
+  await until(() => received.length === 1 && notices.length === 1, "both are told");
+  expect(JSON.parse(await decrypt(received[0]!.body))).toEqual({ kind: "damage", language: "de" });
+  expect(notices).toEqual(["Stored data is damaged or missing"]);
+  await push.close();
+});
+
+test.each(
+  [
+    ["ntfy", "Stored data is damaged or missing"],
+    ["gotify", '{"title":"Parlor","message":"Stored data is damaged or missing","priority":5}'],
+  ] as const,
+)("damage that a check finds is sent to %s once, however often it is found again", async (kind, text) => {
+  const notices: string[] = [];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    notices.push(await request.text());
+    return Response.json({});
+  });
+  await app.put("/api/push/server", { kind, url: `http://127.0.0.1:${server.addr.port}/topic`, token: "t" });
+  for (const id of ["b1", "b2"]) await app.put(`/api/lorebooks/${id}`, { name: "Book", book: { entries: [] } });
+  const damage = (id: string) =>
+    flipSealed(app.dataDir, { table: "document", column: "sealed", where: `id = '${id}'` });
+  const check = async () => (await (await app.post("/api/data/check")).json()).items.length;
+  damage("b1");
+  expect(await check()).toBe(1);
+  await until(() => notices.length === 1, "the first finding is told");
+  expect(await check()).toBe(1);
+  await app.restart();
+  expect(await check()).toBe(1);
+  damage("b2");
+  expect(await check()).toBe(2);
+  await until(() => notices.length === 2, "the second finding is told");
+  expect(await check()).toBe(2);
+  expect((await app.post("/api/push/server/test")).status).toBe(204);
+  expect(notices).toEqual([text, text, expect.stringContaining("A reply is ready")]);
 });
 
 test("a reply whose call waits for a decision notifies an ntfy server once, and again when it is ready", async () => {
