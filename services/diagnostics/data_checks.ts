@@ -18,6 +18,7 @@ import { type BackupKeys, openBackup } from "../backup/backup_file.ts";
 import { DATABASE_NAME } from "../backup/backed_up_names.ts";
 import { type Damage, formatPaths, mergeDamages } from "../integrity/damage.ts";
 import { loadLosses } from "../storage/database_mark.ts";
+import { loadJump } from "../storage/retention_clock.ts";
 import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
 import { loadState } from "../integrity/integrity_state.ts";
 import { checkAll, checkItems } from "../integrity/pass.ts";
@@ -140,6 +141,7 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
       broken ?? createOk("database_ok", { version }),
       ...listLosses(reader, sealer),
       ...checkClock(row?.at ?? 0),
+      ...await runCheck("stored_unknown", {}, () => checkJump(reader, sealer)),
       ...await checkSealedData(check, sealer, reader),
       ...await checkStoredData(check, sealer, reader),
       ...await checkBackups({ ...check, storageKey: key, sealer, database: reader }),
@@ -229,6 +231,14 @@ function checkClock(newestMs: number): Finding[] {
     return [createOk("clock_ok")];
   }
   return [createProblem("clock_behind", { now: new Date().toISOString() })];
+}
+
+/** Reports that things are kept longer, because the server saw the clock jump. */
+function checkJump(reader: Reader, sealer: Sealer): Finding[] {
+  const jump = loadJump(reader, sealer.forPurpose("settings"));
+  if (jump === undefined) return [];
+  const [before, now] = [jump.beforeMs, jump.afterMs].map((ms) => new Date(ms).toISOString());
+  return [note("clock_jumped", { before: before!, now: now! })];
 }
 
 /** What to check, with the opened data. */

@@ -191,6 +191,10 @@ export const FINDINGS = {
     about: "The clock shows {now}, which is before the last stored time",
     remedy: "Set the clock of this machine, preferably with NTP",
   },
+  clock_jumped: {
+    about:
+      "The server was off, or its clock wrong, between {before} and {now}: the trash and earlier versions are kept longer",
+  },
   disk_unknown: {
     about: 'Can\'t determine the free space of "{path}": {error}',
     remedy: "Check that its disk is mounted",

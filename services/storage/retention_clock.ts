@@ -7,7 +7,7 @@
  */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Log } from "../log.ts";
-import type { Database } from "./database/database.ts";
+import type { Database, Reader } from "./database/database.ts";
 
 /** Reports whether something is older than a retention time. Both in milliseconds; the first since 1970. */
 export type IsExpired = (createdAtMs: number, retentionMs: number) => boolean;
@@ -54,11 +54,8 @@ export class RetentionClock {
   /** Loads the stretches. The first start with this data folder sees only one, which includes all earlier times. */
   constructor(deps: RetentionClockDeps) {
     this.#deps = deps;
-    const row = deps.db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", STORED.id);
     const nowMs = deps.now();
-    this.#stretches = row === undefined
-      ? [{ fromMs: nowMs, toMs: nowMs, witnessedMs: 0 }]
-      : JSON.parse(new TextDecoder().decode(deps.sealer.openNow(STORED, row.sealed)));
+    this.#stretches = loadStretches(deps.db, deps.sealer) ?? [{ fromMs: nowMs, toMs: nowMs, witnessedMs: 0 }];
     this.#observe();
   }
 
@@ -126,6 +123,29 @@ export class RetentionClock {
     });
     return true;
   }
+}
+
+function loadStretches(db: Pick<Reader, "get">, sealer: PurposeSealer): Stretch[] | undefined {
+  const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", STORED.id);
+  return row && JSON.parse(new TextDecoder().decode(sealer.openNow(STORED, row.sealed)));
+}
+
+/** How long a jump is reported: as long as anything is kept. */
+const REPORTED_MS = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Finds the last jump of the clock, if less than 30 days were witnessed since.
+ *
+ * @param sealer For the purpose "settings".
+ * @returns The times before and after it, in milliseconds since 1970.
+ */
+export function loadJump(
+  db: Pick<Reader, "get">,
+  sealer: PurposeSealer,
+): { beforeMs: number; afterMs: number } | undefined {
+  const [before, current] = (loadStretches(db, sealer) ?? []).slice(-2);
+  if (before === undefined || current === undefined || current.toMs - current.fromMs >= REPORTED_MS) return undefined;
+  return { beforeMs: before.toMs, afterMs: current.fromMs };
 }
 
 function describeJump(gapMs: number): string {

@@ -36,6 +36,24 @@ test("without a backup folder, there is a note but no problem", async () => {
   expect(codesOf(findings, "problem")).toEqual([]);
 });
 
+test.each([["ahead", 40], ["back", -40]])(
+  "says that the clock jumped %s and things are kept longer, for 30 days",
+  async (_, days) => {
+    let nowMs = Date.now();
+    await using app = await openTestApp({ now: () => nowMs });
+    const jumpOf = async () => (await find(app)).find(({ code }) => code === "clock_jumped");
+    expect(await jumpOf()).toBeUndefined();
+    const beforeMs = nowMs;
+    await app.restart(() => Promise.resolve(void (nowMs += days * DAY_MS)));
+    await app.restart(); // Both are saved at the stop.
+    const [before, now] = [beforeMs, beforeMs + days * DAY_MS].map((ms) => new Date(ms).toISOString());
+    expect(await jumpOf()).toMatchObject({ level: "note", params: { before, now } });
+    for (let day = 0; day < 30; day += 2) await app.restart(() => Promise.resolve(void (nowMs += 2 * DAY_MS)));
+    await app.restart();
+    expect(await jumpOf()).toBeUndefined();
+  },
+);
+
 test("opens the last backup: intact, with a later time, damaged, missing", async () => {
   await using home = await tempFolder();
   const backupDir = home.file("backups");

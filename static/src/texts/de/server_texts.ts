@@ -343,6 +343,10 @@ export const serverTexts: ServerTexts = {
       about: "Die Uhr zeigt {now}. Das liegt vor dem Zeitpunkt der letzten Speicherung",
       remedy: "Stellen Sie die Uhr dieses Rechners, am besten über NTP",
     },
+    clock_jumped: {
+      about:
+        "Zwischen {before} und {now} war der Server aus oder seine Uhr falsch: Papierkorb und frühere Versionen bleiben länger erhalten",
+    },
     disk_unknown: {
       about: "Der freie Platz von „{path}“ ließ sich nicht ermitteln: {error}",
       remedy: "Prüfen Sie, ob der Datenträger eingehängt ist",

@@ -321,6 +321,10 @@ export const serverTexts: ServerTexts = {
       about: "時計は {now} を示していますが、最後に保存した日時より前です",
       remedy: "このマシンの時計を、できれば NTP で合わせてください",
     },
+    clock_jumped: {
+      about:
+        "{before} から {now} の間、サーバーが停止していたか時計が誤っていました。ゴミ箱と以前のバージョンは長めに保管されます",
+    },
     disk_unknown: {
       about: "「{path}」の空き容量を確認できません: {error}",
       remedy: "ディスクがマウントされているか確認してください",
