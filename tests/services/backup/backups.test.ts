@@ -52,6 +52,24 @@ test("the running server creates a backup per day, which the storage key opens, 
   );
 }, 180_000);
 
+test.each([
+  ["forward", "2026-03-28T10:00:00Z", ["2026-03-29T09:30:00Z", "2026-03-29T10:00:00Z"], [-60, -120, -120]],
+  ["back", "2026-10-24T10:00:00Z", ["2026-10-25T09:30:00Z", "2026-10-25T10:00:00Z"], [-120, -60, -60]],
+])("daily backups are 24 hours apart on the day when the clock goes %s in Berlin", async (_, first, later, offsets) => {
+  await using home = await tempFolder();
+  const { stdout, success } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "tests/helpers/app/daily_backups.ts", home.file("data"), home.file("backups"), first, ...later],
+    env: { TZ: "Europe/Berlin" },
+    stderr: "inherit",
+  }).output();
+  expect(success).toBe(true);
+  const nameOf = (time: string) => `parlor-${time.replaceAll(":", "")}.backup`;
+  expect(JSON.parse(new TextDecoder().decode(stdout))).toEqual({
+    offsets,
+    found: [[nameOf(first)], [nameOf(first)], [first, later[1]!].map(nameOf)],
+  });
+}, 180_000);
+
 test("a fresh database never displaces backups of an earlier one, nor does one that has shrunk", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
