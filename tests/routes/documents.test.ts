@@ -186,7 +186,7 @@ test("continues reading after a restart", async () => {
   expect(pages.map(({ text }) => text).join("\n").match(/A line of a long text\./g)!.length).toBe(300_000);
 });
 
-test("sends a page of a scan as an image", async () => {
+test("sends a page of a scan or of text as an image", async () => {
   const url = dataUrl(picture(3, 64));
   const scan = await printPdf([1, 2].map(() => `<img src="${url}" style="width: 100%">`));
   const { id, ...document } = await addDocument(app, "scan.pdf", scan);
@@ -197,7 +197,9 @@ test("sends a page of a scan as an image", async () => {
   expect(facts).toMatchObject({ type: "image/jpeg" });
   const { id: text } = await addDocument(app, "notes.txt", "Only text");
   const { id: printed } = await addDocument(app, "text.pdf", writePdf(["Only text"]));
-  for (const path of [`${id}/pages/3`, `${text}/pages/1`, `${printed}/pages/1`]) {
+  const drawn = await app.get(`/api/documents/${printed}/pages/1/image`);
+  expect([drawn.status, sniffImage(await drawn.bytes())]).toMatchObject([200, { type: "image/jpeg" }]);
+  for (const path of [`${id}/pages/3`, `${text}/pages/1`, `${printed}/pages/2`]) {
     expect(await codeOf(await app.get(`/api/documents/${path}/image`)), path).toEqual([422, "unprocessable"]);
   }
   expect(await codeOf(await app.get(`/api/documents/${id}/pages/0/image`))).toEqual([400, "invalid_request"]);
