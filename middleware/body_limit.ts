@@ -4,14 +4,18 @@ import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/
 import { AppError } from "../services/errors.ts";
 import { joinBytes } from "../services/storage/atomic_file.ts";
 import { isNestedDeeper, parseJsonIncrementally } from "../services/json/incremental_parse.ts";
+import {
+  createEncodingError,
+  createNestingError,
+  MAX_JSON_DEPTH,
+  MAX_PARSED_BYTES,
+  UnparsedJson,
+} from "../services/json/json_body.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 
 /** How long to wait for the next bytes of a body, so that slow clients don't hold memory forever. */
 const DEFAULT_IDLE_MS = 30_000;
-
-/** Deeper than any real document. Comparing and writing JSON recurse once per level. */
-const MAX_JSON_DEPTH = 500;
 
 /** Bodies up to this size with a declared length are read in one step and don't count against the byte budget. */
 const SMALL_BYTES = UNCOUNTED_BYTES;
@@ -112,10 +116,12 @@ async function cacheBody(
     return;
   }
   const isEmpty = bytes.byteLength === 0;
-  const isLong = bytes.byteLength > LONG_BYTES;
-  if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw createNestingError();
+  const isPassedOn = route?.passesLongJson === true && bytes.byteLength > MAX_PARSED_BYTES;
+  const isLong = !isPassedOn && bytes.byteLength > LONG_BYTES;
+  if (!isPassedOn && !isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw createNestingError();
   try {
-    if (isLong) {
+    if (isPassedOn) req.json = () => Promise.resolve(new UnparsedJson(bytes));
+    else if (isLong) {
       const parsing = parseJsonIncrementally(bytes, MAX_JSON_DEPTH);
       req.json = () => parsing;
       await parsing;
@@ -125,9 +131,7 @@ async function cacheBody(
   } catch (cause) {
     if (cause instanceof RangeError) throw createNestingError();
     // Invalid JSON is reported by the validators, after the path and the headers.
-    if (!(cause instanceof SyntaxError)) {
-      throw new AppError("invalid_json", "The body of the request isn't JSON: it isn't valid UTF-8", { cause });
-    }
+    if (!(cause instanceof SyntaxError)) throw createEncodingError(cause);
   }
   // The CORS middleware lets through any type that no HTML form can send. This path expects JSON, whatever its type says.
   if (!isEmpty && req.raw.headers.get("content-type") !== "application/json") {
@@ -257,10 +261,6 @@ async function within<T>(idleMs: number, reading: Promise<T>, onTimeout: () => v
 
 function createIncompleteError(cause?: unknown): AppError {
   return new AppError("invalid_request", "Can't read the body of the request: it's incomplete", { cause });
-}
-
-function createNestingError(): AppError {
-  return new AppError("invalid_request", `The body of the request is nested deeper than ${MAX_JSON_DEPTH} levels`);
 }
 
 function createTooLargeError(limitBytes: number): AppError {

@@ -12,6 +12,8 @@ export interface RouteFacts {
   bodyLimitBytes: number;
   /** Whether the handler reads the body as a stream; otherwise the middleware reads the whole body first. */
   isBodyStreamed: boolean;
+  /** Whether the handler gets JSON longer than `MAX_PARSED_BYTES` as `UnparsedJson`, because it may come from strangers. */
+  passesLongJson?: boolean;
 }
 
 /** All routes, by path. */

@@ -1,12 +1,15 @@
 /** `/api/characters`: characters, the search of card sites, and characters written by a model. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
+import { parseCard, unwrapCard } from "../services/characters/card/card.ts";
+import { type CardCodec, toReadCard } from "../services/characters/card/card_codec.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import { createWholeCardLedger } from "../services/characters/card/card_ledger.ts";
 import { type ReadCharacter, toCardJson, toCharacterJson } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
+import { UnparsedJson } from "../services/json/json_body.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
 import { HashedStream } from "../services/storage/idempotency.ts";
 import { createErrorBody } from "./errors.ts";
@@ -14,7 +17,7 @@ import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_respons
 import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
 import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
 import { readImage, readStreamedUpload } from "./http/form.ts";
-import { createRouter } from "./http/router.ts";
+import { createRouter, createSchemaError } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
 import { toLedgerField } from "./schemas/common.ts";
@@ -131,8 +134,8 @@ function cardRoutes(services: Services) {
       const { id } = c.req.valid("param");
       return await locks.run(id, async () => {
         const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));
-        const saved = await characters.put(id, unwrapCard(c.req.valid("json")), expected);
-        const documents = schema.toCharacterDocuments(c.req.valid("json"));
+        const { card, documents } = await readCardBody(characters.codec, c.req.valid("json"));
+        const saved = await characters.put(id, card, expected);
         if (documents !== undefined) {
           await (await services.documentUses()).put("character", saved.character.id, documents);
         }
@@ -266,13 +269,17 @@ async function toExpected(
   return precondition && toVersionPrecondition(precondition, (await services.documentUses()).get("character", id));
 }
 
-/**
- * Returns the card in a body that may contain it as `card`, alone or among a character's fields as GET returns them.
- */
-function unwrapCard(body: unknown): unknown {
-  const { card, spec, data } = body as Record<string, unknown>;
-  const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;
-  return isWrapped ? card : body;
+/** Returns the card in a body that was checked or is too long for that, and the documents next to it. */
+async function readCardBody(codec: CardCodec, body: unknown) {
+  if (!(body instanceof UnparsedJson)) {
+    return { card: toReadCard(parseCard(unwrapCard(body))), documents: schema.toCharacterDocuments(body) };
+  }
+  const { card, checked } = await codec.parseBody(body, (rest) => {
+    const { error } = schema.CardBody.safeParse(rest);
+    if (error !== undefined) throw createSchemaError("json", error.issues);
+    return schema.toCharacterDocuments(rest);
+  });
+  return { card, documents: checked };
 }
 
 async function* createBody(file: ExportedCard): AsyncGenerator<Uint8Array> {

@@ -7,6 +7,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { isOpenAiPath } from "../middleware/authentication.ts";
 import type { AppContext } from "../middleware/env.ts";
 import { AppError, type ErrorCode, type ErrorIssue, type UpstreamFailure } from "../services/errors.ts";
+import { createSyntaxError } from "../services/json/json_body.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../services/http/upstream_error.ts";
 
 /** See docs/api.md#errors. `interrupted` occurs only in stream events, after the status was sent. */
@@ -66,7 +67,7 @@ export function getStatus(code: ErrorCode): ContentfulStatusCode {
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   if (thrown instanceof HTTPException) {
-    if (thrown.status === 400) return new AppError("invalid_json", "The body of the request isn't JSON");
+    if (thrown.status === 400) return createSyntaxError();
     if (thrown.status === 413) return new AppError("too_large", "The body of the request is too large");
     if (thrown.status === 415) {
       return new AppError(

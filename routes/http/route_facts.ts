@@ -54,6 +54,9 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
 /** Classes whose handlers read the body as a stream, because it is written to disk or is too large for memory. */
 const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "document", "import"]);
 
+/** Routes with bodies that may be whole files of strangers. */
+const FOREIGN_JSON = new Set(["PUT /api/characters/{id}"]);
+
 /** Space for the parts of a form around its file, in bytes. Routes check the size of the file. */
 const FORM_BYTES = 16 * 1024;
 
@@ -79,7 +82,8 @@ export function getRouteFacts(router: Router, limits: BodyLimits): RouteFacts[] 
   return router.openAPIRegistry.definitions.flatMap((definition) => {
     if (definition.type !== "route") return [];
     const { method, path: pattern, request } = definition.route;
-    const bodyClass = BODY_CLASSES[`${method.toUpperCase()} ${pattern}`] ?? "default";
+    const name = `${method.toUpperCase()} ${pattern}`;
+    const bodyClass = BODY_CLASSES[name] ?? "default";
     return [{
       method: method.toUpperCase(),
       pattern,
@@ -87,6 +91,7 @@ export function getRouteFacts(router: Router, limits: BodyLimits): RouteFacts[] 
       isBodyRequired: request?.body?.required === true,
       bodyLimitBytes: limits[bodyClass],
       isBodyStreamed: STREAMED_CLASSES.has(bodyClass),
+      passesLongJson: FOREIGN_JSON.has(name),
     }];
   });
 }

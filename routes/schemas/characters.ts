@@ -79,7 +79,7 @@ export function toCharacterDocuments(body: unknown) {
 }
 
 /** A card of any version, bare or as `card`. The service validates it, because only it knows all versions. */
-const CardBody = z.unknown().refine(
+export const CardBody = z.unknown().refine(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "a card must be an object",
 ).superRefine((body, context) => {

@@ -21,7 +21,7 @@ import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
-import { type Card, parseCard } from "./card/card.ts";
+import type { Card } from "./card/card.ts";
 import { type CardCodec, type CardFile, type ReadCard, toReadCard } from "./card/card_codec.ts";
 import type { CardTrash, CardUploads } from "./card_trash.ts";
 import { type CardAssets, CardFiles } from "./charx/charx.ts";
@@ -156,14 +156,12 @@ export class Characters {
   /**
    * Saves a card: into the image of an existing character, or as a new one without image.
    *
-   * @param json A card of any version.
    * @param expected The required current version, if any.
-   * @throws {AppError} `unprocessable`, `revision_mismatch`; `conflict` for an external or unreadable card, and for an
+   * @throws {AppError} `too_large`, `revision_mismatch`; `conflict` for an external or unreadable card, and for an
    *   id that differs from another only in case
    */
-  async put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
+  async put(id: string, card: ReadCard, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
     const { index, codec } = this.#deps;
-    const card = toReadCard(parseCard(json));
     await index.refresh();
     return await this.#lock(id, async () => {
       const stored = findCardRow(this.#deps.db, id);

@@ -109,6 +109,15 @@ export function parseCard(json: unknown): Card {
   return parseNative(convertForeignCard(json) ?? json);
 }
 
+/**
+ * Returns the card in a body that may contain it as `card`, alone or among a character's fields as the API sends them.
+ */
+export function unwrapCard(body: unknown): unknown {
+  const { card, spec, data } = asObject(body);
+  const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;
+  return isWrapped ? card : body;
+}
+
 function parseNative(json: JsonObject): Card {
   const { spec } = json;
   if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) {

@@ -6,6 +6,7 @@ import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { isPng } from "../../attachments/images/png.ts";
 import { AppError } from "../../errors.ts";
 import { parseJsonIncrementally } from "../../json/incremental_parse.ts";
+import { MAX_PARSED_BYTES, type UnparsedJson } from "../../json/json_body.ts";
 import { type LedgerEntry, parseLedger } from "../../json/ledger.ts";
 import { asArray, asObject, isJsonObject } from "../../json/type_guards.ts";
 import { offerFile } from "../../platform/sandbox/remote_file.ts";
@@ -32,6 +33,7 @@ import { isPngPath } from "./card_head.ts";
 import { WHOLE_CARD_LEDGER } from "./card_ledger.ts";
 import { createReader, LongCardError, readCard } from "./card_reader.ts";
 import {
+  CARD_FAILURES,
   type CardEdits,
   type CardFormatOptions,
   type CardOrder,
@@ -67,8 +69,6 @@ export interface CardFile extends ReadCard {
 }
 
 const MIB = 1024 * 1024;
-/** Maximum size of a card that is parsed at once: a few milliseconds, whatever is in it. */
-const SMALL_BYTES = 64 * 1024;
 /** Enough bytes to recognize the format. */
 const SIGNATURE_BYTES = 4;
 const MAX_DEPTH = 102;
@@ -84,12 +84,18 @@ const KIND: SandboxKind = {
   maxMessageBytes: 256 * MIB,
 };
 
+/** What the child has sent. */
+interface Answer {
+  value: CardResult;
+  bytes: Uint8Array<ArrayBuffer>[];
+}
+
 /** Reads and writes cards. */
 export class CardCodec {
   readonly #sandbox: Sandbox;
 
   /** @param smallBytes Maximum size of the JSON of cards that are parsed at once. */
-  constructor(sandbox: Sandbox, readonly smallBytes = SMALL_BYTES) {
+  constructor(sandbox: Sandbox, readonly smallBytes = MAX_PARSED_BYTES) {
     this.#sandbox = sandbox;
   }
 
@@ -119,6 +125,19 @@ export class CardCodec {
       ? {}
       : { avatarImage: bytes };
     return { ...await this.#read("any", bytes), ...image };
+  }
+
+  /**
+   * Reads the card in the body of a request, see `unwrapCard`.
+   *
+   * @param check Gets the body with its `documents`, without the content of its card. What it throws comes first.
+   * @throws {AppError} `invalid_json`, `invalid_request`, `unprocessable`
+   */
+  async parseBody<T>({ bytes }: UnparsedJson, check: (body: unknown) => T): Promise<{ card: ReadCard; checked: T }> {
+    const answer = await this.#ask({ source: "body", output: { kind: "card" } }, [bytes]);
+    if (!("body" in answer.value)) assertDone(answer); // It isn't JSON.
+    const checked = check(answer.value.body);
+    return { card: await toResult(assertDone(answer)), checked };
   }
 
   /**
@@ -212,29 +231,43 @@ export class CardCodec {
 
   async #read(source: CardSource, bytes: Uint8Array, edits: CardEdits = {}): Promise<ReadCard> {
     if (!this.#isLarge(source, bytes)) return toReadCard(editCard(parseCardSource(source, bytes), edits));
-    const { value, bytes: [text, summary] } = await this.#run({ source, edits, output: { kind: "card" } }, [bytes]);
-    if (text === undefined || summary === undefined) throw createInvalidError();
-    const ledger = parseLedger(value.ledger, WHOLE_CARD_LEDGER);
-    return { card: await parseSummary(summary), text, version: String(value.version).slice(0, 22), ledger };
+    return await toResult(await this.#run({ source, edits, output: { kind: "card" } }, [bytes]));
   }
 
   async #run(
     order: CardOrder,
+    files: [Uint8Array?, Uint8Array?],
+    functions?: Record<string, SandboxFunction>,
+  ): Promise<Answer> {
+    return assertDone(await this.#ask(order, files, functions));
+  }
+
+  async #ask(
+    order: CardOrder,
     [bytes, png]: [Uint8Array?, Uint8Array?],
     functions?: Record<string, SandboxFunction>,
-  ): Promise<{ value: CardResult; bytes: Uint8Array<ArrayBuffer>[] }> {
+  ): Promise<Answer> {
     try {
       const sent = [bytes, png].filter((one) => one !== undefined);
       const { value, bytes: found } = await this.#sandbox.run(KIND, { value: order, bytes: sent, functions });
-      const result: CardResult = asObject(value);
-      const { failure } = result;
-      if (failure === undefined) return { value: result, bytes: found };
-      throw new AppError(failure.code === "too_large" ? "too_large" : "unprocessable", String(failure.message));
+      return { value: asObject(value), bytes: found };
     } catch (error) {
       if (!(error instanceof SandboxFault)) throw error;
       throw new AppError("unprocessable", `Can't read the character card: ${error.message}`, { cause: error });
     }
   }
+}
+
+function assertDone(answer: Answer): Answer {
+  const { failure } = answer.value;
+  if (failure === undefined) return answer;
+  throw new AppError(CARD_FAILURES.find((code) => code === failure.code) ?? "unprocessable", String(failure.message));
+}
+
+async function toResult({ value, bytes: [text, summary] }: Answer): Promise<ReadCard> {
+  if (text === undefined || summary === undefined) throw createInvalidError();
+  const ledger = parseLedger(value.ledger, WHOLE_CARD_LEDGER);
+  return { card: await parseSummary(summary), text, version: String(value.version).slice(0, 22), ledger };
 }
 
 /** Returns a whole card with its version. */

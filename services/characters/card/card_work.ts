@@ -3,15 +3,25 @@
  * of the sandbox for large ones.
  */
 import { createHash } from "node:crypto";
-import { AppError } from "../../errors.ts";
+import { AppError, getErrorMessage } from "../../errors.ts";
 import type { LedgerEntry } from "../../json/ledger.ts";
+import { parseJsonBody } from "../../json/json_body.ts";
 import { asArray, asObject, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import type { SandboxHost } from "../../platform/sandbox/child.ts";
 import { RemoteFile } from "../../platform/sandbox/remote_file.ts";
 import { type CharxPlan, planCharx } from "../charx/charx_plan.ts";
 import { removeEmbeddedAssets, withMainIcon } from "../charx/charx_format.ts";
 import { embedCard, parsePngCard } from "../png/png_card.ts";
-import { type Card, MAX_CARD_BYTES, parseCardText, serializeCard, toV2, withoutFolder } from "./card.ts";
+import {
+  type Card,
+  MAX_CARD_BYTES,
+  parseCard,
+  parseCardText,
+  serializeCard,
+  toV2,
+  unwrapCard,
+  withoutFolder,
+} from "./card.ts";
 import { parseCardBytes } from "./card_file.ts";
 import { createWholeCardLedger } from "./card_ledger.ts";
 import { createReader, readCard } from "./card_reader.ts";
@@ -163,7 +173,8 @@ function isPlain(value: unknown): boolean {
 
 /** A job of the sandbox. Its bytes are the card, and the PNG for outputs that need it. */
 export interface CardOrder {
-  source: CardSource;
+  /** `body`: that of a request, see `unwrapCard`; only for the output `card`. */
+  source: CardSource | "body";
   edits?: CardEdits;
   output:
     /** The JSON of the card and of its `CardSummary`; the value has its version and its ledger. */
@@ -181,10 +192,17 @@ export interface CardResult {
   version?: string;
   ledger?: LedgerEntry[];
   plan?: Omit<CharxPlan, "text">;
-  failure?: { code: "unprocessable" | "too_large"; message: string };
+  /** What the API checks of a body, also if its card can't be read. */
+  body?: unknown;
+  failure?: { code: CardFailureCode; message: string };
 }
 
-/** Runs a job. @throws {AppError} `unprocessable`, `too_large` */
+/** Why a card can't be read. */
+export const CARD_FAILURES = ["unprocessable", "too_large", "invalid_json", "invalid_request"] as const;
+
+type CardFailureCode = (typeof CARD_FAILURES)[number];
+
+/** Runs a job. @throws {AppError} with a code of `CARD_FAILURES` */
 export async function runCardOrder(
   { source, edits = {}, output }: CardOrder,
   [bytes, png]: readonly Uint8Array[],
@@ -195,12 +213,48 @@ export async function runCardOrder(
     await readCard(createReader(new RemoteFile(host, sizeBytes), sizeBytes), sizeBytes, source === "png");
     return { value: {}, bytes: [] };
   }
+  if (source === "body") return readBody(parseJsonBody(bytes!));
   const card = editCard(parseCardSource(source, bytes!), edits);
   if (output.kind === "charx") {
     const { text, ...plan } = await planCharx(card, png, new Set(output.usedPaths));
     return { value: { plan }, bytes: [text] };
   }
-  if (output.kind !== "card") return { value: {}, bytes: [writeCard(card, output, png)] };
+  return output.kind === "card" ? encodeCard(card) : { value: {}, bytes: [writeCard(card, output, png)] };
+}
+
+function readBody(json: unknown): { value: CardResult; bytes: Uint8Array<ArrayBuffer>[] } {
+  const body = summarizeBody(json);
+  try {
+    const { value, bytes } = encodeCard(parseCard(unwrapCard(json)));
+    return { value: { ...value, body }, bytes };
+  } catch (error) {
+    return { value: { ...toCardFailure(error), body }, bytes: [] };
+  }
+}
+
+const DOCUMENT_FIELDS = ["id", "use", "pages"];
+/** More than the API accepts. */
+const MAX_BODY_DOCUMENTS = 200;
+const MAX_BODY_CHARS = 5_000;
+
+/** Returns what the API checks of a body: its type, and the documents next to its card. */
+function summarizeBody(json: unknown): unknown {
+  if (!isJsonObject(json)) return null;
+  const shorten = (value: unknown): unknown =>
+    typeof value === "string" ? value.slice(0, MAX_BODY_CHARS) : isPlain(value) ? value : [];
+  const documents = Array.isArray(json.documents)
+    ? json.documents.slice(0, MAX_BODY_DOCUMENTS).map((use) =>
+      isJsonObject(use)
+        ? Object.fromEntries(DOCUMENT_FIELDS.flatMap((field) => field in use ? [[field, shorten(use[field])]] : []))
+        : shorten(use)
+    )
+    : isJsonObject(json.documents)
+    ? {}
+    : shorten(json.documents);
+  return { ...typeof json.card === "object" && json.card !== null && { card: {} }, documents };
+}
+
+function encodeCard(card: Card): { value: CardResult; bytes: Uint8Array<ArrayBuffer>[] } {
   const encoder = new TextEncoder();
   const text = encoder.encode(JSON.stringify(card));
   const summary = encoder.encode(JSON.stringify(summarizeCard(card)));
@@ -209,6 +263,7 @@ export async function runCardOrder(
 
 /** Returns what is told about a card that can't be read. Other errors are thrown. */
 export function toCardFailure(error: unknown): CardResult {
-  if (!(error instanceof AppError) || error.code !== "unprocessable" && error.code !== "too_large") throw error;
-  return { failure: { code: error.code, message: error.message } };
+  const code = error instanceof AppError ? CARD_FAILURES.find((one) => one === error.code) : undefined;
+  if (code === undefined) throw error;
+  return { failure: { code, message: getErrorMessage(error) } };
 }

@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import type { Attachments } from "../../attachments/attachments.ts";
 import type { ImagePool } from "../../attachments/images/image_pool.ts";
 import { type Card, parseCard } from "../card/card.ts";
+import { toReadCard } from "../card/card_codec.ts";
 import type { Characters } from "../characters.ts";
 import type { ModelRouter } from "../../llm/model_router.ts";
 import { createUuidV7 } from "../../crypto/random.ts";
@@ -116,7 +117,7 @@ export class CharacterGenerator {
   ): Promise<void> {
     const { characters, attachments } = this.#deps;
     const card = toGeneratedCard(fields);
-    await characters.put(id, card);
+    await characters.put(id, toReadCard(card));
     reportCharacter(context, id, card, isCut);
     if (picture !== undefined && isPortrait) await characters.setAvatar(id, await attachments.readAll(picture));
   }
