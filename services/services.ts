@@ -104,7 +104,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   const cardSite = scope.lazy(async () => {
     const { CardSite } = await import("./characters/sites/card_site.ts");
     const { cardSiteUrl: siteUrl, maxUploadBodyBytes: maxCardBytes } = config;
-    return new CardSite({ guard: await guard(), siteUrl, maxCardBytes, now });
+    return new CardSite({ guard: await guard(), sandbox: core.sandbox, siteUrl, maxCardBytes, now });
   });
 
   const metrics = config.metrics ? await openMetrics() : undefined;

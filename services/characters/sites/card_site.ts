@@ -15,14 +15,17 @@ import {
   getSiteHosts,
   isForAdults,
   OTHER_SITES,
-  parseNodes,
+  parseSiteAnswer,
   parseSiteCard,
+  readSiteAnswer,
+  type SiteAnswer,
+  type SiteAnswerKind,
   type SiteCard,
   type SiteHosts,
   toFoundCard,
-  toV2Card,
 } from "./card_site_responses.ts";
-import { isJsonObject } from "../../json/type_guards.ts";
+import { MAX_PARSED_BYTES } from "../../json/json_body.ts";
+import type { Sandbox, SandboxKind } from "../../platform/sandbox/sandbox.ts";
 
 /** A search. */
 export interface CardSearch {
@@ -64,6 +67,8 @@ export interface CardSearchPage {
 /** Dependencies of `CardSite`. */
 export interface CardSiteDeps {
   guard: Pick<Guard, "fetch">;
+  /** Reads long answers. */
+  sandbox: Sandbox;
   /** `card_site_url` */
   siteUrl: string;
   /** Maximum size of a card file. */
@@ -81,7 +86,14 @@ const MAX_CACHED = 50;
 /** Some paths reject requests with a generic user agent. */
 const HEADERS = { "User-Agent": "Parlor (self-hosted chat; imports of single cards)", Accept: "*/*" };
 
-const encoder = new TextEncoder();
+const MIB = 1024 * 1024;
+const KIND: SandboxKind = {
+  url: new URL("./card_site_child.ts", import.meta.url),
+  maxChildren: 1,
+  maxCpuMs: 20_000,
+  maxResidentBytes: 512 * MIB,
+  maxMessageBytes: 32 * MIB,
+};
 
 /** Client of the card site. */
 export class CardSite {
@@ -99,7 +111,7 @@ export class CardSite {
     const url = this.#toSearchUrl(search);
     const cached = this.#cached.get(url);
     if (cached !== undefined && cached.untilMs > this.#options.now()) return cached.page;
-    const nodes = parseNodes(await this.#fetchJson(url, signal));
+    const { nodes } = await this.#fetchAnswer("search", url, signal);
     if (nodes === undefined) throw createUnexpectedError(this.#hosts.api);
     const requestedTags = search.tags.map((tag) => tag.toLowerCase());
     // The site doesn't document how it treats these parameters.
@@ -155,7 +167,7 @@ export class CardSite {
     const fetchOther = findOtherSite(url);
     if (fetchOther !== undefined) {
       return await fetchOther({
-        fetchJson: (from, init) => this.#fetchJson(from, signal, init),
+        fetchAnswer: (kind, from, init) => this.#fetchAnswer(kind, from, signal, init),
         fetchFile: (from) => this.#fetchFile(from, signal),
         fetchImage: (from) => this.#tryFetchImage(from, signal),
       });
@@ -171,12 +183,10 @@ export class CardSite {
 
   /** Prefers the file, which includes the image. After an edit it may not exist yet. */
   async #fetchSiteCard(card: SiteCard, signal: AbortSignal): Promise<FetchedCard> {
-    const answer = await this.#fetchJson(`${this.#hosts.api}/api/characters/${formatSitePath(card)}?full=true`, signal);
-    const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
-    if (node === undefined) throw createUnexpectedError(this.#hosts.api);
-    const linked = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url)
-      ? node.max_res_url
-      : undefined;
+    const page = `${this.#hosts.api}/api/characters/${formatSitePath(card)}?full=true`;
+    const { isFound, url, card: v2Card } = await this.#fetchAnswer("character", page, signal);
+    if (!isFound) throw createUnexpectedError(this.#hosts.api);
+    const linked = url !== undefined && URL.canParse(url) ? url : undefined;
     const files = [linked, `${this.#hosts.images}/avatars/${formatSitePath(card)}/chara_card_v2.png`];
     for (const file of files) {
       if (file === undefined) continue;
@@ -188,9 +198,8 @@ export class CardSite {
         if (!(error instanceof AppError)) throw error;
       }
     }
-    const v2Card = toV2Card(node);
     if (v2Card === undefined) throw createUnexpectedError(this.#hosts.api);
-    return { bytes: encoder.encode(JSON.stringify(v2Card)), contentType: "application/json" };
+    return { bytes: v2Card, contentType: "application/json" };
   }
 
   /** Fetches an image; `undefined` if that fails: a card without image is better than none. */
@@ -210,11 +219,19 @@ export class CardSite {
     return { bytes: await readBody(response, url), contentType };
   }
 
-  async #fetchJson(url: string, signal: AbortSignal, init?: { method: "POST"; body: string }): Promise<unknown> {
+  async #fetchAnswer(
+    kind: SiteAnswerKind,
+    url: string,
+    signal: AbortSignal,
+    init?: { method: "POST"; body: string },
+  ): Promise<SiteAnswer> {
     const bytes = await readBody(await this.#fetch(url, signal, MAX_RESPONSE_BYTES, init), url);
     try {
-      return JSON.parse(new TextDecoder().decode(bytes));
+      if (bytes.length <= MAX_PARSED_BYTES) return readSiteAnswer(kind, bytes);
+      const { value, bytes: [card] } = await this.#options.sandbox.run(KIND, { value: kind, bytes: [bytes], signal });
+      return parseSiteAnswer(value, card);
     } catch (cause) {
+      signal.throwIfAborted();
       throw createUnexpectedError(url, cause);
     }
   }

@@ -3,7 +3,7 @@
  * any field may be missing or have another type.
  */
 import { AppError } from "../../errors.ts";
-import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { asArray, asObject, asString, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** A search result, as returned by our API. */
 export interface FoundCard {
@@ -22,19 +22,83 @@ export interface FoundCard {
   updated_at: string | null;
 }
 
+const encoder = new TextEncoder();
+
 const MAX_TEXT = 500;
 const MAX_TAGS = 50;
 
-/** Returns the results of a search, in the current or the older format. */
-export function parseNodes(answer: unknown): JsonObject[] | undefined {
-  if (!isJsonObject(answer)) return undefined;
+/** What answers are about: results of a search, a character of the card site, and of two other sites. */
+export type SiteAnswerKind = "search" | "character" | "pygmalion" | "janny";
+
+/** What is used of an answer; nothing if it has another format. */
+export interface SiteAnswer {
+  /** Results of a search, without the fields that aren't used. */
+  nodes?: JsonObject[];
+  /** The card site has the character. */
+  isFound?: boolean;
+  /** URL of the card's file or image, as the site sent it. */
+  url?: string;
+  /** JSON of the card. */
+  card?: Uint8Array<ArrayBuffer>;
+}
+
+/** More results than sites send. */
+const MAX_NODES = 500;
+const MAX_URL = 4_000;
+const NODE_FIELDS = ["fullPath", "name", "tagline", "starCount", "nChats", "lastActivityAt"];
+
+/** Reads an answer. @throws {SyntaxError} if it isn't JSON */
+export function readSiteAnswer(kind: SiteAnswerKind, bytes: Uint8Array): SiteAnswer {
+  const answer: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  if (!isJsonObject(answer)) return {};
+  if (kind === "search") return { nodes: parseNodes(answer) };
+  if (kind === "janny") return answer.status === "ok" ? { url: toUrl(answer.downloadUrl) } : {};
+  if (kind === "pygmalion") {
+    const { character } = answer;
+    if (!isJsonObject(character)) return {};
+    const url = toUrl(asObject(character.data).avatar);
+    return { url, card: encoder.encode(JSON.stringify(character)) };
+  }
+  const { node } = answer;
+  if (!isJsonObject(node)) return {};
+  const card = toV2Card(node);
+  return { isFound: true, url: toUrl(node.max_res_url), card: card && encoder.encode(JSON.stringify(card)) };
+}
+
+/** Checks what a child of the sandbox has read: a file may have taken control of it. */
+export function parseSiteAnswer(value: unknown, card: Uint8Array<ArrayBuffer> | undefined): SiteAnswer {
+  const { nodes, isFound, url } = asObject(value);
+  return {
+    nodes: nodes === undefined ? undefined : parseNodes({ nodes }),
+    isFound: isFound === true,
+    url: asString(url),
+    card,
+  };
+}
+
+function toUrl(value: unknown): string | undefined {
+  return typeof value === "string" && value.length <= MAX_URL ? value : undefined;
+}
+
+/** Returns the results of a search, in the current or the older format, with the fields that are used. */
+function parseNodes(answer: JsonObject): JsonObject[] | undefined {
   const { nodes } = isJsonObject(answer.data) ? answer.data : answer;
-  return Array.isArray(nodes) ? nodes.filter(isJsonObject) : undefined;
+  return Array.isArray(nodes) ? nodes.filter(isJsonObject).slice(0, MAX_NODES).map(pickNode) : undefined;
+}
+
+function pickNode(node: JsonObject): JsonObject {
+  const picked: JsonObject = { topics: toTexts(node.topics), nsfw_image: isForAdults(node) };
+  for (const field of NODE_FIELDS) {
+    const value = node[field];
+    if (typeof value === "string") picked[field] = value.slice(0, MAX_TEXT).toWellFormed();
+    else if (typeof value === "number" || typeof value === "boolean") picked[field] = value;
+  }
+  return picked;
 }
 
 /** Reports whether the site marks a character as adult content. */
 export function isForAdults({ nsfw_image, labels, topics }: JsonObject): boolean {
-  const names = [labels, topics].flatMap((list) => Array.isArray(list) ? list : [])
+  const names = [labels, topics].flatMap(asArray)
     .map((label) => isJsonObject(label) ? label.title ?? label.name : label);
   return nsfw_image === true || names.some((word) => typeof word === "string" && /^(nsfw|nsfl)$/i.test(word.trim()));
 }
@@ -67,7 +131,7 @@ function toAvatarUrl(card: SiteCard): string {
  *
  * @returns `undefined` without a definition.
  */
-export function toV2Card(node: JsonObject): JsonObject | undefined {
+function toV2Card(node: JsonObject): JsonObject | undefined {
   const { definition } = node;
   if (!isJsonObject(definition)) return undefined;
   const card = typeof node.fullPath === "string" ? parseSiteCard(node.fullPath) : undefined;
@@ -198,7 +262,7 @@ export interface FetchedCard {
 /** Requests to a site. They throw the errors of a guarded fetch. */
 interface SiteCalls {
   /** Fetches JSON. @throws {AppError} `upstream_error` for anything else */
-  fetchJson(url: string, init?: { method: "POST"; body: string }): Promise<unknown>;
+  fetchAnswer(kind: SiteAnswerKind, url: string, init?: { method: "POST"; body: string }): Promise<SiteAnswer>;
   /** Fetches a file. */
   fetchFile(url: string): Promise<FetchedCard>;
   fetchImage(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
@@ -209,8 +273,6 @@ export const OTHER_SITES = "pygmalion.chat, jannyai.com, realm.risuai.net, aicha
 
 /** RFC 9562, section 4 */
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
-
-const encoder = new TextEncoder();
 
 /**
  * Recognizes pages of other sites by their full host name, which have single cards. Requests are built from parsed
@@ -243,19 +305,17 @@ export function findOtherSite(url: URL): ((calls: SiteCalls) => Promise<FetchedC
 
 async function fetchPygmalionCard(calls: SiteCalls, id: string): Promise<FetchedCard> {
   const host = "server.pygmalion.chat";
-  const answer = await calls.fetchJson(`https://${host}/api/export/character/${id}/v2`);
-  const card = isJsonObject(answer) ? answer.character : undefined;
-  if (!isJsonObject(card)) throw createUnexpectedError(host);
-  const avatar = isJsonObject(card.data) ? card.data.avatar : undefined;
-  const image = typeof avatar === "string" && URL.canParse(avatar) ? await calls.fetchImage(avatar) : undefined;
-  return { bytes: encoder.encode(JSON.stringify(card)), contentType: "application/json", image };
+  const { card, url } = await calls.fetchAnswer("pygmalion", `https://${host}/api/export/character/${id}/v2`);
+  if (card === undefined) throw createUnexpectedError(host);
+  const image = url !== undefined && URL.canParse(url) ? await calls.fetchImage(url) : undefined;
+  return { bytes: card, contentType: "application/json", image };
 }
 
 async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard> {
   const host = "api.jannyai.com";
-  let answer: unknown;
+  let answer: SiteAnswer;
   try {
-    answer = await calls.fetchJson(`https://${host}/api/v1/download`, {
+    answer = await calls.fetchAnswer("janny", `https://${host}/api/v1/download`, {
       method: "POST",
       body: JSON.stringify({ characterId: id }),
     });
@@ -264,9 +324,9 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
     const way = "it often refuses servers. Download the card there with a browser and import the file";
     throw new AppError("upstream_error", `${cause.message}; ${way}`, { cause });
   }
-  const file = isJsonObject(answer) && answer.status === "ok" ? answer.downloadUrl : undefined;
-  if (typeof file !== "string" || !URL.canParse(file)) throw createUnexpectedError(host);
-  return await calls.fetchFile(file);
+  const { url } = answer;
+  if (url === undefined || !URL.canParse(url)) throw createUnexpectedError(host);
+  return await calls.fetchFile(url);
 }
 
 function findUuid(url: URL): string {

@@ -5,6 +5,7 @@ import { fixtureImage } from "../../helpers/files/image_files.ts";
 import { PRIVATE, PUBLIC } from "../../helpers/network/loopback_guard.ts";
 import { openSilentListener } from "../../helpers/network/loopback_servers.ts";
 import { picture } from "../../helpers/files/pictures.ts";
+import { listLongJson } from "../../helpers/app/long_json.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 let site: FakeCardSite;
@@ -340,4 +341,26 @@ describe("import-url", () => {
     expect(errors[0]![1]).toBe(errors[1]![1]);
     expect(error.message.replace(/"[^"]*"/, "HOST")).toBe(errors[0]![1]);
   });
+});
+
+test("answers of very many fields are read without parsing them here", async () => {
+  const extensions = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n]));
+  const definition = { name: "Heron", personality: "Patient.", first_message: "Hm.", extensions };
+  const node = { fullPath: "ann/heron", name: "Heron", topics: ["Bird"], extensions, definition };
+  const answer = (json: unknown) => new TextEncoder().encode(JSON.stringify(json));
+  site.files.set("/search", answer({ data: { nodes: [node, { ...node, labels: [{ title: "nsfl" }] }] } }));
+  site.files.set("/api/characters/ann/heron", answer({ node }));
+  const list = answer([node, node]);
+  const texts: string[] = [];
+  const long = await listLongJson(async () => {
+    texts.push(await (await app.get("/api/characters/search?q=heron")).text());
+    texts.push(await (await importUrl(`${site.url}/characters/ann/heron`)).text());
+    site.files.set("/search", list);
+    texts.push(await (await app.get("/api/characters/search?q=list")).text());
+  });
+  expect(long).toEqual([]);
+  const [found, imported, refused] = texts.map((text) => JSON.parse(text));
+  expect(found.items).toMatchObject([{ id: "ann/heron", name: "Heron", tags: ["Bird"] }]);
+  expect(imported).toMatchObject({ name: "Heron", card: { data: { description: "Patient.", extensions } } });
+  expect(refused.error.code).toBe("upstream_error");
 });

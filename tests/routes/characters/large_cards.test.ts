@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkFiles } from "../../../services/integrity/file_check.ts";
+import { listLongJson } from "../../helpers/app/long_json.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { cardChunk, END, header, pixels, plainPng, pngOf } from "../../helpers/files/cards.ts";
 
@@ -12,38 +13,11 @@ const card = {
   data: { name: "Fox", description: "Red.", first_mes: "Hi.", extensions, character_book: { entries } },
 };
 const png = pngOf(header(8, 12), cardChunk("ccv3", card), pixels(8, 12), END);
-/** What the serving thread may parse or write at once: a piece of a list, or a small card. */
-const MAX_CHARS = 100_000;
-
 let app: TestApp;
 beforeEach(async () => {
   app = await openTestApp({ config: { builtinAppInstalled: true } });
 });
 afterEach(() => app[Symbol.asyncDispose]());
-
-/** Runs something, and returns the lengths of all long JSON that this thread has parsed or written meanwhile. */
-async function listLongJson(run: () => Promise<void>): Promise<number[]> {
-  const lengths: number[] = [];
-  const { parse, stringify } = JSON;
-  const note = (text: unknown) => {
-    if (typeof text === "string" && text.length > MAX_CHARS) lengths.push(text.length);
-  };
-  vi.spyOn(JSON, "parse").mockImplementation((text, ...more) => {
-    note(text);
-    return parse(text, ...more);
-  });
-  vi.spyOn(JSON, "stringify").mockImplementation((...args: Parameters<typeof stringify>) => {
-    const text = stringify(...args);
-    note(text);
-    return text;
-  });
-  try {
-    await run();
-  } finally {
-    vi.restoreAllMocks();
-  }
-  return lengths;
-}
 
 const read = async (response: Response, status = 200) => {
   const text = await response.text();

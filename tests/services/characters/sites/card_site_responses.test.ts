@@ -1,8 +1,12 @@
 /** Pages of other sites: the requests for them, and the errors where nothing can be imported. */
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { CardSite } from "../../../../services/characters/sites/card_site.ts";
 import type { GuardedInit } from "../../../../services/http/guard/guarded_fetch.ts";
+import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { plainPng, sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
+
+const sandbox = new Sandbox();
+afterAll(() => sandbox.close());
 
 const ID = "0190c1b2-aaaa-4bbb-8ccc-0123456789ab";
 const card = sillyTavernCard("Heron");
@@ -17,6 +21,7 @@ function siteWith(answers: Record<string, () => Response>) {
   };
   const site = new CardSite({
     guard: { fetch },
+    sandbox,
     siteUrl: "https://api.chub.ai",
     maxCardBytes: 20_000_000,
     now: () => 0,
