@@ -1,6 +1,7 @@
 /** `/api/lorebooks`: lorebooks, whose entries are added to prompts when their keys are mentioned. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
+import { writeJsonIncrementally } from "../services/json/incremental_write.ts";
 import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
@@ -55,6 +56,9 @@ export function lorebookRoutes(services: Services) {
     });
 }
 
-function respond(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
-  return passRawResponse(c.json(schema.toLorebookJson(book), status, { ETag: formatEtag(book.version) }));
+async function respond(c: AppContext, stored: StoredLorebook, status: 200 | 201): Promise<never> {
+  const { book, ...rest } = schema.toLorebookJson(stored);
+  const body = `${JSON.stringify(rest).slice(0, -1)},"book":${await writeJsonIncrementally(book)}}`;
+  const headers = { "Content-Type": "application/json", ETag: formatEtag(stored.version) };
+  return passRawResponse(c.body(body, status, headers));
 }

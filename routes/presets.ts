@@ -1,6 +1,7 @@
 /** `/api/presets`: samplers, and the prompts around a chat in their order. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
+import { writeJsonIncrementally } from "../services/json/incremental_write.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
@@ -43,6 +44,8 @@ export function presetRoutes(services: Services) {
     });
 }
 
-function respond(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
-  return passRawResponse(c.json(schema.toPresetJson(preset), status, { ETag: formatEtag(preset.version) }));
+async function respond(c: AppContext, preset: StoredPreset, status: 200 | 201): Promise<never> {
+  const body = await writeJsonIncrementally(schema.toPresetJson(preset));
+  const headers = { "Content-Type": "application/json", ETag: formatEtag(preset.version) };
+  return passRawResponse(c.body(body, status, headers));
 }

@@ -27,7 +27,8 @@ import type { Characters } from "../characters/characters.ts";
 import { createSeededRandom, findCharacterCard, toGreetingNames, toLoreCharacter } from "../prompts/participants.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import { type Lorebooks, type LorebookServices, parseLorebook } from "../lorebooks/lorebooks.ts";
+import { parseLorebook } from "../lorebooks/lorebook_file.ts";
+import type { Lorebooks, LorebookServices } from "../lorebooks/lorebooks.ts";
 import {
   activate,
   type Activation,

@@ -1,22 +1,12 @@
-/**
- * Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher, and
- * the parser of all supported formats.
- */
-import { convertForeignBook } from "./foreign_lorebooks.ts";
+/** Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher. */
+import { Buffer } from "node:buffer";
 import { type LorebookLedgerKind, removeEmptyEntries } from "./lorebook_ledger.ts";
-import { type LedgerEntry, UNREAD } from "../json/ledger.ts";
+import type { LedgerEntry } from "../json/ledger.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import {
-  asNumber,
-  asObject,
-  asText,
-  asTexts,
-  findJsonFault,
-  isJsonObject,
-  type JsonObject,
-  parseJsonBytes,
-} from "../json/type_guards.ts";
+import { MAX_PARSED_BYTES } from "../json/json_body.ts";
+import { writeJsonIncrementally } from "../json/incremental_write.ts";
+import { asObject, asString } from "../json/type_guards.ts";
 import {
   DocumentStore,
   type DocumentStoreOptions,
@@ -25,16 +15,17 @@ import {
 } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { SandboxKeyMatcher } from "./key_matcher.ts";
+import { createDocumentKind, readInChild } from "../platform/sandbox/document_job.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import { type Lorebook, type LorebookScope, toSillyTavernLorebook } from "./lorebook_document.ts";
 import {
-  isSillyTavernLorebook,
-  type Lorebook,
-  type LorebookEntry,
-  type LorebookScope,
-  parseSillyTavernLorebook,
-  toSillyTavernLorebook,
-} from "./lorebook_document.ts";
-import { type ActivationBook, MAX_BOOK_KEYS } from "./scan_entries.ts";
+  MAX_BOOK_BYTES,
+  type ParsedLorebook,
+  parseLorebook,
+  parseLorebookFile,
+  parseReadBook,
+} from "./lorebook_file.ts";
+import type { ActivationBook } from "./scan_entries.ts";
 
 /** The part of a book that is available without opening it. */
 interface LorebookHead {
@@ -101,9 +92,11 @@ const DEFAULT_NAME = "Lorebook";
 /** Stores and finds lorebooks. */
 export class Lorebooks {
   readonly #store: DocumentStore<LorebookHead, Lorebook>;
+  readonly #sandbox: Sandbox;
 
-  constructor(store: DocumentStore<LorebookHead, Lorebook>) {
+  constructor(store: DocumentStore<LorebookHead, Lorebook>, sandbox: Sandbox) {
     this.#store = store;
+    this.#sandbox = sandbox;
   }
 
   /** Lists all books, newest first. */
@@ -133,7 +126,7 @@ export class Lorebooks {
 
   /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */
   async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
-    const parsed = parseLorebookFile(bytes);
+    const parsed = await this.#read(bytes);
     return await this.#put(createUuidV7(), { name: parsed.name ?? name, book: undefined, isImport: true }, parsed);
   }
 
@@ -180,6 +173,12 @@ export class Lorebooks {
     return found;
   }
 
+  async #read(bytes: Uint8Array): Promise<ParsedLorebook> {
+    if (bytes.length <= MAX_PARSED_BYTES || bytes.length > MAX_BOOK_BYTES) return parseLorebookFile(bytes);
+    const { document, value } = await readInChild(this.#sandbox, FILE_KIND, bytes, "lorebook");
+    return { book: await parseReadBook(document), name: asString(value.name) };
+  }
+
   async #findReadable(id: string): Promise<StoredLorebook | undefined> {
     try {
       return await this.#store.find(id);
@@ -196,7 +195,8 @@ export class Lorebooks {
     expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
     const { book, ledger = undefined } = input.isImport ? removeEmptyEntries(parsed) : { book: parsed };
-    if (new TextEncoder().encode(JSON.stringify(book)).length > MAX_BOOK_BYTES) {
+    const text = await writeJsonIncrementally(book);
+    if (Buffer.byteLength(text) > MAX_BOOK_BYTES) {
       throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
     }
     return await this.#store.put(id, (before) => ({
@@ -210,6 +210,7 @@ export class Lorebooks {
         ...((ledger ?? before?.head.ledger) !== undefined && { ledger: ledger ?? before?.head.ledger }),
       },
       body: book,
+      text,
       createdAtMs: input.createdAtMs,
     }), expected);
   }
@@ -241,6 +242,7 @@ export interface LorebookServices {
 }
 
 const KIND = "lorebook";
+const FILE_KIND = createDocumentKind(new URL("./lorebook_child.ts", import.meta.url));
 
 /** Opens the store and the key matcher. */
 export function openLorebooks(options: LorebookServicesOptions): LorebookServices {
@@ -251,96 +253,5 @@ export function openLorebooks(options: LorebookServicesOptions): LorebookService
     getTitle: ({ name }) => name,
   });
   options.trash.register(KIND, store);
-  return { lorebooks: new Lorebooks(store), keyMatcher: new SandboxKeyMatcher(options.sandbox) };
-}
-
-/** A book and its name outside of Parlor. */
-export interface ParsedLorebook {
-  book: Lorebook;
-  /** Absent for books without a name. */
-  name?: string;
-}
-
-/** Maximum number of entries. Large books have a few hundred. */
-const MAX_ENTRIES = 10_000;
-/** Maximum JSON size of a book, in bytes. */
-const MAX_BOOK_BYTES = 10 * 1024 * 1024;
-
-/**
- * Parses a book: SillyTavern's World Info, `lorebook_v3`, a bare V2 or V3 book, a book of NovelAI, Agnai or RisuAI, or
- * a card that contains one. Only wrong types are corrected.
- *
- * @throws {AppError} `unprocessable` for other JSON, more than 100 levels, more than 10,000 entries or too many keys
- */
-export function parseLorebook(json: unknown): ParsedLorebook {
-  const fault = findJsonFault(json);
-  if (fault !== undefined) throw createUnreadableError(fault);
-  if (!isJsonObject(json)) throw createUnreadableError("it isn't a JSON object");
-  if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
-  if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
-    if (!isJsonObject(json.data.character_book)) throw createUnreadableError("the card has no lorebook");
-    const { book, name } = parseBareBook(json.data.character_book);
-    return { book, name: name ?? parseName(json.data) };
-  }
-  if (isSillyTavernLorebook(json)) {
-    const book = { ...parseSillyTavernLorebook(json), ...keepUnread(json, Object.values(json.entries as object)) };
-    return { book: checkLimits(book), name: parseName(json) };
-  }
-  return parseBareBook(convertForeignBook(json) ?? json);
-}
-
-/** Parses a book file. @throws {AppError} `too_large`, and like `parseLorebook` */
-export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
-  if (bytes.length > MAX_BOOK_BYTES) {
-    throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
-  }
-  let json: unknown;
-  try {
-    json = parseJsonBytes(bytes);
-  } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the lorebook: the file isn't valid JSON in UTF-8", { cause });
-  }
-  return parseLorebook(json);
-}
-
-function parseBareBook(json: JsonObject): ParsedLorebook {
-  if (!Array.isArray(json.entries)) throw createUnreadableError("it has no list of entries");
-  const entries = json.entries.filter(isJsonObject).map(parseEntry);
-  const book = { ...json, ...keepUnread(json, json.entries), entries } as Lorebook;
-  return { book: checkLimits(book), name: parseName(json) };
-}
-
-/** Returns `extensions` with the entries that aren't objects, which stay there as they are. */
-function keepUnread(book: JsonObject, entries: readonly unknown[]): Pick<Lorebook, "extensions"> {
-  const unread = entries.filter((entry) => !isJsonObject(entry));
-  return unread.length === 0 ? {} : { extensions: { ...asObject(book.extensions), [UNREAD]: { entries: unread } } };
-}
-
-function parseEntry(entry: JsonObject): LorebookEntry {
-  const fixed: LorebookEntry = {
-    ...entry,
-    keys: asTexts(entry.keys),
-    content: asText(entry.content),
-    extensions: isJsonObject(entry.extensions) ? entry.extensions : {},
-    enabled: typeof entry.enabled === "boolean" ? entry.enabled : true,
-    insertion_order: asNumber(entry.insertion_order) ?? 0,
-  };
-  if ("secondary_keys" in entry) fixed.secondary_keys = asTexts(entry.secondary_keys);
-  if ("priority" in entry && entry.priority !== null) fixed.priority = asNumber(entry.priority);
-  return fixed;
-}
-
-function checkLimits(book: Lorebook): Lorebook {
-  if (book.entries.length > MAX_ENTRIES) throw createUnreadableError(`it has more than ${MAX_ENTRIES} entries`);
-  const keys = book.entries.reduce((sum, entry) => sum + entry.keys.length + (entry.secondary_keys?.length ?? 0), 0);
-  if (keys > MAX_BOOK_KEYS) throw createUnreadableError(`it has more than ${MAX_BOOK_KEYS} keys`);
-  return book;
-}
-
-function parseName({ name }: JsonObject): string | undefined {
-  return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
-}
-
-function createUnreadableError(found: string): AppError {
-  return new AppError("unprocessable", `Can't read the lorebook: ${found}`);
+  return { lorebooks: new Lorebooks(store, options.sandbox), keyMatcher: new SandboxKeyMatcher(options.sandbox) };
 }

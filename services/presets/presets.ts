@@ -1,7 +1,12 @@
 /** Stored presets and the built-in one, and which of them applies to a chat. */
+import { Buffer } from "node:buffer";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { findJsonFault } from "../json/type_guards.ts";
+import { writeJsonIncrementally } from "../json/incremental_write.ts";
+import { MAX_PARSED_BYTES } from "../json/json_body.ts";
+import { asString, findJsonFault } from "../json/type_guards.ts";
+import { createDocumentKind, readInChild } from "../platform/sandbox/document_job.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import {
   DocumentStore,
   type DocumentStoreOptions,
@@ -17,7 +22,7 @@ import {
   type PresetDocument,
   readPreset,
 } from "./preset.ts";
-import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavernPreset } from "./sillytavern.ts";
+import { MAX_PRESET_BYTES, parsePresetFile, parseReadPreset, toSillyTavernPreset } from "./sillytavern.ts";
 
 /** The part of a preset that is available without decrypting it. */
 interface PresetHead {
@@ -49,11 +54,14 @@ export interface PresetChoice {
 /** Dependencies of `Presets`. */
 export interface PresetDeps {
   store: DocumentStore<PresetHead, PresetDocument>;
+  /** Reads large files. */
+  sandbox: Sandbox;
   /** Returns the preset in the settings, which is used if no other applies. */
   getChosenId(): string | null;
 }
 
 const DEFAULT_NAME = "Preset";
+const FILE_KIND = createDocumentKind(new URL("./preset_child.ts", import.meta.url));
 const EMPTY: PresetDocument = { sampler: {}, prompts: [], prompt_order: [], rest: {}, dialect: "chat_completion" };
 const BUILTIN: StoredPreset = {
   id: BUILTIN_PRESET_ID,
@@ -94,14 +102,18 @@ export class Presets {
     refuseBuiltin(id);
     const fault = findJsonFault(input.preset);
     if (fault !== undefined) throw new AppError("unprocessable", `Can't save the preset: ${fault}`);
-    const saved = await this.#deps.store.put(id, (before) => {
-      const body = checkSize({ ...EMPTY, ...before?.body, ...omitUndefined(input.preset) });
+    const saved = await this.#deps.store.put(id, async (before) => {
+      const body = { ...EMPTY, ...before?.body, ...omitUndefined(input.preset) };
+      const text = await writeJsonIncrementally(body);
+      if (Buffer.byteLength(text) > MAX_PRESET_BYTES) {
+        throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
+      }
       const head = {
         name: (input.name?.trim() || before?.head.name || DEFAULT_NAME).slice(0, 200),
         models: input.models ?? before?.head.models ?? [],
         promptCount: body.prompts.length,
       };
-      return { head, body, createdAtMs: input.createdAtMs };
+      return { head, body, text, createdAtMs: input.createdAtMs };
     }, expected);
     return { ...saved, isBuiltin: false };
   }
@@ -111,8 +123,14 @@ export class Presets {
    * `unprocessable`
    */
   async import(bytes: Uint8Array, name?: string): Promise<StoredPreset> {
-    const parsed = parsePresetFile(bytes);
+    const parsed = await this.#read(bytes);
     return await this.put(createUuidV7(), { name: parsed.name ?? name, preset: parsed.preset });
+  }
+
+  async #read(bytes: Uint8Array): Promise<{ preset: PresetDocument; name?: string }> {
+    if (bytes.length <= MAX_PARSED_BYTES || bytes.length > MAX_PRESET_BYTES) return parsePresetFile(bytes);
+    const { document, value } = await readInChild(this.#deps.sandbox, FILE_KIND, bytes, "preset");
+    return { preset: parseReadPreset(document), name: asString(value.name) };
   }
 
   /** Exports a preset as a SillyTavern file. @throws {AppError} `not_found` */
@@ -177,13 +195,6 @@ export function matchesModel(pattern: string, name: string): boolean {
   return at <= within.length - last.length;
 }
 
-function checkSize(preset: PresetDocument): PresetDocument {
-  if (new TextEncoder().encode(JSON.stringify(preset)).length > MAX_PRESET_BYTES) {
-    throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
-  }
-  return preset;
-}
-
 /** Removes undefined fields, which would overwrite stored values. */
 function omitUndefined(preset: Partial<PresetDocument>): Partial<PresetDocument> {
   return Object.fromEntries(Object.entries(preset).filter(([, value]) => value !== undefined));
@@ -210,9 +221,10 @@ export function openPresets(
       register(kind: string, handler: Pick<DocumentStore<PresetHead, PresetDocument>, "restore" | "purge">): void;
     };
     getChosenId(): string | null;
+    sandbox: Sandbox;
   },
 ): Presets {
-  const { getChosenId, ...rest } = options;
+  const { getChosenId, sandbox, ...rest } = options;
   const store = new DocumentStore<PresetHead, PresetDocument>({
     ...rest,
     kind: KIND,
@@ -220,5 +232,5 @@ export function openPresets(
     getTitle: ({ name }) => name,
   });
   options.trash.register(KIND, store);
-  return new Presets({ store, getChosenId });
+  return new Presets({ store, sandbox, getChosenId });
 }

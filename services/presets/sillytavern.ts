@@ -1,6 +1,14 @@
 /** Converts between SillyTavern's preset files and Parlor's presets. */
 import { AppError } from "../errors.ts";
-import { asNumber, findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  findJsonFault,
+  isJsonObject,
+  type JsonObject,
+  parseJsonBytes,
+} from "../json/type_guards.ts";
 import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset.ts";
 
 /** Sampler names in files, by Parlor's names. */
@@ -68,6 +76,20 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
   const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
   return { preset, ...(typeof name === "string" && name.trim() !== "" && { name: name.trim() }) };
+}
+
+/** Checks a preset that a child of the sandbox has read. */
+export function parseReadPreset(json: JsonObject): PresetDocument {
+  const { sampler, prompts, prompt_order, rest, extra_body, dialect } = json;
+  const numbers = Object.entries(asObject(sampler)).filter(([, value]) => typeof value === "number");
+  return {
+    sampler: Object.fromEntries(numbers) as Sampler,
+    prompts: asArray(prompts).filter(isPrompt).slice(0, MAX_PROMPTS),
+    prompt_order: asArray(prompt_order).filter(isOrder).slice(0, MAX_ORDERS),
+    rest: asObject(rest),
+    dialect: dialect === "text_completion" ? dialect : "chat_completion",
+    ...(isJsonObject(extra_body) && { extra_body }),
+  };
 }
 
 /** Parses the JSON of a preset file. @throws {AppError} `unprocessable` */

@@ -9,6 +9,8 @@ import { type EventHub, RESTORED } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
+import { parseJsonIncrementally } from "../../json/incremental_parse.ts";
+import { MAX_PARSED_BYTES } from "../../json/json_body.ts";
 import { createPartAad, createTrashRow, joinSealed, measureHead, openBody, openHead } from "./sealed_document.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
@@ -26,6 +28,13 @@ export interface ListedDocument<Head> {
 export interface OpenedDocument<Head, Body> extends ListedDocument<Head> {
   head: Head;
   body: Body;
+}
+
+interface MadeDocument<Head, Body> {
+  head: Head;
+  body: Body;
+  text?: string;
+  createdAtMs?: number | undefined;
 }
 
 /** Dependencies and names of a store. */
@@ -60,6 +69,7 @@ interface TrashRecord {
 }
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
 /** Number of bytes read from each row for a list. A longer head is read again. */
 const HEAD_BYTES = 4 * 1024;
 /** Maximum size of decrypted bodies in memory. */
@@ -121,7 +131,7 @@ export class DocumentStore<Head, Body> {
    * Creates or replaces a document.
    *
    * @param make Receives the stored document if there is a readable one. `createdAtMs` counts for new documents only;
-   *   the default is now.
+   *   the default is now. `text` is the JSON of a long body; by default it's written at once.
    * @param expectedVersion The required stored version.
    * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only in case.
    */
@@ -129,14 +139,14 @@ export class DocumentStore<Head, Body> {
     id: string,
     make: (
       before: OpenedDocument<Head, Body> | undefined,
-    ) => { head: Head; body: Body; createdAtMs?: number | undefined },
+    ) => MadeDocument<Head, Body> | Promise<MadeDocument<Head, Body>>,
     expectedVersion?: ExpectedVersion,
   ): Promise<OpenedDocument<Head, Body> & { isNew: boolean }> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const before = this.#listHeads().get(id);
       assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(id);
-      const { head, body, createdAtMs } = make(await this.#findReadable(id));
+      const { head, body, text, createdAtMs } = await make(await this.#findReadable(id));
       const updatedAtMs = this.#options.now();
       const listed = {
         id,
@@ -145,7 +155,7 @@ export class DocumentStore<Head, Body> {
         version: (before?.version ?? 0) + 1,
         createdAtMs: before?.createdAtMs ?? createdAtMs ?? updatedAtMs,
       };
-      await this.#options.db.write([await this.#save(listed, body, before)]);
+      await this.#options.db.write([await this.#save(listed, { body, text }, before)]);
       this.#listHeads().set(id, listed);
       this.#publish(id, listed.version);
       return { ...listed, body, isNew: before === undefined };
@@ -270,7 +280,7 @@ export class DocumentStore<Head, Body> {
     if (head === undefined) throw this.#createUnreadableError(id);
     try {
       const opened = await this.#options.sealer.open(this.#createAad(id, "body", row.version), openBody(row.sealed));
-      const body: Body = JSON.parse(decoder.decode(opened));
+      const body = await parseBody<Body>(opened);
       if (this.#listHeads().get(id)?.version === row.version) {
         this.#bodies.set(id, { version: row.version, body, bytes: opened.length });
       }
@@ -292,17 +302,17 @@ export class DocumentStore<Head, Body> {
 
   async #save(
     { id, version, createdAtMs, updatedAtMs, head }: ListedDocument<Head>,
-    body: Body,
+    { body, text: written }: { body: Body; text: string | undefined },
     before: ListedDocument<Head> | undefined,
   ): Promise<Statement> {
     const { kind, sealer } = this.#options;
-    const text = JSON.stringify(body);
+    const text = written ?? JSON.stringify(body);
     const sealed = joinSealed(
       sealer.sealNow(this.#createAad(id, "head", version), JSON.stringify(head)),
       await sealer.seal(this.#createAad(id, "body", version), text),
     );
     // Parse it again: JSON omits parts of the object in memory.
-    this.#bodies.set(id, { version, body: JSON.parse(text), bytes: text.length });
+    this.#bodies.set(id, { version, body: await parseBody(encoder.encode(text)), bytes: text.length });
     if (before === undefined) {
       return {
         sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, ?, ?, ?, ?)",
@@ -335,4 +345,9 @@ export class DocumentStore<Head, Body> {
   #createAad(id: string, field: "head" | "body", version: number): Aad {
     return createPartAad({ kind: this.#options.kind, id }, field, version);
   }
+}
+
+async function parseBody<Body>(opened: Uint8Array): Promise<Body> {
+  const isShort = opened.length <= MAX_PARSED_BYTES;
+  return isShort ? JSON.parse(decoder.decode(opened)) : await parseJsonIncrementally(opened, Infinity) as Body;
 }

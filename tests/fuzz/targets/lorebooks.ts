@@ -2,7 +2,7 @@
 import { activate } from "../../../services/lorebooks/activation.ts";
 import { SandboxKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
-import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebooks.ts";
+import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_file.ts";
 import { toSillyTavernLorebook } from "../../../services/lorebooks/lorebook_document.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { jsonText, mutateBytes, mutateJson, tokenText } from "../mutations.ts";

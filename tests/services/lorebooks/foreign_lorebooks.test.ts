@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseLorebook } from "../../../services/lorebooks/lorebooks.ts";
+import { parseLorebook } from "../../../services/lorebooks/lorebook_file.ts";
 
 const NOVELAI = {
   lorebookVersion: 5,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import worldInfo from "../../fixtures/sillytavern/world_info.json" with { type: "json" };
-import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebooks.ts";
+import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_file.ts";
 import { parseSillyTavernLorebook, toSillyTavernLorebook } from "../../../services/lorebooks/lorebook_document.ts";
 
 const encoder = new TextEncoder();

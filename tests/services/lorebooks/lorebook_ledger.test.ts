@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createBookLedger } from "../../../services/lorebooks/lorebook_ledger.ts";
-import { parseLorebook } from "../../../services/lorebooks/lorebooks.ts";
+import { parseLorebook } from "../../../services/lorebooks/lorebook_file.ts";
 
 const kindsOf = (book: unknown) =>
   createBookLedger(parseLorebook(book).book).map(({ kind, count, examples }) => ({ kind, count, examples }));
