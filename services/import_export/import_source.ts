@@ -68,7 +68,7 @@ export class ImportHost {
     return new RemoteFile(this.host, this.#sizes.get(id)!, id);
   }
 
-  /** Applies an edit of a text in a child of its own; `undefined` if it can't be applied or takes too long. */
+  /** Applies an edit of a text in a separate child; `undefined` if it can't be applied or takes too long. */
   async edit(text: string, edit: PatternEdit): Promise<string | undefined> {
     const { value } = await this.host.call("edit", { text, ...edit } satisfies PatternOrder);
     return typeof value === "string" ? value : undefined;

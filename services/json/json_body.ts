@@ -5,7 +5,7 @@ import { isNestedDeeper } from "./incremental_parse.ts";
 /** Deeper than any real document. Comparing and writing JSON recurse once per level. */
 export const MAX_JSON_DEPTH = 500;
 
-/** Maximum size of foreign JSON that is parsed on the serving thread: a few milliseconds, whatever is in it. */
+/** Maximum size of foreign JSON that is parsed on the serving thread: at worst a few milliseconds of work. */
 export const MAX_PARSED_BYTES = 64 * 1024;
 
 /** A body that the serving thread doesn't parse. */

@@ -1,6 +1,6 @@
 /**
- * How far the database was when it was last seen: a sealed file beside it. A start that finds the database behind its
- * mark, or without its log after a sudden end, says so, because an older copy opens without any error.
+ * How many writes the database had when it was last seen: a sealed file beside it. A start that finds the database
+ * behind its mark, or without its log after a sudden end, says so, because an older copy opens without any error.
  */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { getErrorMessage } from "../errors.ts";
@@ -133,7 +133,7 @@ export function loadLosses(database: Pick<Database, "get">, sealer: PurposeSeale
     const all: DatabaseLoss[] = JSON.parse(new TextDecoder().decode(sealer.openNow(LOSSES, row.sealed)));
     return all.filter(({ atMs }) => Math.abs(nowMs - atMs) < REPORTED_MS);
   } catch {
-    return []; // Reported as unreadable by whoever checks the rows.
+    return []; // The check of rows reports it as unreadable.
   }
 }
 

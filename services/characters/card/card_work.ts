@@ -261,7 +261,7 @@ function encodeCard(card: Card): { value: CardResult; bytes: Uint8Array<ArrayBuf
   return { value: { version: hashCardText(text), ledger: createWholeCardLedger(card) }, bytes: [text, summary] };
 }
 
-/** Returns what is told about a card that can't be read. Other errors are thrown. */
+/** Returns the problem of a card that can't be read. Other errors are thrown. */
 export function toCardFailure(error: unknown): CardResult {
   const code = error instanceof AppError ? CARD_FAILURES.find((one) => one === error.code) : undefined;
   if (code === undefined) throw error;

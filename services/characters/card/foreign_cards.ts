@@ -1,6 +1,6 @@
 /**
  * Converts characters of Agnai and RisuAI in the programs' own formats to cards, with the same fields as their exports to
- * cards. All imports use it, whatever they come in.
+ * cards. All imports use it, in every file format.
  *
  * @see https://github.com/agnaistic/agnai common/characters.ts (exportCharacter, formatCharacter) at 2421510 (2024-10-16)
  * @see https://github.com/kwaroran/RisuAI characterCards.ts (createBaseV3) at 460ecae (2025-12-31)

@@ -370,7 +370,7 @@ async function findDrawings(
         restore();
         break;
       case OPS.beginAnnotation:
-        // The appearance of an annotation is placed on the page, whatever came before.
+        // The appearance of an annotation is placed on the page itself, not relative to what was drawn before.
         save();
         placer.reset();
         matrix = multiply(multiply(view, toMatrix(operands[2])), toMatrix(operands[3]));

@@ -152,7 +152,7 @@ const SPEECH_MODEL =
 /** Speaches names what each model is for. */
 const SPEECH_TASKS = new Set(["automatic-speech-recognition", "text-to-speech"]);
 
-/** For servers that are told apart by their model list. */
+/** For servers that are recognized by their model list. */
 const BY_MODELS_PLAN: ProbePlan = {
   path: MODELS,
   detect: (response) => {

@@ -51,7 +51,7 @@ function openConnection(): Connection {
   return connection;
 }
 
-/** A damaged page may not allow a manifest. Whoever reads the pages finds it, and writing goes on without one. */
+/** A damaged page may prevent a manifest. The check of stored data reports it, and writing continues. */
 function tryKeepManifest(database: DatabaseSync, plan: ManifestPlan): ManifestKeeper | undefined {
   try {
     return new ManifestKeeper(database, plan);
