@@ -4,13 +4,8 @@ import { cutFile, flipSealed } from "../../helpers/files/damage.ts";
 import { putPicture } from "../../helpers/files/pictures.ts";
 import { say } from "../../helpers/app/stored_chat.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { backUp } from "../../helpers/app/back_up.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-
-async function backUp(app: TestApp): Promise<void> {
-  await expect.poll(() => app.services.jobs.list().every(({ state }) => state === "done")).toBe(true);
-  const { id } = await (await app.post("/api/data/backups")).json();
-  expect(await app.services.jobs.ended(id)).toMatchObject({ state: "done" });
-}
 
 const restore = async (app: TestApp, path: string, more = {}) => {
   const answer = await app.post("/api/data/unreadable/restore", { path, ...more });

@@ -8,6 +8,7 @@ import { readColumns, TABLES } from "../../../services/integrity/tables.ts";
 import { openDatabase } from "../../../services/storage/database/database.ts";
 import { fillHouse } from "../../helpers/app/full_house.ts";
 import { say } from "../../helpers/app/stored_chat.ts";
+import { backUp } from "../../helpers/app/back_up.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
@@ -24,12 +25,6 @@ async function findDamage(app: TestApp): Promise<string[]> {
     found.push(...damages.map(({ path }) => path));
   }
   return [...new Set(found)].sort();
-}
-
-async function backUp(app: TestApp): Promise<void> {
-  await expect.poll(() => app.services.jobs.list().every(({ state }) => state === "done")).toBe(true);
-  const { id } = await (await app.post("/api/data/backups")).json();
-  expect(await app.services.jobs.ended(id)).toMatchObject({ state: "done" });
 }
 
 const restore = async (app: TestApp, path: string, more = {}) =>
