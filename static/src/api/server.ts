@@ -18,8 +18,8 @@ export async function getStoredReport(client: ApiClient): Promise<StoredReport> 
 }
 
 /** Reads everything now. @throws {ApiError} */
-export async function checkStored(client: ApiClient): Promise<StoredReport> {
-  return await (await client.send("POST", "/api/data/check", { body: {} })).json();
+export async function checkStored(client: ApiClient): Promise<void> {
+  await client.send("POST", "/api/data/check", { body: {} });
 }
 
 /**

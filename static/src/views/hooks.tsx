@@ -8,6 +8,7 @@ import { ErrorNote } from "../components/Notice.tsx";
 import { useStore } from "../state/store.ts";
 import { texts } from "../texts/texts.ts";
 import { ChangeQueue } from "../state/app/change_queue.ts";
+import { LatestRead } from "../state/app/latest_read.ts";
 import { describePasskeyError } from "../state/app/passkeys.ts";
 
 /** The data, or why it could not be loaded. */
@@ -18,19 +19,29 @@ export interface Resource<T> {
   again(): void;
 }
 
-/** Loads data; a later failure keeps it. */
-export function useResource<T>(read: () => Promise<T>): Resource<T> {
+/**
+ * Loads data; a later failure keeps it.
+ *
+ * @param eventKind Kind of event after which it's loaded again.
+ */
+export function useResource<T>(read: () => Promise<T>, eventKind?: string): Resource<T> {
+  const store = useStore();
+  const [latest] = useState(() => new LatestRead());
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(true);
   const again = () => {
     setBusy(true);
-    read().then((found) => {
+    latest.run(read, (found) => {
       setValue(found);
       setError(undefined);
-    }, (thrown) => setError(asApiError(thrown))).finally(() => setBusy(false));
+    }).catch((thrown) => setError(asApiError(thrown))).finally(() => setBusy(false));
   };
-  useEffect(again, []);
+  useEffect(() => {
+    again();
+    if (eventKind === undefined) return;
+    return store.listen((event) => (event === undefined || event.kind === eventKind) && again());
+  }, []);
   return { value, error, isBusy, again };
 }
 

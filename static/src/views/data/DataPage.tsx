@@ -11,27 +11,27 @@ import { bytes } from "../../texts/quantities.ts";
 import { BackupsSection, DownloadLink } from "../import_export/BackupsSection.tsx";
 import { useResource } from "../hooks.tsx";
 import { UnreadableSection } from "./UnreadableSection.tsx";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useDocuments } from "../documents/AlwaysAttached.tsx";
 import { describeDocument } from "../documents/DocumentUseMenu.tsx";
 import { DocumentReader } from "../documents/DocumentReader.tsx";
 import { readDocumentAgain } from "../../state/chat/attachments.ts";
 
-/** Measured when it opens. What is damaged comes first. */
+/** Measured when it opens. What is damaged comes first, and stays where it is while the page is open. */
 export function DataPage() {
   const { api } = useStore();
   const { value, error, again } = useResource(() => getDataReport(api.client));
-  const stored = useResource(() => getStoredReport(api.client));
-  const hasDamage = (stored.value?.items.length ?? 0) > 0;
+  const stored = useResource(() => getStoredReport(api.client), "unreadable");
+  const damageFirst = useMemo(() => (stored.value?.items.length ?? 0) > 0, [stored.value === undefined]);
   const t = texts.data;
   return (
     <section class="settings-parts">
       <h2>{texts.settings.dataPage}</h2>
-      {hasDamage && <UnreadableSection stored={stored} />}
+      {damageFirst && <UnreadableSection stored={stored} />}
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {value && <BackupsSection report={value} onChange={again} />}
-      {!hasDamage && <UnreadableSection stored={stored} />}
+      {!damageFirst && <UnreadableSection stored={stored} />}
       <Import />
       <ExportSection />
       {value && <Space report={value} />}

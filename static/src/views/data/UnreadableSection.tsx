@@ -1,7 +1,7 @@
 /** Stored things that can't be read, and the button that restores them. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
-import { checkStored, getStoredReport, restoreUnreadable } from "../../api/server.ts";
+import { checkStored, restoreUnreadable } from "../../api/server.ts";
 import type { StoredReport } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -17,17 +17,16 @@ export function UnreadableSection({ stored }: { stored: Resource<StoredReport> }
   const store = useStore();
   const { client } = store.api;
   const t = texts.unreadable;
-  const { value: known, error, again } = stored;
-  const [checked, setChecked] = useState<StoredReport>();
+  const { value: report, error, again } = stored;
   const [isChecking, setChecking] = useState(false);
   const [busyPath, setBusyPath] = useState<string>();
   const [older, setOlder] = useState<{ path: string; text: string }>();
-  const report = checked ?? known;
 
   const check = async () => {
     setChecking(true);
     try {
-      setChecked(await checkStored(client));
+      await checkStored(client);
+      again();
     } catch (thrown) {
       store.report(thrown);
     }
@@ -36,7 +35,7 @@ export function UnreadableSection({ stored }: { stored: Resource<StoredReport> }
   const restore = async (path: string, acceptsOlder: boolean) => {
     const { from, made_at } = await restoreUnreadable(client, path, acceptsOlder);
     store.toasts.show(t.restored[from](formatDateTime(made_at)));
-    setChecked(await getStoredReport(client));
+    again();
   };
   const press = async (path: string) => {
     setBusyPath(path);

@@ -64,6 +64,15 @@ test("damaged cards and personas are marked in their lists and lead to the butto
   await page.locator("li", { hasText: "Baker" }).getByText("Can’t be read").waitFor();
 });
 
+test("damage that is found while the page is open appears on it", async () => {
+  const page = await open("/settings/data");
+  const section = page.locator("section[aria-labelledby=unreadable]");
+  await section.getByText("hasn’t been read as a whole yet").waitFor();
+  await damage();
+  await app.get("/api/conversations/pond");
+  await section.locator("li", { hasText: "Chat: pond" }).getByRole("button", { name: "Restore" }).waitFor();
+});
+
 test("everything is checked on request; an older state of a chat is restored only after a question", async () => {
   await damage();
   const page = await open("/settings/data");
