@@ -5,6 +5,7 @@
 import { afterAll, expect, vi } from "vitest";
 import { readdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { slowDownWork } from "../helpers/network/slow_answers.ts";
 import {
   countProcessorSeconds,
   findDescendants,
@@ -35,6 +36,7 @@ const ports = listListeningPorts();
 const files = listTemporaryFiles();
 const processes = new Set(findChildren().map(({ pid }) => pid));
 const processorSeconds = countProcessorSeconds(Deno.pid);
+await slowDownWork();
 
 // Hooks of the file itself run before.
 // deno-lint-ignore no-empty-pattern -- vitest requires a pattern here
