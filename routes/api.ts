@@ -12,6 +12,7 @@ import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { createRouter, type Router } from "./http/router.ts";
+import { refuseTrashedIds } from "./http/trashed_ids.ts";
 import { imageRoutes } from "./images.ts";
 import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
@@ -44,6 +45,7 @@ export function createApi(services: Services): Router {
   const api = createRouter();
   api.openAPIRegistry.registerPath(healthzRoute);
   api.openAPIRegistry.registerPath(metricsRoute);
+  api.use("/api/*", refuseTrashedIds(services));
   api.route("/", authRoutes(services));
   api.route("/", healthRoutes(services));
   api.route("/", connectionRoutes(services));

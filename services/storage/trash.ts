@@ -85,6 +85,8 @@ export class Trash {
   #isExpired: IsExpired;
   #openKind: (kind: string) => Promise<unknown>;
   #kinds = new Map<string, TrashKind>();
+  /** Items of resources by their kind, then by the resource's ID, the latest last. Made when first needed. */
+  #items = new Map<string, Promise<Map<string, string[]>>>();
 
   constructor({ db, sealer, events, now, isExpired, openKind = () => Promise.resolve() }: TrashOptions) {
     this.#db = db;
@@ -103,6 +105,7 @@ export class Trash {
   /** Returns the statement that adds an item. @param record Data that the kind needs to restore the resource; JSON. */
   put(kind: string, title: string, record: unknown, id = createUuidV7()): Statement {
     const deletedAt = this.#now();
+    void this.#items.get(kind)?.then((items) => addItem(items, record, id));
     const sealedTitle = this.#sealer.sealNow(
       createTrashAad(id, "title", deletedAt),
       title.slice(0, MAX_TITLE).toWellFormed(),
@@ -116,6 +119,39 @@ export class Trash {
       sql: "INSERT OR REPLACE INTO trash (id, kind, deleted_at, sealed) VALUES (?, ?, ?, ?)",
       params: [id, kind, deletedAt, sealed],
     };
+  }
+
+  /**
+   * Finds the item with which a deleted resource can be restored.
+   *
+   * @param resourceId ID that the resource had. @returns ID of the item that was deleted last.
+   */
+  async findItem(kind: string, resourceId: string): Promise<string | undefined> {
+    let items = this.#items.get(kind);
+    if (items === undefined) {
+      items = this.#listItems(kind);
+      this.#items.set(kind, items);
+      items.catch(() => this.#items.delete(kind));
+    }
+    return (await items).get(resourceId)?.findLast((id) => {
+      const row = this.#db.get<{ deleted_at: number }>("SELECT deleted_at FROM trash WHERE id = ?", id);
+      return row !== undefined && !this.#isExpired(row.deleted_at, RETENTION_MS);
+    });
+  }
+
+  async #listItems(kind: string): Promise<Map<string, string[]>> {
+    const items = new Map<string, string[]>();
+    const ids = this.#db.all<{ id: string }>("SELECT id FROM trash WHERE kind = ? ORDER BY deleted_at, id", kind);
+    for (const { id } of ids) {
+      await yieldIfTickUsedUp();
+      const row = this.#findRow(id);
+      try {
+        if (row !== undefined) addItem(items, this.#record(row), id);
+      } catch {
+        // What can't be read can't be restored.
+      }
+    }
+    return items;
   }
 
   /** Publishes that the trash changed. Call it after the write. */
@@ -159,6 +195,7 @@ export class Trash {
       throw new AppError("not_found", `Trash item "${id}" not found`);
     }
     await (await this.#getKind(row.kind)).restore(this.#record(row), createRemoval(row.id));
+    this.#items.delete(row.kind);
     this.publishChange();
   }
 
@@ -197,6 +234,7 @@ export class Trash {
       const sql = "DELETE FROM trash WHERE id IN (SELECT value FROM json_each(?))";
       await this.#db.write([{ sql, params: [ids] }]).catch((error) => failures.push(error));
     }
+    this.#items.clear();
     if (items.length > failures.length) this.publishChange();
     if (failures.length > 0) throw failures[0];
   }
@@ -225,6 +263,13 @@ export class Trash {
     const record = sealed.subarray(2 + shortenTitle(sealed).length);
     return JSON.parse(decoder.decode(this.#sealer.openNow(createTrashAad(id, "record", deleted_at), record)));
   }
+}
+
+/** Adds an item under the ID of its resource; attachments have their name instead. */
+function addItem(items: Map<string, string[]>, record: unknown, id: string): void {
+  const { id: resourceId, name } = record as { id?: string; name?: string };
+  const key = resourceId ?? name;
+  if (key !== undefined) items.set(key, [...items.get(key) ?? [], id]);
 }
 
 function shortenTitle(sealed: Uint8Array): Uint8Array {

@@ -501,7 +501,8 @@ test("a deleted character is restored with its image if its ID is free", async (
   expect(new TextDecoder("latin1").decode(await Deno.readFile(`${app.dataDir}/trash/${sealed}`))).not.toContain(
     "chara",
   );
-  await put(id, v2("Usurper"));
+  const usurper = new TextEncoder().encode(JSON.stringify(v2("Usurper")));
+  await (await app.services.characters()).characters.importCard(usurper, { id });
   expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(409);
   await app.delete(`/api/characters/${id}`);
   expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(204);

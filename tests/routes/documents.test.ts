@@ -64,7 +64,7 @@ test("a client chooses the id of a document, and no other document takes it", as
   const text = first === both[0] ? "# Keys" : "# Keys of the mill";
   expect(await (await app.get("/api/documents/d1/file")).text()).toBe(text);
   await app.delete("/api/documents/d1");
-  expect(await codeOf(await add("# Locks"))).toEqual([409, "conflict"]);
+  expect(await codeOf(await add("# Locks"))).toEqual([409, "in_trash"]);
   expect(await codeOf(await app.post("/api/documents?id=../d2", { url: "https://example.com/" }))).toEqual([
     400,
     "invalid_request",

@@ -176,7 +176,7 @@ test("a deleted one is restored unchanged, unless its ID is taken", async () => 
   await app.delete("/api/lorebooks/b1");
   const [entry] = await json(app.get("/api/trash"));
   expect(entry).toMatchObject({ kind: "lorebook", title: "Beasts" });
-  await app.put("/api/lorebooks/b1", { name: "Newer", book: BOOK });
+  await (await app.services.lorebooks()).lorebooks.put("b1", { name: "Newer", book: BOOK });
   expect((await app.post(`/api/trash/${entry.id}/restore`)).status).toBe(409);
   await app.delete("/api/lorebooks/b1");
   await app.restart();

@@ -136,7 +136,7 @@ test("a deleted one is encrypted in the trash, and restored with its image or de
   for (const path of await filesBelow(`${app.dataDir}/trash`)) {
     expect(new TextDecoder("latin1").decode(await Deno.readFile(path))).not.toContain("IHDR");
   }
-  await put("p1");
+  await (await app.services.personas()).put("p1", { name: "Newer" });
   expect(await codeOf(await app.post(`/api/trash/${item.id}/restore`))).toEqual([409, "conflict"]);
   await app.delete("/api/personas/p1");
   expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(204);
@@ -236,6 +236,7 @@ test("its card is exported and imported again, with and without an image, with a
     expect(file.headers.get("content-disposition")).toContain(hasPicture ? "Ann.png" : "Ann.json");
     const bytes = await file.bytes();
     expect((await app.delete("/api/personas/p1")).status).toBe(204);
+    await app.delete("/api/trash");
 
     const answer = await importFile(bytes);
     expect(answer.status).toBe(201);

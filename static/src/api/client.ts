@@ -151,7 +151,10 @@ async function readErrorBody(response: Response): Promise<ErrorBody> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   try {
     const error = parseErrorBody(await response.json());
-    if (error) return { request_id: requestId, ...error };
+    if (error) {
+      const message = error.code === "in_trash" ? texts.errors.inTrash : error.message;
+      return { request_id: requestId, ...error, message };
+    }
   } catch {
     // Not JSON: something between page and server responded, so only the status is known.
   }

@@ -343,6 +343,30 @@ test("an edit that meets one of another device is shown beside it, and the user 
   expect(messages[1]!.content).toBe("Older than the mill.");
 });
 
+test("a change of what another device deleted is refused in words, and made once that is restored", async () => {
+  const path = "/api/memories/tea";
+  await server.json("PUT", path, { text: "Likes tea." });
+  await using phone = new Phone();
+  await phone.open("/settings/memory");
+  const { page } = phone;
+  await page.getByText("Likes tea.").waitFor();
+  await phone.context.setOffline(true);
+  await page.getByRole("button", { name: "Actions for “Likes tea.”" }).click();
+  await page.getByRole("menuitem", { name: "Always send first" }).click();
+  const banner = page.locator('a[href="/activity"]').first();
+  await banner.waitFor();
+  await server.json("DELETE", path);
+  const [item] = await server.json<{ id: string }[]>("GET", "/api/trash");
+  await phone.context.setOffline(false);
+  await banner.click();
+  const waiting = page.locator(".unsent");
+  await waiting.getByText("It’s in the trash.").waitFor();
+  await server.json("POST", `/api/trash/${item!.id}/restore`);
+  await waiting.getByRole("button", { name: "Send now" }).click();
+  await waiting.waitFor({ state: "detached" });
+  expect(await server.json("GET", path)).toMatchObject({ pinned: true });
+});
+
 test("a browser without IndexedDB says that the page has to stay open, and sends the message once", async () => {
   await using phone = new Phone();
   await openChat("/c/private", phone, () => Object.defineProperty(globalThis, "indexedDB", { value: undefined }));

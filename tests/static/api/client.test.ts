@@ -31,6 +31,13 @@ test("reports code, message, issues and request id of the error body", async () 
   expect(thrown).toMatchObject({ status: 400, code: "invalid_request", requestId: "r7", issues, isOffline: false });
 });
 
+test("explains what to do about something in the trash instead of naming a path of the API", async () => {
+  const error = { code: "in_trash", message: "Restore it with POST /api/trash/7/restore", trash_id: "7" };
+  const { client } = clientThatGets(() => Response.json({ error }, { status: 409 }));
+  const thrown = await client.send("PUT", "/x").catch((e) => e);
+  expect(thrown).toMatchObject({ status: 409, code: "in_trash", message: expect.stringMatching(/^It’s in the trash/) });
+});
+
 test("reports only the status of a response that isn't ours", async () => {
   const html = new Response("<h1>Bad Gateway</h1>", { status: 502 });
   const { client } = clientThatGets(() => html);

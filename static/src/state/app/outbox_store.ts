@@ -416,6 +416,8 @@ async function judgeRefusal(
   const { status } = problem;
   // It exists already, so an earlier attempt made it.
   if (status === 412 && "if-none-match" in entry.headers) return "sent";
+  // What an earlier attempt made was deleted meanwhile. The page chooses the names of files, so nothing else has them.
+  if (problem.code === "in_trash" && (entry.kind === "file" || "if-none-match" in entry.headers)) return "sent";
   // The same for a document under the id that this page chose.
   if (status === 409 && entry.path.startsWith("/api/documents?id=")) return "sent";
   // What was to be deleted is gone.

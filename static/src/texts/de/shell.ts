@@ -26,6 +26,8 @@ export const shell: typeof English = {
   errors: {
     noAnswer: "Der Server antwortet nicht",
     queued: "Noch nicht gesendet. Parlor sendet es, sobald der Server antwortet.",
+    inTrash:
+      "Es ist im Papierkorb. Stellen Sie es in den Einstellungen unter „Papierkorb“ wieder her und versuchen Sie es dann erneut.",
     status: (status: number) => `Der Server hat mit Status ${status} geantwortet`,
     replyFailed: "Die Antwort ist aus unbekanntem Grund fehlgeschlagen",
   },

@@ -24,6 +24,7 @@ export const shell = {
   errors: {
     noAnswer: "The server isn’t responding",
     queued: "Not sent yet. Parlor sends it when the server responds.",
+    inTrash: "It’s in the trash. Restore it in the settings under Trash, then try again.",
     status: (status: number) => `The server returned status ${status}`,
     replyFailed: "The reply failed for an unknown reason",
   },

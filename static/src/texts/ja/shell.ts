@@ -25,6 +25,7 @@ export const shell: typeof English = {
   errors: {
     noAnswer: "サーバーが応答しません",
     queued: "まだ送信されていません。サーバーが応答したら送信します。",
+    inTrash: "ゴミ箱の中にあります。設定の「ゴミ箱」で復元してから、もう一度お試しください。",
     status: (status: number) => `サーバーがステータス ${status} を返しました`,
     replyFailed: "不明な理由で返信に失敗しました",
   },

@@ -52,7 +52,7 @@ export function UnsentEntry({ entry, chat }: { entry: StoredEntry; chat?: OpenCh
             </div>
           )
           : text !== undefined && <p class="unsent-text">{text === "" ? t.emptied : text}</p>}
-        <p class="hint">{problem && !isClash ? problem.message : problem ? t.choose : t.waits}</p>
+        <p class="hint">{isClash ? t.choose : problem ? getReason(problem) : t.waits}</p>
         <div class="actions-row">
           {isClash
             ? <Button isBusy={isBusy} onClick={() => run(outbox.overwrite(entry))}>{texts.composer.keepMine}</Button>
@@ -65,6 +65,10 @@ export function UnsentEntry({ entry, chat }: { entry: StoredEntry; chat?: OpenCh
       </div>
     </div>
   );
+}
+
+function getReason({ code, message }: NonNullable<StoredEntry["problem"]>): string {
+  return code === "in_trash" ? texts.errors.inTrash : message;
 }
 
 function Side({ label, text }: { label: string; text: string }) {
