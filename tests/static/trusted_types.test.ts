@@ -28,7 +28,7 @@ test("Markdown, formulas, highlighting and diagrams need no other policy than th
   for (const part of ["strong", "kbd", "math", "summary", "code span", ".diagram img"]) {
     await page.locator(`.reply ${part}`).first().waitFor();
   }
-  expect(await page.locator(".reply script").count()).toBe(0);
+  await expect.poll(() => page.locator(".reply script").count()).toBe(0);
   expect(ui.errors.join("\n")).toBe("");
 });
 

@@ -48,7 +48,7 @@ test("shows how much of the prompt is read, then how full the context is, and op
   const call = await llm.nextCall();
   await call.raw(llm.progress({ total: 4100, cache: 1900, processed: 2501 }));
   await strip(page).getByText("Reading the prompt, 61% of 4,100 tokens · 1,900 from cache").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   // Another chat waits for the only slot.
   const { page: other } = await openPage(browser, app.url);
@@ -71,7 +71,7 @@ test("shows how much of the prompt is read, then how full the context is, and op
   const parts = page.locator(".part-costs");
   await parts.getByText("Messages").waitFor();
   await parts.getByText("Reserved for the reply").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.context().close();
 });
@@ -95,7 +95,7 @@ test("a line shows where memory starts, and what stands for the messages above",
   expect(oldest).toBeGreaterThan(0);
   // It's right above the oldest message that was sent.
   const next = line.locator("xpath=following-sibling::*[1]");
-  expect(await next.getAttribute("data-message-id")).toBe(`c1-${oldest}`);
+  await expect.poll(() => next.getAttribute("data-message-id")).toBe(`c1-${oldest}`);
 
   await app.patch("/api/conversations/c1", {
     summary: { text: "The keeper counted ships.", up_to_message_id: `c1-${oldest - 1}` },
@@ -103,7 +103,7 @@ test("a line shows where memory starts, and what stands for the messages above",
   await line.getByText("A summary stands for earlier messages.").waitFor();
   await line.getByRole("button", { name: "Show the summary" }).click();
   await line.getByText("The keeper counted ships.").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect(errors).toEqual([]);
   await page.context().close();
 });

@@ -51,7 +51,7 @@ async function openAt(server: ChildServer, path: string, options: BrowserContext
 /** Checks accessibility, foreign requests and errors, then closes the pages. */
 async function expectClean(...pages: WatchedPage[]): Promise<void> {
   for (const { page, context, foreign, errors } of pages) {
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
     await context.close();
   }
@@ -76,7 +76,7 @@ test("a newcomer opens the page, writes to the demo and reads its reply", async 
   );
   // The greeting of the built-in character comes first.
   expect(messages.slice(1)).toMatchObject([{ content: "Hello" }, { status: "complete" }]);
-  expect((await prose.innerText()).trim()).toBe(messages[2]!.content.trim());
+  await expect.poll(async () => (await prose.innerText()).trim()).toBe(messages[2]!.content.trim());
   expect(new URL(ui.page.url()).pathname).toBe(`/c/${summary!.id}`);
   await expectClean(ui);
 });
@@ -141,13 +141,13 @@ test("a failed model is shown with its reason, and Retry gets the reply", async 
   await ui.page.locator(".reply .prose").getByText("Half a").waitFor();
   await first.fail("cut");
   await ui.page.locator(".ending.danger").waitFor();
-  expect(await ui.page.locator(".reply .prose").innerText()).toBe("Half a");
+  await expect.poll(() => ui.page.locator(".reply .prose").innerText()).toBe("Half a");
   await ui.page.getByRole("button", { name: "Retry" }).click();
   const second = await llm.nextCall();
   await second.emit("A whole reply");
   await second.finish();
   await ui.page.locator(".reply .prose").getByText("A whole reply", { exact: true }).waitFor();
-  expect(await ui.page.locator(".reply").count()).toBe(1);
+  await expect.poll(() => ui.page.locator(".reply").count()).toBe(1);
   await expectClean(ui);
 });
 
@@ -167,7 +167,7 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
   expect(server.url).toBe(first.url);
   await ui.page.getByText("The server stopped before the reply was complete").waitFor();
-  expect(await ui.page.locator(".reply .prose").innerText()).toBe("Until here");
+  await expect.poll(() => ui.page.locator(".reply .prose").innerText()).toBe("Until here");
   await ui.page.getByRole("button", { name: "Continue" }).click();
   const more = await llm.nextCall();
   await more.emit(" and no further.");
@@ -202,7 +202,7 @@ test("one click finds a model, adds it and uses it; settings test, change and de
   await ui.page.goto(`${server.url}/settings/connections`);
   await ui.page.getByRole("button", { name: "Test: llama.cpp" }).click();
   await ui.page.getByText("The connection works").waitFor();
-  expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+  await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
   await ui.page.getByRole("link", { name: "Edit" }).click();
   await ui.page.getByLabel("Name").fill("My model");
   await ui.page.getByLabel("API key").fill("sk-very-secret");
@@ -210,8 +210,8 @@ test("one click finds a model, adds it and uses it; settings test, change and de
   await ui.page.getByRole("heading", { name: "My model" }).waitFor();
   await ui.page.getByRole("link", { name: "Edit" }).click();
   await ui.page.getByText("A key is saved.").waitFor();
-  expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
-  expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+  await expect.poll(() => ui.page.getByLabel("API key").inputValue()).toBe("");
+  await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
   await ui.page.getByRole("button", { name: "Remove saved key" }).click();
   await ui.page.getByText("Key removed").waitFor();
   await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
@@ -246,17 +246,18 @@ test(
     await sendMessage(ui.page, `<img src="${far}/7.png" onerror="globalThis.hit=1">`);
     await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
     await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-    expect(await ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
+    await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    await expect.poll(() => ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
     // Tags that aren't allowed are text, whose URLs are links as in any other text.
-    expect(await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")))).toEqual([
-      `${far}/1.png`,
-      `${far}/2.png`,
-      `${far}/3.css`,
-      `${far}/4.png%22/%3E`,
-      `${far}/5`,
-      `${far}/6%22%3E`,
-    ]);
+    await expect.poll(() => ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href"))))
+      .toEqual([
+        `${far}/1.png`,
+        `${far}/2.png`,
+        `${far}/3.css`,
+        `${far}/4.png%22/%3E`,
+        `${far}/5`,
+        `${far}/6%22%3E`,
+      ]);
     expect(ui.foreign).toEqual([]);
     await ui.context.close();
   },

@@ -45,7 +45,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   await ending(page).getByText("“Desk” refused the API key").waitFor();
   // The status dot follows the call.
   await page.getByRole("button", { name: /^Model: small · Desk · Access denied$/ }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await ending(page).getByLabel("API key").fill("sk-right");
   await ending(page).getByRole("button", { name: "Save key and retry" }).click();
   await seesReply(page, "Hello");
@@ -66,7 +66,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   Object.assign(llm.switches, { fail: "status_json", status: 429, retry_after: "12", message: "Slow down" });
   await sendMessage(page, "Go on");
   await ending(page).getByText("“Desk” is limiting requests").waitFor();
-  expect(await ending(page).getByRole("button", { name: /^Retry in 0:\d\d$/ }).isDisabled()).toBe(true);
+  await expect.poll(() => ending(page).getByRole("button", { name: /^Retry in 0:\d\d$/ }).isDisabled()).toBe(true);
   llm.switches.fail = "none";
   await ending(page).getByRole("button", { name: "Retry", exact: true }).click();
   await seesReply(page, "Hello");
@@ -95,7 +95,8 @@ test("each failure of the model server has its fix next to it, which leads to th
   expect(shorter.at(-1)).toMatchObject({ content: "What happened last?" });
   // The limit is a guess: no model server knows it, and the chat doesn't keep it.
   expect(llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
-  expect((await (await app.get(`/api/conversations/${id}`)).json()).params?.context_size).toBeUndefined();
+  await expect.poll(async () => (await (await app.get(`/api/conversations/${id}`)).json()).params?.context_size)
+    .toBeUndefined();
 
   Object.assign(llm.switches, overflow);
   await sendMessage(page, "And before that?");

@@ -44,11 +44,11 @@ test("a missing Ollama model is downloaded from next to the failure, and the mes
   await ending.getByLabel("Model for this chat").waitFor();
 
   // It isn't known yet whether the model has reasoning.
-  expect(await page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
   await ending.getByRole("button", { name: "Download “qwen3”" }).click();
   await ending.getByText("Downloading “qwen3”. The message is sent again when it’s done.").waitFor();
   await expect.poll(() => ending.innerText(), { timeout: PATIENCE_MS }).toMatch(/2\.5\sGB of 5\sGB/);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await ending.getByRole("button", { name: "Cancel “qwen3”" }).click();
   await ending.getByRole("button", { name: "Download “qwen3”" }).waitFor();
 

@@ -120,7 +120,7 @@ test.each(WAYS.filter((_, i) => isLong() || SAMPLE.includes(i)))(
     else await phone.context.setOffline(true);
     await sendMessage(phone.page, text);
     await phone.page.getByText("Not sent yet").first().waitFor();
-    expect(await phone.page.locator("main").innerText()).not.toContain("continues on the server");
+    await expect.poll(() => phone.page.locator("main").innerText()).not.toContain("continues on the server");
     await phone.page.clock.runFor(delayMs); // the page tries again meanwhile
     if (end === "the tab is closed") await phone.page.close();
     if (end === "the page is reloaded") await phone.page.reload().catch(() => {});
@@ -212,9 +212,9 @@ test("a message waits while the server refuses its file, and is sent when that i
   await phone.context.setOffline(false);
   const refused = phone.page.locator(".unsent").filter({ hasText: "The server refused this" });
   await refused.getByText("broken.pdf", { exact: true }).waitFor();
-  expect(await readMessages("refused")).toHaveLength(2);
+  await expect.poll(() => readMessages("refused")).toHaveLength(2);
   await refused.getByRole("button", { name: "Discard" }).click();
-  expect((await readReplied("refused"))[2]!.content).toBe("Can you read it?");
+  await expect.poll(async () => (await readReplied("refused"))[2]!.content).toBe("Can you read it?");
   expect(findAsked("Can you read it?")).toHaveLength(1);
 });
 
@@ -260,7 +260,7 @@ test("the service worker sends what waits, without a page", async () => {
     tag: "parlor.outbox",
     lastChance: false,
   });
-  expect((await readReplied("worker"))[2]!.content).toBe("Who wakes you?");
+  await expect.poll(async () => (await readReplied("worker"))[2]!.content).toBe("Who wakes you?");
   expect(findAsked("Who wakes you?")).toHaveLength(1);
 });
 
@@ -301,7 +301,7 @@ test("a decision about a tool that was made without network counts once, and the
     await waiting.getByText("Not sent yet").waitFor();
     await card.getByRole("button", { name: "Allow once" }).click();
     await eventually(() => card.getByRole("button", { name: "Allow once" }).isEnabled(), Boolean);
-    expect(await waiting.count()).toBe(1);
+    await expect.poll(() => waiting.count()).toBe(1);
     await phone.page.close();
     await phone.context.setOffline(false);
     await phone.openTab("/new");

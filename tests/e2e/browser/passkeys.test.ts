@@ -89,10 +89,10 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
   await owner.page.getByText("Signed in with a passkey.").waitFor();
   await subscribeToPush(owner);
   const listSubscriptions = async () => (await (await app.services.push()).list()).map(({ id }) => id);
-  expect(await listSubscriptions()).toEqual(["owner"]);
+  await expect.poll(() => listSubscriptions()).toEqual(["owner"]);
   await owner.page.getByRole("button", { name: "Sign out" }).click();
   await signIn(owner);
-  expect(await listSubscriptions()).toEqual([]);
+  await expect.poll(() => listSubscriptions()).toEqual([]);
 
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   const token = await mint(owner, "curl");
@@ -191,7 +191,7 @@ test("a second device signs in with an invite, and is signed out immediately whe
   await phone.page.goto("about:blank");
   await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
   await phone.page.getByLabel("Device name").fill("Phone");
-  expect(await phone.page.getByLabel("Code").inputValue()).toBe(code);
+  await expect.poll(() => phone.page.getByLabel("Code").inputValue()).toBe(code);
   expect(new URL(phone.page.url()).hash).toBe("");
   await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(phone.page);
@@ -414,8 +414,10 @@ test("without the loopback bypass a passkey on localhost closes 127.0.0.1, which
   const other = await openDevice(browser, `http://127.0.0.1:${app.port}/`);
   await other.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   const link = other.page.getByRole("link", { name: app.url });
-  expect(await link.getAttribute("href")).toBe(app.url);
-  expect(await other.page.evaluate(() => fetch("/api/conversations").then(({ status }) => status))).toBe(401);
+  await expect.poll(() => link.getAttribute("href")).toBe(app.url);
+  await expect.poll(() => other.page.evaluate(() => fetch("/api/conversations").then(({ status }) => status))).toBe(
+    401,
+  );
   await owner.context.close();
   await other.context.close();
 });
@@ -427,10 +429,10 @@ test("a token for programs is marked in the list and valid only for that API", a
   const { page } = owner;
   await page.goto(at(app, "chat.example", "/settings/privacy#program-access"));
   const baseUrl = at(app, "chat.example", "/api/v1");
-  expect(await page.locator("#program-access").innerText()).toBe(baseUrl);
+  await expect.poll(() => page.locator("#program-access").innerText()).toBe(baseUrl);
   await page.getByLabel("Program", { exact: true }).selectOption("Aider");
   const example = page.getByRole("region", { name: "Settings for Aider" });
-  expect(await example.innerText()).toContain(`OPENAI_API_BASE=${baseUrl}\nexport OPENAI_API_KEY=TOKEN`);
+  await expect.poll(() => example.innerText()).toContain(`OPENAI_API_BASE=${baseUrl}\nexport OPENAI_API_KEY=TOKEN`);
   const created = await page.evaluate(async () => {
     const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Fox" } };
     const request = { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ card }) };
@@ -443,11 +445,11 @@ test("a token for programs is marked in the list and valid only for that API", a
   await group.getByRole("button", { name: "Remove Fox" }).waitFor();
   await group.getByRole("switch", { name: "All connections" }).click();
   await group.getByRole("group", { name: "Only these connections" }).getByRole("switch").first().click();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "New token for this API" }).click();
   const token = await page.getByRole("dialog").locator("code").innerText();
   await page.getByRole("button", { name: "Done" }).click();
-  expect(await example.innerText()).toContain(`OPENAI_API_KEY=${token}`);
+  await expect.poll(() => example.innerText()).toContain(`OPENAI_API_KEY=${token}`);
   await page.getByRole("listitem").filter({ hasText: "Aider" }).getByText(
     /OpenAI-compatible API only · characters: 1 · connections: 1/,
   ).waitFor();
@@ -458,6 +460,6 @@ test("a token for programs is marked in the list and valid only for that API", a
     return data.map(({ id }) => id.split("/")[0]);
   }, { baseUrl, token });
   expect(new Set(listed)).toEqual(new Set(["default", "character:fox", "connection:demo"]));
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await expectClean(owner);
 });

@@ -86,7 +86,10 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await field(other.page).press("Control+Enter");
     await other.page.getByText("This message was changed on another device.").waitFor();
     await other.page.locator(".notice").getByText("From the one").waitFor();
-    expect([await field(other.page).inputValue(), await stored("m1")]).toEqual(["From the other", "From the one"]);
+    await expect.poll(async () => [await field(other.page).inputValue(), await stored("m1")]).toEqual([
+      "From the other",
+      "From the one",
+    ]);
     await field(other.page).press("Control+Enter");
     await seenOnBoth("m1", "From the other");
     const [replaced] = await server.json<{ n: number; cause: string }[]>("GET", `${C1}/revisions`);
@@ -99,7 +102,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     for (const page of pages) await message(page, "m0").waitFor({ state: "detached" });
     await other.page.getByRole("button", { name: "Undo" }).click();
     await seenOnBoth("m0", "First question");
-    for (const { page } of [one, other]) expect(await findAxeProblems(page)).toEqual([]);
+    for (const { page } of [one, other]) await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
     // Deletion waits for Undo; leaving the page ends the wait.
     await one.page.getByRole("button", { name: "Actions for “Shared”" }).click();
@@ -109,7 +112,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await other.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
     await server.request("POST", "/api/trash/conversation-c1/restore").then((answer) => answer.body?.cancel());
     await other.page.getByRole("link", { name: "Shared" }).waitFor();
-    expect(await stored("m1")).toBe("From the one");
+    await expect.poll(() => stored("m1")).toBe("From the one");
     for (const { foreign, errors, context } of [one, other]) {
       expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
       await context.close();

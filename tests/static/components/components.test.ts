@@ -18,7 +18,7 @@ test.each(WIDTHS)(
     await using ui = await bench.open("/components", { ...options, reducedMotion: "reduce" });
     const { page } = ui;
     await page.getByRole("heading", { name: "Components" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     for (const name of ["Dialog", "Sheet", "Panel"]) {
       await page.getByRole("button", { name, exact: true }).click();
       const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
@@ -28,10 +28,10 @@ test.each(WIDTHS)(
     }
     await page.getByRole("button", { name: "Sample menu" }).click();
     await page.getByRole("menuitem", { name: "Rename" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByRole("menuitem", { name: "Rename" }).waitFor({ state: "detached" });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     expect(ui.errors).toEqual([]);
   },
 );
@@ -82,7 +82,7 @@ test.each([["popover", {}], ["sheet", PHONE]] as const)(
     await button.focus();
     await page.keyboard.press("Enter");
     await page.getByRole("menu").waitFor();
-    expect(await page.getByRole("dialog").count()).toBe(kind === "sheet" ? 1 : 0);
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(kind === "sheet" ? 1 : 0);
     await expect.poll(() => focusedName(page)).toBe("Rename");
     await page.keyboard.press("ArrowUp");
     await expect.poll(() => focusedName(page)).toBe("Delete");
@@ -138,7 +138,7 @@ test("moves between tabs with the arrow keys", async () => {
   await ui.page.keyboard.press("ArrowRight");
   await ui.page.getByText("View one.").waitFor();
   await ui.page.keyboard.press("End");
-  expect(await ui.page.getByRole("tab", { name: "Three" }).getAttribute("aria-selected")).toBe("true");
+  await expect.poll(() => ui.page.getByRole("tab", { name: "Three" }).getAttribute("aria-selected")).toBe("true");
 });
 
 test("keeps a hovered toast, and Undo undoes", async () => {
@@ -148,14 +148,14 @@ test("keeps a hovered toast, and Undo undoes", async () => {
   const toast = ui.page.locator(".toasts .toast");
   await toast.hover();
   await ui.page.clock.runFor(20_000);
-  expect(await toast.count()).toBe(1);
+  await expect.poll(() => toast.count()).toBe(1);
   await toast.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByText("Chosen: undone").waitFor();
   await ui.page.getByRole("button", { name: "Toast with Undo" }).click();
   await ui.page.getByRole("heading", { name: "Components" }).hover();
   await ui.page.clock.runFor(20_000);
   await ui.page.getByText("Chosen: gone").waitFor();
-  expect(await toast.count()).toBe(0);
+  await expect.poll(() => toast.count()).toBe(0);
 });
 
 test("mounts few of 20,000 rows, and keeps the focused one", async () => {
@@ -163,12 +163,12 @@ test("mounts few of 20,000 rows, and keeps the focused one", async () => {
   const list = ui.page.getByRole("list", { name: "Many rows" });
   const box = list.locator("xpath=..");
   await list.getByText("row-0", { exact: true }).waitFor();
-  expect(await list.getByRole("listitem").count()).toBeLessThan(60);
-  expect(await list.getByRole("listitem").first().getAttribute("aria-setsize")).toBe("20000");
+  await expect.poll(() => list.getByRole("listitem").count()).toBeLessThan(60);
+  await expect.poll(() => list.getByRole("listitem").first().getAttribute("aria-setsize")).toBe("20000");
   await list.getByText("row-2", { exact: true }).focus();
   await box.evaluate((element) => element.scrollTop = element.scrollHeight);
   await list.getByText("row-19999").waitFor();
-  expect(await list.getByRole("listitem").count()).toBeLessThan(60);
+  await expect.poll(() => list.getByRole("listitem").count()).toBeLessThan(60);
   await expect.poll(() => focusedName(ui.page)).toBe("row-2");
 });
 

@@ -72,7 +72,7 @@ test("tool servers, their tools, and the address to sign in at", { tags: ["J10"]
   await page.getByRole("button", { name: "Sign in: Locked" }).click();
   await page.getByText(`${origin}/authorize`, { exact: true }).waitFor();
   const link = page.getByRole("link", { name: "Continue" });
-  expect(new URL((await link.getAttribute("href"))!).origin).toBe(origin);
+  await expect.poll(async () => new URL((await link.getAttribute("href"))!).origin).toBe(origin);
   await look(page, "tools");
   expect(errors).toEqual([]);
   await context.close();

@@ -101,5 +101,5 @@ test("shows why an item can't be restored", async () => {
   });
   await ui.page.getByRole("button", { name: "Restore “Hello”" }).click();
   await ui.page.getByText("Its chat is gone").waitFor();
-  expect(await ui.page.getByRole("button", { name: "Restore “Hello”" }).isEnabled()).toBe(true);
+  await expect.poll(() => ui.page.getByRole("button", { name: "Restore “Hello”" }).isEnabled()).toBe(true);
 });

@@ -39,8 +39,8 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
       await page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
       await page.getByText("https://parlor.example.org", { exact: true }).waitFor();
       await page.getByText("Waiting for your phone to sign in").waitFor();
-      expect(await page.getByLabel("Code", { exact: true }).innerText()).toMatch(/^\w{4}-\w{4}$/);
-      expect(await findAxeProblems(page)).toEqual([]);
+      await expect.poll(() => page.getByLabel("Code", { exact: true }).innerText()).toMatch(/^\w{4}-\w{4}$/);
+      await expect.poll(() => findAxeProblems(page)).toEqual([]);
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/phone-${colorScheme}.png`, fullPage: true });
       expect(errors).toEqual([]);
       await context.close();

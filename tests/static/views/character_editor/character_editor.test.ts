@@ -61,7 +61,7 @@ test("undoes and redoes every step, and saves that, too", async () => {
   await description.fill("Changed.");
   await ui.page.getByLabel("Personality").fill("Sly.");
   await ui.page.getByRole("button", { name: "Undo" }).click();
-  expect(await ui.page.getByLabel("Personality").inputValue()).toBe("");
+  await expect.poll(() => ui.page.getByLabel("Personality").inputValue()).toBe("");
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await expect.poll(() => description.inputValue()).toBe("A fox.");
   await isSaved(ui);
@@ -80,7 +80,7 @@ test("doesn't overwrite a card that was changed elsewhere: lists the fields and 
   await ui.page.getByText("This card was changed elsewhere").waitFor();
   await ui.page.getByText("Different fields: Description.").waitFor();
   expect(saved(ui).data.description).toBe("Theirs.");
-  expect(await description.inputValue()).toBe("Mine.");
+  await expect.poll(() => description.inputValue()).toBe("Mine.");
   await ui.page.getByRole("button", { name: "Use the other version" }).click();
   await expect.poll(() => description.inputValue()).toBe("Theirs.");
   await ui.page.getByRole("button", { name: "Undo" }).click();
@@ -127,7 +127,7 @@ test("doesn't save a card without a name, and keeps typed text after a refusal",
 test("adds, edits and removes greetings; each section has its fields", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByRole("tab", { name: "Voice" }).click();
-  expect(await ui.page.getByLabel("Greeting", { exact: true }).inputValue()).toBe("Hello.");
+  await expect.poll(() => ui.page.getByLabel("Greeting", { exact: true }).inputValue()).toBe("Hello.");
   await ui.page.getByRole("button", { name: "Add to: Alternate greetings" }).click();
   await ui.page.getByLabel("Alternate greetings, 2", { exact: true }).fill("Psst!");
   await ui.page.getByRole("button", { name: "Remove: Alternate greetings, 1" }).click();
@@ -237,7 +237,7 @@ test("searches the card site and loads its images through our own server; import
   await ui.page.keyboard.press("Enter");
   await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
   await ui.page.locator(".found-card img").first().waitFor();
-  expect(await ui.page.locator(".found-card img").count()).toBe(1);
+  await expect.poll(() => ui.page.locator(".found-card img").count()).toBe(1);
   await ui.page.getByRole("button", { name: "Import Site fox" }).click();
   await ui.page.getByText("1 character imported").waitFor();
   expect(ui.api.seen("POST", "/api/characters/import-url")[0]!.body).toEqual({ url: CARD.page_url });
@@ -267,16 +267,16 @@ test.each(WIDTHS)(
       },
     });
     await ui.page.getByLabel("Description").waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     for (const part of ["Voice", "Scene", "Lorebook", "Advanced"]) {
       await ui.page.getByRole("tab", { name: part }).click();
       if (part === "Lorebook") await ui.page.getByRole("button", { name: "fox" }).click();
-      expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+      await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     }
     await ui.page.goto(`${ui.api.origin}/characters/browse`);
     await ui.page.getByRole("button", { name: "Search" }).click();
     await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     expect(ui.errors).toEqual([]);
   },
 );
@@ -295,7 +295,7 @@ test("edits notes in further languages, shows them in the user's, and removes th
     () => JSON.stringify(saved(ui).data.creator_notes_multilingual),
     (text) => text === JSON.stringify(notes),
   );
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("link", { name: "Done" }).click();
   await page.getByText("Creator’s notes").click();
   await page.getByText("Only here").waitFor();
@@ -319,8 +319,8 @@ test("shows the card's origin, except an unknown date", async () => {
   });
   await ui.page.getByRole("tab", { name: "Advanced" }).click();
   const link = ui.page.getByRole("link", { name: "https://cards.example/fox" });
-  expect(await link.getAttribute("rel")).toContain("noreferrer");
+  await expect.poll(() => link.getAttribute("rel")).toContain("noreferrer");
   await ui.page.getByText("2023").waitFor();
   await ui.page.getByText("emotion · joy · png").waitFor();
-  expect(await ui.page.getByText("Last exported").count()).toBe(0);
+  await expect.poll(() => ui.page.getByText("Last exported").count()).toBe(0);
 });

@@ -35,7 +35,7 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await using ui = await bench.open("/characters", { prepare: fill });
   const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
-  expect(await cards.allInnerTexts()).toEqual(["Ada", "Fox", "Mira"]);
+  await expect.poll(() => cards.allInnerTexts()).toEqual(["Ada", "Fox", "Mira"]);
   await ui.page.getByLabel("Search characters").fill("fo");
   await eventually(() => cards.count(), (count) => count === 1);
   expect(ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
@@ -99,7 +99,7 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await eventually(() => box("Fox").evaluate((field) => field === document.activeElement), Boolean);
   await page.keyboard.press("Shift+Space");
   await status.getByText("2 selected").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await holdToasts(page);
   await page.getByRole("button", { name: "Add to favorites" }).click();
   await page.getByText("2 characters added to favorites").waitFor();
@@ -111,7 +111,7 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await page.getByRole("button", { name: "More", exact: true }).click();
   await page.getByRole("menuitem", { name: "Select" }).click();
   await status.getByText("0 selected").waitFor();
-  expect(await page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Select all" }).click();
   await status.getByText("3 selected").waitFor();
   await page.getByRole("button", { name: "Export", exact: true }).click();
@@ -140,7 +140,7 @@ test.each([["desktops", {}], ["phones", PHONE]] as const)(
     const folders = () => ["ada", "fox", "mira"].map((id) => api.people.characters.get(id)!.folder);
     const cards = page.getByRole("list", { name: "Characters" }).getByRole("link");
     await page.getByRole("link", { name: "Ada" }).waitFor();
-    expect(await page.getByLabel("Folder", { exact: true }).count()).toBe(0);
+    await expect.poll(() => page.getByLabel("Folder", { exact: true }).count()).toBe(0);
     await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByRole("menuitem", { name: "Select" }).click();
     for (const name of ["Ada", "Mira"]) await page.getByRole("checkbox", { name }).click();
@@ -152,8 +152,8 @@ test.each([["desktops", {}], ["phones", PHONE]] as const)(
     expect(folders()).toEqual(["Science", null, "Science"]);
     await page.getByLabel("Folder", { exact: true }).selectOption({ label: "Science (2)" });
     await eventually(() => cards.allInnerTexts(), (shown) => shown.join() === "Ada,Mira");
-    expect(await findAxeProblems(page)).toEqual([]);
-    if (name === "phones") expect(await findSmallTargets(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    if (name === "phones") await expect.poll(() => findSmallTargets(page)).toEqual([]);
     if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/folders-${name}.png` });
     await page.getByRole("button", { name: "Undo" }).click();
     await eventually(folders, (all) => all.every((folder) => folder === null));
@@ -192,8 +192,8 @@ test("on phones a long press selects a character, and Escape ends it", async () 
     )
   );
   await ui.page.getByRole("main").getByRole("status").getByText("1 selected").waitFor();
-  expect(await ui.page.getByRole("checkbox", { name: "Fox" }).isChecked()).toBe(true);
-  expect(await findSmallTargets(ui.page)).toEqual([]);
+  await expect.poll(() => ui.page.getByRole("checkbox", { name: "Fox" }).isChecked()).toBe(true);
+  await expect.poll(() => findSmallTargets(ui.page)).toEqual([]);
   await ui.page.keyboard.press("Escape");
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
 });
@@ -221,8 +221,8 @@ test(
       () => ui.page.evaluate(() => document.activeElement?.textContent),
       (text) => text?.endsWith("19999") === true,
     );
-    expect(await cards.count()).toBeLessThan(120);
-    expect(await ui.page.locator("li[aria-posinset='20000']").getAttribute("aria-setsize")).toBe("20000");
+    await expect.poll(() => cards.count()).toBeLessThan(120);
+    await expect.poll(() => ui.page.locator("li[aria-posinset='20000']").getAttribute("aria-setsize")).toBe("20000");
   },
   90_000,
 );
@@ -280,7 +280,7 @@ test("imports several files one after another, and names one that isn't a card, 
   // The other program's own kind of file belongs on another page.
   await ui.page.locator("input[type=file]").setInputFiles([file("broken.txt", '{"type":"risu","data":[]}')]);
   const notice = ui.page.getByRole("link", { name: "This is another program’s data, not a character: open Import" });
-  expect(await notice.getAttribute("href")).toBe("/settings/data/import");
+  await expect.poll(() => notice.getAttribute("href")).toBe("/settings/data/import");
 });
 
 test("imports dropped files, and highlights the drop area", async () => {
@@ -332,7 +332,9 @@ test("keeps the link of a failed import with the reason; then succeeds and retur
   await ui.page.getByRole("textbox", { name: "Link" }).fill("https://cards.example/Wanderer");
   await ui.page.keyboard.press("Enter");
   await ui.page.getByText("The address could not be reached").waitFor();
-  expect(await ui.page.getByRole("textbox", { name: "Link" }).inputValue()).toBe("https://cards.example/Wanderer");
+  await expect.poll(() => ui.page.getByRole("textbox", { name: "Link" }).inputValue()).toBe(
+    "https://cards.example/Wanderer",
+  );
   ui.api.allow("POST /api/characters/import-url");
   await ui.page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click();
   await ui.page.getByText("1 character imported").waitFor();
@@ -356,7 +358,7 @@ test("previews greetings with the names inserted, and starts a chat with the sel
     },
   });
   await ui.page.getByText("Hello Robin, I am Fox.").waitFor();
-  expect(await ui.page.locator(".greeting strong").innerText()).toBe("Robin");
+  await expect.poll(() => ui.page.locator(".greeting strong").innerText()).toBe("Robin");
   await ui.page.getByRole("button", { name: "Next greeting" }).click();
   await ui.page.getByText("Good evening.").waitFor();
   await ui.page.getByRole("button", { name: "Start chat" }).click();
@@ -380,9 +382,9 @@ test("lists the chats of a character below its greeting, and shows its descripti
   await ui.page.getByText("User waits.").waitFor();
   const chats = ui.page.getByRole("region", { name: "Chats", exact: true }).getByRole("link");
   await eventually(() => chats.count(), (count) => count === 4);
-  expect(await chats.first().getAttribute("href")).toBe("/c/c5");
+  await expect.poll(() => chats.first().getAttribute("href")).toBe("/c/c5");
   await ui.page.getByRole("button", { name: "Show all 5 chats" }).click();
-  expect(await chats.count()).toBe(5);
+  await expect.poll(() => chats.count()).toBe(5);
   await chats.last().click();
   await eventually(() => new URL(ui.page.url()).pathname, (path) => path === "/c/c1");
 });
@@ -412,7 +414,7 @@ test("Undo restores a deleted character, which is only deleted after that", asyn
   };
   await remove();
   await ui.page.getByRole("link", { name: "Ada" }).waitFor();
-  expect(await ui.page.getByRole("link", { name: "Fox" }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("link", { name: "Fox" }).count()).toBe(0);
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByRole("link", { name: "Fox" }).click();
   await remove();
@@ -444,11 +446,11 @@ test("a card in another program's folder can be used and exported, but not edite
     prepare: ({ people }) => people.add("theirs", { name: "Theirs" }, { external: true }),
   });
   await ui.page.getByText("This card is in another program’s folder").waitFor();
-  expect(await ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
   await ui.page.getByRole("button", { name: "More actions" }).click();
   const items = ui.page.getByRole("menuitem");
-  expect(await items.allInnerTexts()).toEqual(["Export as PNG", "Export as JSON", "Export as CHARX"]);
-  expect(await items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");
+  await expect.poll(() => items.allInnerTexts()).toEqual(["Export as PNG", "Export as JSON", "Export as CHARX"]);
+  await expect.poll(() => items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");
 });
 
 test("images and scripts in a card's texts neither load nor run", async () => {
@@ -459,8 +461,8 @@ test("images and scripts in a card's texts neither load nor run", async () => {
   });
   await ui.page.getByText("after").first().waitFor();
   await ui.page.getByText("Creator’s notes").click();
-  expect(await ui.page.getByRole("heading", { name: "<b>Evil</b>", level: 2 }).count()).toBe(1);
-  expect(await ui.page.title()).toBe("<b>Evil</b> · Parlor");
+  await expect.poll(() => ui.page.getByRole("heading", { name: "<b>Evil</b>", level: 2 }).count()).toBe(1);
+  await expect.poll(() => ui.page.title()).toBe("<b>Evil</b> · Parlor");
   expect(ui.foreign).toEqual([]);
 });
 
@@ -479,7 +481,7 @@ for (const [path, ready] of SCREENS) {
       },
     });
     await ui.page.getByText(ready).first().waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     expect(ui.errors).toEqual([]);
   });
 }

@@ -49,7 +49,7 @@ test("imports a card, selects a greeting, chats, swipes, edits and exports it co
   const chat = new URL(page.url()).pathname;
 
   await page.goto(address);
-  expect(await page.getByRole("link", { name: "Resume" }).getAttribute("href")).toBe(chat);
+  await expect.poll(() => page.getByRole("link", { name: "Resume" }).getAttribute("href")).toBe(chat);
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Vixen");
   await page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();

@@ -74,7 +74,7 @@ async function written(app: TestApp) {
 const expectClean = async (page: Page) => {
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
   }
 };
 
@@ -110,7 +110,7 @@ test("Stop stops the model and keeps what arrived", async () => {
   await call.over;
   expect(llm.abandoned).toHaveLength(1);
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
-  expect(await page.getByLabel("Description").inputValue()).toBe("Keeps a light");
+  await expect.poll(() => page.getByLabel("Description").inputValue()).toBe("Keeps a light");
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
 });
 
@@ -121,7 +121,7 @@ test("Stop before the first text returns to the idea and stores nothing", async 
   await call.over;
   const idea = bench.page.getByLabel("Idea", { exact: true });
   await idea.waitFor();
-  expect(await idea.inputValue()).toBe("a lighthouse keeper");
+  await expect.poll(() => idea.inputValue()).toBe("a lighthouse keeper");
   expect(await written(bench.app)).toBeUndefined();
 });
 
@@ -132,7 +132,7 @@ test("shows the model's refusal next to the idea, which stays", async () => {
   await call.emit("I'm sorry, I can't.");
   await call.finish();
   await page.getByText("didn't write a character. Its reply: I'm sorry, I can't").waitFor();
-  expect(await page.getByLabel("Idea", { exact: true }).inputValue()).toBe("a lighthouse keeper");
+  await expect.poll(() => page.getByLabel("Idea", { exact: true }).inputValue()).toBe("a lighthouse keeper");
   await expectClean(page);
 });
 
@@ -199,7 +199,7 @@ test("in the background: counts in a badge, and links to the character from a to
   await toast.waitFor();
   await nav.locator("a[href='/activity'] .badge").waitFor({ state: "detached" });
   const { id } = await written(app);
-  expect(await page.getByRole("main").locator(`a[href='/characters/${id}']`).count()).toBe(1);
+  await expect.poll(() => page.getByRole("main").locator(`a[href='/characters/${id}']`).count()).toBe(1);
   await expectClean(page);
   await toast.getByRole("button", { name: "Open" }).click();
   await page.getByRole("heading", { name: "Fern", level: 2 }).waitFor();

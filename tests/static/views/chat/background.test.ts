@@ -51,11 +51,11 @@ test("sets a background for one chat and for all chats", async () => {
   const ofAllChats = async () => (await (await app.get("/api/settings")).json()).chat_background;
   await expect.poll(ofAllChats).toMatch(/^\/api\/attachments\/.+\.png$/);
   const chat_background = await ofAllChats();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await page.goto(`${app.url}/c/c1`);
   await page.locator(".chat-background ~ .message-scroll .reply .prose a").waitFor();
-  expect(await behind(page)).toContain(chat_background);
+  await expect.poll(() => behind(page)).toContain(chat_background);
   const ofChat = async () => (await (await app.get("/api/conversations/c1")).json()).background;
   await page.getByRole("button", { name: "Chat options" }).click();
   const select = page.getByLabel("Background of this chat");
@@ -65,7 +65,7 @@ test("sets a background for one chat and for all chats", async () => {
   await choose("Choose an image");
   await page.locator(".chat-background").waitFor();
   await expect.poll(ofChat).toMatch(/^\/api\/attachments\//);
-  expect(await behind(page)).not.toContain(chat_background);
+  await expect.poll(() => behind(page)).not.toContain(chat_background);
   await select.selectOption({ label: "Default" });
   await expect.poll(() => behind(page)).toContain(chat_background);
   await expect.poll(ofChat).toBeUndefined();
@@ -83,7 +83,7 @@ test("shows no background from elsewhere that an imported chat brings", async ()
   });
   await page.goto(`${app.url}/c/c1`);
   await page.locator(".reply .prose").waitFor();
-  expect(await page.locator(".chat-background").count()).toBe(0);
+  await expect.poll(() => page.locator(".chat-background").count()).toBe(0);
   expect(foreign).toEqual([]);
   await context.close();
 });
@@ -121,6 +121,6 @@ test.each(LOOKS)("text on a background is readable: %s, %s", async (theme, _widt
   }, theme === "dark");
   expect(ratios.length).toBe(3);
   for (const ratio of ratios) expect(ratio).toBeGreaterThanOrEqual(4.5);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await context.close();
 });

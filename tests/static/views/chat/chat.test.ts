@@ -54,7 +54,7 @@ test("resumes a reply after a reload without losing or repeating text", async ()
   await prose.getByText("Once upon a time.", { exact: true }).waitFor();
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  expect(await prose.innerText()).toBe("Once upon a time.");
+  await expect.poll(() => prose.innerText()).toBe("Once upon a time.");
 });
 
 test("shows a lost connection in one line, and requests the exact rest", async () => {
@@ -132,8 +132,8 @@ test("returns a refused message to the composer, with the reason", async () => {
   });
   await sendMessage(ui.page, "Precious words");
   await ui.page.getByRole("alert").getByText("No connection is active").waitFor();
-  expect(await ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Precious words");
-  expect(await ui.page.locator(".message").count()).toBe(0);
+  await expect.poll(() => ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Precious words");
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(0);
   expect(new URL(ui.page.url()).pathname).toBe("/new");
   ui.api.allow("POST /api/chat");
   await ui.page.getByRole("button", { name: "Send" }).click();
@@ -158,11 +158,11 @@ test("Enter sends, Shift+Enter breaks the line, and Escape stops", async () => {
   await box.fill("One");
   await box.press("Shift+Enter");
   await box.pressSequentially("Two");
-  expect(await box.inputValue()).toBe("One\nTwo");
+  await expect.poll(() => box.inputValue()).toBe("One\nTwo");
   await box.press("Enter");
   await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   await eventually(() => ui.api.replies.size, (size) => size === 1);
-  expect(await box.inputValue()).toBe("");
+  await expect.poll(() => box.inputValue()).toBe("");
   await box.press("Escape");
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
 });
@@ -174,7 +174,7 @@ test("Enter that ends an IME composition sends nothing", async () => {
   for (const init of [{ isComposing: true }, { keyCode: 229 }]) {
     await box.dispatchEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...init });
   }
-  expect(await box.inputValue()).toBe("にほん");
+  await expect.poll(() => box.inputValue()).toBe("にほん");
   await box.press("Enter");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
@@ -186,7 +186,7 @@ test("on phones Enter breaks the line and the button sends", async () => {
   await box.fill("One");
   await box.press("Enter");
   await box.pressSequentially("Two");
-  expect(await box.inputValue()).toBe("One\nTwo");
+  await expect.poll(() => box.inputValue()).toBe("One\nTwo");
   await ui.page.getByRole("button", { name: "Send" }).tap();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
 });
@@ -198,7 +198,7 @@ test("saves a draft while it is written, for another device", async () => {
   expect(ui.api.seen("PATCH", /draft$/)[0]!.headers.get("if-match")).toBe('"0"');
   await using other = await bench.open("/c/c1", { api: ui.api });
   await other.page.getByText("Tell me a story").first().waitFor();
-  expect(await other.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Half a thought");
+  await expect.poll(() => other.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Half a thought");
 });
 
 test("shows a changed draft if nothing was typed, and asks otherwise", async () => {
@@ -214,7 +214,7 @@ test("shows a changed draft if nothing was typed, and asks otherwise", async () 
   await box.fill("Typed here");
   await ui.page.getByText("This draft was changed on another device.").waitFor();
   await ui.page.getByText("From the laptop").waitFor();
-  expect(await box.inputValue()).toBe("Typed here");
+  await expect.poll(() => box.inputValue()).toBe("Typed here");
   expect(conversation.draft).toBe("From the laptop");
   await ui.page.getByRole("button", { name: "Use the other one" }).click();
   await expect.poll(() => box.inputValue()).toBe("From the laptop");
@@ -275,7 +275,7 @@ test("follows a reply only while the reader is at its end", async () => {
   const top = await scroll.evaluate((box) => box.scrollTop);
   reply.say("\n\nOne more.\n\nAnother.\n\n");
   await ui.page.getByRole("button", { name: "Jump to latest 2 new paragraphs" }).waitFor();
-  expect(await scroll.evaluate((box) => box.scrollTop)).toBe(top);
+  await expect.poll(() => scroll.evaluate((box) => box.scrollTop)).toBe(top);
   await ui.page.getByRole("button", { name: /^Jump to latest/ }).click();
   await eventually(distance, (px) => px < 2);
 });
@@ -296,19 +296,19 @@ test("stays at the end if the messages and then the space for them become smalle
     box.dispatchEvent(new Event("scroll")); // The browser can report it before it observes the sizes.
   });
   await eventually(distance, (px) => px < 2);
-  expect(await ui.page.getByRole("button", { name: /^Jump to latest/ }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("button", { name: /^Jump to latest/ }).count()).toBe(0);
 });
 
 test("the message list is silent, and whole sentences are announced next to it", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const log = ui.page.getByRole("log");
-  expect(await log.getAttribute("aria-live")).toBe("off");
+  await expect.poll(() => log.getAttribute("aria-live")).toBe("off");
   const reply = ui.api.startReply("c1", "r1");
   await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   reply.say("The rain came. And then the");
   const spoken = ui.page.locator("[aria-live=polite][aria-relevant=additions]");
   await spoken.getByText("The rain came.", { exact: true }).waitFor({ state: "attached" });
-  expect(await spoken.innerText()).not.toContain("And then");
+  await expect.poll(() => spoken.innerText()).not.toContain("And then");
   reply.say(" sun.");
   reply.end("complete");
   await spoken.getByText("And then the sun.", { exact: true }).waitFor({ state: "attached" });
@@ -319,15 +319,15 @@ test("collapses the reasoning of a reply", async () => {
   const reply = ui.api.startReply("c1", "r1");
   reply.think("They want a story. ");
   await ui.page.getByText("Thinking", { exact: true }).waitFor();
-  expect(await findAxeProblems(ui.page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(ui.page)).toEqual([]);
   reply.say("Once");
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
   await ui.page.locator(".reply .prose").getByText("Once", { exact: true }).waitFor();
   const thoughts = ui.page.locator(".thoughts");
-  expect(await thoughts.locator(".thoughts-text").isVisible()).toBe(false);
+  await expect.poll(() => thoughts.locator(".thoughts-text").isVisible()).toBe(false);
   await thoughts.locator("summary").click();
-  expect(await thoughts.locator(".thoughts-text").innerText()).toContain("They want a story.");
+  await expect.poll(() => thoughts.locator(".thoughts-text").innerText()).toContain("They want a story.");
 });
 
 test.each([
@@ -344,11 +344,11 @@ test.each([
   await prose.getByText("Once upon.", { exact: true }).waitFor();
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  expect((await prose.innerText()).trim()).toBe("Once upon.");
+  await expect.poll(async () => (await prose.innerText()).trim()).toBe("Once upon.");
   const thoughts = ui.page.locator(".message[data-message-id=r1] .thoughts-text");
-  expect(await thoughts.isVisible()).toBe(false);
-  expect(await thoughts.textContent()).toBe("They want a story.");
-  expect(await ui.page.locator("[aria-relevant=additions]").textContent()).not.toContain("They want");
+  await expect.poll(() => thoughts.isVisible()).toBe(false);
+  await expect.poll(() => thoughts.textContent()).toBe("They want a story.");
+  await expect.poll(() => ui.page.locator("[aria-relevant=additions]").textContent()).not.toContain("They want");
   await ui.page.locator(".message[data-message-id=r1]").getByRole("button", { name: "Copy" }).click();
   await eventually(() => ui.page.evaluate(() => navigator.clipboard.readText()), (text) => text === "Once upon.");
 });
@@ -428,16 +428,16 @@ test("doesn't show a prefetched chat that has changed", async () => {
   await listed; // the page has received the event
   await link.click();
   await ui.page.getByText("Tell me another story").waitFor();
-  expect(await ui.page.getByText("Tell me a story").count()).toBe(0);
+  await expect.poll(() => ui.page.getByText("Tell me a story").count()).toBe(0);
 });
 
 test("shows a missing chat, a failed list and a refusing server", async () => {
   await using gone = await bench.open("/c/nowhere");
   await gone.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
   await gone.page.getByRole("heading", { name: "Chat not found", level: 1 }).waitFor();
-  expect(await gone.page.title()).toBe("Chat not found · Parlor");
+  await expect.poll(() => gone.page.title()).toBe("Chat not found · Parlor");
   // Chat shortcuts do nothing here.
-  expect(await gone.page.getByRole("main").getByRole("button").count()).toBe(0);
+  await expect.poll(() => gone.page.getByRole("main").getByRole("button").count()).toBe(0);
   const failure = { status: 500, code: "internal", message: "Something went wrong inside the server" };
   await using broken = await bench.open("/c/c1", {
     prepare: (api) => {

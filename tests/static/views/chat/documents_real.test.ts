@@ -52,10 +52,10 @@ test("a document is attached, read, sent with the message and can be opened", as
   if (folder) await page.screenshot({ path: `${folder}/chat.png` });
   const dialog = page.getByRole("dialog", { name: "almanac.pdf" });
   const citations = page.locator(".reply .prose button");
-  expect(await citations.allTextContents()).toEqual(["[p. 2]", "[almanac.pdf, p. 1]"]);
+  await expect.poll(() => citations.allTextContents()).toEqual(["[p. 2]", "[almanac.pdf, p. 1]"]);
   await citations.first().click();
   await dialog.getByText("The cat is called Admiral Biscuit.").waitFor();
-  expect(await dialog.locator("[aria-current]").getAttribute("data-page")).toBe("2");
+  await expect.poll(() => dialog.locator("[aria-current]").getAttribute("data-page")).toBe("2");
   if (folder) await page.screenshot({ path: `${folder}/cited.png` });
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden" });
@@ -97,14 +97,14 @@ test("pages to send are chosen in the reader, by number or by box", async () => 
   await dialog.getByText("Two is green.").waitFor();
   await dialog.getByLabel("Pages to send").fill("9");
   await dialog.getByText("Enter pages from 1 to 4, such as 3-5, 12").waitFor();
-  expect(await dialog.getByRole("button", { name: "Send these pages" }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Send these pages" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Pages to send").fill("2");
   await dialog.getByRole("checkbox", { name: "Page 4" }).check();
   await dialog.getByRole("checkbox", { name: "Page 3" }).check();
-  expect(await dialog.getByLabel("Pages to send").inputValue()).toBe("2-4");
+  await expect.poll(() => dialog.getByLabel("Pages to send").inputValue()).toBe("2-4");
   await dialog.getByRole("checkbox", { name: "Page 3" }).uncheck();
   await takePicture(page, "choose-pages");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Send these pages" }).click();
   await page.getByRole("button", { name: "What to send from colors.pdf: Pages 2, 4" }).waitFor();
   await takePicture(page, "pages-chip");
@@ -137,18 +137,18 @@ test("files dropped anywhere on the chat are attached, and so is the page of a l
   await page.locator(".welcome").dispatchEvent("drop", { dataTransfer: files });
   const chips = page.getByRole("list", { name: "Attached documents" });
   await chips.getByText("PDF · 1 page").waitFor();
-  expect(await page.locator(".composer-area.is-over").count()).toBe(0);
+  await expect.poll(() => page.locator(".composer-area.is-over").count()).toBe(0);
 
   const box = page.getByLabel("Message", { exact: true });
   const offer = page.getByRole("button", { name: "Attach this page" });
   await box.fill(`See http://${PUBLIC}:${site.addr.port}/tides there`);
-  expect(await offer.count()).toBe(0);
+  await expect.poll(() => offer.count()).toBe(0);
   await box.fill(`When is high tide?\n\nhttp://${PUBLIC}:${site.addr.port}/tides`);
   await takePicture(page, "link-offer");
   await offer.click();
   await chips.getByText("Tides", { exact: true }).waitFor();
-  expect(await box.inputValue()).toBe("When is high tide?");
-  expect(await offer.count()).toBe(0);
+  await expect.poll(() => box.inputValue()).toBe("When is high tide?");
+  await expect.poll(() => offer.count()).toBe(0);
 
   const refused = `http://${PRIVATE}:1/`;
   await box.fill(refused);
@@ -182,13 +182,13 @@ test("a shared link opens a new chat with its page and the cursor in the compose
   await page.getByRole("heading", { name: "Tides of today" }).waitFor();
   await takePicture(page, "share-link");
   // Nothing is fetched or lost until the choice.
-  expect(await (await app.get("/api/documents")).json()).toEqual([]);
+  await expect.poll(async () => (await app.get("/api/documents")).json()).toEqual([]);
   await page.reload();
   await page.getByRole("button", { name: "Ask about this page" }).click();
   await page.waitForURL(`${app.url}/new`);
   await page.getByRole("list", { name: "Attached documents" }).getByText("Tides", { exact: true }).waitFor();
   await expect.poll(() => box.evaluate((field) => field === document.activeElement)).toBe(true);
-  expect(await box.inputValue()).toBe("Look:");
+  await expect.poll(() => box.inputValue()).toBe("Look:");
   await expect.poll(hasShared).toBe(false);
 
   await share("", link);
@@ -216,7 +216,7 @@ test("pages of a scan are attached as images, at most four at a time", async () 
   const dialog = page.getByRole("dialog");
   const attach = dialog.getByRole("button", { name: "Attach images" });
   await dialog.getByLabel("Pages to send").fill("1-5");
-  expect(await attach.isDisabled()).toBe(true);
+  await expect.poll(() => attach.isDisabled()).toBe(true);
   await dialog.getByLabel("Pages to send").fill("2, 6");
   await takePicture(page, "scan-dialog");
   await attach.click();
@@ -251,7 +251,7 @@ test("documents are attached to a chat, a character or a persona; Settings lists
   await expect.poll(() => usesOf("/api/conversations/c1")).toEqual([{ id, use: "whole" }]);
   await alwaysAttached.scrollIntoViewIfNeeded();
   await takePicture(page, "chat-options");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await alwaysAttached.getByRole("button", { name: "Remove almanac.pdf" }).click();
   await expect.poll(async () => await usesOf("/api/conversations/c1") ?? []).toEqual([]);
 
@@ -259,20 +259,20 @@ test("documents are attached to a chat, a character or a persona; Settings lists
   await add.selectOption("almanac.pdf");
   await expect.poll(() => usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
   await takePicture(page, "character");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("tab", { name: "Identity" }).click();
   await page.getByLabel("Description", { exact: true }).fill("A keeper of lighthouses.");
   await expect.poll(async () => (await (await app.get("/api/characters/ann")).json()).card.data.description).toBe(
     "A keeper of lighthouses.",
   );
-  expect(await usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
+  await expect.poll(() => usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
 
   await page.goto(`${app.url}/settings/personas/me`);
   const picker = page.locator('.always-attached input[type="file"]');
   await picker.setInputFiles({ name: "letter.txt", mimeType: "text/plain", buffer: Buffer.from("Dear Ann") });
   await alwaysAttached.getByText("Text · 1 section").waitFor();
   await takePicture(page, "persona");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect.poll(async () => (await usesOf("/api/personas/me"))?.length).toBe(1);
 
@@ -284,7 +284,7 @@ test("documents are attached to a chat, a character or a persona; Settings lists
   await page.keyboard.press("Escape");
   await list.scrollIntoViewIfNeeded();
   await takePicture(page, "data");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await list.getByRole("button", { name: "Delete almanac.pdf" }).click();
   await expect.poll(() => list.getByText("almanac.pdf").count()).toBe(0);
   await page.goto("about:blank");
@@ -314,9 +314,9 @@ test.each([
     await chips.nth(0).getByText(note).waitFor();
     const summary = chips.nth(1).locator("summary");
     await summary.click();
-    expect(await chips.nth(1).locator("li").count()).toBe(2);
+    await expect.poll(() => chips.nth(1).locator("li").count()).toBe(2);
     await takePicture(page, `ledger_${language}`);
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await chips.nth(0).locator(".document-use").click();
     await page.getByText(new RegExp(`^${encoding} ?…$`)).click();
     const dialog = page.getByRole("dialog", { name: encoding });

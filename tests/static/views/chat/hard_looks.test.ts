@@ -43,7 +43,7 @@ test.each([["phone", PHONE], ["desktop", {}]] as const)(
     await page.goto(`${app.url}/c/c1`);
     await page.getByRole("button", { name: "Fox", exact: true }).waitFor();
     await page.getByRole("button", { name: LONG, exact: true }).first().waitFor();
-    expect(await isSideways(page)).toBe(false);
+    await expect.poll(() => isSideways(page)).toBe(false);
 
     for (
       const [path, heading] of [["/settings/presets/s1", "h2"], ["/characters/long", ".character-text h2"]] as const
@@ -56,12 +56,12 @@ test.each([["phone", PHONE], ["desktop", {}]] as const)(
         lines: Math.ceil(element.clientHeight / parseFloat(getComputedStyle(element).lineHeight)),
       }));
       expect([path, lines <= 3, height > 0]).toEqual([path, true, true]);
-      expect(await isSideways(page)).toBe(false);
+      await expect.poll(() => isSideways(page)).toBe(false);
     }
     for (const path of ["presets", "personas", "connections", "trash"]) {
       await page.goto(`${app.url}/settings/${path}`);
       await page.getByRole("main").getByRole("heading", { level: 2 }).waitFor();
-      expect([path, await isSideways(page)]).toEqual([path, false]);
+      await expect.poll(async () => [path, await isSideways(page)]).toEqual([path, false]);
     }
     expect(errors).toEqual([]);
     await context.close();
@@ -74,11 +74,11 @@ test("touch targets are 44 px high, also in the gallery and the hub search", asy
   await page.goto(`${app.url}/characters`);
   await page.getByLabel("Search characters").waitFor();
   for (const name of ["Search characters", "Tag", "Sort by"]) {
-    expect([name, await heightOf(page, name)]).toEqual([name, 44]);
+    await expect.poll(async () => [name, await heightOf(page, name)]).toEqual([name, 44]);
   }
   await page.goto(`${app.url}/settings/models`);
   await page.getByLabel("Format").waitFor();
-  expect(await heightOf(page, "Format")).toBeGreaterThanOrEqual(44);
+  await expect.poll(() => heightOf(page, "Format")).toBeGreaterThanOrEqual(44);
   await context.close();
 });
 
@@ -89,10 +89,10 @@ test("keeps the settings sections visible while a long page scrolls", async () =
   const about = page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "About" });
   await page.getByRole("heading", { name: "Backups" }).scrollIntoViewIfNeeded();
   await page.locator(".settings").evaluate((element) => element.scrollTop = element.scrollHeight);
-  expect(await page.locator(".settings").evaluate((element) => element.scrollTop)).toBeGreaterThan(100);
+  await expect.poll(() => page.locator(".settings").evaluate((element) => element.scrollTop)).toBeGreaterThan(100);
   const search = page.getByRole("searchbox", { name: "Search settings" });
-  expect((await search.boundingBox())!.y).toBeGreaterThan(0);
-  expect((await about.boundingBox())!.y).toBeGreaterThan((await search.boundingBox())!.y);
+  await expect.poll(async () => (await search.boundingBox())!.y).toBeGreaterThan(0);
+  await expect.poll(async () => (await about.boundingBox())!.y).toBeGreaterThan((await search.boundingBox())!.y);
   await context.close();
 });
 
@@ -123,6 +123,6 @@ test("in forced colors, switches show their state and the current section is mar
   const outlineOf = (name: string) =>
     page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name, exact: true })
       .evaluate((link) => getComputedStyle(link).outlineStyle);
-  expect([await outlineOf("Presets"), await outlineOf("Voice")]).toEqual(["solid", "none"]);
+  await expect.poll(async () => [await outlineOf("Presets"), await outlineOf("Voice")]).toEqual(["solid", "none"]);
   await context.close();
 });

@@ -127,10 +127,10 @@ test("offers only the samplers of the server, and says why the model refused one
   const { page } = ui;
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByLabel("Temperature").waitFor();
-  expect(await page.getByLabel("Top K").isDisabled()).toBe(true);
+  await expect.poll(() => page.getByLabel("Top K").isDisabled()).toBe(true);
   await page.getByText("Refused by this model: no top_k here").waitFor();
-  expect(await page.getByLabel("Top P").count()).toBe(0);
-  expect(await page.getByLabel("Max reply tokens").isEnabled()).toBe(true);
+  await expect.poll(() => page.getByLabel("Top P").count()).toBe(0);
+  await expect.poll(() => page.getByLabel("Max reply tokens").isEnabled()).toBe(true);
   await page.getByText("More samplers").click();
   await page.getByLabel("dry_multiplier").fill("0.8");
   await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.dry_multiplier === 0.8);
@@ -145,7 +145,7 @@ test("sets the thinking in the composer and in the options, and keeps other sett
   await page.getByRole("menuitemradio", { name: "High" }).click();
   await page.getByRole("button", { name: "Thinking: High" }).waitFor();
   const options = page.getByRole("complementary", { name: "Chat options" });
-  expect(await options.getByLabel("Thinking").inputValue()).toBe("high");
+  await expect.poll(() => options.getByLabel("Thinking").inputValue()).toBe("high");
   const params = await eventually(
     () => api.conversations.get("c1")!.params,
     (params) => params?.temperature === 0.5 && params.reasoning_effort !== undefined,
@@ -163,7 +163,7 @@ test("a model that can't think has no switch for it", async () => {
     },
   });
   await ui.page.getByRole("button", { name: /^Model: first/ }).waitFor();
-  expect(await ui.page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
 });
 
 test("details of a reply name the connection, the limit, and what was left out and why", async () => {

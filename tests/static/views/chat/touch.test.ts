@@ -25,19 +25,21 @@ test(
     await page.goto(`${api.origin}/c/c1`);
     const reply = page.locator(".message.reply");
     await reply.waitFor();
-    expect(await reply.evaluate((element) => getComputedStyle(element).touchAction)).toContain("pan-y");
-    expect(await page.evaluate(() => getComputedStyle(document.documentElement).overscrollBehaviorX)).toBe("none");
-    expect(await findSmallTargets(page)).toEqual([]);
+    await expect.poll(() => reply.evaluate((element) => getComputedStyle(element).touchAction)).toContain("pan-y");
+    await expect.poll(() => page.evaluate(() => getComputedStyle(document.documentElement).overscrollBehaviorX)).toBe(
+      "none",
+    );
+    await expect.poll(() => findSmallTargets(page)).toEqual([]);
 
     await reply.getByRole("button", { name: "Message actions" }).tap();
     await page.getByRole("menuitem", { name: "Regenerate" }).waitFor();
-    expect(await page.getByText("Alt R").count()).toBe(0);
+    await expect.poll(() => page.getByText("Alt R").count()).toBe(0);
     await page.keyboard.press("Escape");
 
     await page.getByRole("button", { name: /^Model: / }).tap();
     const filter = page.getByLabel("Find or enter a model");
     await filter.waitFor();
-    expect(await filter.evaluate((input) => input === document.activeElement)).toBe(false);
+    await expect.poll(() => filter.evaluate((input) => input === document.activeElement)).toBe(false);
     await page.keyboard.press("Escape");
     await filter.waitFor({ state: "detached" });
 

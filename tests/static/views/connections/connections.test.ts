@@ -101,7 +101,9 @@ test("tests a new connection before saving, and sends its key only once", async 
   await ui.page.getByText("The connection works").waitFor();
   await ui.page.getByText("2 models available", { exact: true }).waitFor();
   await ui.page.getByText("Context size: 8,192 tokens").waitFor();
-  expect(await ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value"))))
+  await expect.poll(() =>
+    ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value")))
+  )
     .toEqual(["a", "b"]);
   await ui.page.getByLabel("Model", { exact: true }).fill("b");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
@@ -109,7 +111,7 @@ test("tests a new connection before saving, and sends its key only once", async 
   expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-very-secret", model: "b" });
   await ui.page.getByRole("link", { name: "Edit" }).click();
   await ui.page.getByText("A key is saved. Leave this empty to use it.").waitFor();
-  expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
+  await expect.poll(() => ui.page.getByLabel("API key").inputValue()).toBe("");
   expect(await ui.page.content()).not.toContain("sk-very-secret");
 });
 
@@ -126,7 +128,7 @@ test("suggestions fill the form, keep a custom name, and show which service need
   const { page } = ui;
   const chips = page.getByRole("group", { name: "Suggestions" });
   await chips.waitFor();
-  expect(await chips.getByRole("button").allInnerTexts()).toEqual([
+  await expect.poll(() => chips.getByRole("button").allInnerTexts()).toEqual([
     "Ollama",
     "LM Studio",
     "llama.cpp",
@@ -137,17 +139,17 @@ test("suggestions fill the form, keep a custom name, and show which service need
     "Anthropic",
   ]);
   await chips.getByRole("button", { name: "Ollama" }).click();
-  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:11434");
-  expect(await page.getByLabel("Type").inputValue()).toBe("ollama");
-  expect(await page.getByLabel("Name").inputValue()).toBe("Ollama");
+  await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:11434");
+  await expect.poll(() => page.getByLabel("Type").inputValue()).toBe("ollama");
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Ollama");
   await chips.getByRole("button", { name: "Anthropic" }).click();
-  expect(await page.getByLabel("Type").inputValue()).toBe("anthropic");
-  expect(await page.getByLabel("Name").inputValue()).toBe("Anthropic");
+  await expect.poll(() => page.getByLabel("Type").inputValue()).toBe("anthropic");
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Anthropic");
   await page.getByText("This service requires an API key.").waitFor();
-  expect(await chips.getByRole("button", { name: "Anthropic" }).getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => chips.getByRole("button", { name: "Anthropic" }).getAttribute("aria-pressed")).toBe("true");
   await page.getByLabel("Name").fill("Mine");
   await chips.getByRole("button", { name: "OpenAI" }).click();
-  expect(await page.getByLabel("Name").inputValue()).toBe("Mine");
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Mine");
 });
 
 test("warns of a key over plain HTTP to another machine, and trims it", {
@@ -161,7 +163,7 @@ test("warns of a key over plain HTTP to another machine, and trims it", {
   await page.getByLabel("API key").fill("  sk-pasted ");
   await warning.waitFor();
   await page.getByRole("button", { name: "Show key" }).click();
-  expect(await page.getByLabel("API key").getAttribute("type")).toBe("text");
+  await expect.poll(() => page.getByLabel("API key").getAttribute("type")).toBe("text");
   await page.getByLabel("URL").fill("http://127.0.0.1:8080/v1");
   await warning.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -221,7 +223,7 @@ test("shows the result and advice of a failed test, and keeps the input", async 
   ) {
     await ui.page.getByText(text).waitFor();
   }
-  expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9");
+  await expect.poll(() => ui.page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9");
 });
 
 test("edits a saved connection without sending its key, which can be removed separately", async () => {
@@ -258,9 +260,9 @@ test("doesn't send an invalid form, and shows the error next to the field", asyn
   await ui.page.getByRole("button", { name: "Save and use" }).click();
   await ui.page.getByText("Enter a URL that starts with http:// or https://").waitFor();
   await ui.page.getByText("Enter a whole number of tokens, such as 8192").waitFor();
-  expect(await ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
+  await expect.poll(() => ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
   // The button is at the end of a long form.
-  expect(await ui.page.evaluate(() => document.activeElement?.id)).toBe("url");
+  await expect.poll(() => ui.page.evaluate(() => document.activeElement?.id)).toBe("url");
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
@@ -276,7 +278,7 @@ test("keeps the form of a refused save, with an error per field", async () => {
   await ui.page.getByLabel("URL").fill("http://169.254.169.254/");
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
   await ui.page.getByRole("alert").getByText("Address not allowed").waitFor();
-  expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://169.254.169.254/");
+  await expect.poll(() => ui.page.getByLabel("URL").inputValue()).toBe("http://169.254.169.254/");
 });
 
 test("removes the saved key of a form that is invalid", async () => {
@@ -284,7 +286,7 @@ test("removes the saved key of a form that is invalid", async () => {
   await ui.page.getByLabel("Context size").fill("8k");
   await ui.page.getByRole("button", { name: "Remove saved key" }).click();
   await ui.page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
-  expect(await ui.page.getByLabel("Context size").inputValue()).toBe("8k");
+  await expect.poll(() => ui.page.getByLabel("Context size").inputValue()).toBe("8k");
 });
 
 test("activates, tests and deletes connections from the list, and Undo restores one", async () => {

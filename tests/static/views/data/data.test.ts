@@ -33,7 +33,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const main = page.getByRole("main");
     await main.getByRole("list", { name: "Storage space" }).getByText("Chats and settings").waitFor();
     await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
-    expect(await main.getByLabel("Backup folder").inputValue()).toBe(backupDir);
+    await expect.poll(() => main.getByLabel("Backup folder").inputValue()).toBe(backupDir);
     await look("data");
     await page.goto(`${app.url}/settings/about`);
     const findings = main.getByRole("list", { name: "Health check" });
@@ -116,7 +116,7 @@ test.each([
   await page.goto(`${app.url}/settings/about`);
   await page.getByText(all).waitFor();
   await page.getByText(remedy).waitFor();
-  expect(await page.getByText("can be read").count()).toBe(0);
+  await expect.poll(() => page.getByText("can be read").count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();
 });

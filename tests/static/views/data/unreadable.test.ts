@@ -59,7 +59,7 @@ test("damaged cards and personas are marked in their lists and lead to the butto
   await row.getByRole("button", { name: "Restore" }).click();
   await page.locator(".toast", { hasText: "Restored the version of" }).waitFor();
   await row.waitFor({ state: "detached" });
-  expect((await (await app.get("/api/characters/heron")).json()).name).toBe("Heron");
+  await expect.poll(async () => (await (await app.get("/api/characters/heron")).json()).name).toBe("Heron");
   await page.goto(`${app.url}/settings/personas`);
   await page.locator("li", { hasText: "Baker" }).getByText("Can’t be read").waitFor();
 });
@@ -81,7 +81,7 @@ test("everything is checked on request; an older state of a chat is restored onl
   await section.getByRole("button", { name: "Check everything now" }).click();
   await section.getByText("3 things can’t be read").waitFor();
   await section.getByText("All stored data was read on").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await section.locator("li", { hasText: "Chat: pond" }).getByRole("button", { name: "Restore" }).click();
   const dialog = page.getByRole("dialog", { name: "Restore an older state?" });
   await dialog.getByRole("button", { name: "Restore the older state" }).click();

@@ -64,7 +64,7 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await page.getByText("No image servers found").waitFor();
   await page.getByRole("link", { name: "Add an image server" }).click();
   await page.getByLabel("Type").selectOption({ label: "A1111, Forge" });
-  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:7860");
+  await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:7860");
   await page.getByLabel("URL").fill(bench.comfy.url);
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("doesn't have the API of A1111").waitFor();
@@ -72,7 +72,7 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("The server works").waitFor();
   await page.getByLabel("API key").fill("k1");
-  expect(await page.getByText("This URL isn’t encrypted").count()).toBe(0);
+  await expect.poll(() => page.getByText("This URL isn’t encrypted").count()).toBe(0);
   await page.getByLabel("URL").fill("http://192.168.1.9:8188");
   await page.getByText("This URL isn’t encrypted").waitFor();
   await page.getByLabel("API key").fill("");
@@ -80,7 +80,7 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await page.getByLabel("URL").fill(bench.comfy.url);
   await page.getByLabel("Width").fill("9");
   await page.getByText("Enter a number from 16 to 8192").waitFor();
-  expect(await page.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);
   await page.getByLabel("Width").fill("640");
   await page.getByLabel("Name").fill("Workstation");
   await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -90,7 +90,7 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await card.getByRole("link", { name: "Edit" }).click();
   // The field suggests the server's checkpoints.
   await page.locator("datalist option[value='sub/big.safetensors']").waitFor({ state: "attached" });
-  expect(await page.getByLabel("Width").inputValue()).toBe("640");
+  await expect.poll(() => page.getByLabel("Width").inputValue()).toBe("640");
   await page.getByLabel("Checkpoint").fill("sub/big.safetensors");
   await page.getByLabel("API key").fill("k1");
   await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -102,13 +102,13 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await page.getByRole("button", { name: "Remove saved key" }).click();
   await page.getByText("Key removed").waitFor();
   await page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
-  expect(await page.getByLabel("Width").inputValue()).toBe("704");
+  await expect.poll(() => page.getByLabel("Width").inputValue()).toBe("704");
   const [kept] = await (await bench.app.get("/api/image/connections")).json();
   expect(kept).toMatchObject({ has_key: false, name: "Workstation", checkpoint: "sub/big.safetensors" });
   expect(kept.defaults).toMatchObject({ width: 640 });
   await page.getByRole("link", { name: "Cancel" }).click();
   await card.waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await holdToasts(page);
   await card.getByRole("button", { name: "Delete: Workstation" }).click();
@@ -128,8 +128,8 @@ test("detects the kind of an image server from its address, and leaves a chosen 
   };
   await enter(bench.a1111.url);
   await page.getByText("Found: A1111, Forge").waitFor();
-  expect(await kind.inputValue()).toBe("a1111");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => kind.inputValue()).toBe("a1111");
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await enter("http://127.0.0.1:9");
   await page.getByText("No response at this URL").waitFor();
   await enter(bench.llm.url);
@@ -137,7 +137,7 @@ test("detects the kind of an image server from its address, and leaves a chosen 
   await kind.selectOption("a1111");
   await enter(bench.comfy.url);
   await page.getByText("looks like ComfyUI").waitFor();
-  expect(await kind.inputValue()).toBe("a1111");
+  await expect.poll(() => kind.inputValue()).toBe("a1111");
 
   // Enter in the field: Save waits for the detection.
   const other = (await bench.open("/settings/images/new")).page;
@@ -165,13 +165,13 @@ test("imports a workflow from a file, refuses the UI format, edits and deletes i
   await dialog.getByRole("button", { name: "Close" }).click();
 
   await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });
-  expect(await dialog.getByLabel("Name").inputValue()).toBe("My foxes");
+  await expect.poll(() => dialog.getByLabel("Name").inputValue()).toBe("My foxes");
   await dialog.getByLabel("Workflow", { exact: true }).fill("{");
   await dialog.getByText("Invalid JSON").waitFor();
   await dialog.getByLabel("Workflow", { exact: true }).fill(
     '{"3": {"class_type": "KSampler", "inputs": {"seed": "%seed%", "text": "%prompt%"}}}',
   );
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });
   await list.getByText("My-foxes").waitFor();
@@ -198,7 +198,7 @@ test("writes an image prompt, edits it, generates with progress, attaches and sh
   bench.a1111.step(5);
   await dialog.getByText("Step 5 of 20").waitFor();
   await dialog.getByAltText("Image preview").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   bench.a1111.go();
   await dialog.waitFor({ state: "detached" });
   await pictures(page).first().waitFor();
@@ -209,7 +209,7 @@ test("writes an image prompt, edits it, generates with progress, attaches and sh
   const full = large.getByRole("button", { name: "Full size" });
   await full.click();
   await expect.poll(() => full.getAttribute("aria-pressed")).toBe("true");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await large.waitFor({ state: "detached" });
   expect([errors, foreign]).toEqual([[], []]);
@@ -233,7 +233,7 @@ test("pages through the images of a chat, shows them as a grid, and removes them
   await dialog.getByText("3 of 3").waitFor();
   await dialog.getByRole("button", { name: "All images in this chat" }).click();
   await dialog.getByRole("listitem").nth(2).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await holdToasts(page);
   await dialog.getByRole("button", { name: "Enlarge image 2" }).click();
   await dialog.getByText("2 of 3").waitFor();
@@ -261,7 +261,7 @@ test("a canceled image leaves its prompt, and an unattended one still arrives", 
   await bench.a1111.begun();
   await dialog.getByRole("button", { name: "Cancel image" }).click();
   await until(() => bench.a1111.isIdle, "the server's being free");
-  expect(await dialog.getByLabel("Image prompt").inputValue()).toBe("red fox, evening sun");
+  await expect.poll(() => dialog.getByLabel("Image prompt").inputValue()).toBe("red fox, evening sun");
   await start.click();
   await bench.a1111.begun(2);
   await dialog.getByRole("button", { name: "Close" }).click();
@@ -274,7 +274,7 @@ test("shows all generated images, what they were made with, and generates one ag
   await bench.withChat();
   const empty = (await bench.open("/images", PHONE)).page;
   await empty.getByRole("link", { name: "Open a chat" }).waitFor();
-  expect(await findAxeProblems(empty)).toEqual([]);
+  await expect.poll(() => findAxeProblems(empty)).toEqual([]);
   const generate = (body: Record<string, unknown>) => bench.app.post("/api/image/generate", body);
   expect((await generate({ prompt: "a heron", seed: 5, steps: 9 })).status).toBe(200);
   const attached = { conversation_id: "c1", message_id: "a1" };
@@ -288,12 +288,12 @@ test("shows all generated images, what they were made with, and generates one ag
   await page.waitForFunction(() =>
     [...document.querySelectorAll<HTMLImageElement>(".gallery-grid img")].every(({ naturalWidth }) => naturalWidth > 0)
   );
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Image: a red fox" }).click();
   const large = page.getByRole("dialog", { name: "Generated image" });
   await large.getByText("a red fox").waitFor();
   await large.getByText("11", { exact: true }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await large.getByRole("button", { name: "Generate again" }).click();
   const dialog = page.getByRole("dialog", { name: "Generate again" });
   const prompt = dialog.getByLabel("Image prompt");
@@ -301,9 +301,9 @@ test("shows all generated images, what they were made with, and generates one ag
   await prompt.fill("a red fox, rain");
   await dialog.getByLabel("Seed").fill("x");
   await dialog.getByText("Enter a whole number").waitFor();
-  expect(await dialog.getByRole("button", { name: "Generate", exact: true }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Generate", exact: true }).isDisabled()).toBe(true);
   await dialog.getByLabel("Seed").fill("8");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Generate", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   expect(bench.a1111.orders[2]).toMatchObject({ prompt: "a red fox, rain", seed: 8, steps: 11 });

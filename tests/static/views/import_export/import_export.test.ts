@@ -57,22 +57,22 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await look(page, `choose-${colorScheme}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByText("default-user.zip").waitFor();
-    expect(await main.getByLabel("File type").inputValue()).toBe("sillytavern");
+    await expect.poll(() => main.getByLabel("File type").inputValue()).toBe("sillytavern");
     await look(page, `chosen-${colorScheme}`);
     await main.getByRole("button", { name: "Preview import" }).click();
 
     await main.getByRole("heading", { name: "Import preview" }).waitFor();
     await main.getByText("2 chats").first().waitFor();
     await main.getByText("2 characters").first().click();
-    expect(await main.getByRole("list", { name: "2 characters" }).getByRole("listitem").allTextContents())
+    await expect.poll(() => main.getByRole("list", { name: "2 characters" }).getByRole("listitem").allTextContents())
       .toEqual(["Fox", "Owl"]);
-    expect(await main.getByRole("link", { name: "Fox" }).count()).toBe(0);
+    await expect.poll(() => main.getByRole("link", { name: "Fox" }).count()).toBe(0);
     await main.getByText("1 item not imported").click();
     await main.getByText("characters/Bad.png").waitFor();
     await main.getByText(/file types? skipped/).click();
     await main.getByText("backgrounds aren't imported: choose one in a chat's options or in Settings").waitFor();
     await look(page, `trial-${colorScheme}`);
-    expect(await (await app.get("/api/conversations")).json()).toEqual([]);
+    await expect.poll(async () => (await app.get("/api/conversations")).json()).toEqual([]);
 
     // It waits on the server: the page may be reloaded in between.
     await page.reload();
@@ -87,14 +87,14 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await main.getByText(/^Previous import,/).click();
     await main.getByText("2 characters").first().click();
     const owl = (await main.getByRole("link", { name: "Owl" }).getAttribute("href"))!;
-    expect((await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
+    await expect.poll(async () => (await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
 
     // Again: nothing is imported twice, and the report says so.
     await page.goto(`${app.url}${IMPORT}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByRole("button", { name: "Preview import" }).click();
     await main.getByText("Everything in this file is already in Parlor.").waitFor();
-    expect(await main.getByRole("button", { name: "Import", exact: true }).count()).toBe(0);
+    await expect.poll(() => main.getByRole("button", { name: "Import", exact: true }).count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();
   },
@@ -123,7 +123,7 @@ test("downloads an export of everything, and imports it complete elsewhere", asy
   await page.goto(`${other.url}${IMPORT}`);
   await choose(page, { name: "parlor.zip", mimeType: "application/zip", buffer: Buffer.from(bytes) });
   await main.getByText("parlor.zip").waitFor();
-  expect(await main.getByLabel("File type").inputValue()).toBe("parlor");
+  await expect.poll(() => main.getByLabel("File type").inputValue()).toBe("parlor");
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByRole("heading", { name: "Imported" }).waitFor();
@@ -145,7 +145,7 @@ test("imports several cards with links, and lists other files separately", async
     buffer: Buffer.from(sillyTavernPng(sillyTavernCard(name))),
   });
   await choose(page, png("Fox"), png("Owl"));
-  expect(await main.getByLabel("File type").inputValue()).toBe("card");
+  await expect.poll(() => main.getByLabel("File type").inputValue()).toBe("card");
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("2 characters imported").waitFor();
   await main.getByRole("link", { name: "Owl" }).waitFor();
@@ -159,7 +159,7 @@ test("imports several cards with links, and lists other files separately", async
   const refused = main.getByRole("alert");
   await refused.getByText("Couldn’t import 2 files").waitFor();
   for (const name of ["a.zip", "plain.txt"]) await refused.getByText(name).waitFor();
-  expect(await refused.getByText("One file at a time").count()).toBe(2);
+  await expect.poll(() => refused.getByText("One file at a time").count()).toBe(2);
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("1 character imported").waitFor();
   await refused.getByText("a.zip").waitFor();
@@ -184,7 +184,7 @@ test("explains why a file has another kind, and checks it again", async () => {
   await main.getByRole("alert").getByText("it has no characters, chats or settings").waitFor();
   await main.getByText("odd.zip").waitFor();
   await main.getByLabel("File type").selectOption("tavern");
-  expect(await main.getByRole("alert").count()).toBe(0);
+  await expect.poll(() => main.getByRole("alert").count()).toBe(0);
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByText("There’s nothing new in this file.").waitFor();
   await context.close();
@@ -252,9 +252,9 @@ test("lists the server's kinds, and shows why it can't import a file, which stay
   const chat = { name: "Evening.jsonl", mimeType: "application/jsonl", buffer: Buffer.from('{"mes":"Hi"}\n') };
   await choose(page, chat);
   const kind = main.getByLabel("File type");
-  expect(await kind.inputValue()).toBe("tavern");
-  expect(
-    await kind.locator("option").evaluateAll((options) => options.map((each) => (each as HTMLOptionElement).value)),
+  await expect.poll(() => kind.inputValue()).toBe("tavern");
+  await expect.poll(() =>
+    kind.locator("option").evaluateAll((options) => options.map((each) => (each as HTMLOptionElement).value))
   )
     .toEqual(["", "sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer", "card"]);
   api.refuse("POST /api/import", { status: 507, code: "storage_full", message: "The disk is full" });
@@ -269,7 +269,7 @@ test("lists the server's kinds, and shows why it can't import a file, which stay
   // Cancel ends the job and keeps the selection.
   await main.getByRole("button", { name: "Cancel" }).click();
   await main.getByText("Canceled. The file is still selected.").waitFor();
-  expect(await kind.inputValue()).toBe("tavern");
+  await expect.poll(() => kind.inputValue()).toBe("tavern");
   // A file over the limit isn't uploaded at all.
   api.house.importable = { ...api.house.importable, max_bytes: 5 };
   await page.reload();
@@ -391,7 +391,7 @@ test("accepts a dropped file but no folder, and uploads again what the server no
   await main.getByText("Folders can’t be uploaded").waitFor();
   await drop(false);
   await main.getByText("Evening.jsonl").waitFor();
-  expect(await main.getByText("Folders can’t be uploaded").count()).toBe(0);
+  await expect.poll(() => main.getByText("Folders can’t be uploaded").count()).toBe(0);
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
   const [trial] = api.house.jobs;
@@ -428,7 +428,7 @@ test("lists what was not imported, with reasons in the page's language", async (
   await main.getByText(
     "Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen",
   ).waitFor();
-  expect(await main.getByText("left out").count()).toBe(0);
+  await expect.poll(() => main.getByText("left out").count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();
 });

@@ -102,7 +102,7 @@ test("saves every field of an entry automatically, and keeps those of other prog
   await page.getByLabel("Match whole words").check();
   await page.getByLabel("Scan depth (messages)").fill("6");
   await page.getByText("Placement").click();
-  expect(await page.getByLabel("Position", { exact: true }).inputValue()).toBe("at_depth");
+  await expect.poll(() => page.getByLabel("Position", { exact: true }).inputValue()).toBe("at_depth");
   await page.getByLabel("Depth (messages from the end)").fill("9");
   await page.getByLabel("Role").selectOption("assistant");
   await page.getByLabel("Order", { exact: true }).fill("many");
@@ -153,7 +153,7 @@ test("saves every field of an entry automatically, and keeps those of other prog
   });
   await page.getByLabel("Position", { exact: true }).selectOption("before_char");
   await eventually(() => saved(app), ({ book }) => book.entries[1]!.position === "before_char");
-  expect((await saved(app)).book.entries[1]!.extensions).toMatchObject({ position: 0 });
+  await expect.poll(async () => (await saved(app)).book.entries[1]!.extensions).toMatchObject({ position: 0 });
   await holdToasts(page);
   await page.getByRole("button", { name: "Delete entry" }).click();
   await eventually(() => saved(app), ({ book }) => book.entries.length === 1);
@@ -176,7 +176,7 @@ test("applies a lorebook globally, to characters, to personas, or to selected ch
   await page.getByLabel("Scan depth (messages)").fill("8");
   await page.getByLabel("Recursive scanning").selectOption("no");
   const scope = page.getByLabel("Applies to");
-  expect(await scope.inputValue()).toBe("global");
+  await expect.poll(() => scope.inputValue()).toBe("global");
   await scope.selectOption("character");
   await page.getByLabel("Find a character").fill("vix");
   await page.getByRole("button", { name: "Add Vixen" }).click();
@@ -216,7 +216,7 @@ test("doesn't overwrite a lorebook that was changed elsewhere, and asks", async 
   await name.fill("Mine");
   await page.getByText("This lorebook was changed elsewhere").waitFor();
   await page.getByText("Different fields: Name, Entries.").waitFor();
-  expect((await saved(app)).name).toBe("Theirs");
+  await expect.poll(async () => (await saved(app)).name).toBe("Theirs");
   await page.getByRole("button", { name: "Save mine" }).click();
   expect((await eventually(() => saved(app), ({ name }) => name === "Mine")).book.entries).toHaveLength(2);
   await context.close();
@@ -231,20 +231,20 @@ test("the test shows matched keys, positions, and what was left out and why", as
   const { page, context, errors } = await openBook(app);
   await page.getByRole("tab", { name: "Test activation" }).click();
   const run = page.getByRole("button", { name: "Test", exact: true });
-  expect(await run.isDisabled()).toBe(true);
+  await expect.poll(() => run.isDisabled()).toBe(true);
   await page.getByLabel("Text to scan").fill("A fox in the snow.");
   await run.click();
   await page.getByRole("status").filter({ hasText: "1 entry activated" }).waitFor();
   const fired = page.getByRole("list", { name: "1 entry activated" });
-  expect(await fired.textContent()).toContain("matched “fox”");
-  expect(await page.getByRole("list", { name: "Matched, but not included" }).textContent())
+  await expect.poll(() => fired.textContent()).toContain("matched “fox”");
+  await expect.poll(() => page.getByRole("list", { name: "Matched, but not included" }).textContent())
     .toContain("secondary keywords didn’t match");
   await page.getByLabel("Text to scan").fill("");
   await page.getByLabel("Chat to scan").selectOption("c1");
   await run.click();
   const inChat = page.getByRole("list", { name: "1 entry activated" }).filter({ hasText: "snow" });
   await inChat.waitFor();
-  expect(await inChat.textContent()).toMatch(/In the chat \(depth 2\).*in 40% of cases/);
+  await expect.poll(() => inChat.textContent()).toMatch(/In the chat \(depth 2\).*in 40% of cases/);
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -255,7 +255,7 @@ test("searches a thousand entries while typing, and mounts only those in view", 
   const { page, context } = await openBook(app, many);
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("button", { name: "key 0" }).waitFor();
-  expect(await list.getByRole("listitem").count()).toBeLessThan(40);
+  await expect.poll(() => list.getByRole("listitem").count()).toBeLessThan(40);
   await page.getByLabel("Find an entry").fill("text 777");
   await list.getByRole("button", { name: "key 777" }).click();
   await page.getByLabel("Text", { exact: true }).fill("Changed.");
@@ -273,22 +273,22 @@ test.each(WIDTHS)(
     const { page, context } = await openBook(app, [FOX, WINTER], device);
     const list = page.getByRole("list", { name: "Entries" });
     await list.waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await list.getByRole("button", { name: "snow" }).click();
     for (const fold of await page.locator(".fold > summary").all()) await fold.click();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.getByRole("tab", { name: "Settings" }).click();
     await page.getByLabel("Applies to").selectOption("character");
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.getByRole("tab", { name: "Test activation" }).click();
     await page.getByLabel("Text to scan").fill("A fox in the snow.");
     await page.getByRole("button", { name: "Test", exact: true }).click();
     await page.getByRole("list", { name: "1 entry activated" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.getByRole("link", { name: "All lorebooks" }).click();
     await page.getByRole("link", { name: "Woods" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await context.close();
   },
 );

@@ -54,7 +54,7 @@ test(
     ).first().tap();
     await page.getByRole("menuitem", { name: "Remember this" }).tap();
     const dialog = page.getByRole("dialog", { name: "Remember this" });
-    expect(await dialog.getByLabel("Note", { exact: true }).inputValue()).toBe("I like green tea.");
+    await expect.poll(() => dialog.getByLabel("Note", { exact: true }).inputValue()).toBe("I like green tea.");
     await dialog.getByLabel("Note", { exact: true }).fill("Sam likes green tea.");
     await dialog.getByRole("button", { name: "Save" }).tap();
     await eventually(() => json("/api/memories"), (notes) => notes.length === 1);
@@ -67,7 +67,7 @@ test(
     await sendMessage(page, "What do I like?");
     await page.getByRole("button", { name: "1 note used" }).tap();
     await page.getByText("Sam likes green tea.").waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await page.keyboard.press("Escape");
 
     await page.getByLabel("Message", { exact: true }).fill("/recall");
@@ -97,10 +97,10 @@ test(
     await page.goto(`${app.url}/settings/memory`);
     await page.getByRole("heading", { name: "3 notes proposed" }).waitFor();
     await page.getByRole("heading", { name: "Fox", exact: true }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     const one = (text: string) => page.locator(".memory-proposal", { hasText: text });
     await one("green boat").getByRole("button", { name: "Accept", exact: true }).click();
     await one("Oslo").getByRole("button", { name: "Dismiss" }).click();

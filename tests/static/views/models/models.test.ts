@@ -68,7 +68,7 @@ test("finds, downloads with progress on every device, runs and deletes a model",
   await page.getByText("Q4_K_M · 3 MB").waitFor();
   const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision projectors" });
   await projectors.getByText("2 kB").waitFor();
-  expect(await page.getByRole("link", { name: "View on the hub" }).getAttribute("href")).toBe(
+  await expect.poll(() => page.getByRole("link", { name: "View on the hub" }).getAttribute("href")).toBe(
     `${bench.hub.url}/owner/Qwen3-0.6B-GGUF`,
   );
   await page.getByRole("button", { name: `Download: ${NAME}` }).click();
@@ -78,7 +78,7 @@ test("finds, downloads with progress on every device, runs and deletes a model",
   for (const device of [page, other]) await device.getByText("1 MB of 3 MB").first().waitFor();
   await page.reload();
   await page.getByText("1 MB of 3 MB").waitFor();
-  expect(await page.getByRole("progressbar", { name: NAME }).getAttribute("value")).toMatch(/^0\.33/);
+  await expect.poll(() => page.getByRole("progressbar", { name: NAME }).getAttribute("value")).toMatch(/^0\.33/);
   held.resolve();
   for (const device of [page, other]) {
     await device.getByText("owner/Qwen3-0.6B-GGUF · GGUF · Q4_K_M · 614.4M parameters · context 41K · 3 MB").waitFor();
@@ -91,7 +91,7 @@ test("finds, downloads with progress on every device, runs and deletes a model",
   await dialog.getByText(/^This file has no chat template/).waitFor();
   await dialog.getByLabel("Context size in tokens").fill("12");
   await dialog.getByText("Enter a whole number, 256 or more").waitFor();
-  expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Context size in tokens").fill("4096");
   await dialog.getByRole("button", { name: "Start" }).click();
   for (const device of [page, other]) await device.getByText("Running").first().waitFor();
@@ -118,10 +118,10 @@ test("Run, a reply in the chat, Stop: then the chat says why there is no reply",
   await page.getByRole("button", { name: "Run here: small.gguf" }).click();
   const dialog = page.getByRole("dialog");
   const idle = dialog.getByLabel("Stop when idle (minutes)");
-  expect(await idle.inputValue()).toBe("30");
+  await expect.poll(() => idle.inputValue()).toBe("30");
   await idle.fill("10081");
   await dialog.getByText("Enter a whole number up to 10,080").waitFor();
-  expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
   await idle.fill("45");
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.getByText("Running").first().waitFor();
@@ -173,7 +173,7 @@ test("toggles files with a button that keeps the focus, and ignores a late respo
   await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).press("Enter");
   await page.getByText("Q4_K_M · 3 MB").waitFor();
   const hide = page.getByRole("button", { name: "Hide files: owner/Qwen3-0.6B-GGUF" });
-  expect(await hide.getAttribute("aria-expanded")).toBe("true");
+  await expect.poll(() => hide.getAttribute("aria-expanded")).toBe("true");
   await expect.poll(() => hide.evaluate((element) => element === document.activeElement)).toBe(true);
   await page.keyboard.press("Enter");
   await page.getByText("Q4_K_M · 3 MB").waitFor({ state: "detached" });
@@ -197,7 +197,7 @@ test("toggles files with a button that keeps the focus, and ignores a late respo
     performance.getEntriesByType("resource").filter(({ name }) => name.includes("/browse/files?")).length === 2
   );
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  expect(await page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
+  await expect.poll(() => page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
 });
 
 test("on phones the figures of a download stay inside its card", async () => {

@@ -36,7 +36,7 @@ test("the palette finds chats, best first, and opens one by keyboard alone", asy
   await page.keyboard.press("ArrowDown");
   expect(await current(page)).toBe("My love letter");
   const active = await field(page).getAttribute("aria-activedescendant");
-  expect(await page.locator(`[id="${active}"]`).innerText()).toBe("My love letter");
+  await expect.poll(() => page.locator(`[id="${active}"]`).innerText()).toBe("My love letter");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${ui.api.origin}/c/c3`);
   await field(page).waitFor({ state: "detached" });
@@ -54,7 +54,7 @@ test("finds commands and settings, too, and offers a search of all chats otherwi
   await page.getByRole("option", { name: "Dark theme" }).waitFor();
   await page.keyboard.press("Enter");
   await field(page).waitFor({ state: "detached" });
-  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+  await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
   await open("accent");
   await page.getByRole("option", { name: /Accent color/ }).click();
   await page.waitForURL(`${api.origin}/settings/general#hue`);
@@ -77,15 +77,15 @@ test("Escape and the shortcut close the palette, and return the focus", async ()
     await field(page).waitFor({ state: "detached" });
     await expect.poll(() => message.evaluate((area) => area === document.activeElement)).toBe(true);
   }
-  expect(await message.inputValue()).toBe("Half a thought");
+  await expect.poll(() => message.inputValue()).toBe("Half a thought");
 });
 
 test("a question mark opens the shortcut overview, but not in text fields", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   await page.getByLabel("Message", { exact: true }).press("?");
-  expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("?");
-  expect(await page.getByRole("dialog").count()).toBe(0);
+  await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe("?");
+  await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
   await page.getByRole("link", { name: "New chat" }).focus();
   await page.keyboard.press("?");
   const overview = page.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -114,12 +114,12 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
     await page.getByText("What’s on your mind?").waitFor();
     await page.keyboard.press("Control+k");
     await field(page).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await field(page).fill("keyboard");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   },
 );
 

@@ -47,14 +47,14 @@ test("imports card files as personas, names others with the reason, and exports 
   await refused.getByText("broken.png").waitFor();
   await refused.getByText("This file holds no persona").waitFor();
   await ui.page.getByRole("link", { name: "Tern" }).waitFor();
-  expect(await findAxeProblems(ui.page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(ui.page)).toEqual([]);
   await ui.page.getByRole("button", { name: "More actions for Robin" }).click();
   const way = ui.page.getByRole("menuitem", { name: "Export card" });
-  expect(await way.getAttribute("href")).toBe("/api/personas/robin/export");
+  await expect.poll(() => way.getAttribute("href")).toBe("/api/personas/robin/export");
   await ui.page.keyboard.press("Escape");
   await ui.page.getByRole("button", { name: "Open", exact: true }).click();
   await ui.page.getByLabel("Name").waitFor();
-  expect(await ui.page.getByLabel("Name").inputValue()).toBe("Tern");
+  await expect.poll(() => ui.page.getByLabel("Name").inputValue()).toBe("Tern");
 });
 
 test("shows a persona that was changed elsewhere before overwriting it", async () => {
@@ -82,7 +82,7 @@ test("sets and unsets the default persona; Undo restores a deleted one", async (
   await menu.click();
   await ui.page.getByRole("menuitem", { name: "Delete" }).click();
   await ui.page.getByText("Robin deleted").waitFor();
-  expect(await menu.count()).toBe(0);
+  await expect.poll(() => menu.count()).toBe(0);
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await menu.waitFor();
   expect(ui.api.seen("DELETE", /personas/)).toEqual([]);
@@ -110,7 +110,7 @@ test("switches the chat's persona; earlier messages keep their names", async () 
   await sendMessage(ui.page, "And now?");
   await ui.page.getByRole("heading", { name: "Grey" }).waitFor();
   await ui.page.getByText("Hello", { exact: true }).nth(1).waitFor();
-  expect(await ui.page.getByRole("heading", { name: "Robin" }).count()).toBe(1);
+  await expect.poll(() => ui.page.getByRole("heading", { name: "Robin" }).count()).toBe(1);
 });
 
 test("a new chat starts with the default persona, unless another or none was selected", async () => {
@@ -149,13 +149,13 @@ test.each(WIDTHS)(
       },
     });
     await ui.page.getByText("Default").waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     await ui.page.goto(`${ui.api.origin}/settings/personas/robin`);
     await ui.page.getByLabel("Description").waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     await ui.page.goto(`${ui.api.origin}/c/c1`);
     await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(ui.page)).toEqual([]);
     expect(ui.errors).toEqual([]);
   },
 );
@@ -177,11 +177,11 @@ test.each([["wide", {}], ["phone", PHONE]] as const)(
     await openSidebar();
     await ui.page.getByRole("button", { name: "You: Ada" }).click();
     const own = ui.page.getByRole("menuitemradio", { name: "My own name" });
-    expect(await own.getAttribute("aria-checked")).toBe("true");
+    await expect.poll(() => own.getAttribute("aria-checked")).toBe("true");
     await ui.page.getByRole("menuitemradio", { name: "Robin" }).click();
     await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
     await ui.page.getByRole("button", { name: "You: Robin" }).waitFor();
-    expect(await findAxeProblems(ui.page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(ui.page)).toEqual([]);
     await other.page.getByRole("button", { name: "You: Robin" }).waitFor();
     // A new chat has Robin; the next selection doesn't change it.
     if (width === "phone") await ui.page.keyboard.press("Escape");

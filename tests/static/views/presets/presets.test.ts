@@ -108,7 +108,7 @@ test("toggles, edits, inserts, removes, creates and deletes prompts; unknown fie
   const { page, context, errors } = await openPreset(app);
   await page.getByRole("switch", { name: "Send Character" }).uncheck();
   await eventually(() => saved(app), ({ prompt_order }) => prompt_order[1]!.order[1]!.enabled === false);
-  expect(await page.getByRole("switch", { name: "Send Chat history" }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("switch", { name: "Send Chat history" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Edit: Main prompt" }).click();
   await page.getByLabel("Text", { exact: true }).fill("Be very calm.");
   await page.getByLabel("Role").selectOption("user");
@@ -148,7 +148,7 @@ test("sets and clears sampling parameters, including those that only a file has"
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
   await page.getByRole("tab", { name: "Sampling" }).click();
-  expect(await page.getByLabel("Temperature").inputValue()).toBe("0.7");
+  await expect.poll(() => page.getByLabel("Temperature").inputValue()).toBe("0.7");
   await page.getByLabel("Temperature").fill("9");
   await page.getByText("Enter a number from 0 to 5").waitFor();
   await page.getByLabel("Temperature").fill("1,25");
@@ -172,8 +172,8 @@ test("edits, empties and resets templates; unknown ones stay", async () => {
   const { page, context, errors } = await open(app, "/settings/presets/calm");
   await page.getByRole("tab", { name: "Utility prompts" }).click();
   const begin = page.getByLabel("Before the first message", { exact: true });
-  expect(await begin.inputValue()).toBe("[A new chat begins]");
-  expect(await page.getByLabel("Lorebook entry format", { exact: true }).inputValue()).toBe("[{0}]");
+  await expect.poll(() => begin.inputValue()).toBe("[A new chat begins]");
+  await expect.poll(() => page.getByLabel("Lorebook entry format", { exact: true }).inputValue()).toBe("[{0}]");
   await begin.fill("[They meet]");
   await page.getByLabel("Before each dialogue example", { exact: true }).fill("");
   await page.getByLabel("Reply prefill", { exact: true }).fill("Well,");
@@ -200,7 +200,7 @@ test("edits, empties and resets templates; unknown ones stay", async () => {
 
   // A continuation uses a prompt only if the preset says so; the options are SillyTavern's fields.
   const nudge = page.getByLabel("Continue prompt", { exact: true });
-  expect(await nudge.count()).toBe(0);
+  await expect.poll(() => nudge.count()).toBe(0);
   await page.getByRole("switch", { name: "Continue replies with prefill" }).uncheck();
   await nudge.fill("[Carry on.]");
   await page.getByLabel("Separator between a reply and its continuation").selectOption({ label: "Empty line" });
@@ -263,7 +263,7 @@ test("the last of two changes of a chat wins, even if the first one takes longer
   expect(sent).toEqual(["calm", null]);
   const chat = async () => await (await app.get("/api/conversations/c1")).json();
   expect((await eventually(chat, ({ revision }) => revision === 3)).preset_id).toBeUndefined();
-  expect(await pinned.isChecked()).toBe(false);
+  await expect.poll(() => pinned.isChecked()).toBe(false);
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -273,7 +273,7 @@ test("shows the built-in preset read-only, copies it, and imports and exports fi
   const { page, context, errors } = await open(app, "/settings/presets");
   await page.getByRole("link", { name: "Parlor" }).click();
   await page.getByText("Built-in presets can’t be changed").waitFor();
-  expect(await page.getByRole("button", { name: "Edit: Main prompt" }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Edit: Main prompt" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Duplicate" }).click();
   await page.getByRole("heading", { name: "Parlor (copy)" }).waitFor();
   await page.getByRole("button", { name: "Edit: Main prompt" }).click();
@@ -309,20 +309,20 @@ test.each(WIDTHS)(
   async (_, device) => {
     await using app = await openTestApp();
     const { page, context } = await openPreset(app, device);
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.getByRole("button", { name: "Edit: Main prompt" }).click();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     for (const part of ["Utility prompts", "Sampling", "Usage"]) {
       await page.getByRole("tab", { name: part }).click();
-      expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+      await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     }
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.getByRole("link", { name: "All presets" }).click();
     await page.getByRole("link", { name: "Calm" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await page.goto(`${app.url}/settings/presets/default`);
     await page.getByRole("button", { name: "Duplicate" }).waitFor();
-    expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+    await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
     await context.close();
   },
 );

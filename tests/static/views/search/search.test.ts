@@ -27,7 +27,7 @@ test("shows hits while typing, highlights the words, and opens the message", asy
   const hits = page.getByRole("list", { name: "Results" });
   await hits.getByText("south").waitFor();
   await page.getByText("2 results", { exact: true }).waitFor();
-  expect(await hits.locator("mark").allInnerTexts()).toEqual(["ducks", "go", "ducks", "go"]);
+  await expect.poll(() => hits.locator("mark").allInnerTexts()).toEqual(["ducks", "go", "ducks", "go"]);
   expect(new URL(page.url()).search).toBe("?q=ducks+go");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
@@ -36,14 +36,14 @@ test("shows hits while typing, highlights the words, and opens the message", asy
   expect(new URL(page.url()).pathname + new URL(page.url()).hash).toBe("/c/c1#c1-m0");
   await page.goBack();
   await hits.getByText("south").waitFor();
-  expect(await field.inputValue()).toBe("ducks go");
+  await expect.poll(() => field.inputValue()).toBe("ducks go");
 });
 
 test("a found title opens the chat", async () => {
   await using ui = await bench.open("/search?q=cooking", { prepare: fill });
   const hit = ui.page.getByRole("list", { name: "Results" }).getByRole("link");
   await hit.waitFor();
-  expect(await hit.getAttribute("href")).toBe("/c/c2");
+  await expect.poll(() => hit.getAttribute("href")).toBe("/c/c2");
 });
 
 test("loads more hits near the end of the list", async () => {
@@ -70,5 +70,5 @@ test("shows an empty result and a failed search, and keeps the query", async () 
   ui.api.allow("GET /api/search");
   await ui.page.getByRole("button", { name: "Try again" }).click();
   await ui.page.getByText("3 results", { exact: true }).waitFor();
-  expect(await ui.page.getByLabel("Search all chats").inputValue()).toBe("ducks");
+  await expect.poll(() => ui.page.getByLabel("Search all chats").inputValue()).toBe("ducks");
 });

@@ -10,12 +10,12 @@ afterAll(() => bench.close());
 test("the page uses the browser's language if available, otherwise English", async () => {
   await using german = await bench.open("/new", { locale: "de-AT" });
   await german.page.getByRole("heading", { name: "Was beschäftigt Sie?" }).waitFor();
-  expect(await german.page.getAttribute("html", "lang")).toBe("de");
+  await expect.poll(() => german.page.getAttribute("html", "lang")).toBe("de");
   await using japanese = await bench.open("/new", { locale: "ja-JP" });
   await japanese.page.getByRole("heading", { name: "何を話しましょうか" }).waitFor();
   await using french = await bench.open("/new", { locale: "fr-FR" });
   await french.page.getByRole("heading", { name: "What’s on your mind?" }).waitFor();
-  expect(await french.page.getAttribute("html", "lang")).toBe("en");
+  await expect.poll(() => french.page.getAttribute("html", "lang")).toBe("en");
 });
 
 test("the first load contains only English; another language is one more file", async () => {

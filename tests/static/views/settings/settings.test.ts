@@ -31,7 +31,7 @@ test("finds a setting by its words, and opens its control", async () => {
   const slider = page.getByLabel("Accent color");
   await slider.waitFor();
   expect(await eventually(() => slider.evaluate((input) => input === document.activeElement), Boolean)).toBe(true);
-  expect(await page.getByLabel("Search settings").inputValue()).toBe("");
+  await expect.poll(() => page.getByLabel("Search settings").inputValue()).toBe("");
   await page.getByLabel("Search settings").fill("xyzzy");
   await page.getByText("No settings match.").waitFor();
 });
@@ -94,7 +94,7 @@ test("finds settings by everyday words in three languages", async () => {
       await found.first().waitFor();
     }
   }
-  expect(await page.getAttribute("html", "lang")).toBe("ja");
+  await expect.poll(() => page.getAttribute("html", "lang")).toBe("ja");
 });
 
 test("on a phone, shows the sections as a list with a way back", async () => {
@@ -102,13 +102,13 @@ test("on a phone, shows the sections as a list with a way back", async () => {
   const { page } = ui;
   const nav = page.getByRole("navigation", { name: "Sections" });
   await nav.getByRole("link", { name: "Voice" }).waitFor();
-  expect(await page.locator(".settings-body").count()).toBe(0);
+  await expect.poll(() => page.locator(".settings-body").count()).toBe(0);
   const heights = await nav.getByRole("link").evaluateAll((links) => links.map((link) => link.clientHeight));
   expect(Math.min(...heights)).toBeGreaterThanOrEqual(44);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await nav.getByRole("link", { name: "You", exact: true }).click();
   await page.getByLabel("Your name").waitFor();
-  expect(await nav.count()).toBe(0);
+  await expect.poll(() => nav.count()).toBe(0);
   await page.getByRole("link", { name: "All settings" }).click();
   await page.getByLabel("Search settings").fill("dark");
   await page.getByRole("link", { name: "Theme" }).click();
@@ -149,7 +149,7 @@ test("saves settings one by one, and reverts a refused one with a toast", async 
   const theme = page.getByLabel("Theme");
   await theme.selectOption("dark");
   await page.getByText("The disk is full").waitFor();
-  expect(await theme.inputValue()).toBe("system");
+  await expect.poll(() => theme.inputValue()).toBe("system");
 });
 
 /** Fakes notifications, which headless browsers don't show. */
@@ -174,7 +174,7 @@ test("notifies of a reply that ended in the background, after one permission req
   await page.reload();
   const control = page.getByRole("switch", { name: "Notify me when a reply finishes" });
   await control.waitFor();
-  expect(await control.isChecked()).toBe(false);
+  await expect.poll(() => control.isChecked()).toBe(false);
   const shown = () => page.evaluate(() => Reflect.get(globalThis, "shown"));
   const runReply = async (id: string) => {
     api.startReply("c1", id).end("complete");
@@ -182,20 +182,20 @@ test("notifies of a reply that ended in the background, after one permission req
   };
   await page.evaluate(() => Reflect.set(globalThis, "isHidden", true));
   await runReply("r1");
-  expect(await page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(0);
-  expect(await shown()).toEqual([]);
+  await expect.poll(() => page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(0);
+  await expect.poll(() => shown()).toEqual([]);
   await control.click();
   await expect.poll(() => control.isChecked()).toBe(true);
   api.startReply("c1", "r2").end("complete");
   await eventually(shown, (all) => all.length === 1);
-  expect(await shown()).toEqual([{ title: "A story", body: "Reply finished", tag: "c1" }]);
+  await expect.poll(() => shown()).toEqual([{ title: "A story", body: "Reply finished", tag: "c1" }]);
   await page.evaluate(() => Reflect.get(globalThis, "last").onclick());
   await page.waitForURL(`${api.origin}/c/c1`);
   await page.evaluate(() => Reflect.set(globalThis, "isHidden", false));
   api.startReply("c1", "r3").end("complete");
   await eventually(() => api.conversations.get("c1")!.messages.length, (count) => count === 4);
-  expect(await page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(1);
-  expect(await shown()).toHaveLength(1);
+  await expect.poll(() => page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(1);
+  await expect.poll(() => shown()).toHaveLength(1);
 });
 
 test("a denied permission leaves the switch off and says where to change that", async () => {
@@ -204,5 +204,7 @@ test("a denied permission leaves the switch off and says where to change that", 
   await ui.page.goto(`${ui.api.origin}/settings/general`);
   await ui.page.getByRole("switch", { name: "Notify me when a reply finishes" }).click();
   await ui.page.getByText("Your browser blocked notifications.").waitFor();
-  expect(await ui.page.getByRole("switch", { name: "Notify me when a reply finishes" }).isChecked()).toBe(false);
+  await expect.poll(() => ui.page.getByRole("switch", { name: "Notify me when a reply finishes" }).isChecked()).toBe(
+    false,
+  );
 });

@@ -94,7 +94,7 @@ test.each([
     await ui.page.getByText(software, { exact: true }).waitFor();
   }
   await ui.page.getByText("OLLAMA_HOST=0.0.0.0 ollama serve").waitFor();
-  expect(await findAxeProblems(ui.page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(ui.page)).toEqual([]);
   if (SCREENSHOTS) await ui.page.screenshot({ path: `${SCREENSHOTS}/container.png`, fullPage: true });
 });
 

@@ -74,7 +74,7 @@ test("shared content is shown, and becomes the draft of a new chat after a click
   await share(page, { title: "A gull", text: "Seen today", url: "https://gulls.test/1" }, [gull, notes]);
   const card = page.getByRole("article", { name: "A gull" });
   await card.getByText("Seen today").waitFor();
-  expect(await card.getByRole("listitem").allInnerTexts()).toEqual([
+  await expect.poll(() => card.getByRole("listitem").allInnerTexts()).toEqual([
     expect.stringMatching(/^gull\.png\s+\d+ byte$/),
     expect.stringMatching(/^notes\.txt\s+9 byte$/),
   ]);
@@ -83,11 +83,11 @@ test("shared content is shown, and becomes the draft of a new chat after a click
   await card.getByRole("button", { name: "Add to a message" }).click();
   await page.waitForURL(`${app.url}/new`);
   await page.locator(".document-chip").getByText("notes.txt").waitFor();
-  expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe(
+  await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe(
     "A gull\n\nSeen today\n\nhttps://gulls.test/1",
   );
   await page.locator(".composer img").waitFor();
-  expect((await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
+  await expect.poll(async () => (await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
   await eventually(() => page.evaluate(() => caches.has("parlor-shared")), (has) => !has);
   expect(errors).toEqual([]);
   await context.close();
@@ -107,7 +107,7 @@ test("what other sites post to the share address waits, and nothing is sent", { 
   await visited.getByRole("article").filter({ hasText: "https://first.test/" }).getByText("notes.txt").waitFor();
   await visited.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
   expect(writes).toEqual([]);
-  expect(await (await app.get("/api/documents")).json()).toEqual([]);
+  await expect.poll(async () => (await app.get("/api/documents")).json()).toEqual([]);
   await visited.goto(`${app.url}/activity`);
   await visited.getByRole("link", { name: "2 received items from other apps or websites" }).click();
   await visited.getByRole("button", { name: "Delete “Invoice⟨U+202E⟩gpj”" }).click();
@@ -137,7 +137,7 @@ test("keeps 10 shares for 7 days, refuses more, and drops none for a later one",
   await page.getByRole("article", { name: "Share 12" }).waitFor();
   await expect.poll(titles).toEqual(["Share 12", ...Array.from({ length: 8 }, (_, n) => `Share ${10 - n}`)]);
   // What an expired share left is deleted.
-  expect((await keptPaths(page)).filter((path) => path.startsWith("/shared/"))).toHaveLength(9);
+  await expect.poll(async () => (await keptPaths(page)).filter((path) => path.startsWith("/shared/"))).toHaveLength(9);
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -149,7 +149,7 @@ test("without the service worker, the server refuses a share from another site",
   const answer = browserPage.page.waitForResponse(`${app.url}/share`);
   await browserPage.page.goto(site.url).catch(() => {}); // it's left while it loads
   expect((await answer).status()).toBe(403);
-  expect(await (await app.get("/api/documents")).json()).toEqual([]);
+  await expect.poll(async () => (await app.get("/api/documents")).json()).toEqual([]);
   const own = await app.request("POST", "/share", null, { redirect: "manual", headers: { "sec-fetch-site": "none" } });
   expect([own.status, own.headers.get("location")]).toEqual([303, "/share?problem=not_ready"]);
   await browserPage.context.close();

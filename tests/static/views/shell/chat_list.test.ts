@@ -52,7 +52,7 @@ test("collapses a folder, and keeps it collapsed after a reload", async () => {
   await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
   await ui.page.reload();
   await folder.waitFor();
-  expect(await folder.getAttribute("aria-expanded")).toBe("false");
+  await expect.poll(() => folder.getAttribute("aria-expanded")).toBe("false");
   await folder.click();
   await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor();
 });
@@ -62,7 +62,7 @@ test("exports a chat from its menu in three formats", async () => {
   await sidebar(ui.page).getByRole("button", { name: "Actions for “Plain”" }).click();
   for (const [name, format] of [["Markdown", "markdown"], ["JSONL", "tavern"], ["JSON", "json"]]) {
     const item = ui.page.getByRole("menuitem", { name: `Export as ${name}`, exact: true });
-    expect(await item.getAttribute("href")).toBe(`/api/conversations/c1/export?format=${format}`);
+    await expect.poll(() => item.getAttribute("href")).toBe(`/api/conversations/c1/export?format=${format}`);
   }
 });
 
@@ -115,7 +115,7 @@ test("reverts a refused change with a toast", async () => {
   await ui.page.getByRole("button", { name: "Actions for “Plain”" }).click();
   await ui.page.getByRole("menuitem", { name: "Pin" }).click();
   await ui.page.getByText("The disk is full").waitFor();
-  expect(await ui.page.getByRole("heading", { name: "Pinned" }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("heading", { name: "Pinned" }).count()).toBe(0);
 });
 
 test("after deleting a chat by keyboard, its neighbor has the focus", async () => {
@@ -134,10 +134,10 @@ test("selects a range of chats and all of it moves to a folder, with one Undo", 
   await sidebar(page).getByRole("link", { name: "Filed first" }).click({ modifiers: ["Shift"] });
   const box = (name: string) => sidebar(page).getByRole("checkbox", { name });
   await sidebar(page).getByRole("status").getByText("1 selected").waitFor();
-  expect(await box("Filed first").isChecked()).toBe(true);
+  await expect.poll(() => box("Filed first").isChecked()).toBe(true);
   await box("The newest").click({ modifiers: ["Shift"] });
   await sidebar(page).getByRole("status").getByText("3 selected").waitFor();
-  expect(await box("Filed second").isChecked()).toBe(true);
+  await expect.poll(() => box("Filed second").isChecked()).toBe(true);
   await box("Filed second").click();
   await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
   await page.getByRole("button", { name: "Move to folder" }).click();
@@ -165,7 +165,7 @@ test("selects by keyboard: Space selects, Shift and Space a range, Escape leaves
   await sidebar(page).getByRole("status").getByText("3 selected").waitFor();
   await page.keyboard.press("Space");
   await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await holdToasts(page);
   await page.getByRole("button", { name: "Delete", exact: true }).press("Enter");
   await page.getByText("2 chats deleted").waitFor();
@@ -214,8 +214,8 @@ test("on phones a long press starts selecting, and the targets are large enough"
     )
   );
   await sidebar(page).getByRole("status").getByText("1 selected").waitFor();
-  expect(await findSmallTargets(page)).toEqual([]);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findSmallTargets(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await link.waitFor();
 });
@@ -234,7 +234,7 @@ test("lists 3,000 chats, and mounts a screenful", async () => {
   const list = ui.page.getByRole("list", { name: "Chats" });
   await list.locator("xpath=..").evaluate((box) => box.scrollTop = box.scrollHeight);
   await list.getByText("Chat 2998", { exact: true }).waitFor();
-  expect(await list.getByRole("listitem").count()).toBeLessThan(80);
+  await expect.poll(() => list.getByRole("listitem").count()).toBeLessThan(80);
   await ui.page.goto(`${ui.api.origin}/c/c1500`);
   await list.getByText("Chat 1500", { exact: true }).waitFor();
 });

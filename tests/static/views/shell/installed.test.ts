@@ -90,7 +90,7 @@ test("caches the files of the build and the page, complete, and nothing of the A
   await page.getByRole("log").getByText("Hello").waitFor();
   const built = (await Array.fromAsync(Deno.readDir(`${builtFolder}/assets`), ({ name }) => name))
     .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
-  expect(await keptPaths(page)).toEqual(["/", ...built].sort());
+  await expect.poll(() => keptPaths(page)).toEqual(["/", ...built].sort());
   // API requests bypass the worker.
   const answeredBy = await page.evaluate(async () => {
     await (await fetch("/api/setup/status")).text();
@@ -115,7 +115,7 @@ test("offline, open content stays, other screens open, messages wait, and the pa
   await page.getByLabel("Message", { exact: true }).fill("Are you there?");
   await page.getByRole("button", { name: "Send" }).click();
   await page.locator(".reply-state", { hasText: "Not sent yet" }).waitFor();
-  expect(await keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
+  await expect.poll(() => keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
   await page.goto(`${app.url}/settings/about`);
   await page.getByRole("heading", { name: "About" }).waitFor();
   await page.locator(".banner.offline").first().waitFor();
@@ -126,7 +126,7 @@ test("offline, open content stays, other screens open, messages wait, and the pa
   await waiting.waitFor({ state: "detached" });
   await page.reload();
   await page.getByText("Couldn’t load").first().waitFor();
-  expect(await waiting.count()).toBe(0);
+  await expect.poll(() => waiting.count()).toBe(0);
   await context.close();
   await Deno.remove(dataDir, { recursive: true });
 });
@@ -164,7 +164,7 @@ test("a new build waits for open pages of the old one, then replaces it complete
   await page.close();
   await eventually(() => [...states.values()].sort(), (all) => all.join() === "activated,redundant");
   await next.goto(`${app.url}/new`);
-  expect(await next.evaluate(() => caches.keys())).toEqual(["parlor-shell-newer"]);
+  await expect.poll(() => next.evaluate(() => caches.keys())).toEqual(["parlor-shell-newer"]);
   await context.close();
   await Deno.remove(uiFolder, { recursive: true });
 });
@@ -203,7 +203,7 @@ test("a push message shows that a reply is ready and nothing else, and a click o
       const list = await (await navigator.serviceWorker.ready).getNotifications();
       return list.map(({ tag }) => tag);
     });
-  expect(await listTags()).toEqual(["c1"]);
+  await expect.poll(() => listTags()).toEqual(["c1"]);
   // DevTools can't click a notification: the event is what a click sends.
   await context.serviceWorkers().at(-1)!.evaluate(async () => {
     const worker = self as unknown as { registration: ServiceWorkerRegistration };
@@ -249,14 +249,16 @@ test("Access turns notifications on and off for this device, names the vendor, a
   });
   await page.getByRole("button", { name: "Turn on for this device" }).click();
   await page.getByText("Through push.example.org").waitFor();
-  expect(await (await app.get("/api/push/subscriptions")).json()).toMatchObject([{ vendor: "push.example.org" }]);
+  await expect.poll(async () => (await app.get("/api/push/subscriptions")).json()).toMatchObject([{
+    vendor: "push.example.org",
+  }]);
   await eventually(() => seen, (list) => list.at(-1)?.visible === true);
   seen.length = 0;
   await page.reload();
   await eventually(() => seen, (list) => list.at(-1)?.visible === true);
   await page.getByRole("button", { name: "Turn off for this device" }).click();
   await page.getByRole("button", { name: "Turn on for this device" }).waitFor();
-  expect(await (await app.get("/api/push/subscriptions")).json()).toEqual([]);
+  await expect.poll(async () => (await app.get("/api/push/subscriptions")).json()).toEqual([]);
   expect(errors).toEqual([]);
 });
 

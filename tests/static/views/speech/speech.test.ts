@@ -66,10 +66,10 @@ test("warns of a key over plain HTTP to the speech server, and doesn't send one 
   const exposed = page.getByText("This URL isn’t encrypted");
   const address = page.getByLabel("URL", { exact: true });
   await page.getByText("A key is saved").waitFor();
-  expect(await exposed.count()).toBe(0);
+  await expect.poll(() => exposed.count()).toBe(0);
   await address.fill("http://192.168.1.9:8880");
   await page.getByText("The saved key belongs to another URL").waitFor();
-  expect(await exposed.count()).toBe(0);
+  await expect.poll(() => exposed.count()).toBe(0);
   await page.getByLabel("API key").first().fill("k2");
   await exposed.waitFor();
   await address.fill("http://127.0.0.1:8880");
@@ -90,7 +90,7 @@ test("saves a speech server, tests it and selects a voice; another device sees i
     input: "Good evening. This is how I sound.",
   });
   await page.getByText("A key is saved. Leave this empty to use it.").waitFor();
-  expect(await page.getByLabel("API key").first().inputValue()).toBe("");
+  await expect.poll(() => page.getByLabel("API key").first().inputValue()).toBe("");
   await eventually(() => other.getByLabel("URL", { exact: true }).inputValue(), (url) => url === bench.speech.url);
 
   await page.getByLabel("Model", { exact: true }).fill("kokoro");
@@ -132,11 +132,11 @@ test("shows why a server refused, and keeps the input", async () => {
   await using bench = await openBench();
   bench.speech.switches.refusal = { status: 401, body: { error: { message: "no such key" } } };
   const { page } = await bench.open();
-  expect(await page.getByRole("button", { name: "Save and test" }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Save and test" }).isDisabled()).toBe(true);
   await page.getByLabel("URL", { exact: true }).fill("not an address");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Couldn’t save the speech server").waitFor();
-  expect(await page.getByLabel("URL", { exact: true }).inputValue()).toBe("not an address");
+  await expect.poll(() => page.getByLabel("URL", { exact: true }).inputValue()).toBe("not an address");
   await page.getByLabel("URL", { exact: true }).fill(bench.speech.url);
   await page.getByRole("button", { name: "Save and test" }).click();
   await page.getByRole("alert").filter({ hasText: "Test failed" }).waitFor();
@@ -235,7 +235,7 @@ test(
     await fetchFrom("/voice.wav", "Guest");
     const bar = page.getByRole("progressbar", { name: "Guest" });
     await page.getByText("96 kB of 192 kB").waitFor();
-    expect(Number(await bar.getAttribute("value"))).toBeCloseTo(0.5, 1);
+    await expect.poll(async () => Number(await bar.getAttribute("value"))).toBeCloseTo(0.5, 1);
     rest.resolve();
     await library(page).getByRole("heading", { name: "Guest" }).waitFor();
     await bar.waitFor({ state: "detached" });

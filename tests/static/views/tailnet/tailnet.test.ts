@@ -56,12 +56,12 @@ test("turns the node on, signs in by link or QR code, renames and turns it off, 
 
   const link = panel.getByRole("link", { name: "Sign in to your tailnet" });
   await link.waitFor();
-  expect(await link.getAttribute("href")).toBe("http://control.test/register/hskey-authreq-secret");
-  expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+  await expect.poll(() => link.getAttribute("href")).toBe("http://control.test/register/hskey-authreq-secret");
+  await expect.poll(() => link.getAttribute("rel")).toBe("noopener noreferrer");
   await panel.getByRole("img", { name: "QR code with the sign-in link" }).waitFor();
   await phone.panel.getByRole("link", { name: "Sign in to your tailnet" }).waitFor();
   await show(page, "needs_auth");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await opened.double.approve();
   const address = panel.getByRole("link", { name: "Address: http://study.fox-owl.ts.net" });
@@ -70,7 +70,7 @@ test("turns the node on, signs in by link or QR code, renames and turns it off, 
   await panel.getByText("everyone in your tailnet can use Parlor there").waitFor();
   await phone.panel.getByRole("img", { name: "QR code with the address" }).waitFor();
   await show(page, "running");
-  expect(await findAxeProblems(phone.page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(phone.page)).toEqual([]);
 
   await panel.getByLabel("Machine name").fill("den");
   await panel.getByRole("button", { name: "Rename" }).click();
@@ -80,7 +80,7 @@ test("turns the node on, signs in by link or QR code, renames and turns it off, 
   const dialog = page.getByRole("dialog", { name: "Turn off the tailnet node?" });
   await dialog.getByText("Parlor won’t be reachable at http://den.fox-owl.ts.net.").waitFor();
   await dialog.getByText("Your passkeys and chats aren’t affected").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Turn off" }).click();
   await panel.getByRole("button", { name: "Turn on" }).waitFor();
   await phone.panel.getByRole("button", { name: "Turn on" }).waitFor();
@@ -101,7 +101,7 @@ test("without tailscaled the panel says how to get it, and keeps the input", asy
   await panel.getByLabel("Machine name").fill("study");
   await panel.getByRole("button", { name: "Turn on" }).click();
   await panel.getByRole("alert").getByText("Install Tailscale").waitFor();
-  expect(await panel.getByLabel("Machine name").inputValue()).toBe("study");
+  await expect.poll(() => panel.getByLabel("Machine name").inputValue()).toBe("study");
   await show(page, "not_there");
 });
 
@@ -112,7 +112,7 @@ test("shows why a node failed and retries; shows what a starting one waits for",
   const { page, panel } = await opened.open();
   await panel.getByRole("alert").getByText("stopped after").waitFor();
   await show(page, "error");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await opened.double.set({ isControlDown: true });
   await panel.getByRole("button", { name: "Try again" }).click();
   await panel.getByText("connection refused").waitFor();

@@ -141,7 +141,7 @@ test("dictates into the composer after what was typed, as the browser records", 
   await waitForSound(bar);
   await bar.getByRole("button", { name: "Finish dictation" }).click();
   await eventually(() => message(page).inputValue(), (text) => text === "Hello. When does the ferry come in?");
-  expect(await bar.count()).toBe(0);
+  await expect.poll(() => bar.count()).toBe(0);
   expect(transcription.calls.map(({ file }) => file.name)).toEqual(["recording.webm"]);
   expect(bench.errors).toEqual([]);
 });
@@ -196,8 +196,10 @@ test("finds, tests and saves a transcription server", { timeout: SLOW_MS }, asyn
   await page.getByText("The transcription server works").scrollIntoViewIfNeeded();
   await page.getByRole("button", { name: "Save server" }).tap();
   await page.getByText("Transcription server saved").waitFor();
-  expect(await (await app.get("/api/stt/config")).json()).toMatchObject({ base_url: transcription.origin });
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(async () => (await app.get("/api/stt/config")).json()).toMatchObject({
+    base_url: transcription.origin,
+  });
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 });
 
 test("says that the microphone was denied, and that no server is set up", { timeout: SLOW_MS }, async () => {
@@ -233,7 +235,7 @@ test("holds a conversation: listens, sends, reads the reply, and listens again",
   // The loop of the sound says the same thing again and again. What isn't understood interrupts no reply.
   await eventually(() => llm.chats.length, (count) => count >= 2);
   transcription.switches.text = "";
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await talk.getByText(/First audio after/).waitFor();
   await expect.poll(() => page.evaluate("window.phases")).toEqual(expect.arrayContaining(["Listening", "Speaking"]));
   const [, second] = llm.chats;
@@ -241,7 +243,7 @@ test("holds a conversation: listens, sends, reads the reply, and listens again",
   expect(messages.filter(({ role }) => role === "user").at(-1)!.content).toBe("When does the ferry come in?");
   expect(speech.requests.filter(({ json }) => json?.input === "The ferry comes in at nine.").length).toBeGreaterThan(0);
   await talk.getByRole("button", { name: "End conversation" }).last().tap();
-  expect(await talk.count()).toBe(0);
+  await expect.poll(() => talk.count()).toBe(0);
   expect(bench.errors).toEqual([]);
 });
 
@@ -334,24 +336,24 @@ test("keeps the recording with the message, which plays it and can seek in it", 
   await dictate();
   const row = page.getByRole("list", { name: "Recordings to send" });
   await row.getByRole("button", { name: "Remove recording 2" }).tap();
-  expect(await row.getByRole("listitem").count()).toBe(1);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => row.getByRole("listitem").count()).toBe(1);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Send" }).tap();
   await page.getByRole("article").getByText("The ferry comes in at nine.").waitFor();
-  expect(await row.count()).toBe(0);
+  await expect.poll(() => row.count()).toBe(0);
   await page.reload();
   const player = page.getByLabel("Recording 1", { exact: true });
   await player.waitFor();
   await eventually(() => player.evaluate((audio: HTMLAudioElement) => audio.duration), (seconds) => seconds > 0.2);
-  expect(
-    await player.evaluate((audio: HTMLAudioElement) =>
+  await expect.poll(() =>
+    player.evaluate((audio: HTMLAudioElement) =>
       new Promise((resolve) => {
         audio.addEventListener("seeked", () => resolve(audio.currentTime > 0));
         audio.currentTime = audio.duration / 2;
       })
-    ),
+    )
   ).toBe(true);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect(JSON.stringify(llm.chats.map(({ json }) => json))).not.toContain(".wav");
   expect(bench.errors).toEqual([]);
 });
@@ -388,7 +390,7 @@ test("a press that outlasts the loading of the code is a hold, a shorter one a t
     await page.getByRole("button", { name: "Dictate" }).hover();
     await page.mouse.down();
     await whileLoading();
-    expect(await bar.count()).toBe(0);
+    await expect.poll(() => bar.count()).toBe(0);
     gate.resolve();
     await bar.getByText("Listening").waitFor();
     await waitForSound(bar);
@@ -396,7 +398,7 @@ test("a press that outlasts the loading of the code is a hold, a shorter one a t
   await press(() => page.mouse.up());
   await bar.getByText(/^0:(0[1-9]|[1-5]\d)$/).waitFor();
   await message(page).click();
-  expect(await bar.getByText("Listening").count()).toBe(1);
+  await expect.poll(() => bar.getByText("Listening").count()).toBe(1);
   expect(transcription.calls).toEqual([]);
   await page.reload();
   await press(() => Promise.resolve());

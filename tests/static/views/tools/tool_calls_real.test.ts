@@ -51,7 +51,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await expect.poll(() => page.locator('[aria-live="polite"]').allInnerTexts()).toEqual(
     expect.arrayContaining([expect.stringContaining("“web_search” is waiting for your approval")]),
   );
-  expect(await card.evaluate((element) => element.contains(document.activeElement))).toBe(false);
+  await expect.poll(() => card.evaluate((element) => element.contains(document.activeElement))).toBe(false);
   await page.getByText("1 approval waiting").waitFor();
   for (const [width] of WIDTHS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
@@ -75,7 +75,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
   const args = there.getByRole("textbox", { name: "Arguments" });
   await args.fill("{");
   await there.getByText("The arguments must be a JSON object").waitFor();
-  expect(await there.getByRole("button", { name: "Allow once" }).isDisabled()).toBe(true);
+  await expect.poll(() => there.getByRole("button", { name: "Allow once" }).isDisabled()).toBe(true);
   await takePicture(phone.page, "editing");
   await args.fill('{"query":"lighthouse"}');
   await there.getByRole("button", { name: "Allow once" }).click();
@@ -102,8 +102,8 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await expect.poll(() => reply.getAttribute("data-status")).toBe("complete");
   for (const where of [page, phone.page]) {
     await where.locator(".reply").getByText("1874").waitFor();
-    expect(await where.locator(".tool-call").count()).toBe(2);
-    expect(await where.locator(".message").count()).toBe(2);
+    await expect.poll(() => where.locator(".tool-call").count()).toBe(2);
+    await expect.poll(() => where.locator(".message").count()).toBe(2);
   }
   await page.reload();
   await reply.getByText("I'll look it up.").waitFor();
@@ -113,15 +113,15 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await done.getByText('"query": "lightouse"').waitFor();
   await done.getByText(/^Result, /).click();
   await done.getByText("https://example.org/1").waitFor();
-  expect(await done.getAttribute("aria-label")).toMatch(/^Tool call: web_search, Done · [\d.]+ s$/);
+  await expect.poll(() => done.getAttribute("aria-label")).toMatch(/^Tool call: web_search, Done · [\d.]+ s$/);
   await takePicture(page, "done");
 
   await page.goto(`${app.url}/settings/tools/calls`);
   const rows = page.getByRole("list", { name: "Tool calls" }).getByRole("listitem");
   await expect.poll(() => rows.count()).toBe(2);
-  expect(await rows.first().innerText()).toMatch(/read_page[^]*Web · Denied · Decided by you/);
-  expect(await rows.last().innerText()).toContain('{"query":"lighthouse"}');
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => rows.first().innerText()).toMatch(/read_page[^]*Web · Denied · Decided by you/);
+  await expect.poll(() => rows.last().innerText()).toContain('{"query":"lighthouse"}');
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await takePicture(page, "calls");
   expect([...errors, ...phone.errors]).toEqual([]);
   await llm.close();

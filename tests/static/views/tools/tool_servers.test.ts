@@ -44,7 +44,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
     (await stored()).tools.find((tool: { name: string }) => tool.name === "echo").permission
   )
     .toBe("allow");
-  expect(await stored()).toMatchObject({ name: "Fake files", env_names: ["API_KEY"] });
+  await expect.poll(() => stored()).toMatchObject({ name: "Fake files", env_names: ["API_KEY"] });
 
   await page.getByRole("button", { name: "Paste JSON" }).click();
   const json = page.getByLabel("Server list of another program");
@@ -97,7 +97,7 @@ test("deletes a server with Undo; the focus goes to a form and back", async () =
   await card.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
   await card.waitFor();
-  expect((await app.get("/api/tools/servers/remote")).status).toBe(200);
+  await expect.poll(async () => (await app.get("/api/tools/servers/remote")).status).toBe(200);
   await page.getByRole("button", { name: "Delete: Remote" }).click();
   await card.waitFor({ state: "detached" });
   await page.goto("about:blank");

@@ -81,7 +81,7 @@ test("a chat shows the calls of a reply in it, with state, arguments and what th
   await page.goto(`${app.url}/c/c1`);
   const cards = page.locator(".tool-call");
   await expect.poll(() => cards.count()).toBe(5);
-  expect(await cards.evaluateAll((all) => all.map((card) => card.getAttribute("aria-label")))).toEqual([
+  await expect.poll(() => cards.evaluateAll((all) => all.map((card) => card.getAttribute("aria-label")))).toEqual([
     "Tool call: web_search, Done · 1.2 s",
     "Tool call: web_search, Denied",
     "Tool call: web_search, Unknown",
@@ -89,20 +89,21 @@ test("a chat shows the calls of a reply in it, with state, arguments and what th
     "Tool call: Tool result",
   ]);
   const articles = page.locator(".message");
-  expect(await articles.evaluateAll((all) => all.map((article) => article.getAttribute("data-message-id")))).toEqual([
-    ...["u1", "a1", "u2", "a2", "u3", "a3", "a4", "t4"],
-  ]);
+  await expect.poll(() => articles.evaluateAll((all) => all.map((article) => article.getAttribute("data-message-id"))))
+    .toEqual([
+      ...["u1", "a1", "u2", "a2", "u3", "a3", "a4", "t4"],
+    ]);
   const reply = page.locator('[data-message-id="a1"]');
-  expect(await reply.innerText()).toMatch(/I'll look it up\.[^]*web_search[^]*It was built in 1874\./);
+  await expect.poll(() => reply.innerText()).toMatch(/I'll look it up\.[^]*web_search[^]*It was built in 1874\./);
   const first = cards.first();
   await first.getByText("Arguments").click();
   await first.getByText('"query": "lighthouse"').waitFor();
-  expect(await first.getByText("Built in 1874").count()).toBe(0);
+  await expect.poll(() => first.getByText("Built in 1874").count()).toBe(0);
   await first.getByText("Result, 560 characters").click();
   await first.getByText("What the model saw", { exact: true }).waitFor();
   await first.getByText("Built in 1874").first().waitFor();
   await cards.nth(2).getByText("It may have taken effect.").waitFor();
-  expect(await page.getByRole("button", { name: "Allow once" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("button", { name: "Allow once" }).count()).toBe(0);
   for (const [width] of WIDTHS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
     await reply.scrollIntoViewIfNeeded();
@@ -128,7 +129,7 @@ test("sets up web search, tests it and allows a tool", async () => {
   await page.getByRole("button", { name: "Test" }).click();
   await page.getByText("Web search works: 3 results").waitFor();
   const search = page.getByRole("switch", { name: "Web search" });
-  expect(await search.isDisabled()).toBe(true);
+  await expect.poll(() => search.isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByLabel("When a model calls read_page").selectOption("allow");
   await page.getByRole("switch", { name: "Web search" }).click();
@@ -194,16 +195,16 @@ test("inserts a prompt with arguments and attaches a resource of a tool server",
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Review" }).click();
   const insert = dialog.getByRole("button", { name: "Insert" });
-  expect(await insert.isDisabled()).toBe(true);
+  await expect.poll(() => insert.isDisabled()).toBe(true);
   await dialog.getByLabel("topic").fill("harbor");
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await insert.click();
   await expect.poll(() => message.inputValue()).toBe("Review the harbor.");
   await open();
   await dialog.getByRole("button", { name: "memo" }).click();
   await page.getByRole("button", { name: /^memo\.txt/ }).and(page.locator(":enabled")).waitFor();
   const [document] = await (await app.get("/api/documents")).json();
-  expect((await (await app.get(`/api/documents/${document.id}/text`)).json()).pages[0].text)
+  await expect.poll(async () => (await (await app.get(`/api/documents/${document.id}/text`)).json()).pages[0].text)
     .toBe("The harbor closes at nine.");
   expect(asked).toEqual([{ arguments: { topic: "harbor" } }, { uri: "memo://1" }]);
   expect(errors).toEqual([]);

@@ -48,7 +48,7 @@ test.each(["drop", "paste"] as const)("sends an image added by %s with the messa
   expect(name).toMatch(/^[0-9a-f-]{36}\.png$/);
   const image_url = { url: `/api/attachments/${name}` };
   expect(content).toEqual([{ type: "text", text: "What is this?" }, { type: "image_url", image_url }]);
-  expect(await ui.page.locator(".image-row").count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".image-row").count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -58,14 +58,14 @@ test("shows why an image was refused, and restores the images of a refused messa
   ui.api.refuse("PUT /api/attachments/*", { status: 413, code: "too_large", message: "The picture is too large" });
   await give(ui.page, "drop", [{ name: "a.png", type: "image/png", base64: PIXEL }]);
   await ui.page.getByText("The picture is too large").waitFor();
-  expect(await ui.page.locator(".image-row").count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".image-row").count()).toBe(0);
   ui.api.allow("PUT /api/attachments/*");
   await give(ui.page, "drop", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
   ui.api.refuse("POST /api/chat", { status: 503, code: "not_available", message: "No connection is active" });
   await sendMessage(ui.page, "Look");
   await ui.page.getByRole("alert").getByText("No connection is active").waitFor();
   await ui.page.getByRole("img", { name: "b.png" }).waitFor();
-  expect(await box(ui.page).inputValue()).toBe("Look");
+  await expect.poll(() => box(ui.page).inputValue()).toBe("Look");
 });
 
 test("removes an image, and sends one without text", async () => {
@@ -117,12 +117,12 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
   await holdToasts(ui.page);
   expect(await paste(long)).toBe(false);
   await chips.getByText("Pasted text.txt").waitFor();
-  expect(await box(ui.page).inputValue()).toBe("Before");
+  await expect.poll(() => box(ui.page).inputValue()).toBe("Before");
   // A chip is shown before its file is sent.
   await eventually(() => count, (sent) => sent === 2);
   await ui.page.getByRole("button", { name: "Insert as text" }).click();
   await eventually(() => box(ui.page).inputValue(), (text) => text === `Before\n\n${long}`);
-  expect(await chips.count()).toBe(1);
+  await expect.poll(() => chips.count()).toBe(1);
 
   await ui.page.goto(`${ui.api.origin}/temporary`);
   await box(ui.page).fill("Before after");
@@ -139,10 +139,10 @@ test("/ opens the commands; arrow keys, Enter and Escape work in the list", asyn
   await box(ui.page).pressSequentially("/");
   const list = ui.page.getByRole("listbox", { name: "Commands" });
   await list.waitFor();
-  expect(await list.getByRole("option").count()).toBeGreaterThan(8);
+  await expect.poll(() => list.getByRole("option").count()).toBeGreaterThan(8);
   await box(ui.page).pressSequentially("reg");
-  expect(await list.getByRole("option").allInnerTexts()).toEqual([expect.stringContaining("/regenerate")]);
-  expect(await box(ui.page).getAttribute("aria-activedescendant")).toBe("composer-commands-regenerate");
+  await expect.poll(() => list.getByRole("option").allInnerTexts()).toEqual([expect.stringContaining("/regenerate")]);
+  await expect.poll(() => box(ui.page).getAttribute("aria-activedescendant")).toBe("composer-commands-regenerate");
   await box(ui.page).press("Escape");
   await list.waitFor({ state: "detached" });
   await box(ui.page).fill("/");
@@ -159,7 +159,7 @@ test("a draft from another device opens the commands only when it is edited", as
   ui.api.setDraft("c1", "/");
   await eventually(() => box(ui.page).inputValue(), (text) => text === "/");
   // Set in the same render as the text, before the list has loaded.
-  expect(await box(ui.page).getAttribute("aria-controls")).toBeNull();
+  await expect.poll(() => box(ui.page).getAttribute("aria-controls")).toBeNull();
   await box(ui.page).press("End");
   await box(ui.page).pressSequentially("reg");
   await ui.page.getByRole("listbox", { name: "Commands" }).waitFor();
@@ -186,7 +186,7 @@ test("commands act on the chat and empty the composer", async () => {
   await ui.page.keyboard.press("Escape");
   await run("/delete");
   await ui.page.locator(".reply").waitFor({ state: "detached" });
-  expect(await box(ui.page).inputValue()).toBe("");
+  await expect.poll(() => box(ui.page).inputValue()).toBe("");
 });
 
 test("commands select the persona, generate an image and open the character's lorebook", async () => {
@@ -242,7 +242,7 @@ test("typing continues while a reply streams, and stays when it ends", async () 
   reply.say("two.");
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Send" }).waitFor();
-  expect(await box(ui.page).inputValue()).toBe("Next thought");
+  await expect.poll(() => box(ui.page).inputValue()).toBe("Next thought");
   await expect.poll(() => box(ui.page).evaluate((element) => element === document.activeElement)).toBe(true);
 });
 

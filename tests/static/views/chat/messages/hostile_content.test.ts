@@ -53,7 +53,7 @@ test.each(WAYS)(
     ], bypassCSP);
     await ui.page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
     expect(ui.foreign).toEqual([]);
-    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    await expect.poll(() => ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
     const links = await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
     for (const path of ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"]) {
       expect(links).toContain(`${FAR}${path}`);
@@ -101,8 +101,8 @@ test.each(WAYS)(
   { tags: ["W03"] },
   async (_, bypassCSP) => {
     await using ui = await show(RUNNERS, bypassCSP);
-    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    await expect.poll(() => ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
     const attributes = await ui.page.locator(".html-block *").evaluateAll((all) =>
       all.flatMap((each) => each.getAttributeNames())
     );
@@ -179,12 +179,14 @@ test.each(WAYS)(
       await using ui = await show([...forgeries, "A formula of its own: $x^2$"], bypassCSP);
       await ui.page.locator(".prose").last().locator("math msup").waitFor();
       await stir(ui.page);
-      expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-      expect(await ownAttributes(ui.page)).toEqual([]);
-      expect(await ui.page.locator(FOREIGN_HTML).locator("[autofocus], [tabindex]:not(.formula), #app").count()).toBe(
+      await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+      await expect.poll(() => ownAttributes(ui.page)).toEqual([]);
+      await expect.poll(() =>
+        ui.page.locator(FOREIGN_HTML).locator("[autofocus], [tabindex]:not(.formula), #app").count()
+      ).toBe(
         0,
       );
-      expect(await ui.page.locator("#app").count()).toBe(1);
+      await expect.poll(() => ui.page.locator("#app").count()).toBe(1);
       expect(ui.foreign).toEqual([]);
     }
   },
@@ -204,12 +206,12 @@ test.each(WAYS)(
     await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
     await ui.page.locator(".prose math msup").first().waitFor();
     await stir(ui.page);
-    expect(await ownAttributes(ui.page)).toEqual([]);
+    await expect.poll(() => ownAttributes(ui.page)).toEqual([]);
     reply.end("complete");
     await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
     await stir(ui.page);
-    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-    expect(await ownAttributes(ui.page)).toEqual([]);
+    await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    await expect.poll(() => ownAttributes(ui.page)).toEqual([]);
     expect(ui.foreign).toEqual([]);
   },
 );
@@ -221,13 +223,14 @@ test("shows the quotes and slashes of a formula in its own place", { tags: ["F04
   ]);
   await ui.page.locator("math").waitFor();
   const prose = ui.page.locator(".prose").first();
-  expect(await prose.locator("math").count()).toBe(1);
-  expect(await prose.locator("mtext").first().textContent()).toContain("<c>");
-  expect(await prose.locator("code").textContent()).toBe(`$\\nonesuch{"/'}$`);
-  expect(await prose.locator("b").getAttribute("title")).toBe("\uFDD00\uFDD1");
-  expect(await prose.locator("p").first().evaluate((p) => [...p.children].map(({ localName }) => localName))).toEqual([
-    ...["span", "math", "b", "span"],
-  ]);
+  await expect.poll(() => prose.locator("math").count()).toBe(1);
+  await expect.poll(() => prose.locator("mtext").first().textContent()).toContain("<c>");
+  await expect.poll(() => prose.locator("code").textContent()).toBe(`$\\nonesuch{"/'}$`);
+  await expect.poll(() => prose.locator("b").getAttribute("title")).toBe("\uFDD00\uFDD1");
+  await expect.poll(() => prose.locator("p").first().evaluate((p) => [...p.children].map(({ localName }) => localName)))
+    .toEqual([
+      ...["span", "math", "b", "span"],
+    ]);
 });
 
 test.each(WAYS)(
@@ -245,8 +248,8 @@ test.each(WAYS)(
     await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
     reply.end("complete");
     await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    await expect.poll(() => ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
     expect(ui.foreign).toEqual([]);
   },
 );
@@ -265,13 +268,13 @@ test("shows messages, titles, drafts, names and errors as plain text", { tags: [
     },
   });
   await ui.page.locator(".user-text").waitFor();
-  expect(await ui.page.locator(".user-text").innerText()).toBe(hostile);
-  expect(await ui.page.locator("h1").innerText()).toBe(hostile);
-  expect(await ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe(hostile);
+  await expect.poll(() => ui.page.locator(".user-text").innerText()).toBe(hostile);
+  await expect.poll(() => ui.page.locator("h1").innerText()).toBe(hostile);
+  await expect.poll(() => ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe(hostile);
   await ui.page.locator(".ending").getByText(hostile).first().waitFor();
   await ui.page.getByRole("link", { name: hostile }).first().waitFor();
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-  expect(await ui.page.locator("img").count()).toBe(0);
+  await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  await expect.poll(() => ui.page.locator("img").count()).toBe(0);
   expect(ui.foreign).toEqual([]);
 });
 
@@ -299,8 +302,8 @@ test("renders the same blocks from pieces as from the whole text", async () => {
     await opened.page.locator(".code-keyword", { hasText: "const" }).waitFor(); // highlighting comes last
     return await opened.page.locator(".prose").innerHTML();
   };
-  expect(await html(ui)).toBe(await html(whole));
-  expect(await html(ui)).toContain('href="https://late.example"');
+  await expect.poll(() => html(ui)).toBe(await html(whole));
+  await expect.poll(() => html(ui)).toContain('href="https://late.example"');
 });
 
 test("renders only the last block again while a reply streams", async () => {
@@ -313,5 +316,5 @@ test("renders only the last block again while a reply streams", async () => {
   await ui.page.locator(".prose p").first().evaluate((first) => first.setAttribute("data-mark", "kept"));
   reply.say(" paragraph.\n\n- and\n- a list");
   await ui.page.locator(".prose li").nth(1).waitFor();
-  expect(await ui.page.locator(".prose p").first().getAttribute("data-mark")).toBe("kept");
+  await expect.poll(() => ui.page.locator(".prose p").first().getAttribute("data-mark")).toBe("kept");
 });

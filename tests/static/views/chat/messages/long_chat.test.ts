@@ -25,7 +25,7 @@ const pagesAsked = (ui: Awaited<ReturnType<typeof openLong>>) => ui.api.seen("GE
 test("opens a long chat at its end with only the last messages", async () => {
   await using ui = await openLong();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
-  expect(await ui.page.locator(".message").count()).toBeLessThan(100);
+  await expect.poll(() => ui.page.locator(".message").count()).toBeLessThan(100);
   // The conversation and its messages in one request.
   const asked = ui.api.seen("GET", "/api/conversations/c1").map(({ query }) => query.toString());
   expect(asked).toEqual(["view=recent&limit=60"]);
@@ -62,8 +62,8 @@ test("loads older messages above without moving the reader, up to the first", as
   });
   await ui.page.locator('[data-message-id="m0"]').waitFor({ state: "attached" });
   expect(Math.max(...jumps)).toBeLessThan(2);
-  expect(await ui.page.locator(".message").count()).toBe(COUNT);
-  expect(await ui.page.getByRole("button", { name: "Show earlier messages" }).count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(COUNT);
+  await expect.poll(() => ui.page.getByRole("button", { name: "Show earlier messages" }).count()).toBe(0);
   const ids = await ui.page.locator(".message").evaluateAll((all) =>
     all.map((each) => each.getAttribute("data-message-id"))
   );
@@ -79,7 +79,7 @@ test("a link to a message scrolls to it, one step from the end", async () => {
       const { top, bottom } = element.getBoundingClientRect();
       return top > 40 && bottom < innerHeight - 60;
     }), (isInView) => isInView);
-  expect(await ui.page.locator(".message").count()).toBeLessThan(200);
+  await expect.poll(() => ui.page.locator(".message").count()).toBeLessThan(200);
   await ui.page.getByRole("button", { name: /^Jump to latest/ }).click();
   const last = ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true });
   await last.waitFor();
@@ -112,13 +112,13 @@ test.each(["no-preference", "reduce"] as const)(
     });
     await page.clock.runFor(500);
     await page.locator(".message.is-target").waitFor();
-    expect(await getColor()).not.toBe(plain);
+    await expect.poll(() => getColor()).not.toBe(plain);
     await page.clock.runFor(1400);
-    expect(await page.locator(".message.is-target").count()).toBe(1);
+    await expect.poll(() => page.locator(".message.is-target").count()).toBe(1);
     await page.clock.runFor(700);
-    expect(await page.locator(".message.is-target").count()).toBe(0);
+    await expect.poll(() => page.locator(".message.is-target").count()).toBe(0);
     if (reducedMotion === "no-preference") await page.locator(".message[data-faded]").waitFor();
-    expect(await getColor()).toBe(plain);
+    await expect.poll(() => getColor()).toBe(plain);
   },
 );
 
@@ -204,7 +204,7 @@ test("shows another device's changes far from the end where they are loaded", as
   conversation.messages.splice(101, 1);
   ui.api.publish("conversation", "c1", ++conversation.revision);
   await ui.page.locator('[data-message-id="m101"]').waitFor({ state: "detached" });
-  expect(await ui.page.getByText("Changed on the phone").isVisible()).toBe(true);
+  await expect.poll(() => ui.page.getByText("Changed on the phone").isVisible()).toBe(true);
 });
 
 test("scrolls to the end after sending from far back", async () => {

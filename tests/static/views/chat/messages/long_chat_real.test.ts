@@ -51,7 +51,7 @@ test("shows another device's edit far above when the running reply ends", async 
   await page.locator(".reply[data-status=complete]").waitFor();
   await page.goto(`${app.url}/c/c1#m25`);
   await shown(page, "m25").getByText("From the phone").waitFor();
-  expect(await shown(page, "m30").count()).toBe(0);
+  await expect.poll(() => shown(page, "m30").count()).toBe(0);
   expect(asked).toContain("/api/conversations/c1/changes");
   expect(asked.filter((path) => path === "/api/conversations/c1/messages"), "pages read again").toEqual([]);
 });

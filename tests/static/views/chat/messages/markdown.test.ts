@@ -31,8 +31,8 @@ test("highlights code by any name of its language without changing its text", as
   await ui.page.locator(".code-keyword", { hasText: "const" }).waitFor();
   await ui.page.locator(".code-comment", { hasText: '// <b>"now"</b>' }).waitFor();
   await ui.page.locator(".code-string", { hasText: "'x'" }).waitFor();
-  expect(await ui.page.locator("pre code").first().textContent()).toBe(code.trimEnd());
-  expect(await ui.page.locator("pre code").nth(1).locator("*").count()).toBe(0);
+  await expect.poll(() => ui.page.locator("pre code").first().textContent()).toBe(code.trimEnd());
+  await expect.poll(() => ui.page.locator("pre code").nth(1).locator("*").count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -44,8 +44,8 @@ test("leaves growing code plain, and follows its end", async () => {
   const pre = ui.page.locator(".code-block pre");
   const distance = () => pre.evaluate((box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight));
   await eventually(distance, (px) => px < 2);
-  expect(await pre.evaluate((box) => box.scrollHeight > box.clientHeight)).toBe(true);
-  expect(await pre.locator(".code-keyword").count()).toBe(0);
+  await expect.poll(() => pre.evaluate((box) => box.scrollHeight > box.clientHeight)).toBe(true);
+  await expect.poll(() => pre.locator(".code-keyword").count()).toBe(0);
   reply.say("\n```\n\nDone.");
   await pre.locator(".code-keyword").first().waitFor();
   reply.end("complete");
@@ -59,13 +59,13 @@ test("renders formulas of every notation as MathML, and leaves prices alone", as
   );
   await ui.page.locator("math").nth(3).waitFor();
   const [first, second, third] = await ui.page.locator(".prose").all();
-  expect(await first!.locator("math").count()).toBe(3);
-  expect(await first!.locator(".formula math[display=block] mfrac").count()).toBe(1);
-  expect(await second!.locator("math mtable mtr").count()).toBe(2);
-  expect(await second!.textContent()).toContain("it costs $5 and not $6.");
-  expect(await third!.locator("math").count()).toBe(0);
-  expect(await third!.textContent()).toContain("$$ y $$");
-  expect(await ui.page.locator(".messages [style]").count()).toBe(0);
+  await expect.poll(() => first!.locator("math").count()).toBe(3);
+  await expect.poll(() => first!.locator(".formula math[display=block] mfrac").count()).toBe(1);
+  await expect.poll(() => second!.locator("math mtable mtr").count()).toBe(2);
+  await expect.poll(() => second!.textContent()).toContain("it costs $5 and not $6.");
+  await expect.poll(() => third!.locator("math").count()).toBe(0);
+  await expect.poll(() => third!.textContent()).toContain("$$ y $$");
+  await expect.poll(() => ui.page.locator(".messages [style]").count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -73,7 +73,7 @@ test("shows what isn't TeX as it was written", async () => {
   await using ui = await show("A lone $\\nonesuch{x}$ and \\(\\frac{1}\\)", "and $x$");
   await ui.page.locator("math").waitFor();
   const [first] = await ui.page.locator(".prose").all();
-  expect(await first!.locator("code").allTextContents()).toEqual(["$\\nonesuch{x}$", "\\(\\frac{1}\\)"]);
+  await expect.poll(() => first!.locator("code").allTextContents()).toEqual(["$\\nonesuch{x}$", "\\(\\frac{1}\\)"]);
 });
 
 test("formulas can't add links, styles, our classes, or anything that runs", { tags: ["W03"] }, async () => {
@@ -89,16 +89,16 @@ test("formulas can't add links, styles, our classes, or anything that runs", { t
   ];
   await using ui = await show(...hostile);
   await ui.page.locator("math").nth(2).waitFor();
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  await expect.poll(() => ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
   const live = ui.page.locator(".html-block").locator(
     "img, script, a[href], iframe, semantics, annotation-xml, maction",
   );
-  expect(await live.count()).toBe(0);
+  await expect.poll(() => live.count()).toBe(0);
   const names = await ui.page.locator(".html-block math, .html-block math *").evaluateAll((all) =>
     all.flatMap((each) => each.getAttributeNames())
   );
   expect(names.filter((name) => /^on|^id$|^style$|^href$|^src$|^xlink/.test(name))).toEqual([]);
-  expect(await ui.page.locator(".html-block .toast").count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".html-block .toast").count()).toBe(0);
   expect(ui.foreign).toEqual([]);
 });
 
@@ -110,12 +110,12 @@ test("renders a formula the same from pieces as from the whole, and never as a l
   await using _ = ui;
   for (const character of text.slice(0, text.indexOf("= c"))) reply.say(character);
   await ui.page.locator(".prose", { hasText: "- b" }).waitFor();
-  expect(await ui.page.locator(".prose li, .prose h3").count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".prose li, .prose h3").count()).toBe(0);
   for (const character of text.slice(text.indexOf("= c"))) reply.say(character);
   await ui.page.locator("math").nth(2).waitFor();
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  expect(await ui.page.locator(".prose").innerHTML()).toBe(await whole.page.locator(".prose").innerHTML());
+  await expect.poll(() => ui.page.locator(".prose").innerHTML()).toBe(await whole.page.locator(".prose").innerHTML());
 });
 
 const POEM = "Roses are red,\nViolets are blue";
@@ -140,8 +140,8 @@ test.each(
       },
     });
     await ui.page.locator(".reply .prose p").waitFor();
-    expect(await ui.page.locator(".reply .prose br").count()).toBe(count);
-    expect(await ui.page.locator(".user-message .prose br").count()).toBe(count);
+    await expect.poll(() => ui.page.locator(".reply .prose br").count()).toBe(count);
+    await expect.poll(() => ui.page.locator(".user-message .prose br").count()).toBe(count);
   },
 );
 

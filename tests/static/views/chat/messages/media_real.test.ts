@@ -35,23 +35,24 @@ test.each(WIDTHS)("shows the picture, the sound and the numbered sources of a re
     .toEqual([320, 200]);
   const player = reply.locator("audio");
   await expect.poll(() => player.evaluate((audio: HTMLAudioElement) => audio.duration)).toBeCloseTo(0.5, 1);
-  expect(await player.getAttribute("aria-label")).toBe("Recording 1");
+  await expect.poll(() => player.getAttribute("aria-label")).toBe("Recording 1");
   const starts = await Promise.all([picture, player].map(async (one) => (await one.boundingBox())!.x));
   expect(starts[0], "both begin where the reply does").toBe(starts[1]);
   const sources = reply.locator("ol li");
-  expect(await sources.allInnerTexts()).toEqual([
+  await expect.poll(() => sources.allInnerTexts()).toEqual([
     expect.stringContaining("Wet"),
     expect.stringContaining("Foxes in the rain"),
   ]);
-  expect(await sources.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")))).toEqual([
-    SOURCE.url,
-    "https://example.org/foxes?page=2",
-  ]);
+  await expect.poll(() => sources.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))))
+    .toEqual([
+      SOURCE.url,
+      "https://example.org/foxes?page=2",
+    ]);
 
   await page.reload();
   await reply.locator("img").waitFor();
   await reply.locator("audio").waitFor();
-  expect(await sources.count()).toBe(2);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => sources.count()).toBe(2);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect(foreign).toEqual([]);
 });

@@ -56,7 +56,7 @@ test("edits a message in place, and Escape cancels", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
   const field = ui.page.getByRole("textbox", { name: "Message text" });
-  expect(await field.inputValue()).toBe("First answer");
+  await expect.poll(() => field.inputValue()).toBe("First answer");
   await field.fill("Never mind");
   await field.press("Escape");
   await message(ui.page, 1).getByText("First answer").waitFor();
@@ -81,7 +81,7 @@ test("editing and resending adds a version, and the earlier one keeps what follo
   expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
   await message(ui.page, 0).getByRole("button", { name: "Next version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  expect(await ui.page.locator(".message").count()).toBe(2);
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(2);
 });
 
 test("Undo of a resent message stops its reply and shows what was there", async () => {
@@ -105,7 +105,7 @@ test("after a refused version, the chat is unchanged and the text is in the form
   await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.getByText("Another reply is running").waitFor();
   await ui.page.getByText("Second answer").waitFor();
-  expect(await field.inputValue()).toBe("Another question");
+  await expect.poll(() => field.inputValue()).toBe("Another question");
   expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
 });
 
@@ -122,7 +122,7 @@ test("versions of a temporary chat keep what followed each", async () => {
   await ui.page.locator(".user-message").getByRole("button", { name: "Previous version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   await ui.page.locator(".user-message", { hasText: "One" }).waitFor();
-  expect(await ui.page.locator(".message").count()).toBe(2);
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(2);
 });
 
 test("shows a failed attempt to regenerate below the reply, with Retry", async () => {
@@ -176,7 +176,7 @@ test("explains a conflict with another device's edit before it overwrites", asyn
   await field.press("Control+Enter");
   await ui.page.getByText("This message was changed on another device.").waitFor();
   await ui.page.locator(".notice").getByText("From the phone").waitFor();
-  expect([await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
+  await expect.poll(async () => [await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
   await field.press("Control+Enter");
   await field.waitFor({ state: "detached" });
   expect(contents(ui)[1]).toBe("Mine");
@@ -204,7 +204,7 @@ test("regenerating keeps the previous version, and Alt with an arrow key switche
   await ui.page.keyboard.press("Alt+ArrowLeft");
   await last.locator(".prose", { hasText: "Second answer" }).waitFor();
   await last.getByText("1/2").waitFor();
-  expect(await last.getByRole("button", { name: "Previous version" }).isDisabled()).toBe(true);
+  await expect.poll(() => last.getByRole("button", { name: "Previous version" }).isDisabled()).toBe(true);
   await last.getByRole("button", { name: "Next version" }).click();
   await last.locator(".prose", { hasText: "Hello" }).waitFor();
 
@@ -227,8 +227,8 @@ test("the up arrow in an empty composer edits the user's last message", async ()
   await message(ui.page, 3).waitFor();
   await ui.page.getByLabel("Message", { exact: true }).press("ArrowUp");
   const field = ui.page.getByRole("textbox", { name: "Message text" });
-  expect(await field.inputValue()).toBe("Second question");
-  expect(await message(ui.page, 2).locator("textarea").count()).toBe(1);
+  await expect.poll(() => field.inputValue()).toBe("Second question");
+  await expect.poll(() => message(ui.page, 2).locator("textarea").count()).toBe(1);
 });
 
 test("Undo restores a deleted message in its place, on every device", async () => {
@@ -272,7 +272,7 @@ test("keeps a message whose deletion was refused, with the reason", async () => 
   ui.api.refuse("DELETE /api/conversations/c1/messages/c1-m1", { status: 409, code: "conflict", message: "Busy now" });
   await choose(ui.page, 1, "Delete");
   await ui.page.getByRole("alert").getByText("Busy now").waitFor();
-  expect(await message(ui.page, 1).count()).toBe(1);
+  await expect.poll(() => message(ui.page, 1).count()).toBe(1);
 });
 
 test("marks a hidden message, and doesn't send it", async () => {
@@ -289,7 +289,7 @@ test("a branch is a new chat, and both link to each other", async () => {
   await choose(ui.page, 1, "Branch from here");
   await ui.page.waitForURL(`${ui.api.origin}/c/c1-fork`);
   await ui.page.getByRole("link", { name: "Branch of “Talk”" }).waitFor();
-  expect(await ui.page.locator(".message").count()).toBe(2);
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(2);
   await ui.page.getByRole("link", { name: "Branch of “Talk”" }).click();
   await ui.page.waitForURL(`${ui.api.origin}/c/c1#c1-m1`);
   await message(ui.page, 1).getByRole("link", { name: "Branches to “Talk”" }).waitFor();
@@ -336,13 +336,13 @@ test.each([["next to each other", {}], ["on phones one below the other", PHONE]]
     const dialog = page.getByRole("dialog", { name: "Compare versions" });
     const [left, right] = ["First version", "Second version"].map((name) => dialog.getByRole("region", { name }));
     await left!.getByText("blue", { exact: true }).waitFor();
-    expect(await left!.locator("del").allInnerTexts()).toEqual(["blue"]);
-    expect(await right!.locator("ins").allInnerTexts()).toEqual(["red"]);
+    await expect.poll(() => left!.locator("del").allInnerTexts()).toEqual(["blue"]);
+    await expect.poll(() => right!.locator("ins").allInnerTexts()).toEqual(["red"]);
     const [one, other] = [(await left!.boundingBox())!, (await right!.boundingBox())!];
     if ("isMobile" in options) expect(other.y).toBeGreaterThanOrEqual(one.y + one.height);
     else expect(other.x).toBeGreaterThanOrEqual(one.x + one.width);
-    expect(await findAxeProblems(page)).toEqual([]);
-    if ("isMobile" in options) expect(await findSmallTargets(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    if ("isMobile" in options) await expect.poll(() => findSmallTargets(page)).toEqual([]);
     await right!.getByRole("button", { name: "Shown in chat" }).waitFor();
     await left!.getByRole("combobox").selectOption("0");
     await left!.getByText("Something else").waitFor();
@@ -364,7 +364,7 @@ test("on phones all actions are in a sheet, and a swipe switches the version", a
   });
   const first = message(ui.page, 1);
   await first.waitFor();
-  expect(await first.getByRole("button").count()).toBe(1);
+  await expect.poll(() => first.getByRole("button").count()).toBe(1);
   await first.getByRole("button", { name: "Message actions" }).tap();
   const sheet = ui.page.getByRole("dialog");
   await sheet.getByRole("menuitem", { name: "Copy" }).waitFor();

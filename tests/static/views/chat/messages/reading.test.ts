@@ -45,14 +45,14 @@ test("aligns tables, links footnotes, marks tasks without bullets, and formats o
     items.map((li) => getComputedStyle(li).listStyleType)
   );
   expect(bullets).toEqual(["none", "none", "disc"]);
-  expect(await page.locator(".reply sup").allTextContents()).toEqual(["1", "1"]);
+  await expect.poll(() => page.locator(".reply sup").allTextContents()).toEqual(["1", "1"]);
   await page.getByText("none[^missing]").waitFor();
   await page.locator("sup .footnote-mark").first().click();
   await expect.poll(() => page.evaluate(() => document.activeElement?.closest(".footnote")?.textContent?.trim())).toBe(
     "1The first note.",
   );
   await page.locator(".user-message strong", { hasText: "bold" }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -87,9 +87,9 @@ test("draws diagrams as images in a frame that can't load or run anything, and s
   const sources = await images.evaluateAll((all) => all.map((image) => (image as HTMLImageElement).src));
   expect(sources.every((source) => source.startsWith("blob:"))).toBe(true);
   const frame = page.locator("iframe.diagram-frame");
-  expect(await frame.getAttribute("sandbox")).toBe("allow-scripts");
+  await expect.poll(() => frame.getAttribute("sandbox")).toBe("allow-scripts");
   await page.getByText("n9999 --> n10000").first().waitFor({ state: "attached" });
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   expect([hasAlert, ui.foreign]).toEqual([false, []]);
   // The policy of the frame blocks what the hostile labels try.
   expect(ui.errors.filter((error) => !error.includes("Executing inline event handler violates"))).toEqual([]);
@@ -107,11 +107,11 @@ test("says when a reply has stalled, and Stop and Retry stand beside it", async 
   reply.say("Once upon");
   await page.getByText("Once upon").waitFor();
   await page.clock.runFor(19_000);
-  expect(await page.getByText("No new text for 20 s").count()).toBe(0);
+  await expect.poll(() => page.getByText("No new text for 20 s").count()).toBe(0);
   await page.clock.runFor(2000);
   await page.getByText("No new text for 20 s").waitFor();
   const stalled = page.locator(".reply-stalled");
-  expect(await stalled.getByRole("button").allTextContents()).toEqual(["Stop", "Retry"]);
+  await expect.poll(() => stalled.getByRole("button").allTextContents()).toEqual(["Stop", "Retry"]);
   reply.say(" a time");
   await page.clock.runFor(1000);
   await stalled.waitFor({ state: "detached" });

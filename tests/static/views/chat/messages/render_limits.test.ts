@@ -45,7 +45,7 @@ async function deleteMessage({ page, api }: Opened, n: number): Promise<void> {
   await message(page, n).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: "Delete", exact: true }).click();
   await message(page, n).waitFor({ state: "detached" });
-  expect(await page.locator("em", { hasText: "formatted" }).count()).toBe(2);
+  await expect.poll(() => page.locator("em", { hasText: "formatted" }).count()).toBe(2);
   await eventually(() => api.conversations.get("c1")!.messages.length, (length) => length === before - 1);
 }
 
@@ -74,8 +74,8 @@ test.each(OVER_THE_LIMITS)(
   async (_, text) => {
     await using ui = await openBetween([{ content: text }]);
     await message(ui.page, 1).getByText(NOTE).waitFor();
-    expect(await message(ui.page, 1).locator(".plain-text").textContent()).toBe(text);
-    expect(await message(ui.page, 1).locator(".prose *").count()).toBe(2);
+    await expect.poll(() => message(ui.page, 1).locator(".plain-text").textContent()).toBe(text);
+    await expect.poll(() => message(ui.page, 1).locator(".prose *").count()).toBe(2);
     await deleteMessage(ui, 1);
   },
 );
@@ -88,7 +88,8 @@ test.each([
 ])("shows %s, formatted or not, and the message can be deleted", { tags: ["F02"] }, async (_, text) => {
   await using ui = await openBetween([{ content: text }]);
   await message(ui.page, 1).locator(".prose").waitFor();
-  expect((await message(ui.page, 1).locator(".prose").textContent())!.replace(NOTE, "").trim()).toBe(text);
+  await expect.poll(async () => (await message(ui.page, 1).locator(".prose").textContent())!.replace(NOTE, "").trim())
+    .toBe(text);
   await deleteMessage(ui, 1);
 });
 
@@ -103,11 +104,11 @@ test("edits and copies a message over the limits, and formats it once it's withi
   await eventually(() => ui.page.evaluate(() => navigator.clipboard.readText()), (copied) => copied === text);
   await message(ui.page, 1).getByRole("button", { name: "Edit", exact: true }).click();
   const field = ui.page.getByRole("textbox", { name: "Message text" });
-  expect(await field.inputValue()).toBe(text);
+  await expect.poll(() => field.inputValue()).toBe(text);
   await field.fill("> *short*");
   await field.press("Control+Enter");
   await message(ui.page, 1).locator("blockquote em", { hasText: "short" }).waitFor();
-  expect(await message(ui.page, 1).getByText(NOTE).count()).toBe(0);
+  await expect.poll(() => message(ui.page, 1).getByText(NOTE).count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -135,10 +136,10 @@ test(
     for (let n = 0; n < 40; n++) reply.say(">".repeat(100));
     reply.say(" deep");
     await prose.locator(".plain-text", { hasText: "deep" }).waitFor();
-    expect(await prose.locator("em", { hasText: "formatted" }).count()).toBe(1);
+    await expect.poll(() => prose.locator("em", { hasText: "formatted" }).count()).toBe(1);
     reply.end("complete");
     await ui.page.locator(".reply").getByText(NOTE).waitFor();
-    expect(await prose.locator(".plain-text").textContent()).toBe(reply.message.content);
+    await expect.poll(() => prose.locator(".plain-text").textContent()).toBe(reply.message.content);
     await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
   },
 );
@@ -147,7 +148,7 @@ test("shows a message whose view throws as plain text, which can be deleted", { 
   const content = "Its list of images is damaged";
   await using ui = await openBetween([{ content, attachments: 5 as unknown as string[] }]);
   await message(ui.page, 1).getByText(NOTE).waitFor();
-  expect(await message(ui.page, 1).locator(".plain-text").textContent()).toBe(content);
+  await expect.poll(() => message(ui.page, 1).locator(".plain-text").textContent()).toBe(content);
   await deleteMessage(ui, 1);
 });
 
@@ -171,7 +172,7 @@ test("shows a message that exceeds its time budget as plain text", { tags: ["F02
   // Each token takes a millisecond, and 300 paragraphs have more than 300 tokens.
   await using ui = await openWithClock(1, "One *word*.\n\n".repeat(300));
   await message(ui.page, 0).getByText(NOTE).waitFor();
-  expect(await message(ui.page, 0).locator("em").count()).toBe(0);
+  await expect.poll(() => message(ui.page, 0).locator("em").count()).toBe(0);
 });
 
 test(
@@ -182,8 +183,8 @@ test(
     // Parsing takes half of the budget, and rendering more than the other half.
     await using ui = await openWithClock(0.07, paragraphs.join("\n\n"));
     await message(ui.page, 0).locator("em", { hasText: "299" }).waitFor();
-    expect(await message(ui.page, 0).locator("p em").count()).toBe(300);
-    expect(await message(ui.page, 0).getByText(NOTE).count()).toBe(0);
+    await expect.poll(() => message(ui.page, 0).locator("p em").count()).toBe(300);
+    await expect.poll(() => message(ui.page, 0).getByText(NOTE).count()).toBe(0);
   },
 );
 
@@ -201,8 +202,8 @@ test.each([
 ])("shows the source of a formula with %s, and renders other formulas", { tags: ["F03"] }, async (_, tex) => {
   await using ui = await openBetween([{ content: `Before $${tex}$ after` }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
-  expect(await message(ui.page, 1).locator("math").count()).toBe(0);
-  expect(await message(ui.page, 1).locator("code").textContent()).toBe(`$${tex}$`);
+  await expect.poll(() => message(ui.page, 1).locator("math").count()).toBe(0);
+  await expect.poll(() => message(ui.page, 1).locator("code").textContent()).toBe(`$${tex}$`);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
@@ -212,7 +213,8 @@ test.each([
 ])("shows %s as it was written, and renders other formulas", { tags: ["F03"] }, async (_, text) => {
   await using ui = await openBetween([{ content: text }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
-  expect(await message(ui.page, 1).locator("math").count()).toBe(0);
-  expect((await message(ui.page, 1).locator(".prose").textContent())!.replace(NOTE, "").trim()).toBe(text);
+  await expect.poll(() => message(ui.page, 1).locator("math").count()).toBe(0);
+  await expect.poll(async () => (await message(ui.page, 1).locator(".prose").textContent())!.replace(NOTE, "").trim())
+    .toBe(text);
   await deleteMessage(ui, 1);
 });

@@ -53,8 +53,8 @@ test("colors speech and dims actions of characters only, and shows portraits and
   const [text, quoted, action, emphasis, link] = await colors();
   expect(new Set([text, quoted, action, link]).size).toBe(4);
   expect(emphasis).toBe(quoted);
-  expect(await page.locator(".reply code").allTextContents()).toEqual(['say "hi"', '"code"']);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => page.locator(".reply code").allTextContents()).toEqual(['say "hi"', '"code"']);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await app.patch("/api/settings", {
     color_speech: false,
@@ -65,15 +65,15 @@ test("colors speech and dims actions of characters only, and shows portraits and
   });
   await page.locator(":root[data-messages=bubbles]").waitFor();
   await speech.first().waitFor({ state: "detached" });
-  expect(await page.locator(".reply .speaker-portrait").evaluate((face) => face.clientWidth)).toBe(72);
+  await expect.poll(() => page.locator(".reply .speaker-portrait").evaluate((face) => face.clientWidth)).toBe(72);
   await app.patch("/api/settings", { color_speech: true });
   await speech.first().waitFor();
-  expect((await colors())[1]).not.toBe((await colors())[0]);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(async () => (await colors())[1]).not.toBe((await colors())[0]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await page.goto(`${app.url}/c/c2`);
   await page.locator(".reply .prose").waitFor();
-  expect(await speech.count()).toBe(0);
+  await expect.poll(() => speech.count()).toBe(0);
   expect([hasAlert, foreign]).toEqual([false, []]);
   await context.close();
 });
@@ -109,13 +109,13 @@ test("shows the expression of the last reply beside the chat, on narrow screens 
     return ends.every((end) => end <= image.left + 16);
   });
   expect(isBeside).toBe(true);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await app.delete("/api/conversations/c1/messages/a2");
   await shown.getByText("Fox: joy").waitFor({ state: "attached" });
   await page.setViewportSize({ width: 390, height: 844 });
   await page.locator(".chat-head .expression-face img").waitFor();
-  expect(await shown.count()).toBe(0);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => shown.count()).toBe(0);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await app.patch("/api/settings", { show_expressions: false });
   await page.locator(".expression-face").waitFor({ state: "detached" });
   expect(foreign).toEqual([]);

@@ -121,5 +121,5 @@ test("editing and resending keeps both versions with their replies, and Undo sho
   expect(after.messages.map(shown)).toEqual(before.messages.map(shown));
   await first.getByRole("button", { name: "Next version" }).click();
   await page.locator(".reply", { hasText: "A reply to the new version" }).waitFor();
-  expect(await page.locator(".message").count()).toBe(2);
+  await expect.poll(() => page.locator(".message").count()).toBe(2);
 });

@@ -48,7 +48,9 @@ test("shows what an edit changed, Restore restores the text, and Undo the edit",
   await entry(page, "Message edited").getByRole("button", { name: "Restore" }).click();
   await page.locator(".reply", { hasText: "The old lamp burned oil." }).waitFor();
   await entry(page, "Earlier version restored").waitFor();
-  expect((await readConversation(app)).messages[1]).toMatchObject({ content: "The old lamp burned oil." });
+  await expect.poll(async () => (await readConversation(app)).messages[1]).toMatchObject({
+    content: "The old lamp burned oil.",
+  });
   await page.getByRole("button", { name: "Undo" }).click();
   await page.locator(".reply", { hasText: "The new lamp burned gas." }).waitFor();
   await eventually(
@@ -64,7 +66,11 @@ test("restores a deleted message in its place", async () => {
   await entry(page, "Messages deleted").getByText("deleted since").waitFor();
   await entry(page, "Messages deleted").getByRole("button", { name: "Restore" }).click();
   await page.locator(".user-message", { hasText: "And the fog horn?" }).waitFor();
-  expect((await readConversation(app)).messages.map(({ id }: { id: string }) => id)).toEqual(["u1", "a1", "u2"]);
+  await expect.poll(async () => (await readConversation(app)).messages.map(({ id }: { id: string }) => id)).toEqual([
+    "u1",
+    "a1",
+    "u2",
+  ]);
 });
 
 test.each([["light", "wide", {}], ["dark", "phone", PHONE]] as const)(
@@ -74,7 +80,7 @@ test.each([["light", "wide", {}], ["dark", "phone", PHONE]] as const)(
     const page = await openHistory(app, { ...device, colorScheme });
     await entry(page, "Message edited").locator("summary").click();
     await entry(page, "Message edited").locator("ins").first().waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     const folder = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
     if (folder) await page.screenshot({ path: `${folder}/history-${colorScheme}-${width}.png` });
   },

@@ -66,8 +66,8 @@ test("saves sampling, system prompt and note of a chat while they are typed", as
   expect(ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
   await ui.page.reload();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
-  expect(await ui.page.getByLabel("Top K").inputValue()).toBe("40");
-  expect(await ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
+  await expect.poll(() => ui.page.getByLabel("Top K").inputValue()).toBe("40");
+  await expect.poll(() => ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
 });
 
 test("a panel that is opened before its chat is loaded shows the options then", async () => {
@@ -82,10 +82,10 @@ test("a panel that is opened before its chat is loaded shows the options then", 
   await page.reload();
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByRole("complementary").getByText("Loading").waitFor();
-  expect(await page.getByLabel("System prompt").count()).toBe(0);
+  await expect.poll(() => page.getByLabel("System prompt").count()).toBe(0);
   loading.resolve();
   await page.getByLabel("System prompt").waitFor();
-  expect(await page.getByLabel("System prompt").inputValue()).toBe("Speak like a sailor.");
+  await expect.poll(() => page.getByLabel("System prompt").inputValue()).toBe("Speak like a sailor.");
 });
 
 test("saves the last change when the panel closes", async () => {
@@ -109,7 +109,7 @@ test("selects the chat's model from the connection's list or by name", async () 
   expect(ui.api.conversations.get("c1")!.connection_id).toBe("local");
   await button().click();
   await picker.getByLabel("Find or enter a model").fill("my-own");
-  expect(await picker.getByRole("button", { name: "large", exact: true }).count()).toBe(0);
+  await expect.poll(() => picker.getByRole("button", { name: "large", exact: true }).count()).toBe(0);
   await picker.getByRole("button", { name: "Use “my-own”" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "my-own");
   await button().click();
@@ -137,7 +137,7 @@ test("previews the prompt with its size and what is left out", async () => {
   // An unconfirmed context size shows no percentage.
   await panel.getByText("120 tokens", { exact: true }).waitFor();
   await panel.getByText("It assumes 8,192 tokens.").waitFor();
-  expect(await panel.getByRole("meter").count()).toBe(0);
+  await expect.poll(() => panel.getByRole("meter").count()).toBe(0);
   await panel.getByText("3 older messages don’t fit and are left out").waitFor();
   await panel.getByText("And then?").waitFor();
   expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
@@ -217,7 +217,7 @@ test.each<["en" | "de" | "ja", string, string[]]>([
     await ui.page.getByRole("button", { name: chatOptions.preview.open }).click();
     const list = ui.page.getByRole("region", { name: title });
     await list.waitFor();
-    expect(await list.getByRole("listitem").allInnerTexts()).toEqual(lines);
+    await expect.poll(() => list.getByRole("listitem").allInnerTexts()).toEqual(lines);
   },
 );
 
@@ -240,7 +240,7 @@ test("sends a temporary chat complete, stores nothing, and forgets it on leaving
   expect(new URL(ui.page.url()).pathname).toBe("/temporary");
   expect([...ui.api.conversations.keys()]).toEqual([]);
   expect(ui.api.seen("PATCH", /draft$/)).toEqual([]);
-  expect(await ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
+  await expect.poll(() => ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
 
   const turn = ui.page.locator(".user-message", { hasText: "Another" });
   await holdToasts(ui.page);
@@ -254,7 +254,7 @@ test("sends a temporary chat complete, stores nothing, and forgets it on leaving
   await ui.page.getByRole("link", { name: "New chat" }).click();
   await ui.page.goBack();
   await ui.page.getByText("Nothing is saved. The chat ends").waitFor();
-  expect(await ui.page.locator(".message").count()).toBe(0);
+  await expect.poll(() => ui.page.locator(".message").count()).toBe(0);
 });
 
 test("Stop ends the reply of a temporary chat and keeps what arrived", async () => {
@@ -266,7 +266,7 @@ test("Stop ends the reply of a temporary chat and keeps what arrived", async () 
   await said.waitFor();
   await ui.page.getByRole("button", { name: "Stop" }).click();
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
-  expect(await said.isVisible()).toBe(true);
+  await expect.poll(() => said.isVisible()).toBe(true);
 });
 
 test.each(WIDTHS)(
@@ -323,6 +323,6 @@ test.each(WIDTHS)(
     await page.getByRole("button", { name: /^Model:/ }).click();
     await check("model");
     expect(problems).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   },
 );

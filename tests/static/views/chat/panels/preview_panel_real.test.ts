@@ -111,7 +111,7 @@ test("after a second character joins, both reply when mentioned, and a selected 
   await panel.getByRole("button", { name: "Add Cyrus" }).click();
   const bar = page.getByRole("group", { name: "Next speaker" });
   await bar.getByRole("button", { name: "Cyrus" }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await sendMessage(page, "What do Bob and Ada say?");
   await eventually(
@@ -127,7 +127,7 @@ test("after a second character joins, both reply when mentioned, and a selected 
   await eventually(() => llm.chats.length, (count) => count === 3);
   await isIdle(page);
   expect(sent(llm, 2)[0]!.content).toContain("Cyrus's card.");
-  expect(await bar.getByRole("button", { pressed: true }).count()).toBe(0);
+  await expect.poll(() => bar.getByRole("button", { pressed: true }).count()).toBe(0);
 
   await panel.getByRole("button", { name: "Mute Bob" }).click();
   await panel.getByRole("button", { name: "Remove Cyrus" }).click();
@@ -151,7 +151,7 @@ test("list order replies one after another, and a character with group greetings
   await page.getByRole("button", { name: "Add a greeting from Bob" }).click();
   await replies(page).getByText("Hi, all.").waitFor();
   await page.getByText("2/2").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
 
   await page.getByLabel("Reply order", { exact: true }).selectOption({ label: "List (one after another)" });
   await eventually(() => head(app), ({ reply_order }) => reply_order === "list");
@@ -244,7 +244,7 @@ test(
     await preview.getByText("Speaker: Ada").waitFor();
     await preview.getByText("Engines: Mill (matched “mill”)").waitFor();
     await preview.getByText("Engines: Rye (matched “mill”; secondary keys didn’t match)").waitFor();
-    expect(await findAxeProblems(page)).toEqual([]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await page.getByRole("button", { name: "Send" }).click();
     await replies(page).getByText("Hello").waitFor();
     expect(sent(llm, 0)[0]!.content).toContain("The mill counts.");
@@ -264,17 +264,17 @@ test.each(WIDTHS)("axe finds nothing in a group's controls, light and dark, %s",
   await sendMessage(page, "Tea, Bob and Ada?");
   await eventually(() => llm.chats.length, (count) => count === 2);
   await isIdle(page);
-  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+  await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
   await page.getByLabel("Message", { exact: true }).fill("More tea");
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByRole("switch", { name: "House" }).waitFor();
   await page.getByLabel("Find a character to add").fill("zzz");
   await page.getByText("No other characters match.").waitFor();
-  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
+  await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
   await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.locator(".preview-list summary").first().click();
   await page.getByText("House: Tea (matched “tea”)").waitFor();
-  expect(await findAxeProblemsInBothSchemes(page)).toEqual([]);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+  await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   await page.context().close();
 }, PATIENCE_MS);
