@@ -17,7 +17,7 @@ import { formatAttachmentHeader, TOO_LARGE_TO_IMPORT } from "./http/file_respons
 import { formatOwnerEtag, parsePrecondition, toVersionPrecondition } from "./http/etag.ts";
 import { createEventStream, EVENT_STREAM_HEADERS, type FrameSource } from "./http/event_stream.ts";
 import { readImage, readStreamedUpload } from "./http/form.ts";
-import { createRouter, createSchemaError } from "./http/router.ts";
+import { createRouter, parseBody } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
 import { toLedgerField } from "./schemas/common.ts";
@@ -275,8 +275,7 @@ async function readCardBody(codec: CardCodec, body: unknown) {
     return { card: toReadCard(parseCard(unwrapCard(body))), documents: schema.toCharacterDocuments(body) };
   }
   const { card, checked } = await codec.parseBody(body, (rest) => {
-    const { error } = schema.CardBody.safeParse(rest);
-    if (error !== undefined) throw createSchemaError("json", error.issues);
+    parseBody(schema.CardBody, rest);
     return schema.toCharacterDocuments(rest);
   });
   return { card, documents: checked };

@@ -1,13 +1,16 @@
 /** `/api/lorebooks`: lorebooks, whose entries are added to prompts when their keys are mentioned. */
+import type { z } from "@hono/zod-openapi";
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import { writeJsonIncrementally } from "../services/json/incremental_write.ts";
+import { UnparsedJson } from "../services/json/json_body.ts";
+import { parseLorebook } from "../services/lorebooks/lorebook_file.ts";
 import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
 import { passRawResponse } from "./http/raw_response.ts";
-import { createRouter } from "./http/router.ts";
+import { createRouter, parseBody } from "./http/router.ts";
 import * as schema from "./schemas/lorebooks.ts";
 
 /** Routes of lorebooks. */
@@ -24,7 +27,12 @@ export function lorebookRoutes(services: Services) {
     .openapi(schema.putRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       const expected = parsePrecondition(c.req.valid("header"));
-      const saved = await lorebooks.put(c.req.valid("param").id, schema.toLorebookInput(c.req.valid("json")), expected);
+      const { id } = c.req.valid("param");
+      const body = c.req.valid("json");
+      const check = (long: unknown) => schema.toLorebookInput(parseBody(schema.LorebookBody, long));
+      const saved = body instanceof UnparsedJson
+        ? await lorebooks.putBody(id, body, check, expected)
+        : await lorebooks.put(id, schema.toLorebookInput(body), expected);
       return respond(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
@@ -44,9 +52,10 @@ export function lorebookRoutes(services: Services) {
     })
     .openapi(schema.testRoute, async (c) => {
       const test = await services.lorebookTest();
-      const { book, lorebook_id, conversation_id, text, budget_tokens } = c.req.valid("json");
+      const { checked, parsed } = await readTestBody(services, c.req.valid("json"));
+      const { lorebook_id, conversation_id, text, budget_tokens } = checked;
       const found = await test({
-        book,
+        draft: parsed,
         lorebookId: lorebook_id ?? undefined,
         conversationId: conversation_id ?? undefined,
         text: text ?? undefined,
@@ -54,6 +63,15 @@ export function lorebookRoutes(services: Services) {
       });
       return c.json(schema.toTestJson(found), 200);
     });
+}
+
+/** Returns the body of a test and the book in it. */
+async function readTestBody(services: Services, body: z.output<typeof schema.TestBody> | UnparsedJson) {
+  if (!(body instanceof UnparsedJson)) {
+    return { checked: body, parsed: body.book === undefined ? undefined : parseLorebook(body.book) };
+  }
+  const { lorebooks } = await services.lorebooks();
+  return await lorebooks.readBody(body, "tested", (long) => parseBody(schema.TestBody, long));
 }
 
 async function respond(c: AppContext, stored: StoredLorebook, status: 200 | 201): Promise<never> {

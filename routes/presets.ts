@@ -2,12 +2,13 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import { writeJsonIncrementally } from "../services/json/incremental_write.ts";
+import { UnparsedJson } from "../services/json/json_body.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
 import { passRawResponse } from "./http/raw_response.ts";
-import { createRouter } from "./http/router.ts";
+import { createRouter, parseBody } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";
 
 /** Routes of presets. */
@@ -24,7 +25,10 @@ export function presetRoutes(services: Services) {
     .openapi(schema.putRoute, async (c) => {
       const presets = await services.presets();
       const expected = parsePrecondition(c.req.valid("header"));
-      const saved = await presets.put(c.req.valid("param").id, schema.toPresetInput(c.req.valid("json")), expected);
+      const body = c.req.valid("json");
+      const check = (long: unknown) => schema.toPresetInput(parseBody(schema.PresetBody, long));
+      const input = body instanceof UnparsedJson ? await presets.readBody(body, check) : schema.toPresetInput(body);
+      const saved = await presets.put(c.req.valid("param").id, input, expected);
       return respond(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {

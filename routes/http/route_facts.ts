@@ -55,7 +55,12 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
 const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "document", "import"]);
 
 /** Routes with bodies that may be whole files of strangers. */
-const FOREIGN_JSON = new Set(["PUT /api/characters/{id}"]);
+const FOREIGN_JSON = new Set([
+  "PUT /api/characters/{id}",
+  "PUT /api/lorebooks/{id}",
+  "POST /api/lorebooks/test",
+  "PUT /api/presets/{id}",
+]);
 
 /** Space for the parts of a form around its file, in bytes. Routes check the size of the file. */
 const FORM_BYTES = 16 * 1024;

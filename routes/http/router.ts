@@ -33,6 +33,13 @@ export function createRouter(): Router {
   });
 }
 
+/** Checks a body that the router couldn't check because it was too long. @throws {AppError} `invalid_request` */
+export function parseBody<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
+  const { data, error } = schema.safeParse(body);
+  if (error !== undefined) throw createSchemaError("json", error.issues);
+  return data as z.output<T>;
+}
+
 /** Converts zod's issues to the error that a client gets. */
 export function createSchemaError(target: string, issues: readonly z.core.$ZodIssue[]): AppError {
   const list: ErrorIssue[] = issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { ATTACHMENT_URL } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
 import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/delay.ts";
+import { UnparsedJson } from "../../services/json/json_body.ts";
 
 /** ID of any resource, chosen by the client or created by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an ID has 1 to 64 letters, digits, _ or -")
@@ -130,11 +131,16 @@ export function json<T extends z.ZodType>(schema: T, description: string) {
  *
  * The validator calls schemas asynchronously, which makes zod half as fast: a document with a thousand messages takes
  * milliseconds longer. No schema here is asynchronous, so this parses synchronously; an asynchronous schema would
- * throw.
+ * throw. A handler that gets `UnparsedJson` checks it itself.
  */
 export function jsonBody<T extends z.ZodType>(schema: T) {
   const parsedAtOnce = schema.clone();
-  parsedAtOnce.safeParseAsync = (value, params) => Promise.resolve(parsedAtOnce.safeParse(value, params));
+  parsedAtOnce.safeParseAsync = (value, params) =>
+    Promise.resolve(
+      value instanceof UnparsedJson
+        ? { success: true, data: value as z.output<T> }
+        : parsedAtOnce.safeParse(value, params),
+    );
   return { required: true, content: { "application/json": { schema: parsedAtOnce } } };
 }
 

@@ -33,7 +33,8 @@ const LorebookItem = z.object({
 
 const LorebookResponse = LorebookItem.extend({ book: Book, ledger: LedgerSchema.optional() }).openapi("Lorebook");
 
-const LorebookBody = z.object({
+/** The body of a PUT. */
+export const LorebookBody = z.object({
   name: z.string().max(200).nullish(),
   enabled: z.boolean().nullish(),
   scope: Scope.nullish(),
@@ -74,7 +75,8 @@ export const MissedEntry = NamedEntry.extend({
   key: z.string().optional(),
 }).openapi("MissedEntry");
 
-const TestBody = z.object({
+/** The body of a test. */
+export const TestBody = z.object({
   book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
   lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook. Ignored if the request has a draft" }),
   conversation_id: Id.nullish(),

@@ -72,7 +72,8 @@ const PresetResponse = PresetItem.extend({
   ledger: LedgerSchema.optional(),
 }).openapi("Preset");
 
-const PresetBody = z.object({
+/** The body of a PUT. */
+export const PresetBody = z.object({
   name: z.string().max(200).nullish(),
   models: Models.nullish(),
   sampler: FIELDS.sampler.nullish(),

@@ -27,7 +27,7 @@ import type { Characters } from "../characters/characters.ts";
 import { createSeededRandom, findCharacterCard, toGreetingNames, toLoreCharacter } from "../prompts/participants.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import { parseLorebook } from "../lorebooks/lorebook_file.ts";
+import type { ParsedLorebook } from "../lorebooks/lorebook_file.ts";
 import type { Lorebooks, LorebookServices } from "../lorebooks/lorebooks.ts";
 import {
   activate,
@@ -271,8 +271,8 @@ interface ScannedConversation {
 
 /** What to test. */
 interface LorebookTestRequest {
-  /** A draft in any supported format; alternatively the ID of a stored book. */
-  book?: unknown;
+  /** A draft; alternatively the ID of a stored book. */
+  draft?: ParsedLorebook;
   lorebookId?: string;
   /** The conversation to scan, and a text to scan as its last message or alone. */
   conversationId?: string;
@@ -317,11 +317,8 @@ async function tryLorebook(request: LorebookTestRequest, deps: ActivationTestDep
   });
 }
 
-async function loadBook({ book, lorebookId }: LorebookTestRequest, lorebooks: Lorebooks): Promise<ActivationBook> {
-  if (book !== undefined) {
-    const parsed = parseLorebook(book);
-    return { id: DRAFT, name: parsed.name ?? "", scope: "chat", book: parsed.book };
-  }
+async function loadBook({ draft, lorebookId }: LorebookTestRequest, lorebooks: Lorebooks): Promise<ActivationBook> {
+  if (draft !== undefined) return { id: DRAFT, name: draft.name ?? "", scope: "chat", book: draft.book };
   if (lorebookId === undefined) throw createInvalidTestError("book", "a book or its ID is required");
   const { id, head, body } = await lorebooks.get(lorebookId);
   return { id, name: head.name, scope: "chat", book: body };

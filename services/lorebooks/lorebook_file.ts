@@ -29,6 +29,14 @@ export interface ParsedLorebook {
   name?: string;
 }
 
+/** What the API checks of bodies with a book, besides the book. */
+export const BOOK_BODY_FIELDS = {
+  saved: ["name", "enabled", "scope", "character_ids", "persona_ids", "book"],
+  tested: ["book", "lorebook_id", "conversation_id", "text", "budget_tokens"],
+};
+/** What a request does with the book in its body. */
+export type BookBody = keyof typeof BOOK_BODY_FIELDS;
+
 /** Maximum number of entries. Large books have a few hundred. */
 const MAX_ENTRIES = 10_000;
 /** Maximum JSON size of a book, in bytes. */

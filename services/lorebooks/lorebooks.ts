@@ -4,7 +4,7 @@ import { type LorebookLedgerKind, removeEmptyEntries } from "./lorebook_ledger.t
 import type { LedgerEntry } from "../json/ledger.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { MAX_PARSED_BYTES } from "../json/json_body.ts";
+import { MAX_PARSED_BYTES, type UnparsedJson } from "../json/json_body.ts";
 import { writeJsonIncrementally } from "../json/incremental_write.ts";
 import { asObject, asString } from "../json/type_guards.ts";
 import {
@@ -15,10 +15,11 @@ import {
 } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { SandboxKeyMatcher } from "./key_matcher.ts";
-import { createDocumentKind, readInChild } from "../platform/sandbox/document_job.ts";
+import { createDocumentKind, readBodyInChild, readInChild } from "../platform/sandbox/document_job.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { type Lorebook, type LorebookScope, toSillyTavernLorebook } from "./lorebook_document.ts";
 import {
+  type BookBody,
   MAX_BOOK_BYTES,
   type ParsedLorebook,
   parseLorebook,
@@ -122,6 +123,39 @@ export class Lorebooks {
   ): Promise<StoredLorebook & { isNew: boolean }> {
     const parsed = parseLorebook(input.book);
     return await this.#put(id, input, parsed, expected);
+  }
+
+  /**
+   * Creates or replaces a book with the long body of a request.
+   *
+   * @param check Gets the body without its book, and returns what is stored besides it.
+   * @throws {AppError} like `put`, and `invalid_json`, `invalid_request`
+   */
+  async putBody(
+    id: string,
+    body: UnparsedJson,
+    check: (body: unknown) => LorebookInput,
+    expected?: ExpectedVersion,
+  ): Promise<StoredLorebook & { isNew: boolean }> {
+    const { checked, parsed } = await this.readBody(body, "saved", check);
+    return await this.#put(id, checked, parsed!, expected);
+  }
+
+  /**
+   * Reads the book in the long body of a request; `undefined` if there is none.
+   *
+   * @param check As in `putBody`.
+   * @throws {AppError} `invalid_json`, `invalid_request`, `unprocessable`
+   */
+  async readBody<T>(
+    body: UnparsedJson,
+    order: BookBody,
+    check: (body: unknown) => T,
+  ): Promise<{ checked: T; parsed?: ParsedLorebook }> {
+    const of = { kind: FILE_KIND, order, noun: KIND };
+    const { checked, document, value } = await readBodyInChild(this.#sandbox, of, body, check);
+    if (value.hasBook !== true && order === "tested") return { checked };
+    return { checked, parsed: { book: await parseReadBook(document), name: asString(value.name) } };
   }
 
   /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */

@@ -1,12 +1,16 @@
-/** Reads large preset files in the sandbox. */
+/** Reads large presets in the sandbox: files, and bodies of requests. */
 import { serveSandbox } from "../platform/sandbox/child.ts";
-import { runDocumentJob } from "../platform/sandbox/document_job.ts";
-import { parsePresetFile } from "./sillytavern.ts";
+import { runBodyJob, runDocumentJob } from "../platform/sandbox/document_job.ts";
+import { parsePresetFile, readPresetBody } from "./sillytavern.ts";
 
 await serveSandbox("preset_child", {
-  run: (_, [bytes]) =>
-    runDocumentJob("preset", () => {
+  run: (value, [bytes]) => {
+    if (value === "body") {
+      return runBodyJob("preset", bytes!, { read: (json) => ({ document: readPresetBody(json), value: {} }) });
+    }
+    return runDocumentJob("preset", () => {
       const { preset, name } = parsePresetFile(bytes!);
       return { document: { ...preset }, value: { name } };
-    }),
+    });
+  },
 });

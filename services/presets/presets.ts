@@ -3,9 +3,9 @@ import { Buffer } from "node:buffer";
 import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { writeJsonIncrementally } from "../json/incremental_write.ts";
-import { MAX_PARSED_BYTES } from "../json/json_body.ts";
+import { MAX_PARSED_BYTES, type UnparsedJson } from "../json/json_body.ts";
 import { asString, findJsonFault } from "../json/type_guards.ts";
-import { createDocumentKind, readInChild } from "../platform/sandbox/document_job.ts";
+import { createDocumentKind, readBodyInChild, readInChild } from "../platform/sandbox/document_job.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import {
   DocumentStore,
@@ -22,7 +22,13 @@ import {
   type PresetDocument,
   readPreset,
 } from "./preset.ts";
-import { MAX_PRESET_BYTES, parsePresetFile, parseReadPreset, toSillyTavernPreset } from "./sillytavern.ts";
+import {
+  createTooLargeError,
+  MAX_PRESET_BYTES,
+  parsePresetFile,
+  parseReadPreset,
+  toSillyTavernPreset,
+} from "./sillytavern.ts";
 
 /** The part of a preset that is available without decrypting it. */
 interface PresetHead {
@@ -105,9 +111,7 @@ export class Presets {
     const saved = await this.#deps.store.put(id, async (before) => {
       const body = { ...EMPTY, ...before?.body, ...omitUndefined(input.preset) };
       const text = await writeJsonIncrementally(body);
-      if (Buffer.byteLength(text) > MAX_PRESET_BYTES) {
-        throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
-      }
+      if (Buffer.byteLength(text) > MAX_PRESET_BYTES) throw createTooLargeError();
       const head = {
         name: (input.name?.trim() || before?.head.name || DEFAULT_NAME).slice(0, 200),
         models: input.models ?? before?.head.models ?? [],
@@ -116,6 +120,17 @@ export class Presets {
       return { head, body, text, createdAtMs: input.createdAtMs };
     }, expected);
     return { ...saved, isBuiltin: false };
+  }
+
+  /**
+   * Reads the long body of a request to save a preset.
+   *
+   * @param check Checks the body.
+   * @throws {AppError} `invalid_json`, `invalid_request`, `unprocessable`, `too_large`
+   */
+  async readBody(body: UnparsedJson, check: (body: unknown) => PresetInput): Promise<PresetInput> {
+    const of = { kind: FILE_KIND, order: "body", noun: KIND };
+    return (await readBodyInChild(this.#deps.sandbox, of, body, check)).checked;
   }
 
   /**

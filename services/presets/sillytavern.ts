@@ -1,4 +1,5 @@
 /** Converts between SillyTavern's preset files and Parlor's presets. */
+import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import {
   asArray,
@@ -64,9 +65,7 @@ const MAX_ORDERS = 1_000;
  * @throws {AppError} `too_large`; `unprocessable` if it isn't JSON or has neither sampler parameters nor prompts
  */
 export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; name?: string } {
-  if (bytes.length > MAX_PRESET_BYTES) {
-    throw new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
-  }
+  if (bytes.length > MAX_PRESET_BYTES) throw createTooLargeError();
   let json: unknown;
   try {
     json = parseJsonBytes(bytes);
@@ -76,6 +75,29 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
   const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
   return { preset, ...(typeof name === "string" && name.trim() !== "" && { name: name.trim() }) };
+}
+
+const DOCUMENT_FIELDS = ["sampler", "prompts", "prompt_order", "rest", "extra_body", "dialect"];
+const BODY_FIELDS = ["name", "models", ...DOCUMENT_FIELDS];
+
+/**
+ * Returns what a request wants to save: the known fields of its body, which the API checks.
+ *
+ * @throws {AppError} `too_large`; `unprocessable` for a value that can't be stored
+ */
+export function readPresetBody(json: JsonObject): JsonObject {
+  const pick = (fields: string[]) =>
+    Object.fromEntries(fields.flatMap((field) => Object.hasOwn(json, field) ? [[field, json[field]]] : []));
+  const preset = pick(DOCUMENT_FIELDS);
+  const fault = findJsonFault(preset);
+  if (fault !== undefined) throw new AppError("unprocessable", `Can't save the preset: ${fault}`);
+  if (Buffer.byteLength(JSON.stringify(preset)) > MAX_PRESET_BYTES) throw createTooLargeError();
+  return pick(BODY_FIELDS);
+}
+
+/** Creates the error for a preset that is too large. */
+export function createTooLargeError(): AppError {
+  return new AppError("too_large", `The preset is larger than ${MAX_PRESET_BYTES} bytes`);
 }
 
 /** Checks a preset that a child of the sandbox has read. */
