@@ -12,6 +12,7 @@ import { Activity } from "./app/activity.ts";
 import { Connections } from "./connections/connections.ts";
 import { Device, findStorage } from "./app/device.ts";
 import { newId } from "./app/ids.ts";
+import { LatestRead } from "./app/latest_read.ts";
 import { notifyWhenHidden } from "./app/notifications.ts";
 import type { Outbox } from "./app/outbox.ts";
 import { OpenChat } from "./chat/open_chat.ts";
@@ -79,6 +80,8 @@ export class Store {
   #listeners = new Set<(event: ChangeEvent | undefined) => void>();
   #storage: Storage | undefined;
   readonly #notifiedCalls = new Set<string>();
+  readonly #authReads = new LatestRead();
+  readonly #setupReads = new LatestRead();
 
   constructor(api: Api, access: AccessApi, window: Window, outbox: Outbox) {
     this.api = api;
@@ -211,7 +214,7 @@ export class Store {
   /** Loads the authentication status of this browser. */
   async refreshAuth(): Promise<void> {
     try {
-      this.auth.value = await this.access.status();
+      await this.#authReads.run(() => this.access.status(), (status) => this.auth.value = status);
     } catch {
       // If even this is refused, other requests show why.
     }
@@ -330,7 +333,7 @@ export class Store {
 
   async #readSetup(): Promise<void> {
     try {
-      this.setup.value = await this.api.getSetupStatus();
+      await this.#setupReads.run(() => this.api.getSetupStatus(), (setup) => this.setup.value = setup);
     } catch {
       this.setup.value ??= UNKNOWN_SETUP;
     }

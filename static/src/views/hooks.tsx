@@ -47,13 +47,14 @@ export function useResource<T>(read: () => Promise<T>, eventKind?: string): Reso
 
 /** A list that is loaded when shown and reloaded on request. */
 export function useList<T>(read: () => Promise<T[]>) {
+  const [latest] = useState(() => new LatestRead());
   const [items, setItems] = useState<T[]>();
   const [error, setError] = useState<ApiError>();
   const { accessVersion } = useStore();
   const version = accessVersion.value;
   const refresh = async () => {
     try {
-      setItems(await read());
+      await latest.run(read, setItems);
       setError(undefined);
     } catch (thrown) {
       setError(asApiError(thrown));

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { asApiError } from "../../api/client.ts";
 import { ChangeQueue } from "./change_queue.ts";
+import { LatestRead } from "./latest_read.ts";
 import { findLanguage, setLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
 
@@ -19,6 +20,9 @@ export class Preferences {
   /** Changes since the page was opened. */
   #changeCount = 0;
   readonly #changes = new ChangeQueue();
+  readonly #reads = new LatestRead();
+  /** A read that arrived while a change was in flight may have had what another device changed after that. */
+  #isBehind = false;
 
   /** @param browserLanguages The browser's preferred languages, best first. */
   constructor(api: Api, device: Device, browserLanguages: readonly string[]) {
@@ -44,9 +48,12 @@ export class Preferences {
   async refresh(): Promise<void> {
     const changes = this.#changeCount;
     try {
-      const settings = await this.#api.getSettings();
-      // Read before a change, it may lack it.
-      if (this.#pending === 0 && changes === this.#changeCount) this.#take(settings);
+      await this.#reads.run(() => this.#api.getSettings(), (settings) => {
+        // Read before a change, it may lack it.
+        if (changes !== this.#changeCount) return;
+        if (this.#pending > 0) this.#isBehind = true;
+        else this.#take(settings);
+      });
     } catch {
       // The device's copy stays; the next change or reconnection asks again.
     }
@@ -67,6 +74,10 @@ export class Preferences {
       throw thrown;
     } finally {
       this.#pending--;
+      if (this.#pending === 0 && this.#isBehind) {
+        this.#isBehind = false;
+        void this.refresh();
+      }
     }
   }
 

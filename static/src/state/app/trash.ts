@@ -3,6 +3,7 @@ import type { TrashItem } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
+import { LatestRead } from "./latest_read.ts";
 
 /** The trash, loaded while its page is open. */
 export class Trash {
@@ -10,6 +11,7 @@ export class Trash {
   readonly state = signal<"unread" | "loading" | "ready" | "failed">("unread");
   readonly error = signal<ApiError | undefined>(undefined);
   readonly #api: Api;
+  readonly #reads = new LatestRead();
 
   constructor(api: Api) {
     this.#api = api;
@@ -19,7 +21,7 @@ export class Trash {
   async refresh(): Promise<void> {
     if (this.state.value === "unread") this.state.value = "loading";
     try {
-      this.items.value = await this.#api.listTrash();
+      await this.#reads.run(() => this.#api.listTrash(), (items) => this.items.value = items);
       this.state.value = "ready";
       this.error.value = undefined;
     } catch (thrown) {

@@ -23,6 +23,7 @@ export class CharacterPage {
     this.#store.chats.shown.value.filter(({ character_ids }) => character_ids.includes(this.id))
   );
   readonly #store: Store;
+  readonly #reads = new LatestRead();
   readonly #portraitReads = new LatestRead();
   /** A portrait was started here or seen running, so its end is news. */
   #isPortraitAwaited = false;
@@ -44,7 +45,8 @@ export class CharacterPage {
   /** Reloads the character. A failure keeps what is shown. */
   async reload(): Promise<void> {
     try {
-      this.load.value = { kind: "ready", ...await this.#store.api.getCharacter(this.id) };
+      const read = () => this.#store.api.getCharacter(this.id);
+      await this.#reads.run(read, (found) => this.load.value = { kind: "ready", ...found });
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404) this.load.value = { kind: "missing" };

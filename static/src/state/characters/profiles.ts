@@ -3,6 +3,7 @@ import { computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CardData, ChangeEvent, CharacterItem, Persona } from "../../api/types.ts";
+import { LatestRead } from "../app/latest_read.ts";
 
 /** A character as chats know it. */
 export interface KnownCharacter extends CharacterItem {
@@ -25,12 +26,16 @@ export class Profiles {
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
   /** Their first requests, by ID. */
   readonly #requested = new Map<string, Promise<void>>();
+  readonly #characterReads = new Map<string, LatestRead>();
   /** Names and portraits of characters for lists, by id; null for a deleted one. */
   readonly listItems = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
   readonly #requestedListItems = new Set<string>();
+  /** The last request by id: its ids. */
+  readonly #lastBatches = new Map<string, readonly string[]>();
   /** The next request. */
   #queuedListItems = new Set<string>();
   readonly #api: Api;
+  readonly #personaReads = new LatestRead();
 
   constructor(api: Api) {
     this.#api = api;
@@ -81,7 +86,7 @@ export class Profiles {
   async refreshPersonas(): Promise<void> {
     if (this.personasState.peek() !== "ready") this.personasState.value = "loading";
     try {
-      this.personas.value = await this.#api.listPersonas();
+      await this.#personaReads.run(() => this.#api.listPersonas(), (personas) => this.personas.value = personas);
       this.personasState.value = "ready";
       this.personasError.value = undefined;
     } catch (thrown) {
@@ -120,9 +125,12 @@ export class Profiles {
   }
 
   async #readCharacter(id: string): Promise<void> {
+    const reads = this.#characterReads.get(id) ?? new LatestRead();
+    this.#characterReads.set(id, reads);
     try {
-      const { card, ...item } = (await this.#api.getCharacter(id)).character;
-      this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: getCardVoice(card.data) });
+      await reads.run(() => this.#api.getCharacter(id), ({ character: { card, ...item } }) => {
+        this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: getCardVoice(card.data) });
+      });
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404) this.#know(id, null);
@@ -142,10 +150,14 @@ export class Profiles {
     this.#queuedListItems = new Set();
     for (let at = 0; at < ids.length; at += ITEMS_PER_REQUEST) {
       const batch = ids.slice(at, at + ITEMS_PER_REQUEST);
+      for (const id of batch) this.#lastBatches.set(id, batch);
       try {
         const found = new Map((await this.#api.listCharactersById(batch)).map((item) => [item.id, item]));
         const items = new Map(this.listItems.peek());
-        for (const id of batch) items.set(id, found.get(id) ?? null);
+        for (const id of batch) {
+          // One that was asked for again since may have changed.
+          if (this.#lastBatches.get(id) === batch) items.set(id, found.get(id) ?? null);
+        }
         this.listItems.value = items;
       } catch (thrown) {
         // Rows show the title alone. The page repeats reads that may succeed, the next row the others.

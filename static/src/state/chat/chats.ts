@@ -10,6 +10,7 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { ChangeQueue } from "../app/change_queue.ts";
+import { LatestRead } from "../app/latest_read.ts";
 import { Selection } from "../app/selection.ts";
 import { PAGE } from "./message_pages.ts";
 
@@ -53,6 +54,7 @@ export class Chats {
   #newest = 0;
   #edits: Edit[] = [];
   readonly #changes = new ChangeQueue();
+  readonly #replyReads = new LatestRead();
 
   constructor(api: Api) {
     this.#api = api;
@@ -101,7 +103,7 @@ export class Chats {
   /** Loads the running replies. A failure keeps the last list. */
   async refreshReplies(): Promise<RunningReply[]> {
     try {
-      this.replies.value = await this.#api.listReplies();
+      await this.#replyReads.run(() => this.#api.listReplies(), (replies) => this.replies.value = replies);
     } catch {
       // Only shown as dots next to titles; the next change asks again.
     }

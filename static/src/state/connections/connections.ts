@@ -36,6 +36,7 @@ export class Connections {
   );
   #api: Api;
   readonly #lists = new LatestRead();
+  readonly #healths = new LatestRead();
 
   constructor(api: Api) {
     this.#api = api;
@@ -111,7 +112,7 @@ export class Connections {
   /** Checks whether the active model can be reached. */
   async refreshHealth(): Promise<void> {
     try {
-      this.health.value = await this.#api.getHealth();
+      await this.#healths.run(() => this.#api.getHealth(), (health) => this.health.value = health);
     } catch {
       this.health.value = undefined;
     }

@@ -11,6 +11,7 @@ import type {
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
+import { LatestRead } from "../app/latest_read.ts";
 
 /** A search for backends. */
 export type BackendSearch =
@@ -33,6 +34,7 @@ export class ImageBackends {
   readonly search = signal<BackendSearch>({ kind: "idle" });
   readonly checks = signal<ReadonlyMap<string, BackendCheck>>(new Map());
   readonly api: ImageApi;
+  readonly #reads = new LatestRead();
 
   constructor(api: ImageApi) {
     this.api = api;
@@ -41,9 +43,11 @@ export class ImageBackends {
   /** Loads both lists. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
-      const [items, workflows] = await Promise.all([this.api.listBackends(), this.api.listWorkflows()]);
-      this.items.value = items;
-      this.workflows.value = workflows;
+      const read = () => Promise.all([this.api.listBackends(), this.api.listWorkflows()]);
+      await this.#reads.run(read, ([items, workflows]) => {
+        this.items.value = items;
+        this.workflows.value = workflows;
+      });
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);

@@ -72,10 +72,13 @@ export class VersionedEditor<Document, Data extends object> {
 
   /** Loads the document. */
   async open(): Promise<void> {
+    const version = this.#version;
     try {
       const read = await this.#deps.read();
       // Text typed during the reload is newer; saving it reports the conflict.
       if (this.load.peek().kind === "ready" && (this.isDirty || this.#saving)) return;
+      // After a save or another read since, it may be the older one.
+      if (version !== this.#version) return await this.open();
       this.#take(read);
       this.load.value = { kind: "ready" };
     } catch (thrown) {

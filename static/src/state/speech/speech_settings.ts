@@ -6,6 +6,7 @@ import { type SpeechApi, speechApi } from "../../api/speech.ts";
 import { StreamedAudio } from "../../speech/streamed_audio.ts";
 import { createSingleSource, playSource, toggleListening } from "../../speech/playback.ts";
 import { ChangeQueue } from "../app/change_queue.ts";
+import { LatestRead } from "../app/latest_read.ts";
 import type { Store } from "../store.ts";
 
 /** A test of the server. */
@@ -30,6 +31,7 @@ export class SpeechSettings {
   readonly #store: Store;
   readonly #api: SpeechApi;
   readonly #changes = new ChangeQueue();
+  readonly #reads = new LatestRead();
   /** Server and model that the lists belong to. */
   #offersOf: string | undefined;
 
@@ -85,7 +87,7 @@ export class SpeechSettings {
 
   async #refreshConfig(): Promise<void> {
     try {
-      this.config.value = await this.#api.getSpeechConfig();
+      await this.#reads.run(() => this.#api.getSpeechConfig(), (config) => this.config.value = config);
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);

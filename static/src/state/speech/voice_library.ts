@@ -5,6 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
 import { StreamedAudio } from "../../speech/streamed_audio.ts";
 import { toggleListening } from "../../speech/playback.ts";
+import { LatestRead } from "../app/latest_read.ts";
 import type { Store } from "../store.ts";
 
 /** State of the library. */
@@ -21,6 +22,7 @@ export class VoiceLibrary {
   );
   readonly #store: Store;
   readonly #api: SpeechApi;
+  readonly #reads = new LatestRead();
 
   constructor(store: Store) {
     this.#store = store;
@@ -30,7 +32,7 @@ export class VoiceLibrary {
   /** Loads the samples. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
-      this.samples.value = await this.#api.listVoiceSamples();
+      await this.#reads.run(() => this.#api.listVoiceSamples(), (samples) => this.samples.value = samples);
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);

@@ -6,6 +6,7 @@ import { Button, IconButton } from "../../components/Button.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { newId } from "../../state/app/ids.ts";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { ACCEPTED_DOCUMENTS, uploadDocument } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -129,9 +130,12 @@ export function useDocuments(): {
   const store = useStore();
   const [documents, setDocuments] = useState<StoredDocument[]>();
   const [error, setError] = useState<ApiError>();
+  const [latest] = useState(() => new LatestRead());
+  const read = async (): Promise<StoredDocument[]> =>
+    await (await store.api.client.send("GET", "/api/documents")).json();
   const refresh = () => {
-    store.api.client.send("GET", "/api/documents").then((response) => response.json()).then((found) => {
-      setDocuments(found as StoredDocument[]);
+    latest.run(read, (found) => {
+      setDocuments(found);
       setError(undefined);
     }).catch((thrown) => setError(asApiError(thrown)));
   };

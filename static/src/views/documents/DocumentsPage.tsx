@@ -4,6 +4,7 @@ import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import type { ChangeEvent, ConversationHead, ConversationPatch } from "../../api/types.ts";
@@ -138,6 +139,7 @@ export class DocumentList<Item extends { id: string }, Whole extends Item> {
   readonly #kind: string;
   readonly #store: Store;
   readonly #hiddenIds = signal<ReadonlySet<string>>(new Set());
+  readonly #reads = new LatestRead();
 
   /** @param kind Of the change events. */
   constructor(store: Store, api: DocumentApi<Item, Whole>, kind: string) {
@@ -149,7 +151,7 @@ export class DocumentList<Item extends { id: string }, Whole extends Item> {
   /** Loads the list. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
-      this.items.value = await this.api.list();
+      await this.#reads.run(() => this.api.list(), (items) => this.items.value = items);
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);

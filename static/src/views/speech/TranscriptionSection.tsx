@@ -16,6 +16,7 @@ import { Switch } from "../../components/forms/inputs.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { hasBrowserRecognition } from "../../speech/browser_dictation.ts";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
@@ -26,11 +27,12 @@ export function TranscriptionSection() {
   const store = useStore();
   const t = texts.talk.settings;
   const [api] = useState(() => transcriptionApi(store.api.client));
+  const [latest] = useState(() => new LatestRead());
   const [config, setConfig] = useState<TranscriptionConfig>();
   const [error, setError] = useState<ApiError>();
   const load = () => {
     setError(undefined);
-    api.getConfig().then(setConfig, (thrown) => setError(asApiError(thrown)));
+    latest.run(() => api.getConfig(), setConfig).catch((thrown) => setError(asApiError(thrown)));
   };
   useEffect(() => {
     load();

@@ -8,6 +8,7 @@ import { VisibleLines, VisibleText } from "../../components/content/VisibleText.
 import { Field, TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { toVisibleText } from "../../texts/visible_text.ts";
@@ -24,11 +25,12 @@ export function ToolServersSection() {
   const [adding, setAdding] = useState<"form" | "json">();
   const [hiddenIds, setHiddenIds] = useState<ReadonlySet<string>>(new Set());
   const openers = useOpener(adding !== undefined);
+  const [latest] = useState(() => new LatestRead());
   const load = () =>
-    toolServersApi(store.api.client).list().then((list) => {
+    latest.run(() => toolServersApi(store.api.client).list(), (list) => {
       setServers(list);
       setError(undefined);
-    }, (thrown) => setError(asApiError(thrown)));
+    }).catch((thrown) => setError(asApiError(thrown)));
   useEffect(() => {
     void load();
     return store.listen((event) => (event === undefined || event.kind === "tool_server") && load());

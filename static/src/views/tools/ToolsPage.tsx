@@ -7,6 +7,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { type ListedToolCall, toolsApi } from "../../api/tools.ts";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { formatNumber, formatTime } from "../../texts/format.ts";
 import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
@@ -123,11 +124,12 @@ function CallRow({ listed }: { listed: ListedToolCall }) {
 function WebToolsSection() {
   const store = useStore();
   const t = texts.webTools;
+  const [latest] = useState(() => new LatestRead());
   const [web, setWeb] = useState<WebTools>();
   const [error, setError] = useState<ApiError>();
   const load = () => {
     setError(undefined);
-    toolsApi(store.api.client).getWeb().then(setWeb, (thrown) => setError(asApiError(thrown)));
+    latest.run(() => toolsApi(store.api.client).getWeb(), setWeb).catch((thrown) => setError(asApiError(thrown)));
   };
   useEffect(() => {
     load();

@@ -1,4 +1,4 @@
-import type { ConversationSummary, Page } from "../../../../static/src/api/types.ts";
+import type { ConversationSummary, Page, RunningReply } from "../../../../static/src/api/types.ts";
 import { beforeEach, expect, test } from "vitest";
 import type { Api } from "../../../../static/src/api/api.ts";
 import { Chats } from "../../../../static/src/state/chat/chats.ts";
@@ -16,9 +16,10 @@ const item = (changes: Partial<ConversationSummary> = {}) =>
 /** Requests that wait for the test's response. */
 let lists: PromiseWithResolvers<Page<ConversationSummary>>[];
 let changes: PromiseWithResolvers<void>[];
+let replies: PromiseWithResolvers<RunningReply[]>[];
 let chats: Chats;
 beforeEach(() => {
-  [lists, changes] = [[], []];
+  [lists, changes, replies] = [[], [], []];
   const waiting = <T>(all: PromiseWithResolvers<T>[]) => {
     all.push(Promise.withResolvers<T>());
     return all.at(-1)!.promise;
@@ -26,6 +27,7 @@ beforeEach(() => {
   chats = new Chats({
     listConversations: () => waiting(lists),
     changeConversation: () => waiting(changes),
+    listReplies: () => waiting(replies),
   } as unknown as Api);
 });
 
@@ -81,4 +83,21 @@ test("the load that started last wins, whichever response arrives last", async (
   answer(0, item({ title: "Older" }));
   await older;
   expect(chats.items.value).toEqual([item({ title: "Newer" })]);
+});
+
+test("a reply that has ended isn't shown as running, although an older list arrives last", async () => {
+  const [started, ended] = [chats.refreshReplies(), chats.refreshReplies()];
+  replies[1]!.resolve([]);
+  expect(await ended).toEqual([]);
+  const running: RunningReply = {
+    assistant_message_id: "m1",
+    conversation_id: "c1",
+    started_at: "2026-01-01T00:00:00.000Z",
+    status: "streaming",
+    is_waiting: false,
+    pending_calls: [],
+  };
+  replies[0]!.resolve([running]);
+  expect(await started).toEqual([]);
+  expect([...chats.replyingIds.value]).toEqual([]);
 });

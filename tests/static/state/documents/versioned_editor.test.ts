@@ -1,0 +1,40 @@
+/** A document that is read and saved at the same time. */
+import { expect, test } from "vitest";
+import { type StoredVersion, VersionedEditor } from "../../../../static/src/state/documents/versioned_editor.ts";
+
+interface Fields {
+  text: string;
+}
+
+test("a read that arrives after a save doesn't bring the earlier text back", async () => {
+  const stored = { text: "One", version: 1 };
+  const read = (): StoredVersion<string, Fields> => ({
+    document: "d",
+    data: { text: stored.text },
+    version: `${stored.version}`,
+  });
+  let isOver = Promise.resolve();
+  const editor = new VersionedEditor<string, Fields>({
+    id: "d1",
+    kind: "preset",
+    async read() {
+      const found = read();
+      await isOver;
+      return found;
+    },
+    write({ text }) {
+      Object.assign(stored, { text, version: stored.version + 1 });
+      return Promise.resolve(read());
+    },
+    isComplete: () => true,
+  });
+  await editor.open();
+  const gate = Promise.withResolvers<void>();
+  isOver = gate.promise;
+  const late = editor.open();
+  editor.set({ text: "Two" });
+  await editor.save();
+  gate.resolve();
+  await late;
+  expect(editor.data.value).toEqual({ text: "Two" });
+});
