@@ -23,11 +23,11 @@ async function connect(app: TestApp, llm: Pick<FakeLlm, "url">, more: Record<str
 }
 
 const ending = (page: Page) => page.locator(".ending");
-const prose = (page: Page) => page.locator(".reply .prose").last();
 
-/** Waits until the last reply has this text and shows no failure. */
+/** Waits until the last reply has this text and shows no failure. An earlier one may have the same text. */
 async function seesReply(page: Page, text: string): Promise<void> {
-  await prose(page).getByText(text, { exact: true }).waitFor();
+  const complete = page.locator(".reply").last().and(page.locator('[data-status="complete"]'));
+  await complete.locator(".prose").last().getByText(text, { exact: true }).waitFor();
   await ending(page).waitFor({ state: "detached" });
 }
 
@@ -64,9 +64,11 @@ test("each failure of the model server has its fix next to it, which leads to th
 
   // A rate limit: Retry waits as long as the server asks.
   Object.assign(llm.switches, { fail: "status_json", status: 429, retry_after: "12", message: "Slow down" });
+  // It's looked for from before it counts down.
+  const counting = ending(page).getByRole("button", { name: /^Retry in 0:\d\d$/, disabled: true }).waitFor();
   await sendMessage(page, "Go on");
   await ending(page).getByText("“Desk” is limiting requests").waitFor();
-  await expect.poll(() => ending(page).getByRole("button", { name: /^Retry in 0:\d\d$/ }).isDisabled()).toBe(true);
+  await counting;
   llm.switches.fail = "none";
   await ending(page).getByRole("button", { name: "Retry", exact: true }).click();
   await seesReply(page, "Hello");

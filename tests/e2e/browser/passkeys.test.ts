@@ -42,6 +42,12 @@ async function isIn(page: Device["page"]): Promise<void> {
   await page.getByLabel("Message", { exact: true }).waitFor();
 }
 
+/** Signs out in the settings, and waits until the page has been loaded again: the sign-in may be shown before that. */
+async function signOut({ page }: Device): Promise<void> {
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(({ pathname }) => pathname === "/");
+}
+
 async function signIn({ page }: Device): Promise<void> {
   await page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
@@ -90,7 +96,7 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
   await subscribeToPush(owner);
   const listSubscriptions = async () => (await (await app.services.push()).list()).map(({ id }) => id);
   await expect.poll(() => listSubscriptions()).toEqual(["owner"]);
-  await owner.page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(owner);
   await signIn(owner);
   await expect.poll(() => listSubscriptions()).toEqual([]);
 
@@ -140,6 +146,7 @@ test("signing out says that something isn't sent yet, and deletes it", async () 
   expect(await readStore()).toEqual([1, 1]);
   await page.getByRole("button", { name: "Sign out" }).click();
   await dialog.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(({ pathname }) => pathname === "/");
   await page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   expect(await readStore()).toEqual([0, 0]);
 });
@@ -150,7 +157,7 @@ test("on localhost over HTTP the same works, with the cookie of plain HTTP", asy
   await pair(owner);
   expect((await owner.context.cookies()).map(({ name }) => name)).toContain("app_sess");
   await owner.page.goto(`${app.url}/settings/privacy`);
-  await owner.page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(owner);
   await signIn(owner);
   await expectClean(owner);
 });
@@ -192,7 +199,7 @@ test("a second device signs in with an invite, and is signed out immediately whe
   await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
   await phone.page.getByLabel("Device name").fill("Phone");
   await expect.poll(() => phone.page.getByLabel("Code").inputValue()).toBe(code);
-  expect(new URL(phone.page.url()).hash).toBe("");
+  await expect.poll(() => new URL(phone.page.url()).hash).toBe("");
   await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(phone.page);
 
@@ -271,7 +278,7 @@ test("if passkeys aren't possible, the page says why and accepts a token, which 
   await tablet.page.goto(`${address}/settings/privacy`);
   await tablet.page.getByText("Signed in with a token.").waitFor();
   await tablet.page.getByText("To create tokens, sign in with a passkey first").waitFor();
-  await tablet.page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(tablet);
   await tablet.page.getByText("not for IP addresses").waitFor();
   await expectClean(owner, tablet);
 });
@@ -396,7 +403,8 @@ test.each(WIDTHS)("axe finds nothing on the screens of access, light and dark, %
 test("everything before sign-in can be done with the keyboard", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
-  await owner.page.getByRole("heading", { name: "Protect Parlor" }).waitFor();
+  const heading = owner.page.getByRole("heading", { name: "Protect Parlor" });
+  await expect.poll(() => heading.evaluate((element) => element === document.activeElement)).toBe(true);
   await owner.page.keyboard.press("Tab");
   await expect.poll(() => owner.page.getByLabel("Device name").evaluate((field) => field === document.activeElement))
     .toBe(

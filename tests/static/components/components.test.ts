@@ -95,6 +95,7 @@ test.each([["popover", {}], ["sheet", PHONE]] as const)(
     await page.getByText("Chosen: by date").waitFor();
     await expect.poll(() => focusedName(page)).toBe("Sample menu");
     await page.keyboard.press("Enter");
+    await expect.poll(() => focusedName(page)).toBe("Rename");
     await page.keyboard.press("Escape");
     await page.getByRole("menu").waitFor({ state: "detached" });
     await expect.poll(() => focusedName(page)).toBe("Sample menu");
@@ -127,6 +128,7 @@ test("keeps a menu inside the window", async () => {
     expect(box.x + box.width).toBeLessThanOrEqual(800);
     expect(box.y + box.height).toBeLessThanOrEqual(500);
     await ui.page.keyboard.press("Escape");
+    await ui.page.getByRole("menu").waitFor({ state: "detached" });
   }
 });
 

@@ -44,8 +44,10 @@ test.each(TAKEN)("with %s the page sends, copies and follows changes of other de
   await page.goto(`${api.origin}/new`);
   await sendMessage(page, "Hi");
   await page.locator(".reply").getByText("Hello", { exact: true }).waitFor();
+  // The button says so for a moment: it's looked for from before the click.
+  const copied = page.getByRole("button", { name: "Copied" }).first().waitFor();
   await page.locator(".reply").getByRole("button", { name: "Copy", exact: true }).first().click();
-  await page.getByRole("button", { name: "Copied" }).first().waitFor();
+  await copied;
   api.addConversation("other", "Made elsewhere");
   api.publish("conversation", "other", 1);
   await page.getByRole("link", { name: /Made elsewhere/ }).waitFor();

@@ -46,6 +46,7 @@ test("lists everything that runs, live, and can stop each", async () => {
   await running.getByText("3 GB of 4 GB").waitFor();
   await page.getByRole("button", { name: "Stop the reply in “A story”" }).click();
   await eventually(() => reply.message.status, (status) => status === "stopped");
+  await running.getByRole("link", { name: "A story" }).waitFor({ state: "detached" }); // the next one moves up
   await page.getByRole("button", { name: "Cancel “gemma-3-4b.gguf”" }).click();
   await page.getByText("Nothing is running").waitFor();
   await page.getByText(/^Canceled/).waitFor();

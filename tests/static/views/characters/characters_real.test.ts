@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { cardUnder, sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
@@ -62,6 +62,7 @@ test("imports a card, selects a greeting, chats, swipes, edits and exports it co
   const before = sillyTavernCard("Fox").data;
   expect(cardUnder(exported, "ccv3").data).toEqual({ ...before, name: "Vixen" });
   await page.getByRole("link", { name: "Done" }).click();
+  await holdToasts(page);
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.locator(".toast").filter({ hasText: "Vixen deleted" }).getByRole("button", { name: "Close" }).click();

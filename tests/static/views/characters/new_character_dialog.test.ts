@@ -108,7 +108,7 @@ test("Stop stops the model and keeps what arrived", async () => {
   await page.getByText("The model is writing: Description").waitFor();
   await page.getByRole("button", { name: "Stop" }).click();
   await call.over;
-  expect(llm.abandoned).toHaveLength(1);
+  await eventually(() => llm.abandoned, ({ length }) => length === 1);
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await expect.poll(() => page.getByLabel("Description").inputValue()).toBe("Keeps a light");
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
@@ -175,7 +175,7 @@ test("sends an image to the model and makes it the portrait", async () => {
   expect(JSON.stringify(call.request.json!.messages)).toContain("data:image/jpeg;base64,");
   await call.emit(BEGIN);
   await page.getByText("The model is writing: Description").waitFor();
-  expect((await written(app)).has_avatar).toBe(true);
+  await eventually(() => written(app), (found) => found?.has_avatar === true);
   await call.emit(END);
   await call.finish();
   await eventually(() => written(app), (found) => found?.has_avatar === true);

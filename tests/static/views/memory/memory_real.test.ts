@@ -103,7 +103,9 @@ test(
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     const one = (text: string) => page.locator(".memory-proposal", { hasText: text });
     await one("green boat").getByRole("button", { name: "Accept", exact: true }).click();
+    await one("green boat").waitFor({ state: "detached" }); // the others move up
     await one("Oslo").getByRole("button", { name: "Dismiss" }).click();
+    await one("Oslo").waitFor({ state: "detached" });
     await one("sings").getByRole("button", { name: "Edit and accept" }).click();
     await page.getByRole("dialog").getByLabel("Note", { exact: true }).fill("Sam sings alto.");
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();

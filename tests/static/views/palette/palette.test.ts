@@ -27,14 +27,13 @@ test("the palette finds chats, best first, and opens one by keyboard alone", asy
   await page.keyboard.press("Control+k");
   await field(page).waitFor();
   await page.keyboard.type("letter");
-  await page.getByRole("option", { name: "Letters of the alphabet" }).waitFor();
-  expect((await options(page)).slice(0, 3)).toEqual([
+  await expect.poll(async () => (await options(page)).slice(0, 3)).toEqual([
     "Letters of the alphabet",
     "My love letter",
     "A letter to the landlord",
   ]);
   await page.keyboard.press("ArrowDown");
-  expect(await current(page)).toBe("My love letter");
+  await expect.poll(() => current(page)).toBe("My love letter");
   const active = await field(page).getAttribute("aria-activedescendant");
   await expect.poll(() => page.locator(`[id="${active}"]`).innerText()).toBe("My love letter");
   await page.keyboard.press("Enter");
@@ -116,6 +115,7 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
     await field(page).waitFor();
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await field(page).fill("keyboard");
+    await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await expect.poll(() => findAxeProblems(page)).toEqual([]);

@@ -49,8 +49,11 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await main.getByRole("button", { name: "Delete explain" }).click();
     await page.getByRole("button", { name: "Undo" }).click();
     await main.getByRole("button", { name: "/explain Explain" }).waitFor();
-    const { prompt_templates: stored } = await (await app.get("/api/settings")).json();
-    expect(stored.map(({ name }: { name: string }) => name)).toEqual(["explain", "greeting"]);
+    const listStored = async () => {
+      const { prompt_templates: stored } = await (await app.get("/api/settings")).json();
+      return stored.map(({ name }: { name: string }) => name);
+    };
+    await expect.poll(listStored).toEqual(["explain", "greeting"]);
 
     await page.goto(`${app.url}/new`);
     const composer = page.getByLabel("Message", { exact: true });

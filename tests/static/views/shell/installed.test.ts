@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, openWatchedPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually } from "../../../helpers/browser/ui_page.ts";
+import { eventually, sendMessage } from "../../../helpers/browser/ui_page.ts";
 import { PUSH_KEYS } from "../../../helpers/files/push_keys.ts";
 
 let browser: Browser;
@@ -112,8 +112,7 @@ test("offline, open content stays, other screens open, messages wait, and the pa
 
   await page.locator(".banner.offline").waitFor();
   await page.getByRole("log").getByText("Hello").waitFor();
-  await page.getByLabel("Message", { exact: true }).fill("Are you there?");
-  await page.getByRole("button", { name: "Send" }).click();
+  await sendMessage(page, "Are you there?");
   await page.locator(".reply-state", { hasText: "Not sent yet" }).waitFor();
   await expect.poll(() => keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
   await page.goto(`${app.url}/settings/about`);

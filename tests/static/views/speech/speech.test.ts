@@ -160,8 +160,10 @@ test("records a sample, plays, renames, and deletes it with Undo", async () => {
   await library(page).getByRole("heading", { name: "My voice" }).waitFor();
   expect(await bench.samples()).toMatchObject([{ name: "My voice", format: "webm" }]);
 
+  // The sample lasts a second: it's looked for from before it plays.
+  const playing = library(page).getByRole("button", { name: "Stop My voice" }).waitFor();
   await library(page).getByRole("button", { name: "Play My voice" }).click();
-  await library(page).getByRole("button", { name: "Stop My voice" }).waitFor();
+  await playing;
   await library(page).getByRole("button", { name: "Play My voice" }).waitFor();
 
   await library(page).getByRole("button", { name: "More actions for My voice" }).click();

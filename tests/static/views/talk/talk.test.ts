@@ -366,6 +366,7 @@ test("keeps what was said in a conversation", { timeout: SLOW_MS }, async () => 
   await page.getByRole("button", { name: "Talk" }).click();
   await eventually(() => llm.chats.length, (count) => count >= 1);
   await page.getByRole("button", { name: "End conversation" }).last().click();
+  await page.waitForURL("**/c/*");
   const id = new URL(page.url()).pathname.split("/").at(-1);
   const said = (await (await app.get(`/api/conversations/${id}`)).json()).messages[0];
   expect(said).toMatchObject({ role: "user", attachments: [expect.stringMatching(/\.wav$/)] });
@@ -421,8 +422,8 @@ test("during a conversation the screen stays on and the keys of a headset mute i
   await phase.getByText("Listening").waitFor();
   await page.getByRole("button", { name: "End conversation" }).last().click();
   await eventually(() => page.evaluate("window.seen.locks[0].released"), (isReleased) => isReleased === true);
-  const handlers = await page.evaluate<Record<string, unknown>>("({ ...window.seen.handlers })");
-  expect(handlers).toMatchObject({ play: null, pause: null, stop: null });
+  const handlers = () => page.evaluate<Record<string, unknown>>("({ ...window.seen.handlers })");
+  await expect.poll(handlers).toMatchObject({ play: null, pause: null, stop: null });
 });
 
 test("an unplugged microphone ends a dictation, and what was recorded is transcribed", {
