@@ -19,12 +19,15 @@ export interface Resource<T> {
   again(): void;
 }
 
+/** Changes come in bursts; one more read answers all. In milliseconds. */
+const READ_AFTER_MS = 200;
+
 /**
  * Loads data; a later failure keeps it.
  *
- * @param eventKind Kind of event after which it's loaded again.
+ * @param eventKinds Kinds of events after which it's loaded again.
  */
-export function useResource<T>(read: () => Promise<T>, eventKind?: string): Resource<T> {
+export function useResource<T>(read: () => Promise<T>, ...eventKinds: string[]): Resource<T> {
   const store = useStore();
   const [latest] = useState(() => new LatestRead());
   const [value, setValue] = useState<T>();
@@ -39,8 +42,19 @@ export function useResource<T>(read: () => Promise<T>, eventKind?: string): Reso
   };
   useEffect(() => {
     again();
-    if (eventKind === undefined) return;
-    return store.listen((event) => (event === undefined || event.kind === eventKind) && again());
+    if (eventKinds.length === 0) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const readAgain = () => {
+      timer = undefined;
+      again();
+    };
+    const stop = store.listen((event) => {
+      if (event === undefined || eventKinds.includes(event.kind)) timer ??= setTimeout(readAgain, READ_AFTER_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
   }, []);
   return { value, error, isBusy, again };
 }

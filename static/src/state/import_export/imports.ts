@@ -199,10 +199,11 @@ export class Imports {
     activity.onChanged();
     const end = effect(() => {
       const now = this.job.value;
-      if (now?.id === job.id && isRunning(now)) return;
+      // A list that was asked for before the job began lacks it.
+      if (now === undefined || (now.id === job.id && isRunning(now))) return;
       queueMicrotask(() => {
         end();
-        if (now?.id === job.id) this.#showResult(now);
+        if (now.id === job.id) this.#showResult(now);
       });
     });
   }

@@ -1,5 +1,5 @@
 /** The start page: the last chats, characters, conversation starters, and running tasks. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Avatars } from "../characters/Avatars.tsx";
@@ -7,6 +7,7 @@ import { Icon } from "../../components/Icon.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { useResource } from "../hooks.tsx";
 import { ChatCard } from "../shell/ChatRow.tsx";
 
 /** Maximum number of rows and of tiles. */
@@ -37,17 +38,14 @@ export function Home({ chat }: { chat: OpenChat }) {
 function Characters() {
   const { api, chats, people } = useStore();
   const t = texts.home;
-  const [others, setOthers] = useState<{ favorites: string[]; changed: string[] }>();
-  useEffect(() => {
-    let isHere = true;
-    const list = (favorite: boolean) =>
-      api.listCharacters({ q: "", tag: "", favorite, sort: "updated" }, SHOWN.characters);
-    Promise.all([list(true), list(false)]).then(
-      ([starred, changed]) => isHere && setOthers({ favorites: toIds(starred.items), changed: toIds(changed.items) }),
-      () => {}, // Those of the last chats are shown.
-    );
-    return () => isHere = false;
-  }, []);
+  const list = async (favorite: boolean) =>
+    toIds((await api.listCharacters({ q: "", tag: "", favorite, sort: "updated" }, SHOWN.characters)).items);
+  const read = async () => {
+    const [favorites, changed] = await Promise.all([list(true), list(false)]);
+    return { favorites, changed };
+  };
+  // After a failure, those of the last chats are shown.
+  const { value: others } = useResource(read, "character", "characters");
   const recent = chats.shown.value.flatMap((item) => item.character_ids);
   const ids = [...new Set([...others?.favorites ?? [], ...recent, ...others?.changed ?? []])].slice(
     0,

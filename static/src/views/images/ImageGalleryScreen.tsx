@@ -10,6 +10,7 @@ import { Modal } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
+import { useResource } from "../hooks.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
 import { GenerateAgainDialog } from "./GenerateImageDialog.tsx";
 import { DownloadImage, LargeImage } from "./ImageViewer.tsx";
@@ -73,13 +74,11 @@ export function ImageGalleryScreen() {
 function Nothing() {
   const store = useStore();
   const t = texts.gallery;
-  const [hasBackend, setHasBackend] = useState<boolean>();
-  useEffect(() => {
-    imageApi(store.api.client).listBackends().then((all) => setHasBackend(all.length > 0), () => setHasBackend(false));
-  }, []);
+  const { value: backends, error } = useResource(() => imageApi(store.api.client).listBackends(), "image_connection");
+  const hasBackend = backends !== undefined && backends.length > 0;
   return (
     <EmptyState title={t.none} text={t.noneText}>
-      {hasBackend !== undefined && (
+      {(backends || error) && (
         <LinkButton href={hasBackend ? "/new" : "/settings/images"} kind="primary">
           {hasBackend ? t.newChat : t.start}
         </LinkButton>

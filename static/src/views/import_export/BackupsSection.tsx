@@ -105,9 +105,11 @@ function BackupNow({ onMade }: { onMade: () => void }) {
   const [followedId, follow] = useState<string>();
   if (running && running.id !== followedId) follow(running.id);
   const ended = activity.endedJobs.value.find(({ id }) => id === followedId);
+  // Also one that was too quick to be seen running, and one that failed: backup_after comes after the file was written.
+  const lastId = activity.endedJobs.value.find(({ kind }) => kind === "backup")?.id;
   useEffect(() => {
-    if (ended) onMade(); // also if it failed: backup_after can fail after the file was written
-  }, [ended?.state]);
+    if (lastId !== undefined) onMade();
+  }, [lastId]);
   const start = async () => {
     setStarting(true);
     setError(undefined);

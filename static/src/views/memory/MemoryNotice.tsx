@@ -1,5 +1,4 @@
 /** A notice above the screen: asks once whether the model may propose notes, and links to new proposals. */
-import { useEffect } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { useStore } from "../../state/store.ts";
@@ -26,11 +25,7 @@ export function MemoryQuestion() {
 /** A link to the inbox with its count. Nothing while it is empty. */
 export function MemoryInboxLink() {
   const store = useStore();
-  const { value, again } = useResource(() => memoryApi(store.api.client).listProposals());
-  useEffect(() =>
-    store.listen((event) => {
-      if (event === undefined || event.kind === "memory_proposal") again();
-    }), []);
+  const { value } = useResource(() => memoryApi(store.api.client).listProposals(), "memory_proposal");
   if (!value || value.length === 0 || store.router.path.value === "/settings/memory") return null;
   return (
     <div class="memory-question" role="status">

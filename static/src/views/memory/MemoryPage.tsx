@@ -29,8 +29,8 @@ type Open = { kind: "new" } | { kind: "edit" | "history"; note: Memory } | {
 export function MemoryPage() {
   const store = useStore();
   const api = useMemo(() => memoryApi(store.api.client), []);
-  const notes = useResource(() => api.list());
-  const proposals = useResource(() => api.listProposals());
+  const notes = useResource(() => api.list(), "memory");
+  const proposals = useResource(() => api.listProposals(), "memory_proposal");
   const [query, setQuery] = useState("");
   const [open, setOpen] = useState<Open>();
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -39,13 +39,7 @@ export function MemoryPage() {
     notes.again();
     proposals.again();
   };
-  useEffect(() => {
-    store.people.loadPersonas();
-    return store.listen((event) => {
-      if (event === undefined || event.kind === "memory") notes.again();
-      if (event === undefined || event.kind === "memory_proposal") proposals.again();
-    });
-  }, []);
+  useEffect(() => store.people.loadPersonas(), []);
   useEffect(() => {
     for (const { scope } of [...notes.value ?? [], ...proposals.value ?? []]) {
       if (scope.kind === "character" && scope.id !== undefined) store.people.loadCharacter(scope.id);

@@ -27,7 +27,7 @@ export function UsedMemories({ message }: { message: Message }) {
 
 function UsedList({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
   const store = useStore();
-  const { value, error, again } = useResource(() => memoryApi(store.api.client).list());
+  const { value, error, again } = useResource(() => memoryApi(store.api.client).list(), "memory");
   const [edited, setEdited] = useState<Memory>();
   const t = texts.memory;
   return (

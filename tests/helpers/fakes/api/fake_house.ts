@@ -1,5 +1,5 @@
 /** The fake API for the list of conversations, the trash and jobs. */
-import type { Job, SearchHit, TrashItem } from "../../../../static/src/api/types.ts";
+import type { DataReport, Job, SearchHit, TrashItem } from "../../../../static/src/api/types.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 
 /** Trash and jobs of a fake API. */
@@ -12,6 +12,7 @@ export class FakeHouse {
   hitsPerPage = 20;
   importable = { kinds: ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer"], max_bytes: 50_000_000 };
   backupDir: string | null = null;
+  backups: DataReport["backups"] = [];
   /** Uploads of dry runs expire. */
   isUploadGone = false;
 
@@ -67,7 +68,7 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
         backup_keep: 7,
         backup_fixed: [],
         backup_same_disk: false,
-        backups: [],
+        backups: house.backups,
       })],
     [
       "GET",

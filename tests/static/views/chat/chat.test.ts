@@ -259,6 +259,16 @@ test("starts at home, from where one click continues the last chat", async () =>
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
 });
 
+test("a character that another device adds appears at home", async () => {
+  await using ui = await bench.open("/new");
+  const add = ui.page.getByRole("main").getByRole("link", { name: "Add a character" });
+  await add.waitFor();
+  ui.api.people.add("fox", { name: "Fox" });
+  ui.api.publish("character", "fox");
+  await ui.page.getByRole("main").getByRole("link", { name: "Fox" }).waitFor();
+  await add.waitFor({ state: "detached" });
+});
+
 test("follows a reply only while the reader is at its end", async () => {
   const lines = Array.from({ length: 60 }, (_, n) => `Line ${n}.`).join("\n\n");
   await using ui = await bench.open("/c/c1", {

@@ -230,8 +230,15 @@ test("shows progress and rate of an upload that continues when the screen is lef
   await main.getByRole("heading", { name: "Import preview" }).waitFor();
   // A toast with a link appears on other screens when it ends.
   await holdToasts(page);
+  const left = Promise.withResolvers<void>();
+  await page.route("**/api/jobs", async (route) => {
+    await left.promise;
+    await route.continue();
+  });
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByRole("link", { name: "Settings", exact: true }).click();
+  await main.getByRole("heading", { name: "Import preview" }).waitFor({ state: "detached" });
+  left.resolve();
   await page.getByText("Import complete").waitFor();
   await page.getByRole("button", { name: "Show" }).click();
   await main.getByRole("heading", { name: "Imported" }).waitFor();
@@ -352,6 +359,22 @@ test("shows why a backup failed next to its button", async () => {
   await context.close();
 });
 
+test("lists a backup that was made so quickly that the page never saw it running", async () => {
+  await using api = new FakeApi(uiFolder);
+  api.house.backupDir = "/mnt/backups";
+  const { page, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}/settings/data`);
+  const main = page.getByRole("main");
+  await main.getByText("No backups yet").waitFor();
+  const name = "parlor-2026-01-01T000000Z.backup";
+  api.house.backups = [{ name, size_bytes: 40_960, made_at: "2026-01-01T00:00:00Z" }];
+  const job = api.house.newJob("backup", "Backup");
+  api.house.jobs = [{ ...job, state: "done" }];
+  api.publish("job", job.id);
+  await main.getByRole("list", { name: "Backups" }).getByText(name).waitFor();
+  await context.close();
+});
+
 const NONE = { added: 0, updated: 0, present: 0, refused: 0 };
 /** The report of a dry run with one chat. */
 const TRIAL = {
@@ -414,6 +437,28 @@ test("accepts a dropped file but no folder, and uploads again what the server no
   await main.getByRole("button", { name: "Choose another file" }).click();
   await main.getByRole("button", { name: "Choose file" }).waitFor();
   expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("announces the end of an import on another screen, even after a list of tasks from before its start", async () => {
+  await using api = new FakeApi(uiFolder);
+  const { page, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}${IMPORT}`);
+  const main = page.getByRole("main");
+  const file = { name: "Evening.jsonl", mimeType: "application/jsonl", buffer: Buffer.from('{"mes":"Hi"}\n') };
+  await choose(page, file);
+  await main.getByRole("button", { name: "Preview import" }).click();
+  const running = main.getByRole("heading", { name: "Import of tavern" });
+  await running.waitFor();
+  const [trial] = api.house.jobs;
+  api.house.jobs = [];
+  api.publish("job", trial!.id);
+  await running.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Settings", exact: true }).click();
+  await page.waitForURL(`${api.origin}/settings`);
+  api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
+  api.publish("job", trial!.id);
+  await page.getByText("Import preview is ready").waitFor();
   await context.close();
 });
 

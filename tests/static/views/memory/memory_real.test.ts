@@ -68,6 +68,9 @@ test(
     await page.getByRole("button", { name: "1 note used" }).tap();
     await page.getByText("Sam likes green tea.").waitFor();
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    const [{ id }] = await json("/api/memories");
+    await app.put(`/api/memories/${id}`, { text: "Sam likes black tea." });
+    await page.getByText("Sam likes black tea.").waitFor();
     await page.keyboard.press("Escape");
 
     await page.getByLabel("Message", { exact: true }).fill("/recall");

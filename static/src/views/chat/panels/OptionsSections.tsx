@@ -8,7 +8,7 @@ import type {
   ReplyOrder,
 } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, asApiError } from "../../../api/client.ts";
+import { asApiError } from "../../../api/client.ts";
 import { greet } from "../../../api/conversations.ts";
 import { IconButton } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
@@ -21,6 +21,7 @@ import { toPortraitProps } from "../../characters/Avatars.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 import { lorebookApi, presetApi } from "../../../api/documents.ts";
 import { ErrorNote } from "../../../components/Notice.tsx";
+import { useResource } from "../../hooks.tsx";
 
 /** Width of the portraits, in pixels. */
 const WIDTH_PX = 32;
@@ -164,32 +165,19 @@ const BY_MODEL = "";
 /** The choices load when this is opened. */
 export function LorebooksSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
-  const [lists, setLists] = useState<Lists | ApiError>();
-  const [round, setRound] = useState(0);
-  useEffect(() => {
-    let isHere = true;
+  const read = async (): Promise<Lists> => {
     const { client } = store.api;
-    Promise.all([lorebookApi(client).list(), presetApi(client).list()]).then(
-      ([books, presets]) => isHere && setLists({ books, presets }),
-      (thrown) => isHere && setLists(asApiError(thrown)),
-    );
-    return () => {
-      isHere = false;
-    };
-  }, [round]);
+    const [books, presets] = await Promise.all([lorebookApi(client).list(), presetApi(client).list()]);
+    return { books, presets };
+  };
+  const { value: lists, error, again } = useResource(read, "lorebook", "preset");
   const t = texts.chatOptions;
   return (
     <section aria-labelledby="options-world">
       <h3 id="options-world">{t.world}</h3>
-      {lists === undefined && <p role="status">{texts.loading}</p>}
-      {lists instanceof ApiError && (
-        <ErrorNote
-          title={t.booksFailed}
-          error={lists}
-          onRetry={() => setRound(round + 1)}
-        />
-      )}
-      {lists !== undefined && !(lists instanceof ApiError) && <Choices chat={chat} lists={lists} />}
+      {!lists && !error && <p role="status">{texts.loading}</p>}
+      {error && <ErrorNote title={t.booksFailed} error={error} onRetry={again} />}
+      {lists && <Choices chat={chat} lists={lists} />}
     </section>
   );
 }

@@ -208,7 +208,7 @@ function OmittedParts({ preview }: { preview: ChatPreview }) {
 /** The preview names notes by their ids only. */
 function LeftOutNotes({ ids }: { ids: readonly string[] }) {
   const { client } = useStore().api;
-  const { value, error, again } = useResource(() => memoryApi(client).list());
+  const { value, error, again } = useResource(() => memoryApi(client).list(), "memory");
   const { missed, pieces } = texts.chatOptions;
   if (error) {
     return (

@@ -226,6 +226,8 @@ test(
     const panel = page.getByRole("complementary", { name: "Chat options" });
     await panel.getByLabel("Preset", { exact: true }).selectOption({ label: "Calm" });
     await panel.getByRole("switch", { name: "Engines" }).check();
+    await app.put("/api/lorebooks/later", { name: "Later", scope: "chat", book: { entries: [] } });
+    await panel.getByRole("switch", { name: "Later" }).waitFor();
     await panel.getByRole("textbox", { name: "Summary" }).fill("They met.");
     await eventually(() => head(app), ({ summary }) => summary?.text === "They met.");
     expect(await head(app)).toMatchObject({ preset_id: "calm", lorebook_ids: ["engines"] });
