@@ -1,3 +1,4 @@
+/** @slow Each flow of a first visit is done on the real page, some at two widths. */
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -105,7 +106,7 @@ test("a reply outlives a reload, shows live in a second browser, and its Stop wo
   await other.page.getByRole("button", { name: "Stop" }).click();
   for (const { page } of [ui, other]) await page.locator(".ending", { hasText: "Stopped" }).waitFor();
   await call.over;
-  expect(llm.chats).toHaveLength(1);
+  await expect.poll(() => llm.chats).toHaveLength(1);
   await expectClean(ui, other);
 });
 
@@ -197,7 +198,7 @@ test("one click finds a model, adds it and uses it; settings test, change and de
   await ui.page.getByText("Now using “llama.cpp”").waitFor();
   await sendMessage(ui.page, "Who answers?");
   await ui.page.locator(".reply .prose").getByText("From the model", { exact: true }).waitFor();
-  expect(llm.chats).toHaveLength(1);
+  await expect.poll(() => llm.chats).toHaveLength(1);
 
   await ui.page.goto(`${server.url}/settings/connections`);
   await ui.page.getByRole("button", { name: "Test: llama.cpp" }).click();

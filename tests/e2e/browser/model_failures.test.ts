@@ -59,7 +59,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   llm.switches.fail = "none";
   await ending(page).getByRole("button", { name: "Use and retry" }).click();
   await seesReply(page, "Hello");
-  expect(llm.chats.at(-1)!.json).toMatchObject({ model: "large" });
+  await expect.poll(() => llm.chats.at(-1)!.json).toMatchObject({ model: "large" });
   await page.getByRole("button", { name: /^Model: large/ }).waitFor();
 
   // A rate limit: Retry waits as long as the server asks.
@@ -96,7 +96,7 @@ test("each failure of the model server has its fix next to it, which leads to th
   expect(shorter.length).toBeLessThan(whole!.length);
   expect(shorter.at(-1)).toMatchObject({ content: "What happened last?" });
   // The limit is a guess: no model server knows it, and the chat doesn't keep it.
-  expect(llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
+  await expect.poll(() => llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
   await expect.poll(async () => (await (await app.get(`/api/conversations/${id}`)).json()).params?.context_size)
     .toBeUndefined();
 
@@ -177,6 +177,6 @@ test("a cut reply is continued, and one used up by thinking is retried with a hi
   llm.pieces = ["Because."];
   await ending(page).getByRole("button", { name: "Retry with a limit of 100 tokens" }).click();
   await seesReply(page, "Because.");
-  expect(llm.chats.at(-1)!.json).toMatchObject({ max_tokens: 100 });
+  await expect.poll(() => llm.chats.at(-1)!.json).toMatchObject({ max_tokens: 100 });
   await page.context().close();
 });

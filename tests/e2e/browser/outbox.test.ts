@@ -215,7 +215,7 @@ test("a message waits while the server refuses its file, and is sent when that i
   await expect.poll(() => readMessages("refused")).toHaveLength(2);
   await refused.getByRole("button", { name: "Discard" }).click();
   await expect.poll(async () => (await readReplied("refused"))[2]!.content).toBe("Can you read it?");
-  expect(findAsked("Can you read it?")).toHaveLength(1);
+  await expect.poll(() => findAsked("Can you read it?")).toHaveLength(1);
 });
 
 test("two tabs send what waits once", async () => {
@@ -231,7 +231,7 @@ test("two tabs send what waits once", async () => {
   await phone.context.setOffline(false);
   const stored = await readReplied("tabs");
   expect(stored[2]!.content).toBe("Which tab?");
-  expect(findAsked("Which tab?")).toHaveLength(1);
+  await expect.poll(() => findAsked("Which tab?")).toHaveLength(1);
 });
 
 test("the service worker sends what waits, without a page", async () => {
@@ -261,7 +261,7 @@ test("the service worker sends what waits, without a page", async () => {
     lastChance: false,
   });
   await expect.poll(async () => (await readReplied("worker"))[2]!.content).toBe("Who wakes you?");
-  expect(findAsked("Who wakes you?")).toHaveLength(1);
+  await expect.poll(() => findAsked("Who wakes you?")).toHaveLength(1);
 });
 
 test("a reply that was asked for anew without network is written once, after a killed tab", async () => {
@@ -280,7 +280,7 @@ test("a reply that was asked for anew without network is written once, after a k
   const { messages } = await eventually(read, isDone);
   expect(messages).toHaveLength(2);
   expect(messages[1]!.variants).toHaveLength(2);
-  expect(llm.chats.length - asked).toBe(1);
+  await expect.poll(() => llm.chats.length - asked).toBe(1);
 });
 
 test("a decision about a tool that was made without network counts once, and the last one of several", async () => {
@@ -310,7 +310,7 @@ test("a decision about a tool that was made without network counts once, and the
     await second.finish();
     const stored = await eventually(() => readMessages("decided"), (all) => all.at(-1)!.status === "complete");
     expect(stored.at(-1)!.content).toBe("In May.");
-    expect(searxng.queries.map(({ q }) => q)).toEqual(["gate"]);
+    await expect.poll(() => searxng.queries.map(({ q }) => q)).toEqual(["gate"]);
   } finally {
     llm.switches.manual = "off";
     await server.json("PUT", "/api/tools/web", { search: false, read_page: false });

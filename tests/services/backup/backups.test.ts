@@ -1,3 +1,4 @@
+/** @slow A running server makes, opens and restores some twenty backups. */
 import { expect, test } from "vitest";
 import { makeBackup } from "../../../services/backup/backup.ts";
 import { AFTER_BACKUP_TIMEOUT_MS, isMounted, runAfterBackup } from "../../../services/backup/backup_settings.ts";

@@ -1,3 +1,4 @@
+/** @slow Folders with one of everything are damaged and restored from backups. */
 import { expect, test } from "vitest";
 import { rotateKey } from "../../../services/backup/key_management.ts";
 import { cutFile, flipSealed } from "../../helpers/files/damage.ts";

@@ -86,11 +86,11 @@ test("lists deleted items in the trash, restores them, and deletes permanently o
   const dialog = page.getByRole("dialog", { name: "Empty trash?" });
   await dialog.getByText("permanently deletes 1 item").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
-  expect(api.house.trash).toHaveLength(1);
+  await expect.poll(() => api.house.trash).toHaveLength(1);
   await page.getByRole("button", { name: "Empty trash" }).click();
   await dialog.getByRole("button", { name: "Empty trash" }).click();
   await page.getByRole("heading", { name: "Trash is empty" }).waitFor();
-  expect(api.house.trash).toEqual([]);
+  await expect.poll(() => api.house.trash).toEqual([]);
 });
 
 test("shows why an item can't be restored", async () => {

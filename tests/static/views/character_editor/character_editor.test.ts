@@ -46,13 +46,13 @@ test("saves typed text automatically with its base version, and keeps all other 
   await isSaved(ui);
   const [first] = ui.api.seen("PUT", "/api/characters/fox");
   expect(first!.headers.get("if-match")).toBe('"v0"');
-  expect(saved(ui)).toMatchObject({
+  await expect.poll(() => saved(ui)).toMatchObject({
     create_date: "long ago",
     data: { source: ["https://cards.example/fox"], extensions: { fav: true }, character_book: { odd: 1 } },
   });
   await ui.page.getByLabel("Personality").fill("kind");
   await eventually(() => saved(ui).data.personality, (text) => text === "kind");
-  expect(ui.api.seen("PUT", "/api/characters/fox").at(-1)!.headers.get("if-match")).toBe('"v1"');
+  await expect.poll(() => ui.api.seen("PUT", "/api/characters/fox").at(-1)!.headers.get("if-match")).toBe('"v1"');
 });
 
 test("undoes and redoes every step, and saves that, too", async () => {
@@ -79,7 +79,7 @@ test("doesn't overwrite a card that was changed elsewhere: lists the fields and 
   await description.fill("Mine.");
   await ui.page.getByText("This card was changed elsewhere").waitFor();
   await ui.page.getByText("Different fields: Description.").waitFor();
-  expect(saved(ui).data.description).toBe("Theirs.");
+  await expect.poll(() => saved(ui).data.description).toBe("Theirs.");
   await expect.poll(() => description.inputValue()).toBe("Mine.");
   await ui.page.getByRole("button", { name: "Use the other version" }).click();
   await expect.poll(() => description.inputValue()).toBe("Theirs.");
@@ -118,7 +118,7 @@ test("doesn't save a card without a name, and keeps typed text after a refusal",
   ui.api.refuse("PUT /api/characters/fox", { status: 507, code: "storage_full", message: "The disk is full" });
   await ui.page.getByLabel("Name", { exact: true }).fill("Reynard");
   await ui.page.getByText("The disk is full").waitFor();
-  expect(saved(ui).data.name).toBe("Fox");
+  await expect.poll(() => saved(ui).data.name).toBe("Fox");
   ui.api.allow("PUT /api/characters/fox");
   await ui.page.getByRole("button", { name: "Try again" }).click();
   await eventually(() => saved(ui).data.name, (name) => name === "Reynard");
@@ -152,7 +152,7 @@ test("adds, edits and removes greetings; each section has its fields", async () 
   }
   await ui.page.getByText('"fav": true').waitFor();
   await eventually(() => saved(ui).data, (data) => data.creator_notes === "Creator’s notes 1");
-  expect(saved(ui).data).toMatchObject({
+  await expect.poll(() => saved(ui).data).toMatchObject({
     name: "Name 1",
     nickname: "Nickname 1",
     tags: ["Tags 1"],
@@ -180,7 +180,7 @@ test("edits all fields of a lorebook entry, and keeps those of other programs", 
   await ui.page.getByLabel("Position").selectOption("after_char");
   await ui.page.getByLabel("Enabled").uncheck();
   await eventually(() => saved(ui).data.character_book!.entries[0]!.enabled, (isOn) => !isOn);
-  expect(saved(ui).data.character_book!.entries[0]).toEqual({
+  await expect.poll(() => saved(ui).data.character_book!.entries[0]).toEqual({
     keys: ["fox", "red, orange"],
     secondary_keys: ["winter"],
     content: "Foxes are red or white.",
@@ -212,7 +212,7 @@ test("creates a character with a name and continues in the editor", async () => 
   await ui.page.getByRole("dialog").getByLabel("Name").fill("Mira");
   await ui.page.keyboard.press("Enter");
   await ui.page.getByRole("heading", { name: "Edit Mira" }).waitFor();
-  expect([...ui.api.people.characters.values()].map(({ name }) => name)).toEqual(["Mira"]);
+  await expect.poll(() => [...ui.api.people.characters.values()].map(({ name }) => name)).toEqual(["Mira"]);
 });
 
 const CARD = {
@@ -240,7 +240,7 @@ test("searches the card site and loads its images through our own server; import
   await expect.poll(() => ui.page.locator(".found-card img").count()).toBe(1);
   await ui.page.getByRole("button", { name: "Import Site fox" }).click();
   await ui.page.getByText("1 character imported").waitFor();
-  expect(ui.api.seen("POST", "/api/characters/import-url")[0]!.body).toEqual({ url: CARD.page_url });
+  await expect.poll(() => ui.api.seen("POST", "/api/characters/import-url")[0]!.body).toEqual({ url: CARD.page_url });
   await ui.page.getByRole("link", { name: "Open" }).click();
   await ui.page.getByRole("heading", { level: 2, name: "fox" }).waitFor();
   expect(ui.foreign).toEqual([]);

@@ -38,7 +38,7 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await expect.poll(() => cards.allInnerTexts()).toEqual(["Ada", "Fox", "Mira"]);
   await ui.page.getByLabel("Search characters").fill("fo");
   await eventually(() => cards.count(), (count) => count === 1);
-  expect(ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
+  await expect.poll(() => ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
   await ui.page.getByLabel("Search characters").fill("zzz");
   await ui.page.getByText("No matches").waitFor();
   await ui.page.getByRole("button", { name: "Show all" }).click();
@@ -120,7 +120,7 @@ test("selects several characters by mouse and keyboard; star, export and delete 
     page.getByRole("menuitem", { name: "Export as PNG" }).click(),
   ]);
   expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
-  expect(api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
+  await expect.poll(() => api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
     { kind: "characters", ids: ["ada", "fox", "mira"], format: "png" },
   ]);
   await box("Fox").click();
@@ -129,7 +129,7 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await page.getByRole("link", { name: "Ada" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByRole("link", { name: "Ada" }).waitFor();
-  expect(api.people.characters.size).toBe(3);
+  await expect.poll(() => api.people.characters.size).toBe(3);
 });
 
 test.each([["desktops", {}], ["phones", PHONE]] as const)(
@@ -179,7 +179,7 @@ test.each([["desktops", {}], ["phones", PHONE]] as const)(
     await eventually(reopen, (folder) => folder === "Wood");
     await dialog.getByRole("button", { name: "Remove from folder" }).click();
     await eventually(folders, ([, fox]) => fox === null);
-    expect(api.people.characters.get("fox")!.card.data.extensions).toEqual({});
+    await expect.poll(() => api.people.characters.get("fox")!.card.data.extensions).toEqual({});
     expect(ui.errors).toEqual([]);
   },
 );
@@ -363,7 +363,10 @@ test("previews greetings with the names inserted, and starts a chat with the sel
   await ui.page.getByText("Good evening.").waitFor();
   await ui.page.getByRole("button", { name: "Start chat" }).click();
   await eventually(() => new URL(ui.page.url()).pathname, (path) => path.startsWith("/c/"));
-  expect(ui.api.seen("POST", "/api/conversations")[0]!.body).toEqual({ character_ids: ["fox"], greeting: 1 });
+  await expect.poll(() => ui.api.seen("POST", "/api/conversations")[0]!.body).toEqual({
+    character_ids: ["fox"],
+    greeting: 1,
+  });
   await ui.page.getByText("Good evening.").waitFor();
   await ui.page.getByText("2/3").waitFor();
 });
@@ -418,7 +421,7 @@ test("Undo restores a deleted character, which is only deleted after that", asyn
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByRole("link", { name: "Fox" }).click();
   await remove();
-  expect(ui.api.seen("DELETE", /characters/)).toEqual([]);
+  await expect.poll(() => ui.api.seen("DELETE", /characters/)).toEqual([]);
   await ui.page.locator(".toast").getByRole("button", { name: "Close" }).click();
   await eventually(() => ui.api.people.characters.has("fox"), (isThere) => !isThere);
 });
@@ -431,7 +434,9 @@ test("uploads a new image unchanged; shows the state and the failure of a portra
     picture,
   );
   await ui.page.getByText("Image replaced").waitFor();
-  expect(ui.api.seen("PUT", "/api/characters/fox/avatar")[0]!.headers.get("content-type")).toBe("image/png");
+  await expect.poll(() => ui.api.seen("PUT", "/api/characters/fox/avatar")[0]!.headers.get("content-type")).toBe(
+    "image/png",
+  );
   await ui.page.getByRole("button", { name: "More actions" }).click();
   await ui.page.getByRole("menuitem", { name: "Generate portrait" }).click();
   await ui.page.getByText("Generating a portrait").waitFor();

@@ -100,7 +100,7 @@ test("shows why a reply failed, and Retry asks again for the same message", asyn
   await ending.getByRole("button", { name: "Choose another model" }).waitFor();
   await ending.getByRole("button", { name: "Retry" }).click();
   await ui.page.locator(".reply .prose").getByText("Hello", { exact: true }).waitFor();
-  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
     action: "regenerate",
     assistant_message_id: "r1",
     context: "server",
@@ -119,7 +119,7 @@ test("continues an interrupted reply after its present text", async () => {
   await ui.page.getByText("The server stopped before the reply was complete").waitFor();
   await ui.page.getByRole("button", { name: "Continue" }).click();
   await ui.page.locator(".reply .prose").getByText("Once upon a time.", { exact: true }).waitFor();
-  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
     action: "continue",
     assistant_message_id: "c1-m1",
   });
@@ -146,10 +146,10 @@ test("sends a message once when the server returns", async () => {
   await ui.page.route("**/api/chat", (route) => route.abort("connectionrefused"));
   await sendMessage(ui.page, "Are you there?");
   await ui.page.locator(".reply-state", { hasText: "Not sent yet" }).waitFor();
-  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")).toEqual([]);
   await ui.page.unroute("**/api/chat");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")).toHaveLength(1);
 });
 
 test("Enter sends, Shift+Enter breaks the line, and Escape stops", async () => {
@@ -177,7 +177,7 @@ test("Enter that ends an IME composition sends nothing", async () => {
   await expect.poll(() => box.inputValue()).toBe("にほん");
   await box.press("Enter");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")).toHaveLength(1);
 });
 
 test("on phones Enter breaks the line and the button sends", async () => {
@@ -195,7 +195,7 @@ test("saves a draft while it is written, for another device", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByLabel("Message", { exact: true }).fill("Half a thought");
   await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Half a thought");
-  expect(ui.api.seen("PATCH", /draft$/)[0]!.headers.get("if-match")).toBe('"0"');
+  await expect.poll(() => ui.api.seen("PATCH", /draft$/)[0]!.headers.get("if-match")).toBe('"0"');
   await using other = await bench.open("/c/c1", { api: ui.api });
   await other.page.getByText("Tell me a story").first().waitFor();
   await expect.poll(() => other.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Half a thought");
@@ -245,7 +245,7 @@ test("restores a deleted chat with Undo, and deletes it when the page closes", a
   await link.waitFor({ state: "detached" });
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await link.waitFor();
-  expect(ui.api.seen("DELETE", "/api/conversations/c1")).toEqual([]);
+  await expect.poll(() => ui.api.seen("DELETE", "/api/conversations/c1")).toEqual([]);
   await remove();
   await ui.page.goto("about:blank");
   await eventually(() => ui.api.conversations.has("c1"), (isThere) => !isThere);

@@ -65,7 +65,10 @@ test("adds a connection by keyboard alone: suggestion, key, test, save", async (
   await tabTo(page, "Save and use");
   await page.keyboard.press("Enter");
   await page.getByText("Now using “OpenAI”").waitFor();
-  expect(api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ name: "OpenAI", api_key: "sk-typed" });
+  await expect.poll(() => api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({
+    name: "OpenAI",
+    api_key: "sk-typed",
+  });
 });
 
 test("finds and changes settings by keyboard alone", async () => {

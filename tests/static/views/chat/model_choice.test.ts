@@ -94,14 +94,14 @@ test("tries a reply with another model of another connection, and shows which mo
   await picker.getByLabel("Connection").selectOption("Cloud");
   await picker.getByRole("button", { name: "second", exact: true }).click();
   await page.locator(".reply").getByText("2/2").waitFor();
-  expect(api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+  await expect.poll(() => api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
     action: "regenerate",
     connection_id: "cloud",
     model: "second",
   });
   // Only this version: the chat goes on with its own model.
   await page.getByRole("button", { name: /^Model: first/ }).waitFor();
-  expect(api.conversations.get("c1")!.connection_id).toBeUndefined();
+  await expect.poll(() => api.conversations.get("c1")!.connection_id).toBeUndefined();
 });
 
 test("lists favorites and recent models of all connections first, also after a reload", async () => {
@@ -119,7 +119,7 @@ test("lists favorites and recent models of all connections first, also after a r
   await picker.getByRole("list", { name: "Recent" }).getByRole("button", { name: "first Cloud" }).waitFor();
   await picker.getByRole("list", { name: "Favorites" }).getByRole("button", { name: "second Cloud" }).click();
   await eventually(() => api.conversations.get("c1")!, ({ model }) => model === "second");
-  expect(api.conversations.get("c1")!.connection_id).toBe("cloud");
+  await expect.poll(() => api.conversations.get("c1")!.connection_id).toBe("cloud");
 });
 
 test("offers only the samplers of the server, and says why the model refused one", async () => {

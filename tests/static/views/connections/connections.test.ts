@@ -43,13 +43,13 @@ test("an empty chat shows that there is only the demo, and one click finds, adds
   await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
   await ui.page.getByRole("button", { name: /^Add and use/ }).click();
   await ui.page.getByText("Now using “llama.cpp”").waitFor();
-  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toEqual({
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections")[0]!.body).toEqual({
     name: "llama.cpp",
     kind: "openai",
     base_url: "http://127.0.0.1:8080/v1",
     model: "gemma",
   });
-  expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
+  await expect.poll(() => ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
   await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
   await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor({ state: "detached" });
 });
@@ -87,7 +87,7 @@ test("activates a detected server that is saved already, without saving it twice
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByRole("button", { name: /^Use: llama.cpp/ }).click();
   await ui.page.getByText("Now using “My server”").waitFor();
-  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
 test("tests a new connection before saving, and sends its key only once", async () => {
@@ -108,7 +108,10 @@ test("tests a new connection before saving, and sends its key only once", async 
   await ui.page.getByLabel("Model", { exact: true }).fill("b");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
   await ui.page.getByText("Now using “llm.example”").waitFor();
-  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-very-secret", model: "b" });
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({
+    api_key: "sk-very-secret",
+    model: "b",
+  });
   await ui.page.getByRole("link", { name: "Edit" }).click();
   await ui.page.getByText("A key is saved. Leave this empty to use it.").waitFor();
   await expect.poll(() => ui.page.getByLabel("API key").inputValue()).toBe("");
@@ -120,7 +123,7 @@ test("searches for servers at once and lists them first; one click adds one", as
   await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
   await ui.page.getByRole("button", { name: /^Add and use/ }).click();
   await ui.page.waitForURL(`${ui.api.origin}/settings/connections`);
-  expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
+  await expect.poll(() => ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
 });
 
 test("suggestions fill the form, keep a custom name, and show which service needs a key", async () => {
@@ -168,7 +171,7 @@ test("warns of a key over plain HTTP to another machine, and trims it", {
   await warning.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.waitForURL(`${ui.api.origin}/settings/connections`);
-  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-pasted" });
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-pasted" });
 });
 
 test("shows each connection as untested, ready, refused or unreachable", async () => {
@@ -237,7 +240,7 @@ test("edits a saved connection without sending its key, which can be removed sep
   await ui.page.getByRole("link", { name: "Edit" }).click();
   await ui.page.getByRole("button", { name: "Remove saved key" }).click();
   await ui.page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
-  expect(ui.api.seen("DELETE", "/api/connections/mine/key")).toHaveLength(1);
+  await expect.poll(() => ui.api.seen("DELETE", "/api/connections/mine/key")).toHaveLength(1);
 });
 
 test(
@@ -263,7 +266,7 @@ test("doesn't send an invalid form, and shows the error next to the field", asyn
   await expect.poll(() => ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
   // The button is at the end of a long form.
   await expect.poll(() => ui.page.evaluate(() => document.activeElement?.id)).toBe("url");
-  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
 test("keeps the form of a refused save, with an error per field", async () => {
@@ -295,7 +298,7 @@ test("activates, tests and deletes connections from the list, and Undo restores 
   await ui.page.locator(".connection.active", { hasText: "My server" }).getByText("In use").waitFor();
   await ui.page.getByRole("button", { name: "Test: My server" }).click();
   await ui.page.getByText("The connection works").waitFor();
-  expect(ui.api.seen("POST", "/api/connections/test")[0]!.body).toMatchObject({ id: "mine" });
+  await expect.poll(() => ui.api.seen("POST", "/api/connections/test")[0]!.body).toMatchObject({ id: "mine" });
   await holdToasts(ui.page);
   await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
   await ui.page.getByRole("heading", { name: "Demo" }).waitFor({ state: "detached" });

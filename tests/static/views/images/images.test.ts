@@ -202,7 +202,7 @@ test("writes an image prompt, edits it, generates with progress, attaches and sh
   bench.a1111.go();
   await dialog.waitFor({ state: "detached" });
   await pictures(page).first().waitFor();
-  expect(bench.a1111.orders[0]!.prompt).toBe("red fox, rain");
+  await expect.poll(() => bench.a1111.orders[0]!.prompt).toBe("red fox, rain");
 
   await page.getByRole("button", { name: "Enlarge image 1" }).click();
   const large = page.getByRole("dialog", { name: "Image 1" });
@@ -306,7 +306,7 @@ test("shows all generated images, what they were made with, and generates one ag
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Generate", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
-  expect(bench.a1111.orders[2]).toMatchObject({ prompt: "a red fox, rain", seed: 8, steps: 11 });
+  await expect.poll(() => bench.a1111.orders[2]).toMatchObject({ prompt: "a red fox, rain", seed: 8, steps: 11 });
   const { messages } = await (await bench.app.get("/api/conversations/c1")).json();
   expect(messages[1].attachments).toHaveLength(2);
 

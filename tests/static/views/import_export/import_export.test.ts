@@ -272,7 +272,7 @@ test("lists the server's kinds, and shows why it can't import a file, which stay
   api.allow("POST /api/import");
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
-  expect(api.seen("POST", "/api/import").at(-1)!.query.get("name")).toBe("Evening.jsonl");
+  await expect.poll(() => api.seen("POST", "/api/import").at(-1)!.query.get("name")).toBe("Evening.jsonl");
   // Cancel ends the job and keeps the selection.
   await main.getByRole("button", { name: "Cancel" }).click();
   await main.getByText("Canceled. The file is still selected.").waitFor();
@@ -487,7 +487,9 @@ test("downloads with the token where the device signs in with one", async () => 
   const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
   expect(await Deno.readTextFile(await download.path())).toBe("everything");
   expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
-  expect(api.seen("GET", "/api/export").map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer a-token"]);
+  await expect.poll(() => api.seen("GET", "/api/export").map(({ headers }) => headers.get("authorization"))).toEqual([
+    "Bearer a-token",
+  ]);
   await context.close();
 });
 

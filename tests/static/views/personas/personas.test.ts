@@ -63,7 +63,7 @@ test("shows a persona that was changed elsewhere before overwriting it", async (
   ui.api.people.addPersona("robin", "Robin", "Theirs.");
   await ui.page.getByRole("button", { name: "Save" }).click();
   await ui.page.getByText("It’s now Robin. Theirs.").waitFor();
-  expect(ui.api.people.personas.get("robin")!.description).toBe("Theirs.");
+  await expect.poll(() => ui.api.people.personas.get("robin")!.description).toBe("Theirs.");
   await ui.page.getByRole("button", { name: "Save" }).click();
   await eventually(() => ui.api.people.personas.get("robin")!.description, (text) => text === "Mine.");
 });
@@ -85,7 +85,7 @@ test("sets and unsets the default persona; Undo restores a deleted one", async (
   await expect.poll(() => menu.count()).toBe(0);
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await menu.waitFor();
-  expect(ui.api.seen("DELETE", /personas/)).toEqual([]);
+  await expect.poll(() => ui.api.seen("DELETE", /personas/)).toEqual([]);
 });
 
 test("switches the chat's persona; earlier messages keep their names", async () => {

@@ -38,7 +38,7 @@ test("applies a language at once, on other devices too, and without a request on
   await ui.page.getByLabel("Language").selectOption("ja");
   await ui.page.getByRole("heading", { name: "設定" }).waitFor();
   await other.page.getByText("何を話しましょうか").waitFor();
-  expect(ui.api.settings.language).toBe("ja");
+  await expect.poll(() => ui.api.settings.language).toBe("ja");
   ui.api.refuse("GET /api/settings", { status: 500, code: "internal", message: "No" });
   await ui.page.reload();
   await ui.page.getByRole("heading", { name: "設定" }).waitFor();

@@ -139,7 +139,7 @@ test("saves settings one by one, and reverts a refused one with a toast", async 
   await page.getByRole("switch", { name: "Name chats automatically" }).click();
   await page.getByRole("switch", { name: "Keep line breaks" }).click();
   await eventually(() => api.settings, (settings) => settings.line_breaks === "markdown");
-  expect(api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
+  await expect.poll(() => api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
     { display_name: "Ada" },
     { send_on_enter: false },
     { auto_title: false },

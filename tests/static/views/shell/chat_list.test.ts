@@ -172,7 +172,7 @@ test("selects by keyboard: Space selects, Shift and Space a range, Escape leaves
   await sidebar(page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
   await sidebar(page).getByRole("link", { name: "Filed first" }).waitFor();
-  expect(api.seen("DELETE", /./)).toEqual([]);
+  await expect.poll(() => api.seen("DELETE", /./)).toEqual([]);
   await page.getByRole("button", { name: "Actions for “An old one”" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("menuitem", { name: "Select" }).press("Enter");
@@ -194,7 +194,7 @@ test("exports the selected chats as one file, and deletes them when Undo is over
     page.getByRole("menuitem", { name: "Export as Markdown" }).click(),
   ]);
   expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
-  expect(api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
+  await expect.poll(() => api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
     { kind: "conversations", ids: ["new", "f1", "f2", "pin", "old"], format: "markdown" },
   ]);
   await page.getByRole("button", { name: "Delete", exact: true }).click();

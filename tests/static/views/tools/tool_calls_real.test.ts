@@ -63,7 +63,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
     expect(problems).toEqual([]);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
-  expect(searxng.queries).toEqual([]);
+  await expect.poll(() => searxng.queries).toEqual([]);
 
   const phone = await openPage(browser, app.url, PHONE);
   await phone.page.goto(`${app.url}/activity`);
@@ -81,7 +81,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await there.getByRole("button", { name: "Allow once" }).click();
   await expect.poll(() => stateOf(there)).toBe("done");
   await expect.poll(() => stateOf(card)).toBe("done");
-  expect(searxng.queries.map(({ q }) => q)).toEqual(["lighthouse"]);
+  await expect.poll(() => searxng.queries.map(({ q }) => q)).toEqual(["lighthouse"]);
 
   const second = await llm.nextCall();
   const sent = second.request.json!.messages as { role: string; content: string }[];
@@ -153,7 +153,7 @@ test("a tool that is allowed in a chat runs there without asking; tools turned o
   await answer("Green.");
   await ask("coffee", "y");
   await answer("Black.");
-  expect(searxng.queries.map(({ q }) => q)).toEqual(["tea", "coffee"]);
+  await expect.poll(() => searxng.queries.map(({ q }) => q)).toEqual(["tea", "coffee"]);
   const [{ id }] = (await (await app.get("/api/conversations?view=summary")).json()).items;
   await app.patch(`/api/conversations/${id}`, { tools: false });
   await sendMessage(page, "milk");

@@ -150,7 +150,7 @@ test("/ opens the commands; arrow keys, Enter and Escape work in the list", asyn
   await box(ui.page).press("ArrowDown");
   await box(ui.page).press("Enter");
   await ui.page.waitForURL(`${ui.api.origin}/new`);
-  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")).toEqual([]);
 });
 
 test("a draft from another device opens the commands only when it is edited", async () => {
@@ -212,7 +212,7 @@ test("commands select the persona, generate an image and open the character's lo
   const dialog = ui.page.getByRole("dialog", { name: "Generate image" });
   await eventually(() => dialog.getByLabel("Image prompt").inputValue(), (text) => text === "a lighthouse at night");
   await dialog.getByRole("button", { name: "Close" }).click();
-  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")).toEqual([]);
   await run("/lorebook");
   await ui.page.getByRole("tab", { name: "Lorebook", selected: true }).waitFor();
 });

@@ -64,7 +64,7 @@ test("edits a message in place, and Escape cancels", async () => {
   await field.fill("A *better* answer");
   await field.press("Control+Enter");
   await message(ui.page, 1).locator("em", { hasText: "better" }).waitFor();
-  expect(contents(ui)[1]).toBe("A *better* answer");
+  await expect.poll(() => contents(ui)[1]).toBe("A *better* answer");
 });
 
 test("editing and resending adds a version, and the earlier one keeps what followed", async () => {
@@ -73,12 +73,15 @@ test("editing and resending adds a version, and the earlier one keeps what follo
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
   await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  expect(contents(ui)).toEqual(["Another question", "Hello"]);
-  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({ action: "edit", user_message_id: "c1-m0" });
+  await expect.poll(() => contents(ui)).toEqual(["Another question", "Hello"]);
+  await expect.poll(() => ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+    action: "edit",
+    user_message_id: "c1-m0",
+  });
   await message(ui.page, 0).getByText("2/2").waitFor();
   await message(ui.page, 0).getByRole("button", { name: "Previous version" }).click();
   await ui.page.getByText("Second answer").waitFor();
-  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+  await expect.poll(() => contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
   await message(ui.page, 0).getByRole("button", { name: "Next version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   await expect.poll(() => ui.page.locator(".message").count()).toBe(2);
@@ -93,7 +96,7 @@ test("Undo of a resent message stops its reply and shows what was there", async 
   await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByText("Second answer").waitFor();
-  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+  await expect.poll(() => contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
 });
 
 test("after a refused version, the chat is unchanged and the text is in the form", async () => {
@@ -106,7 +109,7 @@ test("after a refused version, the chat is unchanged and the text is in the form
   await ui.page.getByText("Another reply is running").waitFor();
   await ui.page.getByText("Second answer").waitFor();
   await expect.poll(() => field.inputValue()).toBe("Another question");
-  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+  await expect.poll(() => contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
 });
 
 test("versions of a temporary chat keep what followed each", async () => {
@@ -179,7 +182,7 @@ test("explains a conflict with another device's edit before it overwrites", asyn
   await expect.poll(async () => [await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
   await field.press("Control+Enter");
   await field.waitFor({ state: "detached" });
-  expect(contents(ui)[1]).toBe("Mine");
+  await expect.poll(() => contents(ui)[1]).toBe("Mine");
 });
 
 test("saves an edit although another device changed another message", async () => {
@@ -242,7 +245,7 @@ test("Undo restores a deleted message in its place, on every device", async () =
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await message(ui.page, 1).waitFor();
   await message(other.page, 1).waitFor();
-  expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
+  await expect.poll(() => contents(ui)).toEqual(TALK.map(({ content }) => content));
 });
 
 test("after deleting a message by keyboard, its neighbor has the focus", async () => {
@@ -261,10 +264,10 @@ test("deletes a message and all after it, and Undo restores them", async () => {
   await holdToasts(ui.page);
   await choose(ui.page, 1, "Delete from here");
   await message(ui.page, 3).waitFor({ state: "detached" });
-  expect(contents(ui)).toEqual(["First question"]);
+  await expect.poll(() => contents(ui)).toEqual(["First question"]);
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await message(ui.page, 3).waitFor();
-  expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
+  await expect.poll(() => contents(ui)).toEqual(TALK.map(({ content }) => content));
 });
 
 test("keeps a message whose deletion was refused, with the reason", async () => {
@@ -279,7 +282,7 @@ test("marks a hidden message, and doesn't send it", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Hide from the model");
   await message(ui.page, 1).getByText("Hidden from the model").waitFor();
-  expect(ui.api.conversations.get("c1")!.messages[1]!.hidden).toBe(true);
+  await expect.poll(() => ui.api.conversations.get("c1")!.messages[1]!.hidden).toBe(true);
   await choose(ui.page, 1, "Show to the model");
   await message(ui.page, 1).getByText("Hidden from the model").waitFor({ state: "detached" });
 });

@@ -93,7 +93,7 @@ test("requests the first sentence while the reply is being written, and plays al
   const reply = page.locator(".reply");
   await reply.getByRole("button", { name: "Read aloud" }).click();
   await eventually(bench.spoken, (all) => all.length === 1);
-  expect(bench.spoken()).toEqual([["joe", "The ferry comes at nine."]]);
+  await expect.poll(() => bench.spoken()).toEqual([["joe", "The ferry comes at nine."]]);
   await bar(page).waitFor();
   await reply.getByRole("button", { name: "Read aloud", pressed: true }).waitFor();
   await eventually(() => heardToTheEnd(page), (count) => count === 1);
@@ -130,7 +130,7 @@ test("prefetches only the next sentence", async () => {
   await bar(page).getByText("Paused").waitFor();
   await bar(page).getByRole("button", { name: "Resume" }).click();
   await bar(page).getByText("Reading aloud").waitFor();
-  expect(bench.spoken()).toHaveLength(2);
+  await expect.poll(() => bench.spoken()).toHaveLength(2);
 
   // Only one thing plays at a time: another message replaces this one.
   await page.locator(".user-message").getByRole("button", { name: "Read aloud" }).click();
@@ -165,10 +165,10 @@ test("waits for a character's voice in the first moments of a chat", async () =>
   await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
   await asked.promise;
   await bar(page).waitFor();
-  expect(bench.spoken()).toEqual([]);
+  await expect.poll(() => bench.spoken()).toEqual([]);
   released.resolve();
   await eventually(bench.spoken, (spoken) => spoken.length === 1);
-  expect(bench.spoken()).toEqual([["voice-of-mara", "The ferry comes at nine."]]);
+  await expect.poll(() => bench.spoken()).toEqual([["voice-of-mara", "The ferry comes at nine."]]);
 });
 
 test("Stop, and leaving the chat, cancel the speech server's work", async () => {
@@ -251,7 +251,7 @@ test("stops reading a regenerated reply, and reads a continued one from there", 
   const third = await bench.llm.nextCall();
   await third.emit(" And more of them. The");
   await eventually(bench.spoken, (all) => all.length > before);
-  expect(bench.spoken().slice(before)).toEqual([["joe", "And more of them."]]);
+  await expect.poll(() => bench.spoken().slice(before)).toEqual([["joe", "And more of them."]]);
   await third.finish();
 }, 180_000);
 

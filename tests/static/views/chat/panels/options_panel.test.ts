@@ -63,7 +63,7 @@ test("saves sampling, system prompt and note of a chat while they are typed", as
   await ui.page.getByText("Enter a number from 0 to 1000").waitFor();
   await ui.page.getByLabel("Temperature").fill("");
   await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.temperature === undefined);
-  expect(ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
+  await expect.poll(() => ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
   await ui.page.reload();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
   await expect.poll(() => ui.page.getByLabel("Top K").inputValue()).toBe("40");
@@ -106,7 +106,7 @@ test("selects the chat's model from the connection's list or by name", async () 
   await picker.getByRole("button", { name: "large", exact: true }).click();
   await ui.page.getByRole("button", { name: "Model: large" }).waitFor();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "large");
-  expect(ui.api.conversations.get("c1")!.connection_id).toBe("local");
+  await expect.poll(() => ui.api.conversations.get("c1")!.connection_id).toBe("local");
   await button().click();
   await picker.getByLabel("Find or enter a model").fill("my-own");
   await expect.poll(() => picker.getByRole("button", { name: "large", exact: true }).count()).toBe(0);
@@ -124,7 +124,7 @@ test("stores options set before the first message with the new chat", async () =
   await ui.page.getByRole("button", { name: "Use “my-own”" }).click();
   await sendMessage(ui.page, "Hello there");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
-  expect([...ui.api.conversations.values()]).toMatchObject([{ model: "my-own", messages: [{}, {}] }]);
+  await expect.poll(() => [...ui.api.conversations.values()]).toMatchObject([{ model: "my-own", messages: [{}, {}] }]);
   await ui.page.getByRole("button", { name: "Model: my-own" }).waitFor();
 });
 
@@ -140,7 +140,7 @@ test("previews the prompt with its size and what is left out", async () => {
   await expect.poll(() => panel.getByRole("meter").count()).toBe(0);
   await panel.getByText("3 older messages don’t fit and are left out").waitFor();
   await panel.getByText("And then?").waitFor();
-  expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
+  await expect.poll(() => ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
     conversation_id: "c1",
     context: "server",
     messages: [{ role: "user", content: "And then?" }],
@@ -238,8 +238,8 @@ test("sends a temporary chat complete, stores nothing, and forgets it on leaving
   ]);
   expect(bodies.every((body) => !("conversation_id" in body) && !("user_message_id" in body))).toBe(true);
   expect(new URL(ui.page.url()).pathname).toBe("/temporary");
-  expect([...ui.api.conversations.keys()]).toEqual([]);
-  expect(ui.api.seen("PATCH", /draft$/)).toEqual([]);
+  await expect.poll(() => [...ui.api.conversations.keys()]).toEqual([]);
+  await expect.poll(() => ui.api.seen("PATCH", /draft$/)).toEqual([]);
   await expect.poll(() => ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
 
   const turn = ui.page.locator(".user-message", { hasText: "Another" });

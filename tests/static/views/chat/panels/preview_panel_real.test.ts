@@ -195,7 +195,7 @@ test("the model writes the user's message into the composer, where it waits", as
   await page.getByRole("button", { name: "Write for me" }).click();
   await eventually(() => page.getByLabel("Message", { exact: true }).inputValue(), (text) => text === "Well,\n\nHello");
   await isIdle(page);
-  expect(llm.chats).toHaveLength(2);
+  await expect.poll(() => llm.chats).toHaveLength(2);
   const conversation = await (await app.get("/api/conversations/c1")).json();
   expect(conversation.messages).toHaveLength(2);
   await page.context().close();
@@ -250,7 +250,7 @@ test(
     await page.getByRole("button", { name: "Send" }).click();
     await replies(page).getByText("Hello").waitFor();
     expect(sent(llm, 0)[0]!.content).toContain("The mill counts.");
-    expect(llm.chats[0]!.json).toMatchObject({ temperature: 0.25 });
+    await expect.poll(() => llm.chats[0]!.json).toMatchObject({ temperature: 0.25 });
     await page.context().close();
   },
   PATIENCE_MS,
