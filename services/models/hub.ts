@@ -1,8 +1,11 @@
 /** Client of the model hub: search, the files of a repository, URLs of files, error responses (docs/protocols/models.md). */
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import type { ModelFormat } from "./local/models_folder.ts";
+import { readBytes } from "../http/read_body.ts";
+import { parseJsonIncrementally } from "../json/incremental_parse.ts";
 import { asArray, asObject } from "../json/type_guards.ts";
+import { joinBytes } from "../storage/atomic_file.ts";
+import type { ModelFormat } from "./local/models_folder.ts";
 
 /** Options of the hub client. */
 export interface HubOptions {
@@ -50,7 +53,19 @@ const PAGE_SIZE = 30;
 const MAX_TREE_PAGES = 20;
 const MAX_TAGS = 50;
 const MAX_TOKEN_BYTES = 4096;
+/** Maximum size of an answer. A page of a file tree has about 300 KB, the details of a repository its list of files. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_DEPTH = 100;
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
+
+/** Parses an answer, a long list in steps. @throws If it isn't JSON or is nested too deep. */
+async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
+  const isList = bytes.find((byte) => byte > 0x20) === 0x5b;
+  if (!isList) return await parseJsonIncrementally(bytes, MAX_DEPTH);
+  // Only lists that are members of an object are parsed in steps.
+  const [begin, end] = ['{"list":', "}"].map((text) => new TextEncoder().encode(text));
+  return asObject(await parseJsonIncrementally(joinBytes([begin!, bytes, end!]), MAX_DEPTH)).list;
+}
 
 /** Client of the hub. Validates every response, because a mirror may return anything. */
 export class Hub {
@@ -167,12 +182,13 @@ export class Hub {
       const getHeader = (name: string) => response.headers.get(name) ?? undefined;
       throw createHubError({ status: response.status, getHeader }, what, page, "authorization" in authorization);
     }
+    const bytes = await readBytes(response, MAX_ANSWER_BYTES);
+    if (bytes === undefined) throw createError(what, `the response is larger than ${MAX_ANSWER_BYTES} bytes`);
     let body: unknown;
     try {
-      body = JSON.parse(await response.text());
+      body = await parseAnswer(bytes);
     } catch (cause) {
-      if (cause instanceof SyntaxError) throw createError(what, "the response isn't JSON", cause);
-      throw cause;
+      throw createError(what, "the response isn't JSON", cause);
     }
     return { body, next: this.#findNextPage(response.headers.get("link"), pageUrl, what) };
   }

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { Hub } from "../../../services/models/hub.ts";
 import { listCandidates } from "../../../services/models/downloads/downloads.ts";
 import type { FakeRepo } from "../../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../../helpers/files/gguf_file.ts";
 import { openModelBench } from "../../helpers/app/downloads_fixture.ts";
+import { listLongJson } from "../../helpers/app/long_json.ts";
 
 const anybody = new AbortController().signal;
 const file = (sizeBytes = 2000) => ggufFile({ sizeBytes });
@@ -114,4 +116,49 @@ test("a hub that doesn't answer is an upstream error", { tags: ["E13"] }, async 
       code: "upstream_error",
       message: expect.stringMatching(/not allowed or does not answer\. .*guard_allow includes them$/),
     });
+});
+
+/** Opens a client of a hub that sends this to any request. */
+const hubWith = (...pieces: string[]) => {
+  const fetch = () => Promise.resolve(new Response(ReadableStream.from(pieces.map((piece) => encoder.encode(piece)))));
+  return new Hub({ guard: { fetch }, url: "https://hub.example", tokenFile: null });
+};
+const encoder = new TextEncoder();
+
+test("a long answer is read without parsing it at once", async () => {
+  const sha = "1".repeat(40);
+  const files = Array.from({ length: 20_000 }, (_, n) => ({ type: "file", path: `model-${n}.gguf`, size: n }));
+  const siblings = files.map(({ path }) => ({ rfilename: path }));
+  const [tree, detail] = [JSON.stringify(files), JSON.stringify({ sha, siblings, tags: ["license:mit"] })];
+  const answers = [detail, tree];
+  const fetch = () => Promise.resolve(new Response(answers.shift()));
+  const client = new Hub({ guard: { fetch }, url: "https://hub.example", tokenFile: null });
+  let found;
+  expect(await listLongJson(async () => void (found = await client.getRepo("owner/name", anybody)))).toEqual([]);
+  expect(found).toMatchObject({
+    revision: sha,
+    license: "mit",
+    files: { length: 20_000, 19999: { sizeBytes: 19_999 } },
+  });
+});
+
+test("an answer that is too long, isn't JSON or is nested too deep is refused", { tags: ["E11"] }, async () => {
+  const search = (client: Hub) => client.search({ query: "", format: "gguf" }, anybody);
+  let isClosed = false;
+  const endless = new ReadableStream({
+    pull: (controller) => controller.enqueue(encoder.encode(" ".repeat(100_000))),
+    cancel: () => void (isClosed = true),
+  });
+  const guard = { fetch: () => Promise.resolve(new Response(endless)) };
+  await expect(search(new Hub({ guard, url: "https://hub.example", tokenFile: null }))).rejects.toMatchObject({
+    code: "upstream_error",
+    message: 'Can\'t get the search for "" from the model hub: the response is larger than 4194304 bytes',
+  });
+  expect(isClosed).toBe(true);
+  for (const pieces of [["[", "{"], ["<html>"], [""], ["[".repeat(1_000), "]".repeat(1_000)]]) {
+    await expect(search(hubWith(...pieces))).rejects.toMatchObject({
+      code: "upstream_error",
+      message: expect.stringContaining("the response isn't JSON"),
+    });
+  }
 });
