@@ -12,6 +12,9 @@ import {
   exportSelectionRoute,
   importableRoute,
   importRoute,
+  importSourcesRoute,
+  removeImportSourceRoute,
+  toImportSourceJson,
 } from "./schemas/import_export.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { openResponseStream, passRawResponse } from "./http/raw_response.ts";
@@ -23,20 +26,37 @@ export function importExportRoutes(services: Services) {
 
 function importRoutes(services: Services) {
   const importable = { kinds: [...IMPORT_KINDS], max_bytes: services.config.maxImportBodyBytes };
-  return createRouter().openapi(importableRoute, (c) => c.json(importable, 200)).openapi(importRoute, async (c) => {
-    const imports = await services.imports();
-    const { kind, dry_run, name, upload_id } = c.req.valid("query");
-    const request = { kind, isDryRun: dry_run === "true", name } satisfies ImportRequest;
-    const { body } = c.req.raw;
-    if (upload_id === undefined && body === null) {
-      throw new AppError("invalid_request", "The body of the request must be the file to import");
-    }
-    const job = upload_id === undefined
-      ? await imports.upload(request, body!)
-      : await imports.resumeJob(request, upload_id);
-    c.header("X-Parlor-Job-Id", job.id);
-    return passRawResponse(c.json(toJobJson(job), 202));
-  });
+  return createRouter()
+    .openapi(importableRoute, (c) => c.json(importable, 200))
+    .openapi(importRoute, async (c) => {
+      const imports = await services.imports();
+      const { kind, dry_run, name, upload_id, source_id, keep_source } = c.req.valid("query");
+      const request = { kind, isDryRun: dry_run === "true", name } satisfies ImportRequest;
+      const keepsSource = keep_source === "true";
+      const { body } = c.req.raw;
+      if (upload_id !== undefined && source_id !== undefined) {
+        throw new AppError("invalid_request", "Use upload_id or source_id, not both");
+      }
+      if (upload_id === undefined && source_id === undefined && body === null) {
+        throw new AppError("invalid_request", "The body of the request must be the file to import");
+      }
+      const job = source_id !== undefined
+        ? await imports.readAgain(request, source_id)
+        : upload_id !== undefined
+        ? await imports.resumeJob(request, upload_id, keepsSource)
+        : await imports.upload(request, body!, keepsSource);
+      c.header("X-Parlor-Job-Id", job.id);
+      return passRawResponse(c.json(toJobJson(job), 202));
+    })
+    .openapi(importSourcesRoute, async (c) => {
+      const { sources } = await services.imports();
+      return c.json((await sources.list()).map(toImportSourceJson), 200);
+    })
+    .openapi(removeImportSourceRoute, async (c) => {
+      const { sources } = await services.imports();
+      await sources.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    });
 }
 
 function exportRoutes(services: Services) {

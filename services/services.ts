@@ -483,6 +483,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       ...await getOwnedData(),
       conversationImporter,
       folder: folders.uploads,
+      sourceFolder: folders["import-sources"],
     });
     onClose(() => imports.close());
     return imports;

@@ -12,7 +12,7 @@ const BackupSchedule = z.enum(["daily", "weekly", "off"]).openapi({
 
 const Data = z.object({
   used: z.array(z.object({
-    what: z.enum(["chats", "characters", "attachments", "documents", "models", "voices", "rest"]),
+    what: z.enum(["chats", "characters", "attachments", "documents", "models", "voices", "imports", "rest"]),
     size_bytes: z.number(),
   })),
   backup_dir: z.string().nullable().openapi({ description: "null if there are no backups" }),

@@ -3,7 +3,8 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
-import { ERRORS, Id, IdParams, json, jsonBody, LedgerEntrySchema } from "./common.ts";
+import type { ImportSourceFile } from "../../services/import_export/import_sources.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, LedgerEntrySchema, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const Counts = z.object({
@@ -19,6 +20,9 @@ const ImportReport = z.object({
   dry_run: z.boolean(),
   upload_id: z.string().optional().openapi({
     description: "Set after a dry run: ID to import the same upload within an hour",
+  }),
+  source_id: z.string().optional().openapi({
+    description: "Set if the file is stored: ID to read it again",
   }),
   counts: z.record(z.enum(IMPORTED_ITEM_KINDS), Counts),
   messages: z.number().int().openapi({ description: "Messages of conversations that were added or updated" }),
@@ -88,6 +92,12 @@ export const importRoute = createRoute({
         example: "a.jsonl",
       }),
       upload_id: Id.optional().openapi({ description: "ID from a dry run's report, instead of a body" }),
+      source_id: Id.optional().openapi({
+        description: "ID of a stored file, instead of a body: reads it again, which updates or skips what it imported",
+      }),
+      keep_source: z.enum(["true", "false"]).optional().openapi({
+        description: "Store the file encrypted for 30 days after its import, in no backup, to read it again",
+      }),
     }),
     body: {
       content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
@@ -95,6 +105,48 @@ export const importRoute = createRoute({
   },
   responses: { 202: json(Job.extend({ detail: ImportReport.optional() }), "The job of the import"), ...ERRORS },
 });
+
+const ImportSource = z.object({
+  id: z.string(),
+  kind: z.enum(IMPORT_KINDS),
+  name: z.string().optional().openapi({ description: "Name of the file, if it was sent" }),
+  size_bytes: z.number().int(),
+  created_at: Time.openapi({ description: "When it was imported; it's deleted 30 days later" }),
+}).openapi("ImportSource");
+
+/** Converts a stored file to its JSON form. */
+export function toImportSourceJson(source: ImportSourceFile): z.infer<typeof ImportSource> {
+  const { id, kind, name, sizeBytes, createdAtMs } = source;
+  return {
+    id,
+    kind,
+    ...(name !== undefined && { name }),
+    size_bytes: sizeBytes,
+    created_at: new Date(createdAtMs).toISOString(),
+  };
+}
+
+/** `GET /api/import/sources` */
+export const importSourcesRoute = createRoute({
+  method: "get",
+  path: "/api/import/sources",
+  tags: ["Transfer"],
+  summary: "List the stored files of imports, newest first",
+  responses: { 200: json(z.array(ImportSource), "The files that can be read again"), ...ERRORS },
+});
+
+/** `DELETE /api/import/sources/{id}` */
+export const removeImportSourceRoute = createRoute({
+  method: "delete",
+  path: "/api/import/sources/{id}",
+  tags: ["Transfer"],
+  summary: "Delete the stored file of an import permanently; what it imported stays",
+  request: { params: IdParams },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** A stored file of an import. */
+export type ImportSourceJson = z.output<typeof ImportSource>;
 
 /** What the server can import. */
 export type ImportableJson = z.output<typeof Importable>;

@@ -1,4 +1,5 @@
 /** Names in the data folder that a backup has, and that a restore replaces. */
+import { IMPORT_SOURCES_FOLDER } from "../storage/data_dir.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 
 /** Name of the database; a backup has a copy made by SQLite. */
@@ -12,7 +13,7 @@ export const REPLACED_PREFIX = "replaced-";
 
 /**
  * Models and caches can be downloaded or rebuilt, the tailnet node belongs to this machine, the rest belongs to the
- * running process.
+ * running process. Files of imports are copies of what their owner has, are imported, and may be large.
  */
 const LEFT_OUT = new Set([
   "lock",
@@ -22,6 +23,7 @@ const LEFT_OUT = new Set([
   "imports",
   "exports",
   "uploads",
+  IMPORT_SOURCES_FOLDER,
   INCOMING_FOLDER,
   "storage-key",
 ]);

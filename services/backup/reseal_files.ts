@@ -2,12 +2,19 @@
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { parseVersionPart } from "../attachments/attachments.ts";
-import { getAttachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
+import {
+  getAttachmentFile,
+  getImportSourceFile,
+  IMPORT_SOURCES_PURPOSE,
+  readSealedFile,
+  type SealedFile,
+  writeSealedFile,
+} from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { getOriginalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import { pathExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
-import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
+import { DATABASE_ID_FILE_NAME, IMPORT_SOURCES_FOLDER } from "../storage/data_dir.ts";
 import { createVersionAad, linkOrCopy, parseVersionNumber } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./backed_up_names.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
@@ -74,6 +81,7 @@ export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Pro
     ),
     ...await resealAttachments(plan, database),
     ...await resealOriginals(plan, database),
+    ...await resealImportSources(plan),
     ...await resealTrashFolder(plan),
     ...await resealJournals(plan),
     ...await resealVersions(plan),
@@ -123,6 +131,17 @@ async function resealOriginals({ dataDir, folder, from, to }: ResealPlan, databa
     await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
   }
   return unreadable;
+}
+
+/** Reseals the stored files of imports. They're copies: one that can't be decrypted is left out. */
+async function resealImportSources({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
+  const [source, target] = [dataDir, folder].map((root) => `${root}/${IMPORT_SOURCES_FOLDER}`) as [string, string];
+  await Deno.mkdir(target, { mode: 0o700 });
+  for (const name of await listNames(source)) {
+    const [old, fresh] = [getImportSourceFile(source, name), getImportSourceFile(target, name)];
+    await resealPieces(IMPORT_SOURCES_PURPOSE, from, old, to, fresh);
+  }
+  return [];
 }
 
 /** Reseals a file that is sealed in pieces. @returns False, with nothing written, if it can't be decrypted. */

@@ -20,6 +20,7 @@ import {
   DATABASE_ID_FILE_NAME,
   type DataDir,
   hasSealedData,
+  IMPORT_SOURCES_FOLDER,
   openDataDir,
   readDatabaseId,
   refuseLostDatabase,
@@ -56,6 +57,7 @@ const FOLDERS = [
   "uploads",
   "versions",
   "documents",
+  IMPORT_SOURCES_FOLDER,
 ] as const;
 
 /** Value of `{{user}}` if the owner hasn't set a name. */
@@ -155,7 +157,14 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     models: await openModelsFolder(dataDir, config.modelsDir),
   };
 
-  const written = [folders.characters, folders.personas, folders.workflows, folders.voices, folders.trash];
+  const written = [
+    folders.characters,
+    folders.personas,
+    folders.workflows,
+    folders.voices,
+    folders.trash,
+    folders[IMPORT_SOURCES_FOLDER],
+  ];
   const leftovers = await removeUnfinishedWrites(dataDir, written);
   if (leftovers.length > 0) {
     log("info", "Removed temporary files of an earlier process", { names: leftovers.join(", ") });
@@ -288,7 +297,7 @@ interface MaintainedServices {
   attachments: Lazy<{ sweep(): Promise<unknown> }>;
   documents: Lazy<{ documents: { sweep(): Promise<unknown> } }>;
   conversations: Lazy<{ revisions: { sweep(): Promise<unknown> }; references: { sweep(): Promise<unknown> } }>;
-  imports: Lazy<unknown>;
+  imports: Lazy<{ sources: { sweep(): Promise<unknown> } }>;
   speech: Lazy<unknown>;
   memory: Lazy<{ proposals: { settleReading(isEnabled: boolean): Promise<unknown> } }>;
   chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
@@ -380,6 +389,13 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       everyMs: 24 * HOUR_MS,
       async run() {
         if (!await isEmptyFolder(folders.documents)) await (await services.documents()).documents.sweep();
+      },
+    },
+    {
+      name: "remove the files of imports after 30 days",
+      everyMs: 24 * HOUR_MS,
+      async run() {
+        if (!await isEmptyFolder(folders[IMPORT_SOURCES_FOLDER])) await (await services.imports()).sources.sweep();
       },
     },
     {

@@ -8,6 +8,7 @@ import { toFileError } from "../storage/atomic_file.ts";
 import type { FindingsRequest, FindingsResponse } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
 import { createProblem, type Finding } from "./finding.ts";
+import { IMPORT_SOURCES_FOLDER } from "../storage/data_dir.ts";
 import { countFreeFiles } from "../process/open_files.ts";
 import { openWorker } from "../process/worker.ts";
 
@@ -133,7 +134,7 @@ function toPlainConfig(config: DoctorConfig): Omit<DoctorConfig, "backupDir" | "
 }
 
 /** Category. */
-type SpaceUse = "chats" | "characters" | "attachments" | "documents" | "models" | "voices" | "rest";
+type SpaceUse = "chats" | "characters" | "attachments" | "documents" | "models" | "voices" | "imports" | "rest";
 
 /** Sizes in bytes, largest first; empty categories are omitted. */
 type SpaceUsed = { what: SpaceUse; sizeBytes: number }[];
@@ -145,6 +146,7 @@ const FOLDERS: Readonly<Record<string, SpaceUse>> = {
   documents: "documents",
   models: "models",
   voices: "voices",
+  [IMPORT_SOURCES_FOLDER]: "imports",
 };
 
 /**

@@ -53,6 +53,8 @@ export interface ImportReport {
   dry_run: boolean;
   /** ID to import the upload after a dry run. Valid for an hour. */
   upload_id?: string;
+  /** ID of the stored file, to read it again. */
+  source_id?: string;
   counts: Record<ImportedItemKind, ItemCounts>;
   /** Number of messages in added or updated conversations. */
   messages: number;
@@ -170,6 +172,7 @@ export const IMPORT_REASONS = {
   web_tools_left_off:
     'web search and page reading ("{server}") stay off: turn them on under Tools if you trust the search server',
   notifications_left_off: 'notifications through "{server}" stay off: save the address under Access if you trust it',
+  source_not_kept: "the file isn't kept to read it again: the disk is full",
   reply_not_finished: "a reply wasn't finished when the chat was exported: imported as interrupted",
   tool_server_left_off: 'stays off: turn on "{server}" under Tools if you trust it',
   keys_left_out: "API keys and settings aren't imported: add your services under Connections",

@@ -10,16 +10,16 @@ import { writePieces } from "../storage/atomic_file.ts";
 import type { ImportKind } from "./import_item.ts";
 import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
 import { readImport, type ReadingLimits } from "./import_reading.ts";
-import { createReport, type ImportReport } from "./import_report.ts";
+import { addLine, createReport, importReason, type ImportReport } from "./import_report.ts";
+import { ImportSources, type ImportSourcesDeps } from "./import_sources.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 
 /** Dependencies of `Imports`. */
-export interface ImportDeps extends ImportQueueDeps {
+export interface ImportDeps extends ImportQueueDeps, ImportSourcesDeps {
   jobs: JobRunner;
   sandbox: Sandbox;
   /** Folder for uploads. Each is deleted after its import, or after an hour. */
   folder: string;
-  now(): number;
   /** Lower limits of the reader, for tests. */
   limits?: ReadingLimits;
 }
@@ -35,6 +35,10 @@ export interface ImportRequest {
 /** Parameters of the job; JSON. */
 interface ImportParams extends ImportRequest {
   uploadId: string;
+  /** The stored file that is read again. */
+  sourceId?: string;
+  /** Stores the file after the import, so that it can be read again. */
+  keepsSource?: boolean;
 }
 
 /** Kind of the jobs. */
@@ -65,6 +69,8 @@ const SWEEP_MS = 10 * 60 * 1000;
 
 /** Runs imports, one at a time. */
 export class Imports {
+  /** The files of imports that are stored for a while. */
+  readonly sources: ImportSources;
   readonly #deps: ImportDeps;
   /** When each upload was last used. */
   readonly #usedAtMs = new Map<string, number>();
@@ -80,6 +86,7 @@ export class Imports {
 
   private constructor(deps: ImportDeps) {
     this.#deps = deps;
+    this.sources = new ImportSources(deps);
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS);
     deps.jobs.register(IMPORT, {
       parallel: 1,
@@ -92,9 +99,14 @@ export class Imports {
   /**
    * Stores an upload while it arrives and starts its import.
    *
+   * @param keepsSource Stores the file for 30 days after its import.
    * @throws {AppError} Errors of `body`; `storage_full`
    */
-  async upload(request: ImportRequest, body: AsyncIterable<Uint8Array>): Promise<JobSnapshot> {
+  async upload(
+    request: ImportRequest,
+    body: AsyncIterable<Uint8Array>,
+    keepsSource = false,
+  ): Promise<JobSnapshot> {
     const uploadId = createUuidV7();
     const path = this.#getPath(uploadId);
     this.#usedAtMs.set(uploadId, this.#deps.now());
@@ -104,16 +116,22 @@ export class Imports {
       await this.#forget(uploadId);
       throw error;
     }
-    return await this.#start({ ...request, uploadId });
+    return await this.#start({ ...request, uploadId, keepsSource });
   }
 
   /** Imports an upload after its dry run. @throws {AppError} `not_found` */
-  async resumeJob(request: ImportRequest, uploadId: string): Promise<JobSnapshot> {
+  async resumeJob(request: ImportRequest, uploadId: string, keepsSource = false): Promise<JobSnapshot> {
     if (!this.#usedAtMs.has(uploadId)) {
       throw new AppError("not_found", `The upload "${uploadId}" has expired. Send the file again`);
     }
     this.#usedAtMs.set(uploadId, this.#deps.now());
-    return await this.#start({ ...request, uploadId });
+    return await this.#start({ ...request, uploadId, keepsSource });
+  }
+
+  /** Reads a stored file again. What it imported is updated or skipped. @throws {AppError} `not_found` */
+  async readAgain(request: ImportRequest, sourceId: string): Promise<JobSnapshot> {
+    const { name } = await this.sources.get(sourceId);
+    return await this.#start({ ...request, name, uploadId: createUuidV7(), sourceId });
   }
 
   /** Imports a folder or file of this machine without a job. @throws {AppError} If the import fails */
@@ -144,27 +162,50 @@ export class Imports {
   }
 
   async #start(params: ImportParams): Promise<JobSnapshot> {
-    const { kind, isDryRun, uploadId } = params;
+    const { kind, isDryRun, uploadId, sourceId } = params;
     const title = isDryRun ? `${TITLES[kind]} (trial)` : TITLES[kind];
-    return await this.#deps.jobs.start(IMPORT, { title, params, key: uploadId });
+    return await this.#deps.jobs.start(IMPORT, { title, params, key: sourceId ?? uploadId });
   }
 
   async #run({ params, signal, progress, detail }: JobContext): Promise<void> {
-    const { uploadId, ...request } = params as ImportParams;
+    const { uploadId, sourceId, keepsSource, ...request } = params as ImportParams;
+    const path = this.#getPath(uploadId);
     let isKept = false;
     try {
+      if (sourceId !== undefined) await writePieces(path, this.sources.read(sourceId, signal));
       const report = await this.importPath({
         ...request,
         signal,
-        path: this.#getPath(uploadId),
+        path,
         progress: (done, total) => progress({ done, total, unit: "files" }),
       });
-      isKept = request.isDryRun;
-      if (isKept) report.upload_id = uploadId;
-      this.#usedAtMs.set(uploadId, this.#deps.now());
+      isKept = request.isDryRun && sourceId === undefined;
+      if (isKept) {
+        report.upload_id = uploadId;
+        this.#usedAtMs.set(uploadId, this.#deps.now());
+      } else if (sourceId !== undefined) {
+        report.source_id = sourceId;
+      } else if (keepsSource) {
+        await this.#keepSource(report, path, { ...request, signal });
+      }
       detail(report);
     } finally {
       if (!isKept) await this.#forget(uploadId);
+    }
+  }
+
+  /** Stores the file of an import, which is done whether that succeeds or not. */
+  async #keepSource(
+    report: ImportReport,
+    path: string,
+    request: ImportRequest & { signal: AbortSignal },
+  ): Promise<void> {
+    try {
+      report.source_id = await this.sources.add(path, request);
+    } catch (error) {
+      request.signal.throwIfAborted();
+      if (!(error instanceof AppError) || error.code !== "storage_full") throw error;
+      addLine(report, { level: "left_out", source: request.name ?? "", ...importReason("source_not_kept") });
     }
   }
 

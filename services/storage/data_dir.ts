@@ -226,6 +226,9 @@ const NAMES_WITH_DATABASE = ["credentials.json", "tokens.json", "attachments", "
  */
 export const DATABASE_ID_FILE_NAME = "database-id";
 
+/** Folder of the stored files of imports. */
+export const IMPORT_SOURCES_FOLDER = "import-sources";
+
 /** What to do about a lost or foreign database, for error messages. */
 const DATABASE_CURE = 'Restore app.db, or restore a backup with "parlor restore FILE --replace". ' +
   "To start over, move the data folder away";

@@ -28,6 +28,14 @@ export function getAttachmentFileName(name: string, version: number): string {
   return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
 
+/** The purpose of the encryption of the stored files of imports. */
+export const IMPORT_SOURCES_PURPOSE = "imports";
+
+/** Returns path and AAD of the stored file of an import. */
+export function getImportSourceFile(folder: string, id: string): SealedFile {
+  return { path: `${folder}/${id}`, aad: { table: "import_sources", id, field: "file", version: 1 } };
+}
+
 /**
  * Writes a sealed file atomically.
  *

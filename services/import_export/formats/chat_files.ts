@@ -12,13 +12,15 @@ import { createLeftOutNote, createRefusedNote } from "../import_report.ts";
 
 /** Maximum size of a file. An export of many years is one file, which is in the Worker's memory once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
+/** Length of the start of a file that is searched for chats. */
+const SNIFFED_CHARS = 256 * 1024;
 
 /**
  * Yields the items of every chat in an import.
  *
  * @param options.isDeep The reader checks the nesting itself, because chats may be deep.
  * @param options.isReadElsewhere Reports whether a file without chats is read by the caller.
- * @param options.hasChats Finds files with other names by their content, if none has an expected name.
+ * @param options.hasChats Recognizes renamed files by their start, if none has an expected name.
  * @param isChats Reports whether a file with this path has chats.
  * @throws {AppError} `unprocessable` if there is no file with chats.
  */
@@ -28,13 +30,15 @@ export async function* readChatFiles(
   read: (chat: JsonObject, source: string) => Iterable<ImportStep> | AsyncIterable<ImportStep>,
   { isDeep = false, hasChats, isReadElsewhere = () => false }: {
     isDeep?: boolean;
-    hasChats?: (file: SourceFile) => Promise<boolean>;
+    hasChats?: (start: string) => boolean;
     isReadElsewhere?: (path: string) => boolean;
   } = {},
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0 && hasChats !== undefined) {
-    for (const file of source.files) if (/\.json$/i.test(file.path) && await hasChats(file)) files.push(file);
+    for (const file of source.files.filter(({ path }) => /\.json$/i.test(path) && !isReadElsewhere(path))) {
+      if (hasChats(await readStart(source, file))) files.push(file);
+    }
   }
   if (files.length === 0) throw new AppError("unprocessable", "Can't find a file with chats in this import");
   const others = source.files.filter((file) => !files.includes(file) && !isReadElsewhere(file.path)).length;
@@ -52,6 +56,16 @@ export async function* readChatFiles(
         : createRefusedNote(file.path, error);
     }
   }
+}
+
+async function readStart(source: ImportSource, file: SourceFile): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const piece of source.stream(file, Number.MAX_SAFE_INTEGER)) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.length >= SNIFFED_CHARS) break;
+  }
+  return text;
 }
 
 async function* readOne(

@@ -26,7 +26,8 @@ const CLAUDE_PLACEHOLDER = /\s*```\nThis block is not supported on your current 
 export async function* readClaude(source: ImportSource): AsyncGenerator<ImportStep> {
   const isConversations = (path: string) => /(^|\/)conversations[-\w]*\.json$/.test(path);
   const isReadElsewhere = (path: string) => PROJECTS.test(path) || MEMORIES.test(path);
-  yield* readChatFiles(source, isConversations, convertClaudeConversation, { isReadElsewhere });
+  const hasChats = (start: string) => /"chat_messages"\s*:/.test(start);
+  yield* readChatFiles(source, isConversations, convertClaudeConversation, { isReadElsewhere, hasChats });
   const projects = new Map<string, string>();
   for (const file of source.files.filter(({ path }) => PROJECTS.test(path))) {
     yield* readObjects(source, file, (project) => convertProject(project, file.path, projects));

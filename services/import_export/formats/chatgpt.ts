@@ -21,8 +21,6 @@ import { createTreeMessage, listObjects, readChatFiles, toIsoTime } from "./chat
 const CHATS = /(^|\/)conversations[-\d]*( ?\(\d+\))?\.json$/i;
 const IMAGE_ENDING = /^(png|jpe?g|webp|gif)$/i;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
-/** Length of the start of a file that is searched for chats. */
-const SNIFFED_BYTES = 256 * 1024;
 
 /** Images of an export, by the ID at the start of their names: `file-AbC123-photo.png`, `file_00ab-….webp`. */
 class ExportedImages {
@@ -57,7 +55,7 @@ export async function* readChatGpt(source: ImportSource, host: ImportHost): Asyn
     source,
     (path) => CHATS.test(path),
     (chat, path) => convertConversation(chat, path, images, host),
-    { hasChats: async (file) => looksLikeChats(await readStart(source, file)) },
+    { hasChats: looksLikeChats },
   );
   for await (const step of steps) {
     if (step.what === "note" && step.code === "other_files") {
@@ -80,16 +78,6 @@ async function* readImage(source: ImportSource, name: string, file: SourceFile):
   if (bytes !== undefined && sniffImage(bytes) !== undefined) {
     yield { what: "attachment", id: name, name, source: file.path, bytes };
   } else yield createChangedNote(file.path, "image_unreadable");
-}
-
-async function readStart(source: ImportSource, file: SourceFile): Promise<string> {
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const piece of source.stream(file, Number.MAX_SAFE_INTEGER)) {
-    text += decoder.decode(piece, { stream: true });
-    if (text.length >= SNIFFED_BYTES) break;
-  }
-  return text;
 }
 
 /** Reports whether a renamed file has chats. */

@@ -1,5 +1,5 @@
 /** API calls for imports and backups. */
-import type { DataReport, Importable, Job } from "./types.ts";
+import type { DataReport, Importable, ImportSource, Job } from "./types.ts";
 import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError } from "./client.ts";
@@ -11,6 +11,8 @@ export interface ImportRequest {
   isDryRun: boolean;
   /** The file's name. */
   name?: string;
+  /** Stores the file after the import, to read it again. */
+  keepsSource?: boolean;
 }
 
 /** Receives the number of uploaded bytes. */
@@ -24,6 +26,21 @@ export async function getImportable(client: ApiClient): Promise<Importable> {
 /** Imports the upload of a dry run. @throws {ApiError} `not_found` if the server no longer has it. */
 export async function importUpload(client: ApiClient, wish: ImportRequest, uploadId: string): Promise<Job> {
   return await (await client.send("POST", `/api/import?${buildQuery(wish, { upload_id: uploadId })}`)).json();
+}
+
+/** Reads the stored file of an import again. @throws {ApiError} `not_found` if it has expired. */
+export async function readSourceAgain(client: ApiClient, wish: ImportRequest, sourceId: string): Promise<Job> {
+  return await (await client.send("POST", `/api/import?${buildQuery(wish, { source_id: sourceId })}`)).json();
+}
+
+/** Lists the stored files of imports, newest first. @throws {ApiError} */
+export async function listImportSources(client: ApiClient): Promise<ImportSource[]> {
+  return await (await client.send("GET", "/api/import/sources")).json();
+}
+
+/** Deletes the stored file of an import permanently. @throws {ApiError} */
+export async function removeImportSource(client: ApiClient, id: string): Promise<void> {
+  await (await client.send("DELETE", `/api/import/sources/${encodeURIComponent(id)}`)).body?.cancel();
 }
 
 /**
@@ -79,11 +96,17 @@ export function backupPath(name: string): string {
 }
 
 function buildQuery(
-  { kind, isDryRun, name }: ImportRequest,
+  { kind, isDryRun, name, keepsSource }: ImportRequest,
   more: Record<string, string> = {},
 ): URLSearchParams {
   const cut = name === undefined ? undefined : [...name].slice(-100).join("");
-  return new URLSearchParams({ kind, ...(isDryRun && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
+  return new URLSearchParams({
+    kind,
+    ...(isDryRun && { dry_run: "true" }),
+    ...(keepsSource && { keep_source: "true" }),
+    ...(cut && { name: cut }),
+    ...more,
+  });
 }
 
 /** Returns undefined if something between page and server responded. */

@@ -101,6 +101,7 @@ export type {
 export type {
   ImportableJson as Importable,
   ImportReportJson as ImportReport,
+  ImportSourceJson as ImportSource,
 } from "../../../routes/schemas/import_export.ts";
 export type { JobJson as Job } from "../../../routes/schemas/jobs.ts";
 export type { LicenseNoticeJson as LicenseNotice } from "../../../routes/schemas/data.ts";

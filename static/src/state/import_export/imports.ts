@@ -1,8 +1,16 @@
 /** Imports: a file, its kind, its upload, and the job that reads it. Continues when the screen is left. */
-import type { Character, Importable, ImportReport, Job } from "../../api/types.ts";
+import type { Character, Importable, ImportReport, ImportSource, Job } from "../../api/types.ts";
 import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { getImportable, type ImportRequest, importUpload, uploadImport } from "../../api/import_export.ts";
+import {
+  getImportable,
+  type ImportRequest,
+  importUpload,
+  listImportSources,
+  readSourceAgain,
+  removeImportSource,
+  uploadImport,
+} from "../../api/import_export.ts";
 import { texts } from "../../texts/texts.ts";
 import { CardImports, type FailedImport } from "./card_imports.ts";
 import type { Store } from "../store.ts";
@@ -38,6 +46,10 @@ export class Imports {
   readonly error = signal<ApiError | undefined>(undefined);
   /** Why the chosen file is not acceptable. */
   readonly complaint = signal<"folder" | "too_large" | undefined>(undefined);
+  /** Whether the server stores the file after the import, to read it again. */
+  readonly keepsSource = signal(false);
+  /** The stored files of imports. */
+  readonly sources = signal<ImportSource[]>([]);
   /** Cards that were just imported. */
   readonly arrived = signal<Character[]>([]);
   readonly cards: CardImports<Character>;
@@ -68,6 +80,7 @@ export class Imports {
   /** Loads what the server can import, and resumes what an earlier page started. */
   async open(): Promise<void> {
     this.#resume();
+    void this.#loadSources();
     if (!this.importable.peek()) await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
   }
 
@@ -127,15 +140,52 @@ export class Imports {
     await this.#send(file, { kind, isDryRun: true, name: file.name });
   }
 
+  /** Loads the stored files. An older list stays if that fails. */
+  async #loadSources(): Promise<void> {
+    this.sources.value = await listImportSources(this.#store.api.client).catch(() => this.sources.peek());
+  }
+
+  /** Starts a dry run of a stored file. */
+  async readAgain({ id, kind }: Pick<ImportSource, "id" | "kind">): Promise<void> {
+    try {
+      const job = await readSourceAgain(this.#store.api.client, { kind, isDryRun: true }, id);
+      this.startOver();
+      this.#follow(job);
+    } catch (thrown) {
+      this.#store.report(asApiError(thrown));
+      await this.#loadSources();
+    }
+  }
+
+  /** Deletes a stored file. @throws {ApiError} */
+  async removeSource(id: string): Promise<void> {
+    await removeImportSource(this.#store.api.client, id);
+    this.sources.value = this.sources.peek().filter((source) => source.id !== id);
+  }
+
   /** Imports the file of the dry run. Uploads it again if the server no longer has it. */
   async bringIn(): Promise<void> {
     const dryRun = getImportOutcome(this.job.peek());
+    const { client } = this.#store.api;
+    if (dryRun?.source_id !== undefined) {
+      this.error.value = undefined;
+      try {
+        return this.#follow(await readSourceAgain(client, { kind: dryRun.kind, isDryRun: false }, dryRun.source_id));
+      } catch (thrown) {
+        return void (this.error.value = asApiError(thrown));
+      }
+    }
     if (dryRun?.upload_id === undefined) return;
     const file = this.file.peek();
-    const wish = { kind: dryRun.kind, isDryRun: false, name: file?.name } satisfies ImportRequest;
+    const wish = {
+      kind: dryRun.kind,
+      isDryRun: false,
+      name: file?.name,
+      keepsSource: this.keepsSource.peek(),
+    } satisfies ImportRequest;
     this.error.value = undefined;
     try {
-      this.#follow(await importUpload(this.#store.api.client, wish, dryRun.upload_id));
+      this.#follow(await importUpload(client, wish, dryRun.upload_id));
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404 && file) return await this.#send(file, wish);
@@ -156,6 +206,7 @@ export class Imports {
     this.kind.value = "";
     this.complaint.value = undefined;
     this.error.value = undefined;
+    this.keepsSource.value = false;
     this.arrived.value = [];
     this.cards.forgetFailures();
     this.#refused = [];
@@ -210,6 +261,7 @@ export class Imports {
 
   /** Shows a toast on other screens when it ends. */
   #showResult(job: Job): void {
+    void this.#loadSources();
     const { router, toasts } = this.#store;
     if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
     const t = texts.import;
@@ -225,14 +277,15 @@ export class Imports {
     if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
     const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
     if (newest === undefined) return;
-    const isWaiting = getImportOutcome(newest)?.upload_id !== undefined &&
+    const outcome = getImportOutcome(newest);
+    const isWaiting = outcome?.dry_run && (outcome.upload_id ?? outcome.source_id) !== undefined &&
       Date.parse(newest.updated_at) + UPLOAD_LIFETIME_MS > Date.now();
     if (isRunning(newest) || isWaiting) this.#jobId.value = newest.id;
   }
 }
 
 /** The list's part of an ended import; the rest of its report comes with the job. */
-type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id">;
+type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id" | "source_id">;
 
 /** Returns it; undefined for a job that is not an ended import. */
 export function getImportOutcome(job: Job | undefined): ImportOutcome | undefined {

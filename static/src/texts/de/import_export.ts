@@ -73,6 +73,18 @@ export const importExport: typeof English = {
     changeKind: "Dateityp ändern",
     unknown: "Die unterstützten Dateitypen konnten nicht geladen werden",
     again: "Weitere Datei importieren",
+    keepSource: "Datei 30 Tage aufheben",
+    keepSourceHint:
+      "Verschlüsselt und nicht in Sicherungen. Eine spätere Version von Parlor findet darin vielleicht mehr, ohne neuen Export.",
+    sources: "Dateien früherer Importe",
+    sourcesText:
+      "Verschlüsselte Kopien, die 30 Tage nach dem Import gelöscht werden und nicht in Sicherungen sind. Erneutes Lesen ergänzt, was fehlt, und aktualisiert Chats, die Sie hier nicht geändert haben. Duplikate entstehen nicht.",
+    readAgain: "Erneut lesen",
+    readAgainOf: (name: string) => `Erneut lesen: ${name}`,
+    removeSource: (name: string) => `Datei ${name} löschen`,
+    removeSourceAsk: "Diese Datei löschen?",
+    removeSourceText: "Die Kopie der Datei wird endgültig gelöscht. Was aus ihr importiert wurde, bleibt erhalten.",
+    sourceRemoved: "Datei gelöscht",
     jobDone: "Import abgeschlossen",
     jobFailed: "Import fehlgeschlagen",
     previewReady: "Die Importvorschau ist fertig",

@@ -47,6 +47,7 @@ export const serverTexts: ServerTexts = {
       "Websuche und Seitenlesen („{server}“) bleiben aus: Schalten Sie sie unter „Werkzeuge“ ein, wenn Sie dem Suchserver vertrauen",
     notifications_left_off:
       "Benachrichtigungen über „{server}“ bleiben aus: Speichern Sie die Adresse unter „Zugriff“, wenn Sie ihr vertrauen",
+    source_not_kept: "die Datei wird nicht aufgehoben, um sie erneut zu lesen: der Datenträger ist voll",
     reply_not_finished: "eine Antwort war beim Export des Chats noch nicht fertig: als unterbrochen importiert",
     tool_server_left_off: "bleibt aus: Schalten Sie „{server}“ unter „Werkzeuge“ ein, wenn Sie ihm vertrauen",
     keys_left_out:

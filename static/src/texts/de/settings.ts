@@ -168,6 +168,7 @@ export const settings: typeof English = {
       documents: "Dokumente",
       models: "Modelle",
       voices: "Stimmproben",
+      imports: "Dateien von Importen",
       rest: "Sonstiges",
     },
     backups: "Sicherungen",

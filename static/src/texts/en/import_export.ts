@@ -68,6 +68,18 @@ export const importExport = {
     changeKind: "Change file type",
     unknown: "Couldn’t load the supported file types",
     again: "Import another file",
+    keepSource: "Keep the file for 30 days",
+    keepSourceHint:
+      "Encrypted, and not in backups. A later version of Parlor may find more in it, without a new export.",
+    sources: "Files of earlier imports",
+    sourcesText:
+      "Encrypted copies, deleted 30 days after the import and not in backups. Reading one again adds what’s missing and updates chats that you haven’t changed here. It makes no duplicates.",
+    readAgain: "Read again",
+    readAgainOf: (name: string) => `Read again: ${name}`,
+    removeSource: (name: string) => `Delete the file ${name}`,
+    removeSourceAsk: "Delete this file?",
+    removeSourceText: "This permanently deletes the copy of the file. What was imported from it stays.",
+    sourceRemoved: "File deleted",
     jobDone: "Import complete",
     jobFailed: "Import failed",
     previewReady: "Import preview is ready",

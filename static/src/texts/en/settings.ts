@@ -164,6 +164,7 @@ export const settings = {
       documents: "Documents",
       models: "Models",
       voices: "Voice samples",
+      imports: "Files of imports",
       rest: "Other",
     },
     backups: "Backups",

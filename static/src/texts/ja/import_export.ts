@@ -72,6 +72,18 @@ export const importExport: typeof English = {
     changeKind: "ファイルの種類を変更",
     unknown: "対応しているファイルの種類を読み込めませんでした",
     again: "別のファイルをインポート",
+    keepSource: "ファイルを 30 日間保存する",
+    keepSourceHint:
+      "暗号化され、バックアップには含まれません。今後のバージョンの Parlor なら、エクスポートし直さずにより多くの内容を読み取れることがあります。",
+    sources: "以前にインポートしたファイル",
+    sourcesText:
+      "暗号化されたコピーです。インポートの 30 日後に削除され、バックアップには含まれません。もう一度読み取ると、足りないものが追加され、ここで変更していないチャットが更新されます。重複はしません。",
+    readAgain: "もう一度読み取る",
+    readAgainOf: (name: string) => `もう一度読み取る：${name}`,
+    removeSource: (name: string) => `ファイル ${name} を削除`,
+    removeSourceAsk: "このファイルを削除しますか？",
+    removeSourceText: "ファイルのコピーは完全に削除されます。インポートしたものは残ります。",
+    sourceRemoved: "ファイルを削除しました",
     jobDone: "インポートが完了しました",
     jobFailed: "インポートに失敗しました",
     previewReady: "インポートのプレビューができました",

@@ -166,6 +166,7 @@ export const settings: typeof English = {
       documents: "文書",
       models: "モデル",
       voices: "音声サンプル",
+      imports: "インポートしたファイル",
       rest: "その他",
     },
     backups: "バックアップ",

@@ -2,8 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
-import type { ImportReport, Job } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import type { ImportReport, ImportSource, Job } from "../../api/types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
+import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { CARD, getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
@@ -13,7 +15,7 @@ import { formatDateTime } from "../../texts/format.ts";
 import { ImportJobCard, UploadCard } from "./ImportProgress.tsx";
 import { ImportReportView } from "./ImportReportView.tsx";
 import { useResource } from "../hooks.tsx";
-import { Select } from "../../components/forms/inputs.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { bytes } from "../../texts/quantities.ts";
 import { DropArea } from "../characters/DropArea.tsx";
@@ -39,6 +41,7 @@ export function ImportPage() {
       {!globalThis.isSecureContext && <Notice tone="warning">{t.plainHttp}</Notice>}
       <Step imports={imports} />
       {before.value && <Before key={before.value.id} imports={imports} job={before.value} />}
+      <StoredFiles imports={imports} />
     </section>
   );
 }
@@ -71,6 +74,7 @@ function Step({ imports }: { imports: Imports }) {
   if (sending) return <UploadCard imports={imports} sending={sending} />;
   if (job && isRunning(job)) return <ImportJobCard imports={imports} job={job} />;
   const outcome = getImportOutcome(job);
+  const source = imports.sources.value.find(({ id }) => id === outcome?.source_id);
   if (job && outcome) {
     return (
       <div key={job.id} class="card step-card">
@@ -82,6 +86,7 @@ function Step({ imports }: { imports: Imports }) {
         {!outcome.dry_run && (
           <div class="actions-row">
             <Button onClick={() => imports.startOver()}>{texts.import.again}</Button>
+            {source && <ReadAgain imports={imports} source={source} />}
           </div>
         )}
       </div>
@@ -115,6 +120,14 @@ function DryRunReport({ imports, report }: { imports: Imports; report: ImportRep
     <>
       <p class="muted">{[imports.file.value?.name, getImportKindName(report.kind)].filter(Boolean).join(" · ")}</p>
       <ImportReportView report={report} />
+      {isAnything && report.upload_id !== undefined && (
+        <Switch
+          label={t.keepSource}
+          hint={t.keepSourceHint}
+          isOn={imports.keepsSource.value}
+          onChange={(isOn) => imports.keepsSource.value = isOn}
+        />
+      )}
       {error && <ErrorNote title={t.importFailed} error={error} />}
       <div class="actions-row">
         {isAnything && <Button kind="primary" onClick={() => void imports.bringIn()}>{t.confirm}</Button>}
@@ -218,6 +231,71 @@ function ImportFilePicker({ imports }: { imports: Imports }) {
         <Arrived imports={imports} />
       </form>
     </DropArea>
+  );
+}
+
+/** The stored files of imports, which a later version may read better. */
+function StoredFiles({ imports }: { imports: Imports }) {
+  const { toasts } = useStore();
+  const t = texts.import;
+  const [doomed, setDoomed] = useState<ImportSource>();
+  const sources = imports.sources.value;
+  if (sources.length === 0) return null;
+  const remove = async (id: string) => {
+    await imports.removeSource(id);
+    toasts.show(t.sourceRemoved);
+  };
+  return (
+    <section class="settings-part" aria-labelledby="import-sources">
+      <h3 id="import-sources">{t.sources}</h3>
+      <p class="muted">{t.sourcesText}</p>
+      <List label={t.sources}>
+        {sources.map((source) => (
+          <ListRow
+            key={source.id}
+            title={<VisibleText text={source.name ?? getImportKindName(source.kind)} />}
+            text={`${formatDateTime(source.created_at)} · ${bytes(source.size_bytes)}`}
+            end={
+              <>
+                <ReadAgain imports={imports} source={source} />
+                <IconButton
+                  icon="trash"
+                  label={t.removeSource(source.name ?? getImportKindName(source.kind))}
+                  onClick={() => setDoomed(source)}
+                />
+              </>
+            }
+          />
+        ))}
+      </List>
+      {doomed && (
+        <ConfirmDialog
+          title={t.removeSourceAsk}
+          action={texts.backups.removeShort}
+          act={() => remove(doomed.id)}
+          onClose={() => setDoomed(undefined)}
+        >
+          <p class="file-name">{doomed.name ?? getImportKindName(doomed.kind)}</p>
+          <p>{t.removeSourceText}</p>
+        </ConfirmDialog>
+      )}
+    </section>
+  );
+}
+
+/** Starts a preview of a stored file. */
+function ReadAgain({ imports, source }: { imports: Imports; source: ImportSource }) {
+  const job = imports.job.value;
+  const isReading = imports.sending.value !== undefined || job !== undefined && isRunning(job);
+  const { readAgain, readAgainOf } = texts.import;
+  return (
+    <Button
+      isDisabled={isReading}
+      label={source.name && readAgainOf(source.name)}
+      onClick={() => void imports.readAgain(source)}
+    >
+      {readAgain}
+    </Button>
   );
 }
 

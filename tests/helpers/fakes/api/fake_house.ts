@@ -75,6 +75,7 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       /^\/api\/findings$/,
       () => Response.json([{ level: "ok", code: "config_ok", params: {}, about: "The configuration is valid" }]),
     ],
+    ["GET", /^\/api\/import\/sources$/, () => Response.json([])],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
     ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],
     ["POST", /^\/api\/export$/, () => new Response("some", { headers: { "content-type": "application/zip" } })],

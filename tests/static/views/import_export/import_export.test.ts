@@ -478,6 +478,76 @@ test("lists what was not imported, with reasons in the page's language", async (
   await context.close();
 });
 
+/** The page's texts. */
+const WORDS = {
+  en: {
+    look: "Preview import",
+    keep: "Keep the file for 30 days",
+    import: "Import",
+    imported: "Imported",
+    again: "Read again",
+    present: "Everything in this file is already in Parlor.",
+    oneCharacter: "1 character",
+    remove: "Delete the file default-user.zip",
+    confirm: "Delete",
+  },
+  de: {
+    look: "Importvorschau",
+    keep: "Datei 30 Tage aufheben",
+    import: "Importieren",
+    imported: "Importiert",
+    again: "Erneut lesen",
+    present: "Alles aus dieser Datei ist bereits in Parlor.",
+    oneCharacter: "1 Figur",
+    remove: "Datei default-user.zip löschen",
+    confirm: "Löschen",
+  },
+};
+
+test.each([["light", {}, "en"], ["dark", PHONE, "de"]] as const)(
+  "keeps the file of an import if asked, reads it again and deletes it (%s)",
+  async (colorScheme, device, locale) => {
+    await using app = await openTestApp({ config: { setupCompleted: true } });
+    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme, locale });
+    await page.goto(`${app.url}${IMPORT}`);
+    const t = locale === "en" ? WORDS.en : WORDS.de;
+    const main = page.getByRole("main");
+    await choose(page, zipFile("default-user.zip", tavernFolder()));
+    await main.getByRole("button", { name: t.look }).click();
+    await main.getByRole("switch", { name: t.keep }).check();
+    await look(page, `keep-${colorScheme}`);
+    await main.getByRole("button", { name: t.import, exact: true }).click();
+    await main.getByRole("heading", { name: t.imported }).waitFor();
+    // Once in the report, and once in the list.
+    await expect.poll(() => main.getByRole("button", { name: `${t.again}: default-user.zip` }).count()).toBe(2);
+    await look(page, `kept-${colorScheme}`);
+    await main.getByRole("button", { name: `${t.again}: default-user.zip` }).first().click();
+    await main.getByText(t.present).waitFor();
+    expect(await main.getByRole("button", { name: t.import, exact: true }).count()).toBe(0);
+
+    // What was deleted here comes back only if it's confirmed.
+    const foxes = async () =>
+      (await (await app.get("/api/characters")).json()).filter(({ name }: { name: string }) => name === "Fox");
+    await app.delete(`/api/characters/${(await foxes())[0].id}`);
+    await app.delete("/api/trash");
+    await page.reload();
+    await main.getByRole("button", { name: `${t.again}: default-user.zip` }).last().click();
+    await main.getByText(t.oneCharacter).first().waitFor();
+    await main.getByRole("button", { name: t.import, exact: true }).click();
+    await main.getByRole("heading", { name: t.imported }).waitFor();
+    expect(await foxes()).toHaveLength(1);
+    await main.getByRole("button", { name: t.remove }).scrollIntoViewIfNeeded();
+    await look(page, `read-again-${colorScheme}`);
+
+    await main.getByRole("button", { name: t.remove }).click();
+    await page.getByRole("dialog").getByRole("button", { name: t.confirm, exact: true }).click();
+    await expect.poll(() => main.getByRole("button", { name: `${t.again}: default-user.zip` }).count()).toBe(0);
+    expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/import-sources`))).toEqual([]);
+    expect(errors).toEqual([]);
+    await context.close();
+  },
+);
+
 test("downloads with the token where the device signs in with one", async () => {
   await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
