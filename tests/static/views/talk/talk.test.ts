@@ -2,6 +2,8 @@
  * Dictation and conversations by voice in a browser whose microphone plays a file.
  * @slow Sound is spoken, heard and played in its own time.
  */
+import { Buffer } from "node:buffer";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
@@ -94,6 +96,38 @@ const WATCH_DEVICE = `
 async function watchDevice({ page, context }: { page: Page; context: BrowserContext }): Promise<void> {
   await context.addInitScript({ content: WATCH_DEVICE });
   await page.reload();
+}
+
+/** Gives a new chat a microphone that hears only what `sayUntil` says. */
+async function replaceMicrophone({ page, context }: { page: Page; context: BrowserContext }): Promise<void> {
+  // The page learns for half a second how loud it is itself, and forgets within seconds what it took for its own sound.
+  const said = Buffer.from(makeSpokenWave([-1, 1.2, -7])).toString("base64");
+  await context.addInitScript({
+    content: `
+      MediaDevices.prototype.getUserMedia = async () => {
+        const context = new AudioContext();
+        const bytes = Uint8Array.from(atob("${said}"), (character) => character.charCodeAt(0));
+        const sound = await context.decodeAudioData(bytes.buffer);
+        const microphone = context.createMediaStreamDestination();
+        window.say = () => new Promise((resolve) => {
+          const source = new AudioBufferSourceNode(context, { buffer: sound });
+          source.onended = () => resolve();
+          source.connect(microphone);
+          source.start();
+        });
+        return microphone.stream;
+      };
+    `,
+  });
+  await page.reload();
+}
+
+/** Says the same again and again until it was heard, as a person would. */
+async function sayUntil(page: Page, isHeard: () => boolean): Promise<void> {
+  while (!isHeard()) {
+    const said = page.evaluate("window.say()").then(() => true);
+    while (!isHeard() && !await Promise.race([said, delay(50, false)]));
+  }
 }
 
 /** Unplugs the microphone that was opened last: browsers stop its track and say that it ended. */
@@ -249,26 +283,29 @@ test("holds a conversation: listens, sends, reads the reply, and listens again",
 
 test("a voice interrupts the reading, and what was said is shown", { timeout: SLOW_MS }, async () => {
   await using bench = await openTalk({ speaksS: 60 });
+  await replaceMicrophone(bench);
   const { page, llm } = bench;
   await page.getByRole("button", { name: "Talk" }).click();
   const talk = page.getByRole("dialog", { name: "Talk" });
-  await eventually(() => llm.chats.length, (count) => count >= 2);
+  await talk.locator(".talk-phase").getByText("Listening").waitFor();
+  await sayUntil(page, () => llm.chats.length >= 1);
+  await talk.locator(".talk-phase").getByText("Speaking").waitFor();
+  await sayUntil(page, () => llm.chats.length >= 2);
   await talk.getByText("You interrupted the reply").waitFor();
   await talk.getByText("“When does the ferry come in?”").waitFor();
 });
 
 test("what the page itself says is never sent", { timeout: SLOW_MS }, async () => {
   await using bench = await openTalk({ speaksS: 60 });
+  await replaceMicrophone(bench);
   const { page, llm, transcription } = bench;
-  // Until the reply sounds, nothing more is understood; then the reply itself.
-  let isSpeaking = false;
-  transcribeQuestionOnce(transcription, () => isSpeaking ? "the ferry comes in at nine" : "");
+  transcribeQuestionOnce(transcription, () => "the ferry comes in at nine");
   await page.getByRole("button", { name: "Talk" }).click();
   const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.locator(".talk-phase").getByText("Listening").waitFor();
+  await sayUntil(page, () => transcription.calls.length >= 1);
   await talk.locator(".talk-phase").getByText("Speaking").waitFor();
-  isSpeaking = true;
-  const calls = transcription.calls.length;
-  await eventually(() => transcription.calls.length, (count) => count >= calls + 2);
+  await sayUntil(page, () => transcription.calls.length >= 2);
   await talk.getByText("No words recognized").waitFor();
   await expect.poll(() => llm.chats.length).toBe(1);
 });
