@@ -6,6 +6,7 @@ import type { Aad, PurposeSealer, Sealer } from "../crypto/sealer.ts";
 import { createDocumentAad, createTextAad } from "../documents/document.ts";
 import { createPartAad, joinSealed, openBody, openHead } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
+import { DAMAGED_TABLE } from "../storage/database/manifest.ts";
 
 /** A row with all its columns. */
 export type Row = Record<string, string | number | null | Uint8Array>;
@@ -175,7 +176,7 @@ export function resealRows(
 
 function listTables(database: DatabaseSync): string[] {
   return database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-    .map(({ name }) => String(name));
+    .map(({ name }) => String(name)).filter((name) => !name.startsWith(DAMAGED_TABLE));
 }
 
 /**

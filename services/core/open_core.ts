@@ -135,9 +135,11 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   const sealer = createSealer(storageKey, (aad) => damageReports.reportSealed(aad));
   const databasePath = dataDir.file("app.db");
   const hadLog = await hasLog(databasePath);
+  const opened = Promise.withResolvers<DatabaseMark>();
   const db = await openDatabase({
     path: databasePath,
     planManifest: (database) => planManifest(database, sealer),
+    onManifestRemade: () => void opened.promise.then((mark) => mark.reportRemadeManifest()),
     onUpgrade: (upgrade) => log("info", "Upgraded the schema of the database", { ...upgrade }),
   });
   scope.onClose(() => db.close());
@@ -172,6 +174,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
 
   const markDeps = { path: databasePath, db, databaseId, sealer: settingsSealer, log, now };
   const databaseMark = await DatabaseMark.open(markDeps, { hadLog });
+  opened.resolve(databaseMark);
   scope.onClose(() => databaseMark.save({ isClosed: true }));
   const retention = new RetentionClock({ db, sealer: settingsSealer, log, now });
   await retention.save();

@@ -155,6 +155,7 @@ async function checkAppDatabase(check: DataCheck): Promise<Finding[]> {
 function listLosses(reader: Reader, sealer: Sealer): Finding[] {
   return loadLosses(reader, sealer.forPurpose("settings"), Date.now()).map(({ kind, atMs, writes }) => {
     const at = new Date(atMs).toISOString();
+    if (kind === "manifest") return createProblem("manifest_remade", { at });
     return kind === "older"
       ? createProblem("database_older", { at, count: writes })
       : createProblem("database_log_missing", { at });

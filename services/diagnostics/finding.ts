@@ -102,6 +102,11 @@ export const FINDINGS = {
     about: "On {at}, after a sudden end, the database's log app.db-wal was missing: the latest changes may be lost",
     remedy: "Leave app.db-wal where it is: it has the latest changes until a server stops properly",
   },
+  manifest_remade: {
+    about: "On {at}, the list of what is stored was damaged and made again: what was changed before isn't noticed",
+    remedy:
+      "Check the disk. To get a file without damage, make a backup and restore it (parlor restore FILE --replace)",
+  },
   no_database: { about: "There is no database yet; the first start creates it" },
   key_unreadable: {
     about: "The database wasn't checked: {error}",

@@ -12,6 +12,7 @@ import {
   sumRows,
   sumText,
 } from "../storage/database/manifest.ts";
+import { isDamaged } from "../storage/database/sqlite.ts";
 import type { Statement } from "../storage/database/writer.ts";
 import type { Damage } from "./damage.ts";
 import { DATABASE, getPathSql, readColumns, TABLES } from "./tables.ts";
@@ -123,11 +124,19 @@ export class ManifestCheck {
   constructor(database: DatabaseSync, sealer: Sealer) {
     this.#database = database;
     this.#key = deriveKey(sealer);
-    this.#isKept = this.#hasManifest(sealer);
+    try {
+      this.#isKept = this.#hasManifest(sealer);
+    } catch (error) {
+      if (!isDamaged(error)) throw error;
+      this.#isKept = false;
+      this.#own = [{ path: MANIFEST_PATH, parts: [MANIFEST_PART] }];
+    }
   }
 
   /** True for a database that has been written with this schema and key. */
   #hasManifest(sealer: Sealer): boolean {
+  /** Damage of the manifest itself. */
+  readonly #own: Damage[] = [];
     const hasTables = Object.keys(TABLES).every((table) => readColumns(this.#database, table).all.length > 0);
     if (!hasTables || readColumns(this.#database, "manifest").all.length === 0) return false;
     const kept = this.#database.prepare("SELECT sum FROM manifest WHERE path = ?").get(SCHEME_PATH)?.sum;
@@ -136,7 +145,7 @@ export class ManifestCheck {
 
   /** Checks the next items. */
   checkNext(after = ""): ManifestStep {
-    if (!this.#isKept) return { damages: [], after: undefined };
+    if (!this.#isKept) return { damages: this.#own, after: undefined };
     try {
       const paths = this.#database.prepare(
         `SELECT path FROM manifest WHERE path > ? AND instr(path, '/') > 0 ORDER BY path LIMIT ${ITEMS_AT_ONCE}`,
@@ -150,7 +159,7 @@ export class ManifestCheck {
 
   /** Checks single items. */
   checkItems(paths: readonly string[]): Damage[] {
-    if (!this.#isKept) return [];
+    if (!this.#isKept) return this.#own;
     const items = paths.filter((path) => path !== MANIFEST_PATH);
     const damages = this.#read(() => this.#compare(items), items);
     return paths.includes(MANIFEST_PATH) ? [...damages, ...this.checkFolders()] : damages;
@@ -158,7 +167,7 @@ export class ManifestCheck {
 
   /** Checks whether the manifest itself is whole: each item is in it, and nothing vanished from it. */
   checkFolders(): Damage[] {
-    if (!this.#isKept) return [];
+    if (!this.#isKept) return this.#own.filter(({ path }) => paths.includes(path));
     try {
       return this.#snapshot(() => {
         const all = this.#database.prepare("SELECT path, row_count AS rowCount, sum FROM manifest WHERE path <> ?")

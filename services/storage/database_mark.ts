@@ -11,8 +11,11 @@ import { countWrites } from "./database/manifest.ts";
 
 /** What a start noticed. */
 export interface DatabaseLoss {
-  /** `older`: it lacks writes that it had. `no_log`: the log of the last writes was missing after a sudden end. */
-  kind: "older" | "no_log";
+  /**
+   * `older`: it lacks writes that it had. `no_log`: the log of the last writes was missing after a sudden end.
+   * `manifest`: the manifest was damaged and made again, so earlier changes of plain columns aren't noticed.
+   */
+  kind: "older" | "no_log" | "manifest";
   /** When it was noticed, in milliseconds since 1970. */
   atMs: number;
   /** How many writes are missing; 0 if that isn't known. */
@@ -67,19 +70,17 @@ export class DatabaseMark {
    * @throws {AppError} if the result can't be stored.
    */
   static async open(deps: DatabaseMarkDeps, { hadLog }: { hadLog: boolean }): Promise<DatabaseMark> {
-    const { path, db, databaseId, sealer, log, now } = deps;
+    const { path, db, databaseId, sealer, log } = deps;
     const last = await readMark(path, sealer);
     const mark = new DatabaseMark(deps, await findInode(path) ?? null);
-    const missing = last?.databaseId === databaseId ? last.writes - countWrites(db) : 0;
+    const missing = last?.databaseId === databaseId ? last.writes - await countOrRemake(db, last.writes) : 0;
     const isOlder = missing > 0;
     if (isOlder || (last?.databaseId === databaseId && !last.isClosed && !hadLog)) {
-      const loss: DatabaseLoss = { kind: isOlder ? "older" : "no_log", atMs: now(), writes: Math.max(0, missing) };
       const message = isOlder
         ? "The database is older than at the last run: an older copy was put back, or its log was removed"
         : "The server ended suddenly and the log of its database is missing: the latest changes may be lost";
       log("error", message, { path, ...(isOlder && { writes: missing }) });
-      await db.write([sealLosses(sealer, [...loadLosses(db, sealer, now()), loss])]);
-      mark.#notice();
+      await mark.#add(isOlder ? "older" : "no_log", Math.max(0, missing));
     }
     await mark.save();
     return mark;
@@ -94,6 +95,23 @@ export class DatabaseMark {
   listen(listener: () => void): void {
     this.#listen = listener;
     if (this.#isNoticed) listener();
+  }
+
+  /** Reports that the manifest was damaged and made again. Never rejects. */
+  async reportRemadeManifest(): Promise<void> {
+    const { path, log } = this.#deps;
+    log("error", "The list of what is stored was damaged and made again: what was changed before isn't noticed", {
+      path,
+    });
+    await this.#add("manifest", 0).catch((error) =>
+      log("error", "Can't save what the database lost", { error: getErrorMessage(error) })
+    );
+  }
+
+  async #add(kind: DatabaseLoss["kind"], writes: number): Promise<void> {
+    const { db, sealer, now } = this.#deps;
+    await db.write([sealLosses(sealer, [...loadLosses(db, sealer, now()), { kind, atMs: now(), writes }])]);
+    this.#notice();
   }
 
   #notice(): void {
@@ -114,14 +132,28 @@ export class DatabaseMark {
     }
     this.#isGone = isGone;
     if (isGone) return;
-    const mark = { databaseId, writes: countWrites(db), isClosed };
-    if (mark.writes === this.#saved?.writes && isClosed === this.#saved.isClosed) return;
     try {
+      const mark = { databaseId, writes: countWrites(db), isClosed };
+      if (mark.writes === this.#saved?.writes && isClosed === this.#saved.isClosed) return;
       await writeFileAtomic(toMarkPath(path), sealer.sealNow(MARK, JSON.stringify(mark)));
       this.#saved = mark;
     } catch (error) {
       log("warn", "Can't save how far the database is", { error: getErrorMessage(error) });
     }
+  }
+}
+
+/** @returns `fallback` if that can't be read. */
+async function countOrRemake(db: Database, fallback: number): Promise<number> {
+  try {
+    return countWrites(db);
+  } catch {
+    await db.write([]); // The writer makes a damaged manifest again.
+  }
+  try {
+    return countWrites(db);
+  } catch {
+    return fallback;
   }
 }
 

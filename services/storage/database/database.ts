@@ -55,6 +55,8 @@ export interface DatabaseOptions {
   migrations?: Migration[];
   /** Plans the manifest of a database with the newest schema; none is kept without it. */
   planManifest?(database: DatabaseSync): ManifestPlan;
+  /** Called when the manifest was damaged and made again. */
+  onManifestRemade?(): void;
   /** Called when an existing database was upgraded. */
   onUpgrade?(upgrade: SchemaUpgrade): void;
 }
@@ -67,7 +69,7 @@ export interface DatabaseOptions {
  * @throws {AppError} `internal`, `conflict` or `storage_full`; see `upgradeSchema`.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { path, migrations = MIGRATIONS, planManifest, onUpgrade } = options;
+  const { path, migrations = MIGRATIONS, planManifest, onManifestRemade, onUpgrade } = options;
   const upgrade = await upgradeSchema(path, migrations);
   if (upgrade !== undefined) onUpgrade?.(upgrade);
   let reader;
@@ -82,6 +84,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const writer = openWriter({
     path,
     manifest,
+    onManifestRemade,
     startWorker: () => openWorker(new URL("./writer_worker.ts", import.meta.url)),
   });
   return {

@@ -3,8 +3,9 @@
  * with triggers of its own, so a row that is changed in any other way no longer matches. See
  * docs/decisions/0051-manifest.md.
  */
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import { nodeCrypto } from "../../crypto/random.ts";
+import { isDamaged } from "./sqlite.ts";
 
 /** How the writer keeps the manifest. */
 export interface ManifestPlan {
@@ -62,8 +63,14 @@ interface PendingChange {
   sum: string;
 }
 
+/** A page of the manifest can't be read. The unit itself is fine. */
+export class DamagedManifest extends Error {}
+
 /** Keeps the manifest of a connection: collects what a unit of writes changes, and adds it before the commit. */
 export class ManifestKeeper {
+  readonly #connection: DatabaseSync;
+  readonly #plan: ManifestPlan;
+  readonly #onRemade: () => void;
   readonly #key: string;
   readonly #find: StatementSync;
   readonly #insert: StatementSync;
@@ -71,16 +78,22 @@ export class ManifestKeeper {
   readonly #remove: StatementSync;
   readonly #count: StatementSync;
   #pending = new Map<string, PendingChange>();
+  /** True from when the manifest was made again until a unit was added to it. */
+  #isFresh = false;
+  #isKept = true;
 
   /**
-   * Fills the manifest if there is none for this scheme.
+   * Fills the manifest if there is none for this scheme, or if it's damaged.
    *
-   * @throws SQLite's errors. Nothing has changed then, and the manifest isn't kept.
+   * @param onRemade Called if it was damaged.
+   * @throws SQLite's errors. The manifest isn't kept then.
    */
-  constructor(connection: DatabaseSync, plan: ManifestPlan) {
+  constructor(connection: DatabaseSync, plan: ManifestPlan, onRemade: () => void = () => {}) {
+    this.#connection = connection;
+    this.#plan = plan;
+    this.#onRemade = onRemade;
     this.#key = plan.key;
-    const kept = connection.prepare("SELECT sum FROM manifest WHERE path = ?").get(SCHEME_PATH)?.sum;
-    if (kept !== plan.scheme) fill(connection, plan);
+    if (readScheme(connection) !== plan.scheme && fill(connection, plan).wasDamaged) onRemade();
     this.#find = connection.prepare("SELECT row_count AS rowCount, sum FROM manifest WHERE path = ?");
     this.#insert = connection.prepare("INSERT INTO manifest (path, row_count, sum) VALUES (?, ?, ?)");
     this.#update = connection.prepare("UPDATE manifest SET row_count = ?, sum = ? WHERE path = ?");
@@ -112,11 +125,38 @@ export class ManifestKeeper {
     this.#pending.clear();
   }
 
-  /** Adds the changes of a unit, inside its transaction. @throws SQLite's errors */
+  /** Adds the changes of a unit, inside its transaction. @throws {DamagedManifest} and SQLite's errors */
   save(): void {
     const pending = this.#pending;
     if (pending.size === 0) return;
     this.#pending = new Map();
+    if (!this.#isKept) return;
+    try {
+      this.#add(pending);
+      this.#isFresh = false;
+    } catch (error) {
+      throw isDamaged(error) ? new DamagedManifest("The manifest is damaged", { cause: error }) : error;
+    }
+  }
+
+  /**
+   * Makes a damaged manifest again, so that writing can continue. Call it outside a transaction. Never throws: if other
+   * damage prevents it, the manifest is no longer kept.
+   */
+  remake(): void {
+    this.begin();
+    if (this.#isFresh) this.#isKept = false;
+    if (!this.#isKept) return;
+    try {
+      fill(this.#connection, this.#plan);
+      this.#isFresh = true;
+    } catch {
+      this.#isKept = false;
+    }
+    this.#onRemade();
+  }
+
+  #add(pending: Map<string, PendingChange>): void {
     this.#count.run();
     const folders = new Map<string, PendingChange>();
     for (const [path, change] of pending) {
@@ -160,17 +200,63 @@ function getFolder(path: string): string {
   return path.slice(0, path.indexOf("/"));
 }
 
-function fill(connection: DatabaseSync, { key, scheme, queries }: ManifestPlan): void {
-  connection.exec("BEGIN IMMEDIATE");
+/** @returns `undefined` if there is none, or none that can be read. @throws SQLite's errors */
+function readScheme(connection: DatabaseSync): SQLOutputValue | undefined {
   try {
-    const writes = connection.prepare("SELECT row_count FROM manifest WHERE path = ?").get(SCHEME_PATH)?.row_count ?? 0;
-    connection.exec("DELETE FROM manifest");
-    const insert = connection.prepare("INSERT INTO manifest (path, row_count, sum) VALUES (?, ?, ?)");
+    return connection.prepare("SELECT sum FROM manifest WHERE path = ?").get(SCHEME_PATH)?.sum;
+  } catch (error) {
+    if (isDamaged(error)) return undefined;
+    throw error;
+  }
+}
+
+const INSERT_ROW = "INSERT INTO manifest (path, row_count, sum) VALUES (?, ?, ?)";
+
+/** Makes the manifest from the rows. @throws SQLite's errors. The manifest is empty then, so that nothing is compared. */
+function fill(connection: DatabaseSync, { key, scheme, queries }: ManifestPlan): { wasDamaged: boolean } {
+  const wasDamaged = clear(connection);
+  transact(connection, () => {
+    const insert = connection.prepare(INSERT_ROW);
     const items = sumRows(key, connection, queries.map((sql) => ({ sql, params: [] })));
     for (const { path, rowCount, sum } of [...items.values(), ...sumFolders(key, items.keys()).values()]) {
       insert.run(path, rowCount, sum);
     }
-    insert.run(SCHEME_PATH, writes, scheme);
+    connection.prepare("UPDATE manifest SET sum = ? WHERE path = ?").run(scheme, SCHEME_PATH);
+  });
+  return { wasDamaged };
+}
+
+/** Start of the names of tables that can be neither read nor removed, because a page of them is damaged. */
+export const DAMAGED_TABLE = "manifest_damaged_";
+
+/** Removes everything but the number of writes. @returns True if a page was damaged, so that the table was put aside */
+function clear(connection: DatabaseSync): boolean {
+  const insert = (writes: SQLInputValue) => connection.prepare(INSERT_ROW).run(SCHEME_PATH, writes, "");
+  try {
+    transact(connection, () => {
+      const sql = "SELECT row_count FROM manifest WHERE path = ?";
+      const writes = connection.prepare(sql).get(SCHEME_PATH)?.row_count ?? 0;
+      connection.exec("DELETE FROM manifest");
+      insert(writes);
+    });
+    return false;
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+  }
+  transact(connection, () => {
+    const { tables } = connection.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()!;
+    const { sql } = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = 'manifest'").get()!;
+    connection.exec(`ALTER TABLE manifest RENAME TO ${DAMAGED_TABLE}${tables}; ${sql}`);
+    // More than it can have been, because a database with fewer writes than before counts as an older copy.
+    insert(Date.now());
+  });
+  return true;
+}
+
+function transact(connection: DatabaseSync, work: () => void): void {
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    work();
     connection.exec("COMMIT");
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");

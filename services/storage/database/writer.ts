@@ -4,7 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 import { AppError, getErrorMessage } from "../../errors.ts";
-import type { ManifestKeeper, ManifestPlan } from "./manifest.ts";
+import { DamagedManifest, type ManifestKeeper, type ManifestPlan } from "./manifest.ts";
 import { getResultCode, writeError, type WriteFailure } from "./sqlite.ts";
 import type { WriterRequest, WriterResponse } from "./writer_worker.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -30,6 +30,8 @@ export interface WriterOptions {
   path: string;
   /** How to keep the manifest; without it none is kept. */
   manifest?: ManifestPlan;
+  /** Called when the manifest was damaged and made again. */
+  onManifestRemade?(): void;
   /** Starts the Worker: for the first write, and again if the Worker has died. */
   startWorker: () => Worker;
 }
@@ -60,6 +62,7 @@ export function openWriter(options: WriterOptions): Writer {
     const started = options.startWorker();
     started.onmessage = ({ data }: MessageEvent<WriterResponse>) => {
       if (data.kind === "closed") onClosed?.();
+      else if (data.kind === "remade") options.onManifestRemade?.();
       else settleGroup(data);
     };
     started.onerror = (event) => {
@@ -230,6 +233,10 @@ export function commitGroup(
     return outcomes;
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
+    if (manifest !== undefined && error instanceof DamagedManifest) {
+      manifest.remake();
+      return commitGroup(connection, cache, units, manifest);
+    }
     if (units.length === 1) return [{ failure: toFailure(error) }];
     return units.flatMap((unit) => commitGroup(connection, cache, [unit], manifest));
   }
@@ -250,7 +257,7 @@ function runNested(
   } catch (error) {
     // A full disk or failed read rolls back the whole transaction. See https://www.sqlite.org/lang_transaction.html,
     // "Response To Errors Within A Transaction".
-    if (!connection.isTransaction) throw error;
+    if (!connection.isTransaction || error instanceof DamagedManifest) throw error;
     connection.exec("ROLLBACK TO unit; RELEASE unit");
     return { failure: toFailure(error) };
   }

@@ -15,8 +15,8 @@ export type WriterRequest = { kind: "open"; path: string; manifest: ManifestPlan
   isLarge: boolean;
 } | { kind: "close" };
 
-/** Messages from the Worker: one outcome per unit, or the end. */
-export type WriterResponse = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
+/** Messages from the Worker: one outcome per unit, that the manifest was made again, or the end. */
+export type WriterResponse = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "remade" } | { kind: "closed" };
 
 /** Maximum size of the write-ahead log between checkpoints. A larger one is truncated. */
 const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
@@ -54,7 +54,7 @@ function openConnection(): Connection {
 /** A damaged page may prevent a manifest. The check of stored data reports it, and writing continues. */
 function tryKeepManifest(database: DatabaseSync, plan: ManifestPlan): ManifestKeeper | undefined {
   try {
-    return new ManifestKeeper(database, plan);
+    return new ManifestKeeper(database, plan, () => respond({ kind: "remade" }));
   } catch (error) {
     const msg = "Can't list what is stored, so changed rows won't be noticed";
     console.warn(JSON.stringify({ level: "warn", msg, error: getErrorMessage(error) }));

@@ -5,12 +5,39 @@ import { createSealer } from "../../../services/crypto/sealer.ts";
 import { ManifestCheck, planManifest } from "../../../services/integrity/manifest.ts";
 import { checkAll } from "../../../services/integrity/pass.ts";
 import { readColumns, TABLES } from "../../../services/integrity/tables.ts";
+import { salvageDatabase } from "../../../services/integrity/salvage.ts";
 import { openDatabase } from "../../../services/storage/database/database.ts";
+import { checkDatabase, snapshotDatabase } from "../../../services/storage/database/sqlite.ts";
 import { fillHouse } from "../../helpers/app/full_house.ts";
 import { say } from "../../helpers/app/stored_chat.ts";
+import { eventually } from "../../helpers/browser/ui_page.ts";
 import { backUp } from "../../helpers/app/back_up.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
+
+/** Fills a page of the manifest with zeros: its only or first one, or its last one. */
+async function damagePage(app: TestApp, which: "first" | "last"): Promise<void> {
+  const path = `${app.dataDir}/app.db`;
+  const { size, root } = inDatabase(app, (database) => ({
+    size: Number(database.prepare("PRAGMA page_size").get()!.page_size),
+    root: Number(database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'manifest'").get()!.rootpage),
+  }));
+  using file = await Deno.open(path, { read: true, write: true });
+  const page = new Uint8Array(size);
+  file.seekSync((root - 1) * size, Deno.SeekMode.Start);
+  file.readSync(page);
+  const view = new DataView(page.buffer);
+  // https://www.sqlite.org/fileformat.html, "B-tree Pages": 2 is the type of a page that lists others.
+  const isParent = page[0] === 2;
+  const child = which === "last" ? view.getUint32(8) : view.getUint32(view.getUint16(12));
+  file.seekSync(((isParent ? child : root) - 1) * size, Deno.SeekMode.Start);
+  file.writeSync(new Uint8Array(size));
+}
+
+function inDatabase<T>(app: TestApp, work: (database: DatabaseSync) => T): T {
+  using database = new DatabaseSync(`${app.dataDir}/app.db`);
+  return work(database);
+}
 
 /** Changes the database as no service does. */
 function change(app: TestApp, sql: string): void {
@@ -134,6 +161,51 @@ test("every plain column of every table counts", async () => {
         expect(manifest.checkItems(paths).length, `${table}.${column}`).toBeGreaterThan(0);
         change(less!);
       }
+test.each(
+  [
+    ["its only page", 1, "first"],
+    ["the page with its start", 60, "first"],
+    ["another page", 60, "last"],
+  ] as const,
+)("writing goes on if %s is damaged, and it is made again and said", async (_, count, which) => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  for (let n = 0; n < count; n++) {
+    await app.put(`/api/lorebooks/${n}${"-".repeat(90)}`, { name: "Book", book: { entries: [] } });
+  }
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0")] });
+  await app.restart(() => damagePage(app, which));
+  expect((await app.patch("/api/settings", { display_name: "Ann" })).status).toBe(200);
+  expect((await app.post("/api/conversations/c1/messages", { message: say("m1") })).status).toBe(201);
+  expect((await readChat(app)).messages).toHaveLength(2);
+  expect(await findDamage(app)).toEqual([]);
+  const listCodes = async () =>
+    (await (await app.get("/api/findings")).json()).map(({ code }: { code: string }) => code);
+  expect(await eventually(listCodes, (codes) => codes.includes("manifest_remade"))).not.toContain("database_older");
+  expect(app.logLines.filter((line) => line.includes("was damaged and made again"))).toHaveLength(1);
+
+  // It's kept from then on, also by later starts, and a backup has a whole database.
+  change(app, "UPDATE conversation SET message_count = 9 WHERE id = 'c1'");
+  expect(await findDamage(app)).toEqual(["conversations/c1"]);
+  change(app, "UPDATE conversation SET message_count = 2 WHERE id = 'c1'");
+  await snapshotDatabase(`${app.dataDir}/app.db`, home.file("copy"));
+  expect(salvageDatabase(home.file("copy"), home.file("whole"))).toEqual([]);
+  checkDatabase(home.file("whole"));
+  await app.restart();
+  expect(await findDamage(app)).toEqual([]);
+  expect(await listCodes()).not.toContain("database_older");
+});
+
+test("a pass that meets a damaged page of the manifest names it", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/lorebooks/one", { name: "One", book: { entries: [] } });
+  await app.restart(async () => {
+    await damagePage(app, "first");
+    expect(await findDamage(app)).toEqual(["database/manifest"]);
+  });
+  expect(await findDamage(app)).toEqual([]);
+});
+
     }
   });
 });

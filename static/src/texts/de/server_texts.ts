@@ -242,6 +242,12 @@ export const serverTexts: ServerTexts = {
       about: "Am {at} war die Datenbank älter als beim vorigen Lauf: {count} Änderungen fehlen",
       remedy: "Wenn Sie keine ältere Kopie eingesetzt haben, stellen Sie die neueste Sicherung wieder her",
     },
+    manifest_remade: {
+      about:
+        "Am {at} war die Liste des Gespeicherten beschädigt und wurde neu erstellt: Was vorher verändert wurde, fällt nicht auf",
+      remedy:
+        "Prüfen Sie den Datenträger. Für eine Datei ohne Schaden erstellen Sie eine Sicherung und stellen sie wieder her (parlor restore DATEI --replace)",
+    },
     database_log_missing: {
       about:
         "Am {at} fehlte nach einem plötzlichen Ende das Protokoll app.db-wal der Datenbank: Die letzten Änderungen können verloren sein",

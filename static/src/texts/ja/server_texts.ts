@@ -226,6 +226,11 @@ export const serverTexts: ServerTexts = {
       about: "{at} に、データベースが前回の実行時より古くなっていました。{count} 件の変更がありません",
       remedy: "古いコピーを置いた覚えがなければ、最新のバックアップを復元してください",
     },
+    manifest_remade: {
+      about: "{at} に、保存内容の一覧が壊れていたため作り直しました。それ以前に変わったものは検出されません",
+      remedy:
+        "ディスクを確認してください。壊れていないファイルにするには、バックアップを作成して復元してください（parlor restore ファイル --replace）",
+    },
     database_log_missing: {
       about:
         "{at} に、突然の終了のあとデータベースのログ app.db-wal がありませんでした。最後の変更が失われた可能性があります",
