@@ -195,8 +195,8 @@ export const restoreUnreadableRoute = createRoute({
   },
   responses: {
     200: json(
-      z.object({ from: z.enum(["version", "backup"]), made_at: Time }).openapi("RestoredUnreadable"),
-      "Where the good copy was; 409 conflict if only an older state of a chat is left, 503 not_available if nothing is",
+      z.object({ from: z.enum(["version", "backup", "manifest"]), made_at: Time }).openapi("RestoredUnreadable"),
+      "Where the good copy was (`manifest`: only one bit differed from the stored sum); 409 conflict if only an older state of a chat is left, 503 not_available if nothing is",
     ),
     ...ERRORS,
   },

@@ -135,7 +135,8 @@ export async function runRestoreItem(args: readonly string[], context: RestoreIt
   );
   const path = options.get("item") ?? "";
   const { from, madeAt } = await context.heal(rest, path, { acceptsOlder: options.has("accept-older") });
-  context.print(`Restored "${path}" from ${from === "version" ? "its version" : "the backup"} of ${madeAt}`);
+  const source = { version: "its version of ", backup: "the backup of ", manifest: "its stored sum, " }[from] + madeAt;
+  context.print(`Restored "${path}" from ${source}`);
 }
 
 /** Text of `parlor key --help`. */

@@ -132,7 +132,8 @@ export const FINDINGS = {
   },
   stored_unreadable: {
     about: "Stored things that can't be read: {count} ({paths}), since {since}",
-    remedy: "Restore them in Settings > Data, or with parlor restore --item PATH",
+    remedy:
+      "Restore them in Settings > Data, or with parlor restore --item PATH. What has no good copy can be deleted, or exported and imported again",
   },
   stored_unknown: {
     about: "The stored data wasn't checked: {error}",

@@ -15,6 +15,7 @@ import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { upgradeSchema } from "../storage/database/schema.ts";
 import type { SqlValue, Statement } from "../storage/database/writer.ts";
 import { checkFiles } from "./file_check.ts";
+import { findFlippedBit } from "./flipped_bit.ts";
 import { acceptRows, ManifestCheck, type SummedRow } from "./manifest.ts";
 import { type LostRow, RowCheck } from "./row_check.ts";
 import { getPathSql, TABLES } from "./tables.ts";
@@ -34,11 +35,13 @@ export interface HealRequest {
   acceptsOlder: boolean;
 }
 
-/** What a backup has of an item. */
+/** What is known of an item as it was. */
 export interface HealPlan {
   /** Path of the item. */
   path: string;
-  /** When the backup was made; ISO 8601. */
+  /** `manifest`: one bit of a plain column differs from what was written, so no backup is needed. */
+  from: "backup" | "manifest";
+  /** When the backup was made, or the bit was found; ISO 8601. */
   madeAt: string;
   /**
    * `done`: restored as soon as `statements` are written. `older`: the backup has an earlier state, and using it would
@@ -49,10 +52,14 @@ export interface HealPlan {
   statements: Statement[];
 }
 
-/** Looks for good copies, and writes back the files among them. @returns A plan per item that a backup has. */
+/** Looks for good copies, and writes back the files among them. @returns A plan per item that can be restored. */
 export async function planHealing(request: HealRequest): Promise<HealPlan[]> {
   const { paths, backups } = request;
   const plans = new Map<string, HealPlan>();
+  for (const path of paths) {
+    const plan = planFromManifest(request, path);
+    if (plan !== undefined) plans.set(path, plan);
+  }
   for (const backup of backups) {
     const left = paths.filter((path) => plans.get(path)?.state !== "done");
     if (left.length === 0) break;
@@ -67,6 +74,26 @@ export async function planHealing(request: HealRequest): Promise<HealPlan[]> {
     }
   }
   return [...plans.values()];
+}
+
+/** @returns `undefined` if more than one bit of plain columns differs */
+function planFromManifest({ dataDir, sealer }: HealRequest, path: string): HealPlan | undefined {
+  using present = new DatabaseSync(`${dataDir}/${DATABASE_NAME}`, { readOnly: true });
+  try {
+    const manifest = new ManifestCheck(present, sealer);
+    if (manifest.checkItems([path]).length === 0) return undefined;
+    const repair = findFlippedBit(present, manifest, path);
+    if (repair === undefined) return undefined;
+    const { row, statements } = repair;
+    // A sealed value is bound to plain columns of its row.
+    const isAll = new RowCheck(present, sealer).checkItem(path)
+      .every(({ table, key }) => table === row?.table && JSON.stringify(key) === JSON.stringify(row.key));
+    if (!isAll) return undefined;
+    const madeAt = new Date().toISOString();
+    return { path, from: "manifest", madeAt, state: "done", statements: [...statements, acceptRows(present, path)] };
+  } catch {
+    return undefined; // A page is damaged.
+  }
 }
 
 async function planFromBackup(
@@ -89,7 +116,7 @@ async function planFromBackup(
     const madeAt = backup.head.created_at;
     const takeFile = async (file: string, path: string, content: AsyncIterable<Uint8Array>) => {
       if (await replaceFile(place, `${dataDir}/${file}`, content, path)) {
-        plans.push({ path, madeAt, state: "done", statements: [] });
+        plans.push({ path, from: "backup", madeAt, state: "done", statements: [] });
       }
     };
     let hasDatabase = false;
@@ -124,7 +151,7 @@ async function planFromBackup(
       const isChanged = manifest.checkItems([path]).length > 0;
       if (lost.length === 0 && !isChanged) continue;
       const plan = planRows({ path, lost, isChanged, check, manifest, copy, present, sealer, acceptsOlder });
-      if (plan !== undefined) plans.push({ path, madeAt, ...plan });
+      if (plan !== undefined) plans.push({ path, from: "backup", madeAt, ...plan });
     }
     return plans;
   } finally {

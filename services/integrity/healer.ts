@@ -27,8 +27,8 @@ export interface HealerDeps {
 
 /** How an item was restored. */
 export interface Healing {
-  from: "version" | "backup";
-  /** When the version or backup was made; ISO 8601, UTC. */
+  from: "version" | "backup" | "manifest";
+  /** When the version or backup was made; now for the manifest. ISO 8601, UTC. */
   madeAt: string;
 }
 
@@ -93,7 +93,7 @@ export class Healer {
       );
     }
     if (plan.statements.length > 0) await db.write(plan.statements);
-    return { from: "backup", madeAt: plan.madeAt };
+    return { from: plan.from, madeAt: plan.madeAt };
   }
 
   /** Whoever has it in memory reads it again, and so do open pages. */

@@ -107,6 +107,16 @@ export interface SummedRow {
   row: Row;
 }
 
+/** How the rows of an item differ from the manifest. */
+export interface ManifestDifference {
+  /** How many rows are missing; negative if there are too many. */
+  rowCount: number;
+  /** What has to be added to the sum of the rows. */
+  sum: string;
+  /** True if the manifest itself has one wrong bit: a sum of other rows would differ in half of its bits. */
+  isOneBit: boolean;
+}
+
 /** Result of a step. */
 export interface ManifestStep {
   damages: Damage[];
@@ -119,6 +129,8 @@ export class ManifestCheck {
   readonly #database: DatabaseSync;
   readonly #key: string;
   readonly #isKept: boolean;
+  /** Damage of the manifest itself. */
+  readonly #own: Damage[] = [];
 
   /** @throws SQLite's errors */
   constructor(database: DatabaseSync, sealer: Sealer) {
@@ -135,8 +147,6 @@ export class ManifestCheck {
 
   /** True for a database that has been written with this schema and key. */
   #hasManifest(sealer: Sealer): boolean {
-  /** Damage of the manifest itself. */
-  readonly #own: Damage[] = [];
     const hasTables = Object.keys(TABLES).every((table) => readColumns(this.#database, table).all.length > 0);
     if (!hasTables || readColumns(this.#database, "manifest").all.length === 0) return false;
     const kept = this.#database.prepare("SELECT sum FROM manifest WHERE path = ?").get(SCHEME_PATH)?.sum;
@@ -159,7 +169,7 @@ export class ManifestCheck {
 
   /** Checks single items. */
   checkItems(paths: readonly string[]): Damage[] {
-    if (!this.#isKept) return this.#own;
+    if (!this.#isKept) return this.#own.filter(({ path }) => paths.includes(path));
     const items = paths.filter((path) => path !== MANIFEST_PATH);
     const damages = this.#read(() => this.#compare(items), items);
     return paths.includes(MANIFEST_PATH) ? [...damages, ...this.checkFolders()] : damages;
@@ -167,7 +177,7 @@ export class ManifestCheck {
 
   /** Checks whether the manifest itself is whole: each item is in it, and nothing vanished from it. */
   checkFolders(): Damage[] {
-    if (!this.#isKept) return this.#own.filter(({ path }) => paths.includes(path));
+    if (!this.#isKept) return this.#own;
     try {
       return this.#snapshot(() => {
         const all = this.#database.prepare("SELECT path, row_count AS rowCount, sum FROM manifest WHERE path <> ?")
@@ -190,14 +200,28 @@ export class ManifestCheck {
     }
   }
 
-  /** Returns the sums of an item's rows that the manifest doesn't have, or has too many; `undefined` if it can't tell. */
-  getDifference(path: string): ManifestRow | undefined {
+  /** Returns how an item's rows differ from the manifest; `undefined` if it can't tell. */
+  getDifference(path: string): ManifestDifference | undefined {
     if (!this.#isKept) return undefined;
     return this.#snapshot(() => {
       const listed = this.#listItems([path]).get(path) ?? { path, rowCount: 0, sum: "" };
       const found = this.#sumItems([path]).get(path) ?? { path, rowCount: 0, sum: "" };
-      return { path, rowCount: listed.rowCount - found.rowCount, sum: combineSums(listed.sum, found.sum) };
+      return {
+        rowCount: listed.rowCount - found.rowCount,
+        sum: combineSums(listed.sum, found.sum),
+        isOneBit: isOneBit(listed, found),
+      };
     });
+  }
+
+  /**
+   * Reports whether a row would make its item match the manifest.
+   *
+   * @param entry Its table, then its plain columns as `quote` of SQLite writes them. @param sum That of the row as it is
+   * @param difference That of its item
+   */
+  isSumOf(entry: readonly string[], sum: string, difference: string): boolean {
+    return sumText(this.#key, entry.join(",")) === combineSums(sum, difference);
   }
 
   /** Lists the rows of an item with their sums. @param database This one, or a copy of an earlier state */
@@ -268,6 +292,20 @@ export class ManifestCheck {
       this.#database.exec("COMMIT");
     }
   }
+}
+
+function isOneBit(a: ManifestRow, b: ManifestRow): boolean {
+  if (a.sum === b.sum) return countBits(a.rowCount ^ b.rowCount) === 1;
+  if (a.rowCount !== b.rowCount || a.sum.length !== b.sum.length) return false;
+  let bits = 0;
+  for (let i = 0; i < a.sum.length; i++) bits += countBits(a.sum.charCodeAt(i) ^ b.sum.charCodeAt(i));
+  return bits === 1;
+}
+
+function countBits(value: number): number {
+  let bits = 0;
+  for (let rest = value >>> 0; rest !== 0; rest &= rest - 1) bits++;
+  return bits;
 }
 
 function isSame(a: ManifestRow | undefined, b: ManifestRow | undefined): boolean {

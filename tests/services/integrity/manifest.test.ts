@@ -109,6 +109,49 @@ test("a row that is damaged among newer ones is restored alone", async () => {
   expect(await readChat(app)).toEqual(before);
 });
 
+/** Columns of which a bit is flipped. */
+const FLIPPED: [table: string, column: string, where: string, path: string][] = [
+  ["conversation", "message_count", "id = 'c1'", "conversations/c1"],
+  ["block", "position", "conversation_id = 'c1'", "conversations/c1"],
+  ["message", "mid", "mid = 'm0'", "conversations/c1"],
+  // Its sealed text is bound to it.
+  ["draft", "version", "conversation_id = 'c1'", "conversations/c1"],
+  ["document", "created_at", "id = 'book'", "lorebooks/book"],
+  ["manifest", "sum", "path = 'lorebooks/book'", "lorebooks/book"],
+];
+
+/** Flips bits of a number, or of the first letter of a text. @returns The SQL */
+function flip(app: TestApp, [table, column, where]: (typeof FLIPPED)[number], bits: number): string {
+  const { value } = inDatabase(
+    app,
+    (database) => database.prepare(`SELECT ${column} AS value FROM ${table} WHERE ${where}`).get()!,
+  );
+  const flipped = typeof value === "string"
+    ? `'${String.fromCharCode(value.charCodeAt(0) ^ bits)}${value.slice(1)}'`
+    : String(BigInt(value as number) ^ BigInt(bits));
+  return `PRAGMA ignore_check_constraints = ON; UPDATE ${table} SET ${column} = ${flipped} WHERE ${where}`;
+}
+
+test("a flipped bit in a column is put right without a backup, and more than one is not", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0"), say("n1")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "half a thought" });
+  await app.put("/api/lorebooks/book", { name: "Book", book: { entries: [] } });
+  const readAll = async () => [await readChat(app), await (await app.get("/api/lorebooks/book")).json()];
+  const before = await readAll();
+  for (const each of FLIPPED) {
+    const [table, column, , path] = each;
+    change(app, flip(app, each, 8));
+    expect(await findDamage(app), `${table}.${column}`).toEqual([path]);
+    const answer = await app.post("/api/data/unreadable/restore", { path });
+    expect([answer.status, (await answer.json()).from], `${table}.${column}`).toEqual([200, "manifest"]);
+    expect(await readAll(), `${table}.${column}`).toEqual(before);
+    expect(await findDamage(app), `${table}.${column}`).toEqual([]);
+  }
+  change(app, flip(app, FLIPPED[0]!, 5));
+  expect(await restore(app, "conversations/c1")).toBe(503);
+});
+
 test("an item that vanished with its line in the manifest is found, and so is one that the manifest lacks", async () => {
   await using app = await openTestApp();
   for (const id of ["one", "two"]) await app.put(`/api/lorebooks/${id}`, { name: id, book: { entries: [] } });
@@ -118,49 +161,6 @@ test("an item that vanished with its line in the manifest is found, and so is on
   expect(await findDamage(app)).toEqual(["database/manifest"]);
 });
 
-test("whatever services write keeps the manifest, in every table and through deletion", async () => {
-  await using app = await openTestApp();
-  await fillHouse(app);
-  expect(await findDamage(app)).toEqual([]);
-  const ids = (await (await app.get("/api/conversations")).json()).map(({ id }: { id: string }) => id);
-  expect(ids.length).toBeGreaterThan(0);
-  for (const id of ids) await app.delete(`/api/conversations/${id}`);
-  expect((await app.delete("/api/trash")).status).toBe(204);
-  expect(await findDamage(app)).toEqual([]);
-  await app.restart();
-  expect(await findDamage(app)).toEqual([]);
-});
-
-test("every plain column of every table counts", async () => {
-  await using app = await openTestApp();
-  await fillHouse(app);
-  await app.restart(async () => {
-    using database = new DatabaseSync(`${app.dataDir}/app.db`);
-    database.exec("PRAGMA ignore_check_constraints = ON");
-    const manifest = new ManifestCheck(database, createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)));
-    const paths = database.prepare("SELECT path FROM manifest WHERE instr(path, '/') > 0").all()
-      .map(({ path }) => String(path));
-    expect(manifest.checkItems(paths)).toEqual([]);
-    for (const table of Object.keys(TABLES)) {
-      const { plain } = readColumns(database, table);
-      if (database.prepare(`SELECT 1 FROM ${table}`).get() === undefined) continue;
-      for (const column of plain) {
-        const [more, less] = ["x", 1_000_000].map((by) =>
-          typeof by === "string"
-            ? [`${column} || 'x'`, `substr(${column}, 1, length(${column}) - 1)`]
-            : [`ifnull(${column}, 0) + ${by}`, `${column} - ${by}`]
-        ).reduce(([texts, back], [numbers, less]) => [
-          `CASE typeof(${column}) WHEN 'text' THEN ${texts} ELSE ${numbers} END`,
-          `CASE typeof(${column}) WHEN 'text' THEN ${back} ELSE ${less} END`,
-        ]);
-        const change = (to: string) =>
-          database.exec(
-            `UPDATE ${table} SET ${column} = ${to} WHERE ${column} IS (SELECT max(${column}) FROM ${table})`,
-          );
-        change(more!);
-        expect(manifest.checkItems(paths).length, `${table}.${column}`).toBeGreaterThan(0);
-        change(less!);
-      }
 test.each(
   [
     ["its only page", 1, "first"],
@@ -206,6 +206,49 @@ test("a pass that meets a damaged page of the manifest names it", async () => {
   expect(await findDamage(app)).toEqual([]);
 });
 
+test("whatever services write keeps the manifest, in every table and through deletion", async () => {
+  await using app = await openTestApp();
+  await fillHouse(app);
+  expect(await findDamage(app)).toEqual([]);
+  const ids = (await (await app.get("/api/conversations")).json()).map(({ id }: { id: string }) => id);
+  expect(ids.length).toBeGreaterThan(0);
+  for (const id of ids) await app.delete(`/api/conversations/${id}`);
+  expect((await app.delete("/api/trash")).status).toBe(204);
+  expect(await findDamage(app)).toEqual([]);
+  await app.restart();
+  expect(await findDamage(app)).toEqual([]);
+});
+
+test("every plain column of every table counts", async () => {
+  await using app = await openTestApp();
+  await fillHouse(app);
+  await app.restart(async () => {
+    using database = new DatabaseSync(`${app.dataDir}/app.db`);
+    database.exec("PRAGMA ignore_check_constraints = ON");
+    const manifest = new ManifestCheck(database, createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)));
+    const paths = database.prepare("SELECT path FROM manifest WHERE instr(path, '/') > 0").all()
+      .map(({ path }) => String(path));
+    expect(manifest.checkItems(paths)).toEqual([]);
+    for (const table of Object.keys(TABLES)) {
+      const { plain } = readColumns(database, table);
+      if (database.prepare(`SELECT 1 FROM ${table}`).get() === undefined) continue;
+      for (const column of plain) {
+        const [more, less] = ["x", 1_000_000].map((by) =>
+          typeof by === "string"
+            ? [`${column} || 'x'`, `substr(${column}, 1, length(${column}) - 1)`]
+            : [`ifnull(${column}, 0) + ${by}`, `${column} - ${by}`]
+        ).reduce(([texts, back], [numbers, less]) => [
+          `CASE typeof(${column}) WHEN 'text' THEN ${texts} ELSE ${numbers} END`,
+          `CASE typeof(${column}) WHEN 'text' THEN ${back} ELSE ${less} END`,
+        ]);
+        const change = (to: string) =>
+          database.exec(
+            `UPDATE ${table} SET ${column} = ${to} WHERE ${column} IS (SELECT max(${column}) FROM ${table})`,
+          );
+        change(more!);
+        expect(manifest.checkItems(paths).length, `${table}.${column}`).toBeGreaterThan(0);
+        change(less!);
+      }
     }
   });
 });

@@ -288,7 +288,8 @@ export const serverTexts: ServerTexts = {
     },
     stored_unreadable: {
       about: "Nicht lesbar seit {since}: {count} ({paths})",
-      remedy: "Stellen Sie es unter Einstellungen > Daten oder mit parlor restore --item PFAD wieder her",
+      remedy:
+        "Stellen Sie es unter Einstellungen > Daten oder mit parlor restore --item PFAD wieder her. Was keine gute Kopie hat, können Sie löschen oder exportieren und wieder importieren",
     },
     stored_unknown: {
       about: "Die gespeicherten Daten wurden nicht geprüft: {error}",

@@ -269,7 +269,8 @@ export const serverTexts: ServerTexts = {
     },
     stored_unreadable: {
       about: "読めないデータ: {count} 件（{paths}）、{since} から",
-      remedy: "「設定」の「データ」、または parlor restore --item PATH で復元してください",
+      remedy:
+        "「設定」の「データ」、または parlor restore --item PATH で復元してください。正常なコピーがないものは、削除するか、エクスポートしてからインポートし直してください",
     },
     stored_unknown: {
       about: "保存されたデータを確認できませんでした: {error}",
