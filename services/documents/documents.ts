@@ -184,6 +184,9 @@ export class Documents {
    */
   async readAgain(id: string, encoding?: string): Promise<JobSnapshot> {
     const { db, jobs } = this.#deps;
+    const last = this.#findJob(id);
+    // It still stores its end. Until then, the job runner takes a new one for it.
+    if (last !== undefined && this.get(id).state !== "extracting") await jobs.ended(last.id);
     const { name, state, createdAtMs, isUnreadable } = this.get(id);
     if (isUnreadable) throw new AppError("unprocessable", `Can't read "${name}" again: its data can't be decrypted`);
     if (state === "extracting") throw new AppError("conflict", `"${name}" is being read. Try again when that is done`);

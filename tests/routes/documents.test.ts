@@ -338,6 +338,20 @@ test("says how a text was decoded, and reads it again in the encoding that is ch
   ]);
 });
 
+test("a document can be read again at the moment when its text is there", async () => {
+  const { events } = app.services;
+  const { documents } = await app.services.documents();
+  let again: Promise<unknown> | undefined;
+  const stop = events.subscribe(({ kind, id }) => {
+    if (kind === "document" && documents.get(id).state === "ready") again ??= documents.readAgain(id);
+  });
+  const { id } = await addDocument(app, "a.txt", "Marmalade is orange.");
+  await expect.poll(() => again !== undefined).toBe(true);
+  await again;
+  expect(await waitForDocument(app, id)).toMatchObject({ state: "ready", pages: 1 });
+  stop();
+});
+
 test("a guess uses the languages of the browser", async () => {
   const form = new FormData();
   form.append("file", new File([encodeText("café crème", "windows-1252")], "a.txt"));
