@@ -7,6 +7,7 @@ import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
+import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
@@ -156,6 +157,7 @@ class ImageGallery {
   readonly #hidden = signal<ReadonlySet<string>>(new Set());
   readonly #cursor = signal<string | null>(null);
   readonly #api: ImageApi;
+  readonly #refreshes = new LatestRead();
   /** Newest first; undefined until the first page is there. */
   readonly items = computed(() => this.#loaded.value?.filter(({ id }) => !this.#hidden.value.has(id)));
   readonly hasMore = computed(() => this.#cursor.value !== null);
@@ -203,18 +205,20 @@ class ImageGallery {
 
   async #load(cursor: string | undefined): Promise<void> {
     this.isLoading.value = true;
+    const reads = cursor === undefined ? this.#refreshes : new LatestRead();
+    const read = () => this.#api.listImages(cursor === undefined ? {} : { cursor });
     try {
-      const { items, next_cursor } = await this.#api.listImages(cursor === undefined ? {} : { cursor });
-      batch(() => {
-        const loaded = this.#loaded.peek() ?? [];
-        const isFirst = loaded.length === 0;
-        // Ids increase with time: what is older than the page was loaded before and stays.
-        const older = next_cursor === null ? [] : loaded.filter(({ id }) => id < next_cursor);
-        const newer = cursor === undefined ? [] : loaded.filter(({ id }) => id >= cursor);
-        this.#loaded.value = [...newer, ...items, ...older];
-        if (cursor !== undefined || isFirst || older.length === 0) this.#cursor.value = next_cursor;
-        this.error.value = undefined;
-      });
+      await reads.run(read, ({ items, next_cursor }) =>
+        batch(() => {
+          const loaded = this.#loaded.peek() ?? [];
+          const isFirst = loaded.length === 0;
+          // Ids increase with time: what is older than the page was loaded before and stays.
+          const older = next_cursor === null ? [] : loaded.filter(({ id }) => id < next_cursor);
+          const newer = cursor === undefined ? [] : loaded.filter(({ id }) => id >= cursor);
+          this.#loaded.value = [...newer, ...items, ...older];
+          if (cursor !== undefined || isFirst || older.length === 0) this.#cursor.value = next_cursor;
+          this.error.value = undefined;
+        }));
     } catch (thrown) {
       this.error.value = asApiError(thrown);
     } finally {

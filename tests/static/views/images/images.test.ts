@@ -323,6 +323,32 @@ test("shows all generated images, what they were made with, and generates one ag
   expect([errors, foreign]).toEqual([[], []]);
 });
 
+test("a list of images that arrives late doesn't hide an image that is newer", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  const { page } = await bench.open("/images");
+  await page.getByRole("link", { name: "Open a chat" }).waitFor();
+  const list = /\/api\/image\/gallery(\?|$)/;
+  const [isRead, isAwaited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route(list, async (route) => {
+    const response = await route.fetch();
+    isRead.resolve();
+    await isAwaited.promise;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  const generate = (prompt: string) => bench.app.post("/api/image/generate", { prompt });
+  await generate("a heron");
+  await isRead.promise;
+  await generate("a red fox");
+  const fox = page.getByRole("button", { name: "Image: a red fox" });
+  await fox.waitFor();
+  const late = page.waitForResponse(list);
+  isAwaited.resolve();
+  await (await late).finished();
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  expect(await fox.count()).toBe(1);
+});
+
 test("generates an image again from its message, with the same settings and a new seed", async () => {
   await using bench = await openBench();
   await bench.withChat();
