@@ -245,6 +245,7 @@ const KINDS: Record<ImportKind, string> = {
   koboldcpp: "a KoboldCpp Lite save",
   textgen: "chat logs of text-generation-webui",
   characterai: "a dump of Character.AI chats",
+  backyard: "an archive of Backyard AI (.byaf)",
   parlor: "an export from another Parlor server",
 };
 

@@ -15,6 +15,7 @@ import {
 import type { ImportFacts } from "./import_files.ts";
 import { ImportHost, type ImportSource, openSource } from "./import_source.ts";
 import { readAgnai } from "./formats/agnai/agnai.ts";
+import { readBackyard } from "./formats/backyard.ts";
 import { readChatbox, readLibreChat, readOpenWebUi } from "./formats/chat_frontends.ts";
 import { readClaude } from "./formats/chat_services.ts";
 import { readChatGpt } from "./formats/chatgpt.ts";
@@ -56,6 +57,7 @@ const READERS: Record<ImportKind, (source: ImportSource, host: ImportHost) => As
   koboldcpp: readKoboldCpp,
   textgen: readTextGenWebUi,
   characterai: readCharacterAi,
+  backyard: readBackyard,
   parlor: readParlorExport,
 };
 

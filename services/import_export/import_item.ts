@@ -23,7 +23,7 @@ import type { JsonObject } from "../json/type_guards.ts";
 export const IMPORT_KINDS = [
   ...["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "claude"] as const,
   ...["openwebui", "librechat", "lobechat", "chatbox", "lmstudio", "jan"] as const,
-  ...["llamacpp", "cherrystudio", "koboldcpp", "textgen", "characterai", "parlor"] as const,
+  ...["llamacpp", "cherrystudio", "koboldcpp", "textgen", "characterai", "backyard", "parlor"] as const,
 ] as const;
 /** A program or format that can be imported. */
 export type ImportKind = typeof IMPORT_KINDS[number];

@@ -62,6 +62,7 @@ const TITLES: Record<ImportKind, string> = {
   koboldcpp: "Import from KoboldCpp",
   textgen: "Import from text-generation-webui",
   characterai: "Import from Character.AI",
+  backyard: "Import from Backyard AI",
   parlor: "Import of an export",
 };
 const RETENTION_MS = 60 * 60 * 1000;

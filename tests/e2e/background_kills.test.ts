@@ -176,6 +176,19 @@ const IMPORTS: Record<ImportKind, () => Files> = {
       },
     }),
   }),
+  backyard: () => ({
+    "manifest.json": jsonFile({
+      characters: ["characters/a/character.json"],
+      scenarios: range(CHATS).map((n) => `scenarios/${n}.json`),
+    }),
+    "characters/a/character.json": jsonFile({ id: "a", displayName: "Fox" }),
+    ...chatFiles((n) => `scenarios/${n}.json`, (n) => ({
+      title: `Chat ${n}`,
+      messages: texts(n).map((text, at) =>
+        at % 2 === 0 ? { type: "human", text } : { type: "ai", outputs: [{ text }] }
+      ),
+    })),
+  }),
   koboldcpp: () =>
     chatFiles((n) => `save-${n}.json`, (n) => ({ prompt: `Chat ${n}`, actions: texts(n).map((text) => `\n${text}`) })),
   textgen: () =>

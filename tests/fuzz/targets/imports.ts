@@ -243,6 +243,22 @@ const CHARACTER_AI = {
   histories: { histories: [{ external_id: "h", msgs: [{ text: "Hi", src: { is_human: true } }] }] },
 };
 
+function backyardArchive(): Record<string, Uint8Array> {
+  return {
+    "manifest.json": json({ characters: ["characters/a/character.json"], scenarios: ["scenarios/1.json"] }),
+    "characters/a/character.json": json({
+      id: "a",
+      displayName: "Fox",
+      persona: "{character}",
+      loreItems: [{ key: "a" }],
+    }),
+    "scenarios/1.json": json({
+      firstMessages: [{ characterID: "a", text: "Hi" }],
+      messages: [{ type: "human", text: "Hi" }, { type: "ai", outputs: [{ text: "Ahoy" }, { text: "Hello" }] }],
+    }),
+  };
+}
+
 /** A list of chats, some of which are changed. */
 function someChats(random: Random, chat: unknown, path: string): Partial<Import> {
   const texts = random.list(
@@ -281,6 +297,7 @@ const SAMPLES: Record<ImportKind, (random: Random) => Partial<Import>> = {
   koboldcpp: (random) => someChats(random, KOBOLD, "save.json"),
   textgen: (random) => someChats(random, { internal: [["Hi", "Hello"]], metadata: {} }, "log.json"),
   characterai: (random) => someChats(random, CHARACTER_AI, "dump.json"),
+  backyard: (random) => ({ files: changed(random, backyardArchive()) }),
   parlor: (random) => ({ files: changed(random, PARLOR) }),
 };
 

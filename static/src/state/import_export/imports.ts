@@ -337,6 +337,7 @@ const MAX_DIRECTORY_BYTES = 512 * 1024;
 const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["parlor", /^parlor-export\.json$/],
   [CARD, /^card\.json$/],
+  ["backyard", /(^|\/)characters\/[^/]+\/character\.json$/],
   ["claude", /(^|\/)users\.json$/],
   ["chatgpt", /(^|\/)conversations[-\d]*\.json$/],
   ["sillytavern", /(^|\/)(settings\.json$|(characters|chats|worlds|group chats|OpenAI Settings|User Avatars)\/)/],

@@ -44,6 +44,7 @@ export const importExport: typeof English = {
       koboldcpp: "KoboldCpp Lite: Spielstand",
       textgen: "text-generation-webui: Chatprotokolle oder ein ZIP davon",
       characterai: "Character.AI: Auszug",
+      backyard: "Backyard AI: Archiv (.byaf)",
       parlor: "Parlor-Export",
       risuai: "RisuAI",
       agnai: "Agnai",

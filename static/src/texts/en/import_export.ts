@@ -40,6 +40,7 @@ export const importExport = {
       koboldcpp: "KoboldCpp Lite save",
       textgen: "text-generation-webui: chat logs, or a ZIP of them",
       characterai: "Character.AI dump",
+      backyard: "Backyard AI archive (.byaf)",
       parlor: "Parlor export",
       risuai: "RisuAI",
       agnai: "Agnai",

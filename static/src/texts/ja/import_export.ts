@@ -44,6 +44,7 @@ export const importExport: typeof English = {
       koboldcpp: "KoboldCpp Liteのセーブ",
       textgen: "text-generation-webui: チャットログ、またはそのZIP",
       characterai: "Character.AIのダンプ",
+      backyard: "Backyard AIのアーカイブ (.byaf)",
       parlor: "Parlor のエクスポート",
       risuai: "RisuAI",
       agnai: "Agnai",

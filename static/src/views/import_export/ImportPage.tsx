@@ -144,7 +144,7 @@ function focusOnce(heading: HTMLElement | null): void {
 }
 
 /** Filter of the file dialog; a server may accept more. */
-const FILES = ".zip,.json,.jsonl,.png,.charx,.bin,application/zip,application/json,image/png";
+const FILES = ".zip,.json,.jsonl,.png,.charx,.byaf,.bin,application/zip,application/json,image/png";
 
 /** The selection stays until another file is chosen. */
 function ImportFilePicker({ imports }: { imports: Imports }) {

@@ -295,3 +295,80 @@ test("Claude: memories become notes and documents of projects documents; instruc
     { what: "memory", fields: { text: "Mill:\nUses oak." } },
   ]);
 });
+
+test("Backyard AI: the card with greetings and lore, chats with variants, and what isn't imported", async () => {
+  const steps = await read("backyard", {
+    "manifest.json": {
+      schemaVersion: 1,
+      author: { name: "Ann" },
+      characters: ["characters/a/character.json"],
+      scenarios: ["scenarios/1.json", "scenarios/2.json", "scenarios/3.json"],
+    },
+    "characters/a/character.json": {
+      id: "a",
+      name: "Reed",
+      displayName: "Reed Fox",
+      isNSFW: false,
+      persona: "{character} waits for {user}.",
+      createdAt: "2026-01-01T00:00:00Z",
+      loreItems: [{ key: "mill, water", value: "Old." }],
+      images: [{ path: "images/1.png", label: "" }, { path: "images/2.png", label: "" }],
+    },
+    "characters/a/images/1.png": "image",
+    "characters/a/images/2.png": "image",
+    "scenarios/1.json": {
+      title: "Harbor",
+      narrative: "{character} rows.",
+      formattingInstructions: "Be calm, {character}.",
+      firstMessages: [{ characterID: "a", text: "{character}: Ahoy, {user}!" }],
+      exampleMessages: [{ characterID: "a", text: "Hm." }, { characterID: "u", text: "Yes?" }],
+      grammar: "root ::= x",
+      messages: [
+        { type: "human", text: "Hi", createdAt: "2026-01-02T00:00:00Z" },
+        {
+          type: "ai",
+          outputs: [
+            { text: "Old", activeTimestamp: "2026-01-02T00:00:01Z" },
+            { text: "New", activeTimestamp: "2026-01-02T00:00:09Z" },
+          ],
+        },
+        { type: "telepathy" },
+      ],
+    },
+    "scenarios/2.json": { title: "Storm", narrative: "It rains.", firstMessages: [{ text: "Wet." }], messages: [] },
+    "notes.txt": "mine",
+  });
+  const character = steps.find((step) => step.what === "character")!;
+  const { data } = JSON.parse(new TextDecoder().decode(character.file as Uint8Array));
+  expect(new TextDecoder().decode(character.avatar)).toBe("image");
+  expect(data).toMatchObject({
+    name: "Reed Fox",
+    nickname: "Reed",
+    creator: "Ann",
+    description: "{{char}} waits for {{user}}.",
+    scenario: "{{char}} rows.",
+    system_prompt: "Be calm, {{char}}.",
+    first_mes: "{{char}}: Ahoy, {{user}}!",
+    alternate_greetings: ["Wet."],
+    mes_example: "<START>\n{{char}}: Hm.\n{{user}}: Yes?",
+    character_book: { entries: [{ keys: ["mill", "water"], content: "Old." }] },
+  });
+  const chats = steps.filter((step) => step.what === "conversation");
+  expect(chats.map(({ head, messages }) => [head, messages.map(({ role, content }) => [role, content])])).toEqual([[
+    { title: "Harbor", participants: [character.id], scenario: "{{char}} rows.", system_prompt: "Be calm, {{char}}." },
+    [["assistant", "Reed: Ahoy, {{user}}!"], ["user", "Hi"], ["assistant", "New"]],
+  ]]);
+  expect(chats[0]!.messages.at(-1)!.variants?.map(({ content }) => content)).toEqual(["New", "Old"]);
+  const notes = steps.flatMap((step) =>
+    step.what === "note" ? [[step.source, step.code ?? step.reason, step.count]] : []
+  );
+  expect(notes).toEqual([
+    ["scenarios/3.json", "the archive doesn't contain this file", undefined],
+    ["characters/a/character.json", "backyard_images", 1],
+    ["scenarios/1.json", "other_parts", undefined],
+    ["", "backyard_sampling", 2],
+    ["scenarios/2.json", "backyard_scenario", undefined],
+    ["scenarios/1.json", "other_parts", 1],
+    ["", "other_files", 1],
+  ]);
+});

@@ -43,6 +43,12 @@ test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: str
   ["a backup of Cherry Studio", "a.zip", zip({ "data.json": text("{}") }), "cherrystudio"],
   ["a save of KoboldCpp", "saved_story.json", text('{"gamestarted":true,"prompt":""}'), "koboldcpp"],
   ["a log of text-generation-webui", "1.json", text('{"internal":[["a","b"]],"visible":[]}'), "textgen"],
+  [
+    "an archive of Backyard AI",
+    "Fox.byaf",
+    zip({ "manifest.json": text("{}"), "characters/a/character.json": text("{}") }),
+    "backyard",
+  ],
   ["a dump of Character.AI", "1.json", text('{"info":{},"histories":{"histories":[]}}'), "characterai"],
   ["chats of Open WebUI", "e.json", text('[{"id":"1","chat":{"history":{"currentId":"a"}}}]'), "openwebui"],
   ["one chat", "Evening.jsonl", text('{"mes":"Hi"}\n'), "tavern"],
