@@ -49,6 +49,7 @@ export const DOCUMENT_LEDGER = {
   tracked_changes: "Tracked changes, read as if accepted",
   formula: "Formulas without a stored result, read as they are written",
   stored_result: "Formulas, read as their stored results",
+  repeated: "Repeats of the same cell or row beyond a thousand, which are left out",
   hidden: "Hidden sheets, rows, columns, slides and text, which are read like others",
   script: "Scripts, which aren't run",
   unknown: "Parts of a kind that Parlor doesn't know",

@@ -462,6 +462,7 @@ class ContentParser {
     if (text !== "") {
       const repeated = Math.min(cell.repeated, MAX_REPEATED);
       for (let n = 0; n < repeated; n++) row.cells.push({ column: row.column + n, text });
+      this.#noteRepeats(cell.repeated);
     }
     row.column += cell.repeated;
   }
@@ -476,6 +477,7 @@ class ContentParser {
           for (const { column, text } of cells) this.table.addCell(column, text);
           this.table.endRow(this.#rowNumber + n);
         }
+        this.#noteRepeats(repeated);
       }
       this.#rowNumber += repeated;
       return;
@@ -484,6 +486,11 @@ class ContentParser {
     for (const { column, text } of cells) if (column < MAX_REPEATED) texts[column] = text;
     const text = Array.from(texts, (text) => text ?? "").join(" | ");
     if (text !== "") this.#addBlock({ text });
+  }
+
+  #noteRepeats(repeated: number): void {
+    const example = `${this.table?.name ?? "table"}, row ${this.#rowNumber + 1}`;
+    this.context.sink.note("repeated", { count: Math.max(0, repeated - MAX_REPEATED), example });
   }
 
   #openObject(href: string): void {

@@ -127,7 +127,9 @@ function findBuiltInFormat(id: number): NumberFormat {
 }
 
 /** Parses the first section of a format code, which is that of positive numbers. */
-function parseFormat(code: string): NumberFormat {
+function parseFormat(written: string): NumberFormat {
+  // Programs write at most 255 characters.
+  const code = written.slice(0, 1000);
   let prefix = "";
   let suffix = "";
   let signs = "";

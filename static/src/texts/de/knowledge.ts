@@ -298,6 +298,8 @@ export const knowledge: typeof English = {
         `${count(n, { one: "Formel", other: "Formeln" })}, als ${
           n === 1 ? "gespeichertes Ergebnis" : "gespeicherte Ergebnisse"
         } gelesen`,
+      repeated: (n: number) =>
+        `${count(n, { one: "Wiederholung", other: "Wiederholungen" })} derselben Zelle oder Zeile ausgelassen`,
       hidden: (n: number) =>
         count(n, { one: "ausgeblendeter Teil mitgelesen", other: "ausgeblendete Teile mitgelesen" }),
       script: (n: number) => count(n, { one: "Skript nicht ausgeführt", other: "Skripte nicht ausgeführt" }),

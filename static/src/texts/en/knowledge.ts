@@ -297,6 +297,7 @@ export const knowledge = {
       formula: (n: number) => count(n, { one: "formula without a result", other: "formulas without a result" }),
       stored_result: (n: number) =>
         `${count(n, { one: "formula", other: "formulas" })}, read as the stored ${n === 1 ? "result" : "results"}`,
+      repeated: (n: number) => `${count(n, { one: "repeat", other: "repeats" })} of the same cell or row left out`,
       hidden: (n: number) => count(n, { one: "hidden part is read, too", other: "hidden parts are read, too" }),
       script: (n: number) => count(n, { one: "script not run", other: "scripts not run" }),
       unknown: (n: number) => count(n, { one: "part of an unknown kind", other: "parts of unknown kinds" }),

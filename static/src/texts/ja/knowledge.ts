@@ -290,6 +290,7 @@ export const knowledge: typeof English = {
       tracked_changes: (n: number) => `変更履歴${n}件を承認済みとして読み取りました`,
       formula: (n: number) => `結果のない数式：${n}`,
       stored_result: (n: number) => `数式${n}件は保存されている結果として読み取りました`,
+      repeated: (n: number) => `同じセルまたは行の繰り返し${n}件を省きました`,
       hidden: (n: number) => `非表示の部分${n}件も読み取りました`,
       script: (n: number) => `実行しないスクリプト：${n}`,
       unknown: (n: number) => `不明な種類の部分：${n}`,

@@ -14,6 +14,20 @@ test("reads an ODT and an ODS of another program", async () => {
   expect(sheet.ledger).toMatchObject([{ kind: "stored_result", count: 1 }, { kind: "formula", count: 1 }]);
 });
 
+test("names repeats of cells and rows that are left out", async () => {
+  const row = (repeated: number, cell: string) =>
+    `<table:table-row table:number-rows-repeated="${repeated}">${cell}</table:table-row>`;
+  const content = '<office:body><office:spreadsheet><table:table table:name="S">' +
+    row(1500, "<table:table-cell><text:p>x</text:p></table:table-cell>") +
+    row(1, '<table:table-cell table:number-columns-repeated="1200"><text:p>y</text:p></table:table-cell>') +
+    row(1_000_000, '<table:table-cell table:number-columns-repeated="16384"/>') +
+    "</table:table></office:spreadsheet></office:body>";
+  const { pages, ledger } = await extract("a.ods", await openDocument("spreadsheet", content));
+  expect(pages.join("\n").split("\n").filter((line) => line === "x").length).toBeGreaterThanOrEqual(1000);
+  expect(pages.join("").split("y").length - 1).toBe(1000);
+  expect(ledger).toMatchObject([{ kind: "repeated", count: 700, examples: ["S, row 1", "S, row 1501"] }]);
+});
+
 const openDocument = (kind: string, content: string, more: Record<string, string> = {}) =>
   zipOf([
     textEntry("mimetype", `application/vnd.oasis.opendocument.${kind}`),
