@@ -145,7 +145,10 @@ test("moves between tabs with the arrow keys", async () => {
 
 test("keeps a hovered toast, and Undo undoes", async () => {
   await using ui = await bench.open("/components");
+  await ui.page.getByRole("heading", { name: "Components" }).waitFor();
+  // The page's time passes only where the test says so.
   await ui.page.clock.install();
+  await ui.page.clock.pauseAt(Date.now() + 60_000);
   await ui.page.getByRole("button", { name: "Toast with Undo" }).click();
   const toast = ui.page.locator(".toasts .toast");
   await toast.hover();

@@ -1,4 +1,5 @@
 /** What a reply can contain beyond plain text: aligned tables, footnotes, task lists, diagrams; and a stalled reply. */
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems } from "../../../../helpers/browser/browser.ts";
 import { type Opened, openUiBench, type UiBench } from "../../../../helpers/browser/ui_page.ts";
@@ -104,8 +105,14 @@ test("says when a reply has stalled, and Stop and Retry stand beside it", async 
   await page.goto(`${api.origin}/c/c1`);
   const reply = api.startReply("c1", "r1");
   await page.getByRole("button", { name: "Stop" }).waitFor();
+  // From now on, the page's time passes in steps only.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const countAfterStep = async (found: Locator) => {
+    await page.clock.runFor(20);
+    return await found.count();
+  };
   reply.say("Once upon");
-  await page.getByText("Once upon").waitFor();
+  await expect.poll(() => countAfterStep(page.getByText("Once upon"))).toBe(1);
   await page.clock.runFor(19_000);
   await expect.poll(() => page.getByText("No new text for 20 s").count()).toBe(0);
   await page.clock.runFor(2000);
@@ -113,6 +120,5 @@ test("says when a reply has stalled, and Stop and Retry stand beside it", async 
   const stalled = page.locator(".reply-stalled");
   await expect.poll(() => stalled.getByRole("button").allTextContents()).toEqual(["Stop", "Retry"]);
   reply.say(" a time");
-  await page.clock.runFor(1000);
-  await stalled.waitFor({ state: "detached" });
+  await expect.poll(() => countAfterStep(stalled)).toBe(0);
 });
