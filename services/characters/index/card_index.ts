@@ -6,7 +6,7 @@ import type { Log } from "../../log.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
-import { CARD_NAME, findCardRowByPath, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
+import { CARD_NAME, findCardRowByPath, removeRows, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
 import { CardScan } from "./card_scan.ts";
 
 /** Dependencies of the index. */
@@ -138,12 +138,16 @@ export class CardIndex {
   }
 
   async #scanOnce(): Promise<void> {
-    const { db, databasePath, folders, events, onUnreadable } = this.#options;
+    const { db, databasePath, folders, events, log, onUnreadable } = this.#options;
     this.#written = new Set(this.#writing.keys());
     try {
-      const { changes, ids, unreadable } = await this.#scanner.scan({ databasePath, folders });
+      const { changes, isDamaged, ids, unreadable } = await this.#scanner.scan({ databasePath, folders });
+      if (isDamaged) {
+        log("warn", "The list of cards was damaged in the database, so it was made again from the files");
+        await db.write([...removeRows(), ...replaceRows(changes)]);
+        this.#isStale ||= this.#written.size > 0;
+      } else if (ids.length > 0) await db.write(replaceRows(changes, [...this.#written]));
       if (ids.length > 0) {
-        await db.write(replaceRows(changes, [...this.#written]));
         if (ids.length > MAX_EVENTS) events.publish({ kind: "characters", id: "all" });
         else for (const id of ids) events.publish({ kind: "character", id });
       }

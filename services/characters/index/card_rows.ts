@@ -112,6 +112,12 @@ export function replaceRows(changes: CardChanges, unless: readonly string[] = []
   ];
 }
 
+/** Returns the statements that remove all rows, also damaged ones. */
+export function removeRows(): Statement[] {
+  // Without a condition, SQLite doesn't read what the indexes are made of.
+  return [{ sql: "DELETE FROM card_tag" }, { sql: "DELETE FROM card_file" }];
+}
+
 /** Returns the statements that replace one row, remove one, or both. */
 export function replaceRow(row: CardRow | undefined, removedPath?: string): Statement[] {
   return replaceRows(toCardChanges(row ? [row] : [], removedPath === undefined ? [] : [removedPath]));

@@ -4,7 +4,7 @@
  */
 import { getErrorMessage } from "../../errors.ts";
 import { reportDefects } from "../../process/worker.ts";
-import { openReader } from "../../storage/database/database.ts";
+import { openReader, type Reader } from "../../storage/database/database.ts";
 import { type CardFileStat, isPngPath } from "../card/card_head.ts";
 import {
   type CardChanges,
@@ -31,6 +31,8 @@ export type ScanWorkerOrder =
 /** The result. JSON text is created here, so that the main thread only passes it to the database. */
 export interface CardScanResponse {
   changes: CardChanges;
+  /** True if the table is damaged. The changes are all of its rows then. */
+  isDamaged: boolean;
   /** Ids of changed and deleted cards. */
   ids: string[];
   /** Ids of cards that can't be read. */
@@ -121,11 +123,13 @@ let cards = Promise.withResolvers<ScannedCard[]>();
 
 async function scan({ databasePath, folders }: CardScanRequest): Promise<CardScanResponse> {
   const reader = openReader(databasePath);
-  let known: KnownFile[];
+  let known: KnownFile[] = [];
+  let isDamaged = false;
   let found: Awaited<ReturnType<typeof scanFolders>>;
   try {
     // Read before the folders, so that a file written in between looks new at most, never deleted.
-    known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
+    isDamaged = !canReadRows(reader);
+    if (!isDamaged) known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
     const findName = (path: string) =>
       reader.get<{ name: string }>(
         "SELECT item ->> '$.name' AS name FROM card_file WHERE path = ? AND name IS NOT NULL",
@@ -139,7 +143,15 @@ async function scan({ databasePath, folders }: CardScanRequest): Promise<CardSca
   const removedIds = new Set(removed);
   const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => removedIds.has(path)).map(({ id }) => id)];
   const unreadable = rows.filter(({ isUnreadable }) => isUnreadable).map(({ id }) => id);
-  return { changes: toCardChanges(rows, removed), ids: [...new Set(ids)], unreadable };
+  return { changes: toCardChanges(rows, removed), isDamaged, ids: [...new Set(ids)], unreadable };
+}
+
+function canReadRows(reader: Reader): boolean {
+  try {
+    return reader.get("SELECT 1 FROM card_file WHERE NOT json_valid(item)") === undefined;
+  } catch {
+    return false;
+  }
 }
 
 async function readCards(files: CardFileStat[]): Promise<ScannedCard[]> {

@@ -42,6 +42,24 @@ async function untilNames(wanted: string[]): Promise<void> {
   await looking;
 }
 
+test("a damaged row is made again from its file", async () => {
+  await app.put("/api/characters/fox", { card: JSON.parse(card("Fox")) });
+  await app.put("/api/characters/owl", { card: JSON.parse(card("Owl")) });
+  const before = await list();
+  await app.restart(async () => {
+    const path = `${app.dataDir}/app.db`;
+    const file = await Deno.readFile(path);
+    // As a damaged disk changes it: SQLite itself refuses to store it.
+    const [from, to] = ['"tags":[],"creator"', '"tags":[M,"creator"'].map((text) => new TextEncoder().encode(text));
+    const at = file.findIndex((_, start) => from!.every((byte, i) => file[start + i] === byte));
+    file.set(to!, at);
+    await Deno.writeFile(path, file);
+  });
+  expect(await list()).toEqual(before);
+  expect((await app.get("/api/characters/fox")).status).toBe(200);
+  expect(app.logLines.filter((line) => line.includes("list of cards was damaged"))).toHaveLength(1);
+});
+
 test("a file put into the folder appears, changes and disappears, under its name or an ID derived from it", async () => {
   expect(await names()).toEqual([]);
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox")));
