@@ -6,6 +6,7 @@ import { type Damage, mergeDamages } from "./damage.ts";
 import { checkFiles } from "./file_check.ts";
 import { type LostRow, RowCheck } from "./row_check.ts";
 import { ManifestCheck } from "./manifest.ts";
+import { checkSchema, listTableNames, SCHEMA_PATH } from "./schema_check.ts";
 import { DATABASE, TABLES } from "./tables.ts";
 
 /** What to check. */
@@ -44,8 +45,8 @@ export async function* checkAll(data: StoredData, from: string | null = null): A
   const rows = new RowCheck(database, sealer);
   const [phase, begin, key] = parseCursor(from);
   const tables = Object.keys(TABLES).filter((table) => rows.getColumns(table).all.length > 0);
-  const listFrom = (own: Cursor[0]) =>
-    own === phase && begin !== undefined ? tables.slice(tables.indexOf(begin)) : tables;
+  const listFrom = (own: Cursor[0], all = tables) =>
+    own === phase && begin !== undefined ? all.slice(Math.max(0, all.indexOf(begin))) : all;
   if (phase === "rows") {
     for (const table of listFrom("rows")) {
       let after = table === begin ? key : undefined;
@@ -68,7 +69,8 @@ export async function* checkAll(data: StoredData, from: string | null = null): A
     yield { bytes: 0, damages: manifest.checkFolders(), cursor: JSON.stringify(["pages"] satisfies Cursor) };
   }
   if (phase !== "files") {
-    for (const table of listFrom("pages")) {
+    yield { bytes: 0, damages: checkSchema(database), cursor: JSON.stringify(["pages"] satisfies Cursor) };
+    for (const table of listFrom("pages", listTableNames(database))) {
       const cursor: Cursor = ["pages", table];
       yield { bytes: 0, damages: checkPages(database, table), cursor: JSON.stringify(cursor) };
     }
@@ -103,7 +105,8 @@ export async function checkItems(data: StoredData, paths: readonly string[]): Pr
   for (const path of paths) {
     found.push(...rows.checkItem(path).map(toDamage));
     const [folder, table = ""] = path.split("/");
-    if (folder === DATABASE && Object.hasOwn(TABLES, table)) found.push(...checkPages(database, table));
+    if (path === SCHEMA_PATH) found.push(...checkSchema(database));
+    if (folder === DATABASE && listTableNames(database).includes(table)) found.push(...checkPages(database, table));
     const place = { dataDir, sealer, database: { all: <T>(sql: string) => database.prepare(sql).all() as T[] } };
     for await (const { isReadable } of checkFiles(place, path)) if (!isReadable) found.push({ path, parts: ["file"] });
   }

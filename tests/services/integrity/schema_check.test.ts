@@ -1,0 +1,43 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { checkItems } from "../../../services/integrity/pass.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { checkSchema, SCHEMA_PATH } from "../../../services/integrity/schema_check.ts";
+import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+
+function createDatabase(path = ":memory:", version = Infinity): DatabaseSync {
+  const database = new DatabaseSync(path);
+  for (const migration of MIGRATIONS) {
+    if (migration.version <= version) database.exec(`${migration.sql}; PRAGMA user_version = ${migration.version}`);
+  }
+  return database;
+}
+
+test.each([
+  ["a missing table", "DROP TABLE revision"],
+  ["a table too many", "CREATE TABLE revisioo(a TEXT)"],
+  ["another name of a column", "ALTER TABLE draft RENAME COLUMN version TO versioo"],
+  ["a missing index", "DROP INDEX block_by_conversation"],
+  [
+    "an index of another column",
+    "DROP INDEX block_by_conversation; CREATE INDEX block_by_conversation ON block(position)",
+  ],
+])("%s is damage of the schema", async (_, sql) => {
+  await using home = await tempFolder();
+  using database = createDatabase(home.file("app.db"));
+  expect(checkSchema(database)).toEqual([]);
+  database.exec(sql);
+  const damages = [{ path: SCHEMA_PATH, parts: ["schema"] }];
+  expect(checkSchema(database)).toEqual(damages);
+  const data = { dataDir: home.path, sealer: createSealer(new Uint8Array(32)) };
+  expect(await checkItems(data, [SCHEMA_PATH])).toEqual(damages);
+});
+
+test("the schema of an earlier version, and a table that was put aside, are no damage", () => {
+  using earlier = createDatabase(":memory:", MIGRATIONS.at(-2)!.version);
+  expect(checkSchema(earlier)).toEqual([]);
+  using aside = createDatabase();
+  aside.exec("CREATE TABLE manifest_damaged_9(path TEXT PRIMARY KEY) STRICT");
+  expect(checkSchema(aside)).toEqual([]);
+});
