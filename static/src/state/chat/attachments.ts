@@ -1,7 +1,8 @@
 /** Attachments of the next message: documents and their pages, images, recordings. */
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import { type ApiClient, asApiError } from "../../api/client.ts";
+import { type ApiClient, ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentUse, Message, StoredDocument } from "../../api/types.ts";
+import { texts } from "../../texts/texts.ts";
 import { newId } from "../app/ids.ts";
 import { documentKey, type Outbox } from "../app/outbox.ts";
 
@@ -218,8 +219,14 @@ const ENDINGS: Record<string, string> = {
   "image/gif": "gif",
 };
 
-/** The images that can be sent, for the `accept` of a file input. */
-export const ACCEPTED_IMAGES = Object.keys(ENDINGS).join(",");
+/** Formats that many browsers read, but models don't: converted here. */
+const CONVERTED = ["image/avif", "image/bmp"];
+
+/** Format of iPhones, which only Safari reads. Other browsers don't know its type. */
+const HEIC = /\.(heic|heif)$/i;
+
+/** The images that can be sent, for the `accept` of a file input. Without HEIC, iPhones send photos as JPEG. */
+export const ACCEPTED_IMAGES = [...Object.keys(ENDINGS), ...CONVERTED].join(",");
 
 /** The longer side that an image is reduced to, in pixels: models see no more, and photos of phones are far larger. */
 const MAX_SIDE_PX = 2048;
@@ -283,12 +290,40 @@ export async function storeImage(store: StoreImage, file: File): Promise<string>
   return await store(`${newId()}.${ENDINGS[image.type]}`, image);
 }
 
-/** True for image files that can be sent. */
+/** True for image files that can be sent, or that the browser may be able to convert. */
 export function isImageFile(file: File): boolean {
-  return Object.hasOwn(ENDINGS, file.type);
+  return Object.hasOwn(ENDINGS, file.type) || CONVERTED.includes(file.type) || isHeic(file);
 }
 
-async function reduceImage(file: File): Promise<Blob> {
+/**
+ * Converts an image in another format to PNG, if the browser can read it.
+ *
+ * @returns The file itself if it has a format that can be sent.
+ * @throws {ApiError} With what to do, if the browser can't read it.
+ */
+export async function convertImage(file: File): Promise<File> {
+  if (Object.hasOwn(ENDINGS, file.type)) return file;
+  const bitmap = await createImageBitmap(file).catch(() => {
+    const message = isHeic(file) ? texts.composer.heicImage(file.name) : texts.composer.badImage(file.name);
+    throw new ApiError(0, { code: "unsupported_media_type", message });
+  });
+  try {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+    canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
+    const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png"));
+    return new File([png!], file.name.replace(/\.[^.]*$/, "") + ".png", { type: "image/png" });
+  } finally {
+    bitmap.close();
+  }
+}
+
+function isHeic({ type, name }: File): boolean {
+  return /^image\/hei[cf]$/.test(type) || type === "" && HEIC.test(name);
+}
+
+async function reduceImage(chosen: File): Promise<Blob> {
+  const file = await convertImage(chosen);
   if (file.size <= MAX_PLAIN_BYTES || file.type === "image/gif") return file;
   const bitmap = await createImageBitmap(file);
   try {

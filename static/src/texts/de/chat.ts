@@ -266,6 +266,8 @@ export const chat: typeof English = {
     addImage: "Bilder, Dokumente oder Textdateien hinzufügen",
     images: "Angehängte Bilder",
     removeImage: (name: string) => `${name} entfernen`,
+    heicImage: (name: string) =>
+      `Dieser Browser kann ${name} (HEIC) nicht lesen. Speichern Sie es als JPEG oder PNG, oder senden Sie es aus Safari. Wählen Sie auf einem iPhone für neue Fotos Einstellungen > Kamera > Formate > Maximale Kompatibilität.`,
     badImage: (name: string) => `„${name}“ konnte nicht als Bild gelesen werden`,
     fileTooLarge: (name: string) => `„${name}“ ist zu groß. Textdateien dürfen bis zu 256 kB groß sein.`,
     fileNotText: (name: string) => `„${name}“ ist weder ein Bild noch eine Textdatei`,

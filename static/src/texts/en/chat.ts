@@ -259,6 +259,8 @@ export const chat = {
     addImage: "Add images, documents or text files",
     images: "Attached images",
     removeImage: (name: string) => `Remove ${name}`,
+    heicImage: (name: string) =>
+      `This browser can’t read ${name} (HEIC). Save it as JPEG or PNG, or send it from Safari. On an iPhone, choose Settings > Camera > Formats > Most Compatible for new photos.`,
     badImage: (name: string) => `Couldn’t read “${name}” as an image`,
     fileTooLarge: (name: string) => `“${name}” is too large. Text files can be up to 256 kB.`,
     fileNotText: (name: string) => `“${name}” isn’t an image or a text file`,

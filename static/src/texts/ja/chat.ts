@@ -256,6 +256,8 @@ export const chat: typeof English = {
     addImage: "画像・文書・テキストファイルを追加",
     images: "添付画像",
     removeImage: (name: string) => `${name} を削除`,
+    heicImage: (name: string) =>
+      `このブラウザーでは ${name}（HEIC）を読み取れません。JPEG または PNG で保存するか、Safari から送信してください。iPhone では、「設定」>「カメラ」>「フォーマット」>「互換性優先」を選ぶと、新しい写真が JPEG になります。`,
     badImage: (name: string) => `「${name}」を画像として読み込めませんでした`,
     fileTooLarge: (name: string) => `「${name}」は大きすぎます。テキストファイルは 256 kB までです。`,
     fileNotText: (name: string) => `「${name}」は画像でもテキストファイルでもありません`,

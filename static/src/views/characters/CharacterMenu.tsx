@@ -7,7 +7,7 @@ import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { getGallery, removeCharacters } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ACCEPTED_IMAGES } from "../../state/chat/attachments.ts";
+import { ACCEPTED_IMAGES, convertImage } from "../../state/chat/attachments.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 import { FolderDialog } from "../shell/ChatDialogs.tsx";
@@ -23,7 +23,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
   const replace = async (file: File | undefined) => {
     if (!file) return;
     try {
-      await page.replaceImage(file);
+      await page.replaceImage(await convertImage(file));
       store.toasts.show(t.replaced);
     } catch (thrown) {
       store.report(thrown);

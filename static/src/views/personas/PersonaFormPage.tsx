@@ -8,7 +8,7 @@ import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { newId } from "../../state/app/ids.ts";
-import { ACCEPTED_IMAGES } from "../../state/chat/attachments.ts";
+import { ACCEPTED_IMAGES, convertImage } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
@@ -74,7 +74,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         ...(documents !== stored && { documents }),
       }, version);
       setVersion(saved.version);
-      if (image) await store.api.setPersonaAvatar(id, image);
+      if (image) await store.api.setPersonaAvatar(id, await convertImage(image));
       await store.people.refreshPersonas();
       store.toasts.show(t.saved(name.trim()));
       store.router.go("/settings/personas");

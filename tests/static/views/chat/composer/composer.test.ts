@@ -52,6 +52,31 @@ test.each(["drop", "paste"] as const)("sends an image added by %s with the messa
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
+const BMP = "Qk06AAAAAAAAADYAAAAoAAAAAQAAAAEAAAABABgAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAD/AA==";
+/** Two by two pixels. */
+const AVIF =
+  "AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUIAAADybWV0YQAAAAAAAAAoaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAGxpYmF2aWYA" +
+  "AAAADnBpdG0AAAAAAAEAAAAeaWxvYwAAAABEAAABAAEAAAABAAABGgAAAB0AAAAoaWluZgAAAAAAAQAAABppbmZlAgAAAAABAABhdjAxQ29sb3IA" +
+  "AAAAamlwcnAAAABLaXBjbwAAABRpc3BlAAAAAAAAAAIAAAACAAAAEHBpeGkAAAAAAwgICAAAAAxhdjFDgQ0MAAAAABNjb2xybmNseAACAAIAAYAA" +
+  "AAAXaXBtYQAAAAAAAAABAAEEAQKDBAAAACVtZGF0EgAKCBgANogQEAwgMg8f8D///8WfhwB8+ErK42A=";
+
+test("converts BMP and AVIF to PNG, and says what to do with HEIC, which this browser can't read", async () => {
+  await using ui = await openStory();
+  await box(ui.page).waitFor();
+  await holdToasts(ui.page);
+  await give(ui.page, "drop", [
+    { name: "a.bmp", type: "image/bmp", base64: BMP },
+    { name: "b.avif", type: "image/avif", base64: AVIF },
+    { name: "IMG_1.HEIC", type: "", base64: BMP.slice(4) },
+  ]);
+  await ui.page.getByText("Most Compatible").waitFor();
+  for (const name of ["a.bmp", "b.avif"]) await ui.page.getByRole("img", { name }).waitFor();
+  await sendMessage(ui.page, "What is this?");
+  await eventually(() => ui.api.attachments.size, (count) => count === 2);
+  expect([...ui.api.attachments.keys()].every((name) => name.endsWith(".png"))).toBe(true);
+  expect(ui.errors).toEqual([]);
+});
+
 test("shows why an image was refused, and restores the images of a refused message", async () => {
   await using ui = await openStory();
   await box(ui.page).waitFor();
