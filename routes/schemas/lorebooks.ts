@@ -3,7 +3,7 @@ import type { Lorebook as StoredBook } from "../../services/lorebooks/lorebook_d
 import { createBookLedger } from "../../services/lorebooks/lorebook_ledger.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
-import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
+import type { ListedLorebook, LorebookWithBook, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
 import { ERRORS, Id, IdParams, json, jsonBody, LedgerSchema, Time, toLedgerField, Unreadable } from "./common.ts";
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
@@ -92,7 +92,7 @@ const TestResponse = z.object({
 }).openapi("LorebookTrial");
 
 /** Converts a request body to the type of the service. */
-export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookInput {
+export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookWithBook {
   const { name, enabled, scope, character_ids, persona_ids, book } = body;
   return {
     name: name ?? undefined,

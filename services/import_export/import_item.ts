@@ -1,6 +1,6 @@
 /**
- * What import readers produce, one item at a time, and how much memory it takes. Items cross a Worker boundary, so they
- * are plain data.
+ * What import readers produce, one item at a time, and how much memory it takes. Items cross the boundary of a process,
+ * so they are plain data.
  */
 import type { DocumentOwnerKind, DocumentUse } from "../documents/document.ts";
 import type { ImportReason } from "./import_report.ts";
@@ -115,10 +115,13 @@ export interface ImportedPersona extends Origin {
   avatar?: Uint8Array<ArrayBuffer>;
 }
 
-/** A lorebook in any format that `parseLorebook` reads. */
+/** A lorebook. */
 export interface ImportedLorebook extends Origin {
   what: "lorebook";
+  /** Of a reader, in any format that `parseLorebook` reads; afterwards a `Lorebook`. */
   book: unknown;
+  /** Why the book can't be read. */
+  fault?: string;
   /** From an export of Parlor: entries without keys and text stay. */
   isOurs?: boolean;
   isEnabled?: boolean;
@@ -127,10 +130,13 @@ export interface ImportedLorebook extends Origin {
   personaIds?: string[];
 }
 
-/** A preset: a SillyTavern file, or Parlor's own format. */
+/** A preset. */
 export interface ImportedPreset extends Origin {
   what: "preset";
+  /** Of a reader, a SillyTavern file unless `isOurs`; afterwards a `PresetDocument`. */
   json: unknown;
+  /** Why the preset can't be read. */
+  fault?: string;
   isOurs?: boolean;
   models?: string[];
 }

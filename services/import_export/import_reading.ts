@@ -1,7 +1,7 @@
 /** Reads an import in the sandbox, and checks what the child sends: a file may have taken control of it. */
 import { isAttachmentName } from "../attachments/attachment_rows.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
-import { asObject, isJsonObject, type JsonObject } from "../json/type_guards.ts";
+import { asArray, asObject, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { type Sandbox, SandboxFault, type SandboxJob, type SandboxKind } from "../platform/sandbox/sandbox.ts";
 import { findTemplateProblem, type PromptTemplate } from "../settings/prompt_templates.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
@@ -17,6 +17,7 @@ import {
   type ImportKind,
   type ImportStep,
 } from "./import_item.ts";
+import { DOCUMENT, parseDocument, unpackDocument } from "./import_transfer.ts";
 
 /** Limits of one import. */
 export type ReadingLimits = Pick<SandboxJob, "maxCpuMs" | "maxResidentBytes">;
@@ -51,7 +52,7 @@ const KIND: SandboxKind = {
   maxResidentBytes: 4096 * MIB,
   // An item with its bytes, of at most 128 MiB each.
   maxMessageBytes: 320 * MIB,
-  maxTextBytes: 64 * MIB,
+  maxTextBytes: 4 * MIB,
 };
 
 const PATTERNS: SandboxKind = {
@@ -84,19 +85,23 @@ export async function* readImport(sandbox: Sandbox, request: ReadingRequest): As
   const received: ReceivedBatch[] = [];
   let wake = Promise.withResolvers<void>();
   let messages: ImportedMessage[] = [];
-  const take = (value: unknown, bytes: Uint8Array<ArrayBuffer>[]): Promise<void> | undefined => {
+  const take = async (value: unknown, bytes: Uint8Array<ArrayBuffer>[]): Promise<void> => {
     const batch = isJsonObject(value) ? value as ImportBatch : {};
     if (Number.isSafeInteger(batch.files)) begin?.(batch.files!);
-    const isPart = Array.isArray(batch.messages);
-    if (isPart) { for (const message of batch.messages!) messages.push(message); }
-    const steps = parseSteps(batch, bytes, kind, files);
-    if (steps.length === 0) return undefined;
+    const isPart = batch.isPart === true;
+    const steps = await parseSteps(batch, bytes, kind, files);
+    if (steps.length === 0) {
+      if (!isPart) return;
+      for (const message of asArray((await readDocument(bytes[0])).messages)) messages.push(message as ImportedMessage);
+      return;
+    }
     const [first] = steps;
-    if (isPart && first!.what === "conversation") [first!.messages, messages] = [messages, []];
+    if (isPart && first!.what === "conversation") first!.messages = messages;
+    if (isPart) messages = [];
     const released = Promise.withResolvers<void>();
     received.push({ steps, isLarge: isPart, release: released.resolve });
     wake.resolve();
-    return released.promise;
+    await released.promise;
   };
   let slowEdits = 0;
   const edit = async (value: unknown): Promise<{ value: unknown }> => {
@@ -163,19 +168,30 @@ function throwFailure(value: unknown): void {
 }
 
 /** Returns the items of a batch with their bytes, and with paths instead of ids of files. */
-function parseSteps(
-  { steps = [], bytes: places = [] }: ImportBatch,
+async function parseSteps(
+  { steps: sent = [], bytes: places = [] }: ImportBatch,
   bytes: readonly Uint8Array<ArrayBuffer>[],
   kind: ImportKind,
   files: ImportFiles,
-): ImportStep[] {
-  if (!Array.isArray(steps) || !Array.isArray(places)) throw createInvalidError();
-  places.forEach(([at, field], n) => {
-    const step = steps[at] as unknown as JsonObject | undefined;
-    const fields = BYTE_FIELDS[step?.what as ImportedItemKind];
-    if (step !== undefined && bytes[n] !== undefined && fields?.includes(field)) step[field] = bytes[n];
-  });
+): Promise<ImportStep[]> {
+  if (!Array.isArray(sent) || !Array.isArray(places)) throw createInvalidError();
+  const steps = sent.filter(isJsonObject) as unknown as ImportStep[];
+  if (steps.length < sent.length) throw createInvalidError();
+  for (const [n, [at, field]] of places.entries()) {
+    const step = steps[at];
+    if (step === undefined || step.what === "note" || bytes[n] === undefined) continue;
+    if (field === DOCUMENT) steps[at] = await unpackDocument(step, await readDocument(bytes[n]));
+    else if (BYTE_FIELDS[step.what]?.includes(field)) (step as unknown as JsonObject)[field] = bytes[n];
+  }
   return steps.map((step) => parseStep(step, kind, files));
+}
+
+async function readDocument(bytes: Uint8Array | undefined): Promise<JsonObject> {
+  try {
+    return await parseDocument(bytes);
+  } catch {
+    throw createInvalidError();
+  }
 }
 
 /** Stores check what else an item has, as for requests. @throws {AppError} `unprocessable` */
@@ -203,7 +219,11 @@ function parseStep(step: ImportStep, kind: ImportKind, files: ImportFiles): Impo
     if (value instanceof Uint8Array || value === undefined && field !== required) continue;
     if (field !== "file" || typeof value !== "string") throw createInvalidError();
   }
-  if (step.what === "conversation" && !Array.isArray(step.messages)) throw createInvalidError();
+  if (step.what === "conversation" && !(Array.isArray(step.messages) && isJsonObject(step.head))) {
+    throw createInvalidError();
+  }
+  if (step.what === "lorebook" && step.fault === undefined && !isJsonObject(step.book)) throw createInvalidError();
+  if (step.what === "preset" && step.fault === undefined && !isJsonObject(step.json)) throw createInvalidError();
   if (step.what !== "character") return step;
   if (step.file === undefined) throw createInvalidError();
   return { ...step, file: typeof step.file === "string" ? files.getPath(step.file) : step.file };

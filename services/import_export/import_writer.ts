@@ -13,14 +13,13 @@ import { parseToolServer } from "../mcp/tool_server.ts";
 import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
 import { removeEmptyEntries } from "../lorebooks/lorebook_ledger.ts";
-import { parseLorebook } from "../lorebooks/lorebook_file.ts";
+import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { LorebookInput, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Memories } from "../memories/memories.ts";
 import type { MemoryProposals } from "../memories/memory_proposals.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset.ts";
 import type { Presets } from "../presets/presets.ts";
-import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
 import type { Push } from "../push/push.ts";
 import { mergeTemplates } from "../settings/prompt_templates.ts";
 import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
@@ -37,7 +36,6 @@ import type {
   ImportedItem,
   ImportedLorebook,
   ImportedPersona,
-  ImportedPreset,
   ImportedSettings,
   ImportedToolServer,
 } from "./import_item.ts";
@@ -105,9 +103,9 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
     case "lorebook":
       return await writeLorebook(deps, item, isDryRun);
     case "preset": {
-      const preset = toPreset(item);
-      const { id, name, models, createdAtMs } = item;
-      if (!isDryRun) await deps.presets.put(id, { name, models, createdAtMs, preset });
+      const { id, name, models, createdAtMs, json, fault } = item;
+      if (fault !== undefined) throw new AppError("unprocessable", fault);
+      if (!isDryRun) await deps.presets.put(id, { name, models, createdAtMs, preset: json as PresetDocument });
       break;
     }
     case "memory":
@@ -144,23 +142,23 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
 
 async function writeLorebook(
   { lorebooks }: ImportWriterDeps,
-  { id, book, name, isOurs, isEnabled, scope, characterIds, personaIds, createdAtMs }: ImportedLorebook,
+  { id, book, fault, name, isOurs, isEnabled, scope, characterIds, personaIds, createdAtMs }: ImportedLorebook,
   isDryRun: boolean,
 ): Promise<WriteResult> {
-  const { book: parsed } = parseLorebook(book);
+  if (fault !== undefined) throw new AppError("unprocessable", fault);
+  const parsed = book as Lorebook;
   const [left] = isOurs ? [] : removeEmptyEntries(parsed).ledger;
   if (!isDryRun) {
-    const input: LorebookInput = {
+    const settings: LorebookInput = {
       name: name.slice(0, 200),
       isEnabled,
       scope,
       characterIds,
       personaIds,
       createdAtMs,
-      book,
       isImport: !isOurs,
     };
-    await lorebooks.put(id, input);
+    await lorebooks.putParsed(id, settings, { book: parsed });
   }
   if (left === undefined) return { state: "added" };
   const { count, examples = [] } = left;
@@ -252,10 +250,6 @@ async function writePersona({ personas }: ImportWriterDeps, item: ImportedPerson
     if (!(error instanceof AppError) || error.code !== "unprocessable") throw error;
     return { state: "added", reason: "avatar_unreadable" };
   }
-}
-
-function toPreset({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
-  return isOurs ? json as Partial<PresetDocument> : parseSillyTavernPreset(json);
 }
 
 /** Adds a connection, without choosing it. @throws {AppError} `invalid_request`, `address_not_allowed` */

@@ -56,10 +56,14 @@ export interface LorebookInput {
   personaIds?: string[];
   /** When a new book was created; the default is now. */
   createdAtMs?: number;
-  /** Parsed JSON in any format that `parseLorebook` supports. */
-  book: unknown;
   /** Leaves out entries without keys and text, as an import does. The editor makes such entries. */
   isImport?: boolean;
+}
+
+/** Values to store, with their book. */
+export interface LorebookWithBook extends LorebookInput {
+  /** Parsed JSON in any format that `parseLorebook` supports. */
+  book: unknown;
 }
 
 /** Export formats. `character_book` is the format in cards. */
@@ -118,11 +122,10 @@ export class Lorebooks {
    */
   async put(
     id: string,
-    input: LorebookInput,
+    { book, ...input }: LorebookWithBook,
     expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
-    const parsed = parseLorebook(input.book);
-    return await this.#put(id, input, parsed, expected);
+    return await this.putParsed(id, input, parseLorebook(book), expected);
   }
 
   /**
@@ -138,7 +141,7 @@ export class Lorebooks {
     expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
     const { checked, parsed } = await this.readBody(body, "saved", check);
-    return await this.#put(id, checked, parsed!, expected);
+    return await this.putParsed(id, checked, parsed!, expected);
   }
 
   /**
@@ -158,10 +161,38 @@ export class Lorebooks {
     return { checked, parsed: { book: await parseReadBook(document), name: asString(value.name) } };
   }
 
+  /** As `put`, with a book that was parsed. */
+  async putParsed(
+    id: string,
+    input: LorebookInput,
+    { book: parsed, name }: ParsedLorebook,
+    expected?: ExpectedVersion,
+  ): Promise<StoredLorebook & { isNew: boolean }> {
+    const { book, ledger = undefined } = input.isImport ? removeEmptyEntries(parsed) : { book: parsed };
+    const text = await writeJsonIncrementally(book);
+    if (Buffer.byteLength(text) > MAX_BOOK_BYTES) {
+      throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
+    }
+    return await this.#store.put(id, (before) => ({
+      head: {
+        name: (input.name?.trim() || before?.head.name || name || DEFAULT_NAME).slice(0, 200),
+        isEnabled: input.isEnabled ?? before?.head.isEnabled ?? true,
+        scope: input.scope ?? before?.head.scope ?? "global",
+        characterIds: input.characterIds ?? before?.head.characterIds ?? [],
+        personaIds: input.personaIds ?? before?.head.personaIds ?? [],
+        entryCount: book.entries.length,
+        ...((ledger ?? before?.head.ledger) !== undefined && { ledger: ledger ?? before?.head.ledger }),
+      },
+      body: book,
+      text,
+      createdAtMs: input.createdAtMs,
+    }), expected);
+  }
+
   /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */
   async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
     const parsed = await this.#read(bytes);
-    return await this.#put(createUuidV7(), { name: parsed.name ?? name, book: undefined, isImport: true }, parsed);
+    return await this.putParsed(createUuidV7(), { name: parsed.name ?? name, isImport: true }, parsed);
   }
 
   /** Exports a book. @throws {AppError} `not_found` */
@@ -220,33 +251,6 @@ export class Lorebooks {
       if (error instanceof AppError && error.code === "internal") return undefined;
       throw error;
     }
-  }
-
-  async #put(
-    id: string,
-    input: LorebookInput,
-    { book: parsed, name }: ParsedLorebook,
-    expected?: ExpectedVersion,
-  ): Promise<StoredLorebook & { isNew: boolean }> {
-    const { book, ledger = undefined } = input.isImport ? removeEmptyEntries(parsed) : { book: parsed };
-    const text = await writeJsonIncrementally(book);
-    if (Buffer.byteLength(text) > MAX_BOOK_BYTES) {
-      throw new AppError("too_large", `The lorebook is larger than ${MAX_BOOK_BYTES} bytes`);
-    }
-    return await this.#store.put(id, (before) => ({
-      head: {
-        name: (input.name?.trim() || before?.head.name || name || DEFAULT_NAME).slice(0, 200),
-        isEnabled: input.isEnabled ?? before?.head.isEnabled ?? true,
-        scope: input.scope ?? before?.head.scope ?? "global",
-        characterIds: input.characterIds ?? before?.head.characterIds ?? [],
-        personaIds: input.personaIds ?? before?.head.personaIds ?? [],
-        entryCount: book.entries.length,
-        ...((ledger ?? before?.head.ledger) !== undefined && { ledger: ledger ?? before?.head.ledger }),
-      },
-      body: book,
-      text,
-      createdAtMs: input.createdAtMs,
-    }), expected);
   }
 }
 

@@ -165,11 +165,12 @@ function createFieldsError(noun: string): AppError {
   return new AppError("unprocessable", `Can't read the ${noun}: one of its parts has too many fields`);
 }
 
-function hasTooManyFields(document: JsonObject): boolean {
+/** Reports whether a step of parsing a document would take long. */
+export function hasTooManyFields(document: JsonObject, maxItemFields = MAX_ITEM_FIELDS): boolean {
   const others: unknown[] = [];
   for (const value of Object.values(document)) {
     if (!Array.isArray(value)) others.push(value);
-    else if (value.some((item) => hasMoreFields(item, MAX_ITEM_FIELDS))) return true;
+    else if (value.some((item) => hasMoreFields(item, maxItemFields))) return true;
   }
   return hasMoreFields(others, MAX_OTHER_FIELDS);
 }

@@ -6,6 +6,7 @@ import { readImport } from "../../../services/import_export/import_reading.ts";
 import { addLine, createReport, importReason } from "../../../services/import_export/import_report.ts";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { joinBytes } from "../../../services/storage/atomic_file.ts";
+import { listLongJson } from "../../helpers/app/long_json.ts";
 import { listDescendants } from "../../helpers/processes/proc.ts";
 
 const sandbox = new Sandbox();
@@ -68,6 +69,71 @@ test("an import that is stopped while it's read ends with its child", async () =
 const levels = (count: number) => `${'{"a":'.repeat(count)}1${"}".repeat(count)}`;
 const chat = (id: string, content: string) =>
   JSON.stringify({ id, chat: { messages: [{ role: "assistant", content }] } });
+
+test("long lorebooks, presets and chats with branches are received without parsing them at once", async () => {
+  const words = "The fox is red. ".repeat(12);
+  const entries = Array.from({ length: 3_000 }, (_, n) => ({ keys: [`fox ${n}`], content: words, odd: { n } }));
+  const prompts = Array.from({ length: 1_500 }, (_, n) => ({ identifier: `p${n}`, content: words }));
+  const say = (list: string, count: number) =>
+    Array.from(
+      { length: count },
+      (_, n) => ({ id: `${list}${n}`, role: n % 2 ? "assistant" : "user", content: words }),
+    );
+  const [first, branch, last] = [say("a", 3_000), say("b", 900), say("c", 900)];
+  const continuations = [{ message_id: "a1", n: 1, messages: branch }, { message_id: "b1", n: 2, messages: last }];
+  const nodes = Object.fromEntries(
+    Array.from({ length: 50 }, (_, n) => [n, { class_type: "Save", inputs: { text: words } }]),
+  );
+  const files = {
+    "parlor-export.json": { format: 1 },
+    "lorebooks/woods.json": { name: "Woods", book: { name: "Woods", own: 1, entries } },
+    "lorebooks/broken.json": { name: "Broken", book: { entries: 1 } },
+    "lorebooks/many.json": { name: "Many", book: { entries: [{ keys: Array(60_000).fill("fox") }] } },
+    "presets/woods.json": { name: "Woods", preset: { sampler: { top_p: 0.5 }, prompts, rest: { own: 1 } } },
+    "workflows/woods.json": nodes,
+    "conversations/small.json": { title: "Small", messages: say("s", 3), draft: "Hm" },
+    "conversations/woods.json": { title: "Woods", messages: first },
+    "conversations/many.json": { messages: [{ ...say("m", 1)[0], own: Array(300_000).fill(1) }] },
+  };
+  for (const name of ["lorebooks", "presets", "workflows", "conversations", "continuations"]) {
+    await Deno.mkdir(join(folder, "import", name), { recursive: true });
+  }
+  for (const [name, json] of Object.entries(files)) {
+    await Deno.writeTextFile(join(folder, "import", name), JSON.stringify(json));
+  }
+  const lines = continuations.map((list) => JSON.stringify(list)).join("\n");
+  await Deno.writeTextFile(join(folder, "import/continuations/woods.jsonl"), lines);
+  let steps: ImportStep[] = [];
+  const long = await listLongJson(async () => {
+    const request = { kind: "parlor", path: join(folder, "import"), scratch: join(folder, "scratch") } as const;
+    steps = await Array.fromAsync(readImport(sandbox, request));
+  });
+  expect(long).toEqual([]);
+  const find = (source: string) => steps.find((step) => step.source === source);
+  expect(find("lorebooks/woods.json")).toMatchObject({ book: { own: 1, entries: { 2999: { keys: ["fox 2999"] } } } });
+  expect(find("lorebooks/broken.json")).toMatchObject({
+    what: "lorebook",
+    fault: "Can't read the lorebook: it has no list of entries",
+  });
+  expect(find("presets/woods.json")).toMatchObject({ json: { sampler: { top_p: 0.5 }, prompts, rest: { own: 1 } } });
+  expect(find("workflows/woods.json")).toMatchObject({ json: nodes });
+  expect(find("conversations/small.json")).toMatchObject({
+    head: { title: "Small" },
+    draft: "Hm",
+    messages: [{}, {}, {}],
+  });
+  const ids = (messages: { id: string }[]) => messages.map(({ id }) => id);
+  const whole = find("conversations/woods.json");
+  if (whole?.what !== "conversation") throw new Error("The conversation is missing");
+  expect(ids(whole.messages)).toEqual(ids(first));
+  expect(whole.continuations!.map(({ message_id, n, messages }) => ({ message_id, n, ids: ids(messages) }))).toEqual([
+    { message_id: "a1", n: 1, ids: ids(branch) },
+    { message_id: "b1", n: 2, ids: ids(last) },
+  ]);
+  for (const source of ["lorebooks/many.json", "conversations/many.json"]) {
+    expect(find(source)).toMatchObject({ what: "note", level: "refused", code: "too_long" });
+  }
+});
 
 test("a chat that is nested too deep is the only one rejected", async () => {
   const chats = [

@@ -168,8 +168,8 @@ test("the user's World Info settings apply to entries that don't have their own"
   const { recursive_scanning, entries } = (step as { book: { recursive_scanning?: boolean; entries: object } }).book;
   expect(recursive_scanning).toBe(false);
   expect(Object.values(entries)).toMatchObject([
-    { matchWholeWords: true, caseSensitive: null, useGroupScoring: true, scanDepth: 5 },
-    { matchWholeWords: false, useGroupScoring: true, scanDepth: 0 },
+    { extensions: { match_whole_words: true, case_sensitive: null, use_group_scoring: true, scan_depth: 5 } },
+    { extensions: { match_whole_words: false, use_group_scoring: true, scan_depth: 0 } },
   ]);
 });
 
