@@ -388,7 +388,7 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       },
     },
     {
-      name: "remove files of documents left by a crash",
+      name: "tidy documents after a crash",
       everyMs: 24 * HOUR_MS,
       async run() {
         if (!await isEmptyFolder(folders.documents)) await (await services.documents()).documents.sweep();

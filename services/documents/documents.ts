@@ -331,11 +331,16 @@ export class Documents {
     await this.#removeOriginal(id);
   }
 
-  /** Deletes files left by a crash. */
+  /** Deletes files left by a crash, and reads documents that were stored without their job. */
   async sweep(): Promise<void> {
-    const { db, folder } = this.#deps;
+    const { db, folder, jobs } = this.#deps;
     const listFiles = () => db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id);
     await removeLeftovers(folder, listFiles, (name) => this.#removeOriginal(name));
+    for (const { id, name, state, createdAtMs } of this.list()) {
+      // The same key: if its job is only just being started, this is that job.
+      if (state !== "extracting" || this.#findJob(id) !== undefined) continue;
+      await jobs.start(EXTRACTION, { title: name, params: { id, createdAtMs }, key: id });
+    }
   }
 
   /** Adds a document under an ID that no other one has or gets. @throws {AppError} `conflict` */

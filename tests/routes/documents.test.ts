@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   addDocument,
   printPdf,
@@ -184,6 +184,17 @@ test("continues reading after a restart", async () => {
   const pages = await readText(app, id);
   expect(pages.length).toBe(document.pages);
   expect(pages.map(({ text }) => text).join("\n").match(/A line of a long text\./g)!.length).toBe(300_000);
+});
+
+test("a document that was stored without its job, as after a crash, is read by a sweep", async () => {
+  const { documents } = await app.services.documents();
+  const start = vi.spyOn(app.services.jobs, "start").mockReturnValueOnce(new Promise(() => {}));
+  const content = ReadableStream.from([new TextEncoder().encode("Buy marmalade")]);
+  void documents.add({ content, getName: () => "notes.txt" });
+  await expect.poll(() => start.mock.calls.length).toBe(1);
+  const { id } = documents.list()[0]!;
+  await documents.sweep();
+  expect(await waitForDocument(app, id)).toMatchObject({ state: "ready", pages: 1 });
 });
 
 test("sends a page of a scan or of text as an image", async () => {
