@@ -2,7 +2,7 @@
  * Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, a value that is saved with each
  * change, a button's action, and the requests of a form.
  */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 import { ErrorNote } from "../components/Notice.tsx";
 import { useStore } from "../state/store.ts";
@@ -124,6 +124,35 @@ export function useAction(act: () => Promise<void>): Action {
     }
   };
   return { isBusy, failure, run };
+}
+
+/** A test of what a form holds. */
+interface FormTest<T> {
+  result: T | undefined;
+  /** Call it when the form changes: an answer that is under way isn't about it then. */
+  forget(): void;
+  /** Tests, and takes the result. Rejects as `ask` does. */
+  run(ask: () => Promise<T>): Promise<void>;
+}
+
+/** Keeps the result of a test for as long as the form is as it was tested. */
+export function useFormTest<T>(): FormTest<T> {
+  const [result, setResult] = useState<T>();
+  const current = useRef<object | undefined>(undefined);
+  const forget = () => {
+    current.current = undefined;
+    setResult(undefined);
+  };
+  return {
+    result,
+    forget,
+    async run(ask) {
+      forget();
+      const own = current.current = {};
+      const found = await ask();
+      if (current.current === own) setResult(found);
+    },
+  };
 }
 
 /** Requests of a form, named by the button that starts them. */

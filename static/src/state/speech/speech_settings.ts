@@ -61,7 +61,9 @@ export class SpeechSettings {
 
   /** Speaks a test sentence and measures when it becomes audible. */
   async try(sentence: string): Promise<void> {
-    this.test.value = { kind: "running" };
+    const running: SpeechTest = this.test.value = { kind: "running" };
+    // Changed settings forget it.
+    const end = (test: SpeechTest) => this.test.peek() === running && (this.test.value = test);
     try {
       const startedAtMs = performance.now();
       const audio = this.#speak(sentence, undefined);
@@ -70,9 +72,9 @@ export class SpeechSettings {
       const firstSoundMs = performance.now() - startedAtMs;
       playSource(this.#store, toPreviewKey(""), createSingleSource(() => audio));
       const [models, choice] = await Promise.all([this.#listModels(), this.#api.listVoices()]);
-      this.test.value = { kind: "done", firstSoundMs, models: models?.length, choice };
+      end({ kind: "done", firstSoundMs, models: models?.length, choice });
     } catch (thrown) {
-      this.test.value = { kind: "failed", error: asApiError(thrown) };
+      end({ kind: "failed", error: asApiError(thrown) });
     }
   }
 

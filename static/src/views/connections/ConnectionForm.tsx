@@ -19,7 +19,7 @@ import {
   toConnectionInput,
 } from "./connection_fields.ts";
 import { RareFields } from "./RareFields.tsx";
-import { useFormRequests } from "../hooks.tsx";
+import { useFormRequests, useFormTest } from "../hooks.tsx";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "openai-responses", "ollama", "anthropic"];
 
@@ -33,24 +33,22 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const [fields, setFields] = useState(() => toConnectionFields(connection));
   const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<Attempt>();
-  const [result, setResult] = useState<ConnectionTest>();
+  const { result, ...formTest } = useFormTest<ConnectionTest>();
   const problems = findProblems(fields, connection);
   const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
     // The test was of another server or key; model and context size do not affect it.
-    if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) setResult(undefined);
+    if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) formTest.forget();
   };
 
   const attempt = (name: Attempt, request: () => Promise<void>) => {
     if (!isValid(problems)) return setRejections(rejections + 1);
-    setResult(undefined);
+    formTest.forget();
     void run(name, request);
   };
   const test = () =>
-    attempt("test", async () => {
-      setResult(await store.connections.test(toConnectionInput(fields, connection)));
-    });
+    attempt("test", () => formTest.run(() => store.connections.test(toConnectionInput(fields, connection))));
   const save = (isToUse: boolean) =>
     attempt(isToUse ? "use" : "save", async () => {
       const saved = await store.connections.save(toConnectionInput(fields, connection));
@@ -63,7 +61,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const clearKey = (saved: Connection) =>
     run("save", async () => {
       await store.connections.clearKey(saved.id);
-      setResult(undefined);
+      formTest.forget();
       store.toasts.show(t.keyCleared);
     });
   const isChecked = rejections > 0;

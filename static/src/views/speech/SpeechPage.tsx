@@ -137,8 +137,9 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const submit = (name: "save" | "try", next: () => Promise<void> | void) =>
     run(name, async () => {
       await speech.change({ ...typed, ...(key === "" ? {} : { api_key: key }) });
-      setTyped({});
-      setKey("");
+      // What was typed meanwhile stays.
+      setTyped((now) => now === typed ? {} : now);
+      setKey((now) => now === key ? "" : now);
       await next();
     });
   const clearKey = () =>

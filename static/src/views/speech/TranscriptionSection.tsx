@@ -20,7 +20,7 @@ import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
-import { useFormRequests } from "../hooks.tsx";
+import { useFormRequests, useFormTest } from "../hooks.tsx";
 
 /** Loads its settings itself. */
 export function TranscriptionSection() {
@@ -79,25 +79,26 @@ function TranscriptionServerForm(
   const [typed, setTyped] = useState<TranscriptionConfigPatch>({});
   const [key, setKey] = useState("");
   const { busy, failure, run } = useFormRequests<"save" | "test" | "search">();
-  const [result, setResult] = useState<TranscriptionTest>();
+  const { result, ...formTest } = useFormTest<TranscriptionTest>();
   const [found, setFound] = useState<DetectedTranscriptionServer[]>();
   const fields = { ...config, ...typed };
   const changes = { ...typed, ...(key === "" ? {} : { api_key: key }) } satisfies TranscriptionConfigPatch;
   const set = (change: TranscriptionConfigPatch) => {
     setTyped({ ...typed, ...change });
-    setResult(undefined);
+    formTest.forget();
   };
   const save = () =>
     run("save", async () => {
       onChange(await api.changeConfig(changes));
-      setTyped({});
-      setKey("");
+      // What was typed meanwhile stays.
+      setTyped((now) => now === typed ? {} : now);
+      setKey((now) => now === key ? "" : now);
       store.toasts.show(t.saved);
     });
   const clearKey = () =>
     run("save", async () => {
       onChange(await api.changeConfig({ api_key: null }));
-      setResult(undefined);
+      formTest.forget();
       store.toasts.show(texts.form.keyCleared);
     });
   const address = fields.base_url ?? "";
@@ -133,7 +134,7 @@ function TranscriptionServerForm(
         hint={texts.voice.keyHint}
         onInput={(typedKey) => {
           setKey(typedKey);
-          setResult(undefined);
+          formTest.forget();
         }}
         onClear={clearKey}
       />
@@ -161,7 +162,7 @@ function TranscriptionServerForm(
         <Button
           isBusy={busy === "test"}
           isDisabled={address.trim() === ""}
-          onClick={() => void run("test", async () => setResult(await api.test(changes)))}
+          onClick={() => void run("test", () => formTest.run(() => api.test(changes)))}
         >
           {t.test}
         </Button>

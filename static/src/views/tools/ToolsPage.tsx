@@ -14,7 +14,7 @@ import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
-import { useFormRequests, useSavedValue } from "../hooks.tsx";
+import { useFormRequests, useFormTest, useSavedValue } from "../hooks.tsx";
 
 /** Path of the list of all calls. */
 const CALLS_PATH = "/settings/tools/calls";
@@ -152,13 +152,13 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
   const api = toolsApi(store.api.client);
   const [typed, setTyped] = useState<string>();
   const { busy, failure, run } = useFormRequests<"save" | "test">();
-  const [result, setResult] = useState<WebToolsTest>();
+  const { result, ...formTest } = useFormTest<WebToolsTest>();
   const address = typed ?? web.search_url ?? "";
   const change = async (changes: WebToolsPatch) => onChange(await api.changeWeb(changes));
   const save = () =>
     run("save", async () => {
       await change({ search_url: address.trim() === "" ? null : address.trim() });
-      setTyped(undefined);
+      setTyped((now) => now === typed ? undefined : now); // what was typed meanwhile stays
       store.toasts.show(t.saved);
     });
   const [isSearchOn, setSearch] = useSavedValue(web.search, (search) => change({ search }));
@@ -174,7 +174,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
         value={address}
         onInput={(text) => {
           setTyped(text);
-          setResult(undefined);
+          formTest.forget();
         }}
       />
       {web.held && <Notice tone="info">{t.held}</Notice>}
@@ -187,11 +187,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
         <Button
           isBusy={busy === "test"}
           isDisabled={address.trim() === ""}
-          onClick={() =>
-            void run("test", async () => {
-              setResult(undefined);
-              setResult(await api.testWeb(address.trim()));
-            })}
+          onClick={() => void run("test", () => formTest.run(() => api.testWeb(address.trim())))}
         >
           {t.test}
         </Button>

@@ -323,3 +323,22 @@ test("shows state and last error of an unreachable active connection", async () 
   await ui.page.locator(".connection.active").getByText("connection refused").waitFor();
   await ui.page.getByRole("link", { name: "My server Unreachable" }).waitFor();
 });
+
+test("the result of a test isn't shown for a URL that was typed meanwhile", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const { page } = ui;
+  const typed = Promise.withResolvers<void>();
+  await page.route("**/api/connections/test", async (route) => {
+    await typed.promise;
+    await route.continue();
+  });
+  const test = page.getByRole("button", { name: "Test", exact: true });
+  await page.getByLabel("URL").fill("http://127.0.0.1:9/v1");
+  await test.click();
+  await page.getByLabel("URL").fill("http://127.0.0.1:10/v1");
+  typed.resolve();
+  await test.and(page.locator(":enabled")).waitFor();
+  expect(await page.getByText("The connection works").count()).toBe(0);
+  await test.click();
+  await page.getByText("The connection works").waitFor();
+});

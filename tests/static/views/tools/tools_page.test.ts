@@ -150,6 +150,24 @@ test("sets up web search, tests it and allows a tool", async () => {
   expect(errors).toEqual([]);
 });
 
+test("what is typed while a save is under way stays", async () => {
+  await using app = await openReady();
+  const { page } = await openPage(browser, app.url, {});
+  await page.goto(`${app.url}/settings/tools`);
+  const typed = Promise.withResolvers<void>();
+  await page.route("**/api/tools/web", async (route) => {
+    if (route.request().method() !== "GET") await typed.promise;
+    await route.continue();
+  });
+  const address = page.getByLabel("SearXNG URL");
+  await address.fill("http://127.0.0.1:9");
+  await page.getByRole("button", { name: "Save" }).click();
+  await address.fill("http://127.0.0.1:10");
+  typed.resolve();
+  await page.locator(".toast").waitFor();
+  expect(await address.inputValue()).toBe("http://127.0.0.1:10");
+});
+
 test("turns tools off and on in one chat", async () => {
   await using app = await openReady();
   await app.put("/api/conversations/c1", { title: "Quiet", messages: MESSAGES.slice(0, 1) });
