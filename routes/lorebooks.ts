@@ -48,7 +48,7 @@ export function lorebookRoutes(services: Services) {
     .openapi(schema.exportRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       const { name, json } = await lorebooks.export(c.req.valid("param").id, c.req.valid("query").format);
-      return sendJsonFile(c, `${name}.json`, json);
+      return await sendJsonFile(c, `${name}.json`, json);
     })
     .openapi(schema.testRoute, async (c) => {
       const test = await services.lorebookTest();
@@ -75,7 +75,7 @@ async function readTestBody(services: Services, body: z.output<typeof schema.Tes
 }
 
 async function respond(c: AppContext, stored: StoredLorebook, status: 200 | 201): Promise<never> {
-  const { book, ...rest } = schema.toLorebookJson(stored);
+  const { book, ...rest } = await schema.toLorebookJson(stored);
   const body = `${JSON.stringify(rest).slice(0, -1)},"book":${await writeJsonIncrementally(book)}}`;
   const headers = { "Content-Type": "application/json", ETag: formatEtag(stored.version) };
   return passRawResponse(c.body(body, status, headers));

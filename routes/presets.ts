@@ -44,12 +44,12 @@ export function presetRoutes(services: Services) {
     .openapi(schema.exportRoute, async (c) => {
       const presets = await services.presets();
       const { name, json } = await presets.export(c.req.valid("param").id);
-      return sendJsonFile(c, `${name}.json`, json);
+      return await sendJsonFile(c, `${name}.json`, json);
     });
 }
 
 async function respond(c: AppContext, preset: StoredPreset, status: 200 | 201): Promise<never> {
-  const body = await writeJsonIncrementally(schema.toPresetJson(preset));
+  const body = await writeJsonIncrementally(await schema.toPresetJson(preset));
   const headers = { "Content-Type": "application/json", ETag: formatEtag(preset.version) };
   return passRawResponse(c.body(body, status, headers));
 }

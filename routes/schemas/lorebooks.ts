@@ -1,6 +1,7 @@
 /** Lorebooks in the API. */
+import { runInSteps } from "../../services/async/delay.ts";
 import type { Lorebook as StoredBook } from "../../services/lorebooks/lorebook_document.ts";
-import { createBookLedger } from "../../services/lorebooks/lorebook_ledger.ts";
+import { collectBookLedger } from "../../services/lorebooks/lorebook_ledger.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookWithBook, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
@@ -121,8 +122,8 @@ export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLor
 }
 
 /** Converts a book to its JSON form. */
-export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookResponse> {
-  const ledger = [...book.head.ledger ?? [], ...createBookLedger(book.body)];
+export async function toLorebookJson(book: StoredLorebook): Promise<z.infer<typeof LorebookResponse>> {
+  const ledger = [...book.head.ledger ?? [], ...await runInSteps(collectBookLedger(book.body))];
   return { ...toLorebookItem(book), book: book.body, ...toLedgerField(ledger) };
 }
 

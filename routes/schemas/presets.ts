@@ -1,7 +1,8 @@
 /** Presets in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { runInSteps } from "../../services/async/delay.ts";
 import type { PresetDocument } from "../../services/presets/preset.ts";
-import { createPresetLedger } from "../../services/presets/preset_ledger.ts";
+import { collectPresetLedger } from "../../services/presets/preset_ledger.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
 import { ERRORS, ExtraBody, IdParams, json, LedgerSchema, Time, toLedgerField, Unreadable } from "./common.ts";
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
@@ -118,7 +119,7 @@ export function toPresetItem(
 }
 
 /** Converts a preset to its JSON form. */
-export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetResponse> {
+export async function toPresetJson(preset: StoredPreset): Promise<z.infer<typeof PresetResponse>> {
   const { sampler, prompts, prompt_order, rest, extra_body, dialect } = preset.body;
   const extra = Object.keys(extra_body ?? {}).length > 0 &&
     { extra_body } satisfies Partial<z.infer<typeof PresetResponse>>;
@@ -130,7 +131,7 @@ export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetRespons
     rest,
     ...extra,
     dialect,
-    ...toLedgerField(createPresetLedger(preset.body)),
+    ...toLedgerField(await runInSteps(collectPresetLedger(preset.body))),
   };
 }
 

@@ -96,6 +96,19 @@ export async function yieldIfTickUsedUp(): Promise<void> {
   if (isTickUsedUp()) await yieldToEventLoop();
 }
 
+/** Runs work that yields after each step of about a millisecond, and lets other work run in between. */
+export async function runInSteps<T>(work: Generator<void, T>): Promise<T> {
+  for (let step = work.next();; step = work.next()) {
+    if (step.done) return step.value;
+    await yieldIfTickUsedUp();
+  }
+}
+
+/** Runs the same work at once. */
+export function runAtOnce<T>(work: Generator<void, T>): T {
+  for (let step = work.next();; step = work.next()) if (step.done) return step.value;
+}
+
 function endTick(): void {
   if (heldSince === undefined) return;
   releasedAt = performance.now();

@@ -23,3 +23,30 @@ async function writeList(items: readonly unknown[]): Promise<string> {
   }
   return `[${pieces.join(",")}]`;
 }
+
+/** Levels of an indented document that are written a member at a time: `data`, its list, and what is in that. */
+const LEVELS = 3;
+
+/** Writes JSON like `JSON.stringify` with an indentation, but yields to the event loop between members. */
+export async function writeIndentedJson(json: unknown, indentation: number): Promise<string> {
+  return await writeIndented(json, " ".repeat(indentation), "\n", LEVELS);
+}
+
+async function writeIndented(json: unknown, indentation: string, line: string, levels: number): Promise<string> {
+  if (levels === 0 || typeof json !== "object" || json === null) {
+    // Line breaks in texts are escaped.
+    return JSON.stringify(json, null, indentation).replaceAll("\n", line);
+  }
+  const isList = Array.isArray(json);
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(json)) {
+    await yieldIfTickUsedUp();
+    if (value === undefined && !isList) continue;
+    const text = await writeIndented(value ?? null, indentation, line + indentation, levels - 1);
+    members.push(isList ? text : `${JSON.stringify(name)}: ${text}`);
+  }
+  const [begin, end] = isList ? "[]" : "{}";
+  return members.length === 0
+    ? `${begin}${end}`
+    : `${begin}${line}${indentation}${members.join(`,${line}${indentation}`)}${line}${end}`;
+}

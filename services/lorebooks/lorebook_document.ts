@@ -3,6 +3,7 @@
  * fields are preserved. SillyTavern's World Info is converted to it and back (docs/protocols/cards.md#lorebooks);
  * fields without such a name are stored next to them.
  */
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 
 /** A lorebook, or the `character_book` of a card. Unknown fields are preserved. */
@@ -115,8 +116,11 @@ export function parseSillyTavernLorebook(file: JsonObject): Lorebook {
   return { ...own, entries: entries.map(([key, entry]) => parseEntry(key, entry)) };
 }
 
+/** Entries that are converted at a time. */
+const STEP_ENTRIES = 50;
+
 /** Converts a book to a World Info file. */
-export function toSillyTavernLorebook(book: Lorebook): JsonObject {
+export async function toSillyTavernLorebook(book: Lorebook): Promise<JsonObject> {
   const entries: [string, JsonObject][] = [];
   const usedIds = new Set(book.entries.flatMap(({ id }) => asNumber(id) ?? []));
   let next = 0;
@@ -132,6 +136,7 @@ export function toSillyTavernLorebook(book: Lorebook): JsonObject {
     if (keys.has(key)) key = String(free());
     keys.add(key);
     entries.push([key, toSillyTavernEntry(uid, entry)]);
+    if (entries.length % STEP_ENTRIES === 0) await yieldIfTickUsedUp();
   }
   return {
     ...pickFields(book, (field) => field !== "entries"),

@@ -1,4 +1,5 @@
 /** What a lorebook contains besides what Parlor uses: see services/json/ledger.ts. */
+import { runAtOnce } from "../async/delay.ts";
 import { Ledger, type LedgerEntry, UNREAD } from "../json/ledger.ts";
 import { findUnknownMacros } from "../json/macro_names.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../json/type_guards.ts";
@@ -39,13 +40,24 @@ export function removeEmptyEntries(book: Lorebook): { book: Lorebook; ledger: Le
 
 /** Returns the ledger of a book in its stored form, or of the book in a card. */
 export function createBookLedger(book: Lorebook): LedgerEntry<LorebookLedgerKind>[] {
+  return runAtOnce(collectBookLedger(book));
+}
+
+/** Entries per step. */
+const STEP_ENTRIES = 50;
+
+/** As `createBookLedger`, in steps. */
+export function* collectBookLedger(book: Lorebook): Generator<void, LedgerEntry<LorebookLedgerKind>[]> {
   const ledger = new Ledger<LorebookLedgerKind>(LOREBOOK_LEDGER);
   const unread = asArray(asObject(asObject(book.extensions)[UNREAD]).entries);
   if (unread.length > 0) {
     ledger.add("unreadable_entry", { count: unread.length, example: JSON.stringify(unread[0]) });
   }
   addForeign(ledger, asObject(book.extensions));
-  for (const entry of book.entries) {
+  const macros = new Set<string>();
+  for (const [n, entry] of book.entries.entries()) {
+    for (const macro of findUnknownMacros([entry.content, ...entry.keys])) macros.add(macro);
+    if (n % STEP_ENTRIES === 0) yield;
     const example = getEntryName(entry);
     const extensions = asObject(entry.extensions);
     if (isEmptyEntry(entry)) ledger.add("empty_entry", { example });
@@ -55,9 +67,7 @@ export function createBookLedger(book: Lorebook): LedgerEntry<LorebookLedgerKind
     }
     addForeign(ledger, extensions);
   }
-  for (const macro of findUnknownMacros(book.entries.flatMap(({ keys, content }) => [content, ...keys]))) {
-    ledger.add("unknown_macro", { example: `{{${macro}}}` });
-  }
+  for (const macro of [...macros].sort()) ledger.add("unknown_macro", { example: `{{${macro}}}` });
   return ledger.list();
 }
 

@@ -198,7 +198,7 @@ export class Lorebooks {
   /** Exports a book. @throws {AppError} `not_found` */
   async export(id: string, format: LorebookFormat): Promise<{ name: string; json: unknown }> {
     const { head, body } = await this.get(id);
-    return { name: head.name, json: toFormat(head.name, body, format) };
+    return { name: head.name, json: await toFormat(head.name, body, format) };
   }
 
   /** Moves a book to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
@@ -254,11 +254,11 @@ export class Lorebooks {
   }
 }
 
-function toFormat(name: string, book: Lorebook, format: LorebookFormat): unknown {
+async function toFormat(name: string, book: Lorebook, format: LorebookFormat): Promise<unknown> {
   if (format === "character_book") return book;
   // SillyTavern names books by file. If the file contained a name, it's updated.
   const named = format === "lorebook_v3" || "name" in book ? { ...book, name } : book;
-  if (format === "sillytavern") return toSillyTavernLorebook(named);
+  if (format === "sillytavern") return await toSillyTavernLorebook(named);
   const entries = book.entries.map((entry) => ({ ...entry, use_regex: entry.use_regex ?? false }));
   return { spec: "lorebook_v3", data: { ...named, extensions: asObject(book.extensions), entries } };
 }

@@ -22,15 +22,21 @@ const CONNECTION_FIELD =
 /** The name of a file, and SillyTavern's own bookkeeping. */
 const IGNORED_FIELDS = ["name", "preset_settings_openai", "bias_preset_selected"];
 
-/** Returns the ledger of a preset. */
-export function createPresetLedger({ rest, prompts }: PresetDocument): LedgerEntry<PresetLedgerKind>[] {
+/** Prompts per step. */
+const STEP_PROMPTS = 20;
+
+/** Returns the ledger of a preset, in steps. */
+export function* collectPresetLedger(
+  { rest, prompts }: PresetDocument,
+): Generator<void, LedgerEntry<PresetLedgerKind>[]> {
   const ledger = new Ledger<PresetLedgerKind>(PRESET_LEDGER);
-  for (const { identifier, marker, name } of prompts) {
+  const macros = new Set<string>();
+  for (const [n, { identifier, marker, name, content }] of prompts.entries()) {
+    for (const macro of findUnknownMacros([asText(content)])) macros.add(macro);
+    if (n % STEP_PROMPTS === 0) yield;
     if (marker === true && !isPromptMarker(identifier)) ledger.add("preset_marker", { example: name || identifier });
   }
-  for (const macro of findUnknownMacros(prompts.map(({ content }) => asText(content)))) {
-    ledger.add("unknown_macro", { example: `{{${macro}}}` });
-  }
+  for (const macro of [...macros].sort()) ledger.add("unknown_macro", { example: `{{${macro}}}` });
   for (const [field, value] of Object.entries(rest)) {
     if (!isFilled(value) || USED_FIELDS.includes(field) || IGNORED_FIELDS.includes(field)) continue;
     if (CONNECTION_FIELD.test(field)) ledger.add("preset_connection", { example: field });

@@ -91,7 +91,7 @@ export const LOREBOOKS = target<Trial>({
     const parsed = unlessRefused(() => parseLorebookFile(bytes));
     if (parsed === undefined) return;
     const { book, name = "" } = parsed;
-    const file = toSillyTavernLorebook(book);
+    const file = await toSillyTavernLorebook(book);
     // That form has more levels, so a book at the limit isn't read again.
     const again = unlessRefused(() => parseLorebook(JSON.parse(JSON.stringify(file)))) ?? parsed;
     claim(again.book.entries.length === book.entries.length, () => "Entries are lost in SillyTavern's form");

@@ -5,8 +5,8 @@ import { parseSillyTavernLorebook, toSillyTavernLorebook } from "../../../servic
 
 const encoder = new TextEncoder();
 
-test("round-trips a World Info file, including unknown fields and unusual numbers", () => {
-  expect(toSillyTavernLorebook(parseSillyTavernLorebook(worldInfo))).toEqual(worldInfo);
+test("round-trips a World Info file, including unknown fields and unusual numbers", async () => {
+  expect(await toSillyTavernLorebook(parseSillyTavernLorebook(worldInfo))).toEqual(worldInfo);
 });
 
 test("maps the fields of entries", () => {
@@ -30,11 +30,11 @@ test("maps the fields of entries", () => {
   expect(entries[4]!.extensions).toMatchObject({ position: 6, probability: 50, sticky: 3, cooldown: 2 });
 });
 
-test("an edit changes only its field", () => {
+test("an edit changes only its field", async () => {
   const book = parseSillyTavernLorebook(worldInfo);
   book.entries[0]!.content = "Sand.";
   book.entries[5]!.enabled = true;
-  const { entries, ...others } = toSillyTavernLorebook(book);
+  const { entries, ...others } = await toSillyTavernLorebook(book);
   const { entries: before, ...othersBefore } = worldInfo;
   expect(others).toEqual(othersBefore);
   expect(entries).toEqual({
@@ -76,10 +76,10 @@ const V3 = {
   ],
 };
 
-test("round-trips a V3 book through SillyTavern's format, including V3-only fields", () => {
+test("round-trips a V3 book through SillyTavern's format, including V3-only fields", async () => {
   const parsed = parseLorebook({ spec: "lorebook_v3", data: V3 });
   expect(parsed).toEqual({ book: V3, name: "Sea" });
-  const there = JSON.parse(JSON.stringify(toSillyTavernLorebook(parsed.book)));
+  const there = JSON.parse(JSON.stringify(await toSillyTavernLorebook(parsed.book)));
   expect(there.entries["0"]).toMatchObject({ key: ["wave"], keysecondary: ["storm"], order: 3, depth: 7, position: 1 });
   const { entries: [first, second], ...back } = parseSillyTavernLorebook(there);
   const { entries: _, ...others } = V3;
@@ -148,12 +148,12 @@ test("rejects files that aren't UTF-8 JSON or too long", () => {
   expect(refused(new Uint8Array(10 * 1024 * 1024 + 1))).toThrow(expect.objectContaining({ code: "too_large" }));
 });
 
-test("names of language built-ins are ordinary members", () => {
+test("names of language built-ins are ordinary members", async () => {
   const text = '{"entries":{"__proto__":{"uid":1,"key":["a"],"content":"x","__proto__":{"y":1}}},"__proto__":{"z":1}}';
   const book = parseSillyTavernLorebook(JSON.parse(text));
   expect(book.entries).toHaveLength(1);
   expect(Object.getPrototypeOf(book)).toBe(Object.prototype);
-  const out = toSillyTavernLorebook(book);
+  const out = await toSillyTavernLorebook(book);
   expect(Object.keys(out.entries as object)).toEqual(["__proto__"]);
   expect(({} as Record<string, unknown>).z).toBeUndefined();
 });

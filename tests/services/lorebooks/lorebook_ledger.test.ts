@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { createBookLedger } from "../../../services/lorebooks/lorebook_ledger.ts";
+import { runInSteps } from "../../../services/async/delay.ts";
+import { collectBookLedger, createBookLedger } from "../../../services/lorebooks/lorebook_ledger.ts";
 import { parseLorebook } from "../../../services/lorebooks/lorebook_file.ts";
 
 const kindsOf = (book: unknown) =>
@@ -47,4 +48,18 @@ test("names the macros of entries that Parlor doesn't have", () => {
   expect(kindsOf({ entries })).toEqual([
     { kind: "unknown_macro", count: 3, examples: ["{{fox}}", "{{lower}}", "{{upper}}"] },
   ]);
+});
+
+test("the ledger of a large book is made in steps, and is the same", async () => {
+  const content = "{{char}} and {{odd}} walk. ".repeat(30);
+  const { book } = parseLorebook({ entries: Array.from({ length: 9_000 }, () => ({ keys: ["fox"], content })) });
+  let turns = 0;
+  const count = () => void (isDone || (turns++, setImmediate(count)));
+  let isDone = false;
+  setImmediate(count);
+  const found = await runInSteps(collectBookLedger(book));
+  isDone = true;
+  expect(turns).toBeGreaterThan(0);
+  expect(found).toEqual(createBookLedger(book));
+  expect(found).toMatchObject([{ kind: "unknown_macro", examples: ["{{odd}}"] }]);
 });

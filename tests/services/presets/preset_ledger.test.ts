@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { runAtOnce } from "../../../services/async/delay.ts";
 import { BUILTIN_PRESET } from "../../../services/presets/preset.ts";
-import { createPresetLedger } from "../../../services/presets/preset_ledger.ts";
+import { collectPresetLedger } from "../../../services/presets/preset_ledger.ts";
 import { parseSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
 
 test("names scripts, unknown parts of the chat and settings without effect", () => {
-  expect(createPresetLedger(BUILTIN_PRESET)).toEqual([]);
+  expect(runAtOnce(collectPresetLedger(BUILTIN_PRESET))).toEqual([]);
   const preset = parseSillyTavernPreset({
     temperature: 1,
     top_p: "high",
@@ -20,17 +21,18 @@ test("names scripts, unknown parts of the chat and settings without effect", () 
     ],
     extensions: { regex_scripts: [{ scriptName: "Bold" }], SPreset: { on: true } },
   });
-  expect(createPresetLedger(preset).map(({ kind, count, examples }) => ({ kind, count, examples }))).toEqual([
-    { kind: "preset_marker", count: 1, examples: ["Weather"] },
-    { kind: "preset_setting", count: 3, examples: ["top_p", "seed_words", "extensions: SPreset"] },
-    { kind: "preset_connection", count: 2, examples: ["openai_model", "chat_completion_source"] },
-    { kind: "preset_regex_script", count: 1, examples: ["Bold"] },
-  ]);
+  expect(runAtOnce(collectPresetLedger(preset)).map(({ kind, count, examples }) => ({ kind, count, examples })))
+    .toEqual([
+      { kind: "preset_marker", count: 1, examples: ["Weather"] },
+      { kind: "preset_setting", count: 3, examples: ["top_p", "seed_words", "extensions: SPreset"] },
+      { kind: "preset_connection", count: 2, examples: ["openai_model", "chat_completion_source"] },
+      { kind: "preset_regex_script", count: 1, examples: ["Bold"] },
+    ]);
 });
 
 test("names the macros of prompts that Parlor doesn't have", () => {
   const prompts = [{ identifier: "main", content: "{{char}} {{upper::a}}{{if .a}}{{setvar::b}}c{{/setvar}}{{/if}}" }];
-  expect(createPresetLedger(parseSillyTavernPreset({ temperature: 1, prompts }))).toMatchObject([
+  expect(runAtOnce(collectPresetLedger(parseSillyTavernPreset({ temperature: 1, prompts })))).toMatchObject([
     { kind: "unknown_macro", count: 1, examples: ["{{upper}}"] },
   ]);
 });

@@ -52,6 +52,14 @@ test.each(KINDS)(
     });
     await app.restart();
     long.push(...await listLongJson(read));
+    let exported = "";
+    const id = /"id":"([^"]+)"/.exec(texts[0]!)![1]!;
+    long.push(
+      ...await listLongJson(async () => {
+        exported = await (await app.get(`/api/${kind}/${id}/export`)).text();
+      }),
+    );
+    expect(exported).toBe(JSON.stringify(JSON.parse(exported), null, 4));
     expect(long).toEqual([]);
     const expected = kind === "lorebooks" ? { book: parseLorebookFile(file).book } : parsePresetFile(file).preset;
     for (const text of texts) expect(JSON.parse(text)).toMatchObject({ name: "Woods", ...expected });
