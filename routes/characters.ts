@@ -220,8 +220,11 @@ function cardRoutes(services: Services) {
     })
     .openapi(schema.exportRoute, async (c) => {
       const { characters } = await services.characters();
-      const { format } = c.req.valid("query");
-      const file = await exportCard(characters, c.req.valid("param").id, format, { maxImportBytes: maxCardBytes });
+      const { format, image_metadata } = c.req.valid("query");
+      const file = await exportCard(characters, c.req.valid("param").id, format, {
+        maxImportBytes: maxCardBytes,
+        keepsImageMetadata: image_metadata === "keep",
+      });
       if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = {
         "Content-Type": file.contentType,

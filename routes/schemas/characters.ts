@@ -292,7 +292,15 @@ export const exportRoute = createRoute({
   path: "/api/characters/{id}/export",
   tags,
   summary: "Export a character as a file",
-  request: { params: IdParams, query: z.object({ format: z.enum(CARD_FORMATS).default("png") }) },
+  request: {
+    params: IdParams,
+    query: z.object({
+      format: z.enum(CARD_FORMATS).default("png"),
+      image_metadata: z.enum(["remove", "keep"]).default("remove").openapi({
+        description: "Whether a PNG image keeps its place, camera and generation parameters",
+      }),
+    }),
+  },
   responses: {
     200: {
       description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to import again",

@@ -218,7 +218,7 @@ export class Exports {
       if (await characters.hasCharxFiles(open.stored)) {
         using file = await readable(
           `characters/${id}`,
-          () => exportCard(characters, id, "charx", { keepsFolder: true }),
+          () => exportCard(characters, id, "charx", { keepsFolder: true, keepsImageMetadata: true }),
         );
         if (file !== undefined) yield { path: `characters/${id}.charx`, stream: () => file.stream() };
         continue;

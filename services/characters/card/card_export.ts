@@ -4,6 +4,7 @@ import { createChunk, joinPng } from "../../attachments/images/png.ts";
 import type { Characters } from "../characters.ts";
 import { createCharx } from "../charx/charx.ts";
 import { MAX_CARD_BYTES } from "./card.ts";
+import { removeImageMetadata } from "../png/image_metadata.ts";
 import { isPngPath } from "./card_head.ts";
 import type { CardEdits } from "./card_work.ts";
 
@@ -38,18 +39,19 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
  *
  * @param options.maxImportBytes Import limit for PNG and JSON.
  * @param options.keepsFolder Whether the card includes its folder; false for cards to share.
+ * @param options.keepsImageMetadata Whether the image keeps what it says about its place and how it was generated.
  * @throws {AppError} `not_found`, `unprocessable`
  */
 export async function exportCard(
   characters: Characters,
   id: string,
   format: CardFormat,
-  { maxImportBytes = Infinity, keepsFolder = false } = {},
+  { maxImportBytes = Infinity, keepsFolder = false, keepsImageMetadata = false } = {},
 ): Promise<ExportedCard> {
   const { codec } = characters;
   const { stored, file, ...card } = await characters.open(id);
   const edits: CardEdits = { dropsFolder: !keepsFolder };
-  const image = isPngPath(stored.path) ? file.bytes : undefined;
+  const image = !isPngPath(stored.path) ? undefined : keepsImageMetadata ? file.bytes : removeImageMetadata(file.bytes);
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.card.data.name}.${format}` };
   if (format === "charx") {
     const others = await characters.openCharxFiles(stored);

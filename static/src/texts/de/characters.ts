@@ -70,6 +70,7 @@ export const characters: typeof English = {
     allChats: (n: number) => `Alle ${n} Chats anzeigen`,
     edit: "Bearbeiten",
     more: "Weitere Aktionen",
+    exportWithMetadata: "Als PNG mit Ort und Prompt des Bildes exportieren",
     exportAs: (format: string) => `Als ${format} exportieren`,
     replace: "Bild ersetzen",
     replaced: "Bild ersetzt",

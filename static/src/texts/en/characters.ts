@@ -69,6 +69,7 @@ export const characters = {
     allChats: (n: number) => `Show all ${n} chats`,
     edit: "Edit",
     more: "More actions",
+    exportWithMetadata: "Export with the image’s place and prompt (PNG)",
     exportAs: (format: string) => `Export as ${format}`,
     replace: "Replace image",
     replaced: "Image replaced",

@@ -67,6 +67,7 @@ export const characters: typeof English = {
     allChats: (n: number) => `${n} 件のチャットをすべて表示`,
     edit: "編集",
     more: "その他の操作",
+    exportWithMetadata: "画像の撮影場所とプロンプトを含む PNG でエクスポート",
     exportAs: (format: string) => `${format} でエクスポート`,
     replace: "画像を差し替える",
     replaced: "画像を差し替えました",

@@ -91,12 +91,14 @@ function listItems(
   { choosePicture, openHistory, openFolder }: Record<"choosePicture" | "openHistory" | "openFolder", () => void>,
 ): (MenuItem | "line")[] {
   const t = texts.characters;
-  const exports = (["png", "json", "charx"] as const).map((format): MenuItem => ({
-    label: t.exportAs(format.toUpperCase()),
-    icon: "down",
-    href: `${characterPath(character.id)}/export?format=${format}`,
-    onSelect: () => warnAboutLargeExport(store, `${characterPath(character.id)}/export?format=${format}`),
-  }));
+  const createExport = (label: string, query: string): MenuItem => {
+    const href = `${characterPath(character.id)}/export?${query}`;
+    return { label, icon: "down", href, onSelect: () => warnAboutLargeExport(store, href) };
+  };
+  const exports = (["png", "json", "charx"] as const).map((format) =>
+    createExport(t.exportAs(format.toUpperCase()), `format=${format}`)
+  );
+  if (character.has_avatar) exports.push(createExport(t.exportWithMetadata, "format=png&image_metadata=keep"));
   if (character.external) return exports;
   const { state } = page.portrait.peek();
   const remove = () => {

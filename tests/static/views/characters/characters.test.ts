@@ -454,7 +454,9 @@ test("a card in another program's folder can be used and exported, but not edite
   await expect.poll(() => ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
   await ui.page.getByRole("button", { name: "More actions" }).click();
   const items = ui.page.getByRole("menuitem");
-  await expect.poll(() => items.allInnerTexts()).toEqual(["Export as PNG", "Export as JSON", "Export as CHARX"]);
+  await expect.poll(() => items.allInnerTexts()).toEqual([
+    ...["Export as PNG", "Export as JSON", "Export as CHARX", "Export with the image’s place and prompt (PNG)"],
+  ]);
   await expect.poll(() => items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");
 });
 
