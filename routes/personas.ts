@@ -82,7 +82,9 @@ export function personaRoutes(services: Services) {
     })
     .openapi(schema.exportRoute, async (c) => {
       const personas = await services.personas();
-      const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id);
+      const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id, {
+        keepsImageMetadata: c.req.valid("query").image_metadata === "keep",
+      });
       if (bytes.length > maxCardBytes) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = { "Content-Type": contentType, "Content-Disposition": formatAttachmentHeader(fileName) };
       return passRawResponse(c.body(bytes, 200, headers));

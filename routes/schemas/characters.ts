@@ -12,6 +12,7 @@ import {
   IdempotencyKey,
   IdParams,
   IfMatch,
+  ImageMetadata,
   json,
   jsonBody,
   LedgerSchema,
@@ -296,9 +297,7 @@ export const exportRoute = createRoute({
     params: IdParams,
     query: z.object({
       format: z.enum(CARD_FORMATS).default("png"),
-      image_metadata: z.enum(["remove", "keep"]).default("remove").openapi({
-        description: "Whether a PNG image keeps its place, camera and generation parameters",
-      }),
+      image_metadata: ImageMetadata,
     }),
   },
   responses: {

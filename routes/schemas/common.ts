@@ -261,3 +261,8 @@ export interface PageJson<Item> {
 
 /** Content of the error body. */
 export type ErrorJson = z.output<typeof ErrorResponse>["error"];
+
+/** What happens to what an exported image says about itself. */
+export const ImageMetadata = z.enum(["remove", "keep"]).default("remove").openapi({
+  description: "Whether a PNG image keeps its place, camera and generation parameters",
+});

@@ -1,7 +1,7 @@
 /** Personas in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
-import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import { BINARY, ERRORS, Id, IdParams, IfMatch, ImageMetadata, json, jsonBody, oneFile, Time } from "./common.ts";
 import { DocumentUsesSchema } from "./documents.ts";
 import {
   createRestoreVersionRoute,
@@ -126,7 +126,7 @@ export const exportRoute = createRoute({
   path: "/api/personas/{id}/export",
   tags,
   summary: "Export a persona as a Tavern V2 card: PNG if it has an image, otherwise JSON",
-  request: { params: IdParams },
+  request: { params: IdParams, query: z.object({ image_metadata: ImageMetadata }) },
   responses: {
     200: {
       description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to import again",

@@ -15,6 +15,7 @@ import {
   toFileError,
   writeFileAtomic,
 } from "../storage/atomic_file.ts";
+import { removeImageMetadata } from "../characters/png/image_metadata.ts";
 import { replaceImage } from "../characters/png/png_assets.ts";
 import { isPng } from "../attachments/images/png.ts";
 import { createUuidV7 } from "../crypto/random.ts";
@@ -194,9 +195,18 @@ export class Personas {
     return await this.#lock(id, () => this.#create(id, card, png));
   }
 
-  /** Returns the file of a persona. @throws {AppError} `not_found`, `unprocessable` */
-  async exportCard(id: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string; fileName: string }> {
-    const { bytes, persona } = await this.#get(id);
+  /**
+   * Returns the file of a persona.
+   *
+   * @param options.keepsImageMetadata Whether the image keeps what it says about its place and how it was generated.
+   * @throws {AppError} `not_found`, `unprocessable`
+   */
+  async exportCard(
+    id: string,
+    { keepsImageMetadata = false } = {},
+  ): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string; fileName: string }> {
+    const { bytes: stored, persona } = await this.#get(id);
+    const bytes = keepsImageMetadata ? stored : removeImageMetadata(stored);
     const [ending, contentType] = isPng(bytes) ? ["png", "image/png"] : ["json", "application/json"];
     return { bytes, contentType: contentType!, fileName: `${persona.name}.${ending}` };
   }

@@ -91,7 +91,10 @@ function PersonaRow({ persona }: { persona: Persona }) {
   const store = useStore();
   const { people, preferences } = store;
   const t = texts.personas;
-  const exportPath = `${personaPath(persona.id)}/export`;
+  const createExport = (label: string, query: string): MenuItem => {
+    const href = `${personaPath(persona.id)}/export${query}`;
+    return { label, icon: "down", href, onSelect: () => warnAboutLargeExport(store, href) };
+  };
   const isDefault = preferences.settings.value?.default_persona_id === persona.id;
   const setDefault = (id: string | null) =>
     preferences.change({ default_persona_id: id }).catch((thrown) => store.report(thrown));
@@ -105,12 +108,8 @@ function PersonaRow({ persona }: { persona: Persona }) {
     isDefault
       ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
       : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
-    {
-      label: t.exportCard,
-      icon: "down",
-      href: exportPath,
-      onSelect: () => warnAboutLargeExport(store, exportPath),
-    },
+    createExport(t.exportCard, ""),
+    ...persona.has_avatar ? [createExport(texts.characters.exportWithMetadata, "?image_metadata=keep")] : [],
   ];
   return (
     <ListRow
