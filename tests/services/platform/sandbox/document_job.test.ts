@@ -1,5 +1,6 @@
 /**
  * Large files and bodies of lorebooks and presets: neither they nor what is stored of them is parsed or written at once.
+ * @slow Each file and body has many megabytes.
  */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseLorebookFile } from "../../../../services/lorebooks/lorebook_file.ts";
