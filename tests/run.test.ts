@@ -42,6 +42,7 @@ const RUNNER = [
   "tests/vitest.config.ts",
   "tests/security_cases.ts",
   "tests/helpers/app/patience.ts",
+  "tests/helpers/network/slow_answers.ts",
   ...["file_queue", "file_setup", "file_times", "running_processes"].map((name) => `tests/runner/${name}.ts`),
 ];
 

@@ -32,9 +32,11 @@ test("the running server creates a backup per day, which the storage key opens, 
   let nowMs = Date.parse("2026-05-01T10:00:00Z");
   await using app = await openTestApp({ config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs });
   await app.put("/api/personas/p1", { name: "Ann" });
+  const backedUpOn = (days: number) =>
+    expect.poll(async () => (await jobsOf(app)).map(({ state }) => state))
+      .toEqual(Array.from({ length: days }, () => "done"));
   for (const day of [1, 2, 3]) {
-    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state))
-      .toEqual(Array.from({ length: day }, () => "done"));
+    await backedUpOn(day);
     // None is due an hour later, one is a day later.
     nowMs += DAY_MS / 24;
     await app.restart();
@@ -42,7 +44,7 @@ test("the running server creates a backup per day, which the storage key opens, 
     nowMs += DAY_MS;
     await app.restart();
   }
-  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
+  await backedUpOn(4);
   expect(await backups(folder)).toEqual([
     ...["parlor-2026-05-03T120000Z.backup", "parlor-2026-05-04T130000Z.backup", "parlor-notes.backup"],
   ]);
