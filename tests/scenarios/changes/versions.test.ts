@@ -129,11 +129,6 @@ test.each(kinds)(
     expect((await app.delete(path)).status).toBe(204);
     expect((await app.get(`${path}/versions`)).status).toBe(404);
     const [{ id }] = await json("/api/trash");
-    if (!path.startsWith("/api/voices/")) {
-      await kind.make();
-      expect(await versions(path)).toEqual([]);
-      await app.delete(path);
-    }
     expect((await app.post(`/api/trash/${id}/restore`)).status).toBe(204);
     expect(await versions(path)).toEqual([[1, kind.cause]]);
     expect((await restore(path, 1)).status).toBe(200);
@@ -142,6 +137,9 @@ test.each(kinds)(
     expect(await storedVersions()).not.toEqual([]);
     await app.delete("/api/trash");
     expect(await storedVersions()).toEqual([]);
+    if (path.startsWith("/api/voices/")) return; // A new one has an ID of its own.
+    await kind.make();
+    expect(await versions(path)).toEqual([]);
   },
 );
 
