@@ -303,16 +303,18 @@ export function isImageFile(file: File): boolean {
  */
 export async function convertImage(file: File): Promise<File> {
   if (Object.hasOwn(ENDINGS, file.type)) return file;
-  const bitmap = await createImageBitmap(file).catch(() => {
+  const fail = () => {
     const message = isHeic(file) ? texts.composer.heicImage(file.name) : texts.composer.badImage(file.name);
     throw new ApiError(0, { code: "unsupported_media_type", message });
-  });
+  };
+  const bitmap = await createImageBitmap(file).catch(fail);
   try {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
     canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
-    const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png"));
-    return new File([png!], file.name.replace(/\.[^.]*$/, "") + ".png", { type: "image/png" });
+    // There is none if the image is larger than a canvas can be.
+    const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png")) ?? fail();
+    return new File([png], file.name.replace(/\.[^.]*$/, "") + ".png", { type: "image/png" });
   } finally {
     bitmap.close();
   }
