@@ -1,6 +1,6 @@
 /**
- * Sends what may be long in an item of an import beside it, as a JSON document whose long lists are direct members, so
- * that Parlor parses it in pieces. Both sides of it are here.
+ * Lorebooks, presets and chats of an import can be long, so each is sent as a separate JSON document, which Parlor parses
+ * in pieces. This file packs it in the child and unpacks it in Parlor.
  */
 import { AppError, getErrorMessage } from "../errors.ts";
 import { parseJsonIncrementally } from "../json/incremental_parse.ts";
@@ -19,7 +19,7 @@ import { hasTooManyFields } from "../platform/sandbox/document_job.ts";
 import { parseReadPreset, parseSillyTavernPreset } from "../presets/sillytavern.ts";
 import { BYTE_FIELDS, type ImportedContinuation, type ImportedConversation, type ImportStep } from "./import_item.ts";
 
-/** Stands for the document among the byte arrays of an item. */
+/** Name of the document among the byte arrays of an item. */
 export const DOCUMENT = "document";
 
 /** An item, and its byte arrays by field. */

@@ -137,7 +137,7 @@ test.each(kinds)(
     expect(await storedVersions()).not.toEqual([]);
     await app.delete("/api/trash");
     expect(await storedVersions()).toEqual([]);
-    if (path.startsWith("/api/voices/")) return; // A new one has an ID of its own.
+    if (path.startsWith("/api/voices/")) return; // A new sample gets a new ID.
     await kind.make();
     expect(await versions(path)).toEqual([]);
   },

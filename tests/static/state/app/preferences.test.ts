@@ -21,7 +21,7 @@ beforeEach(() => {
   preferences = new Preferences(api, new Device(undefined), ["en"]);
 });
 
-test("of two changes of another device the last is shown, in whatever order they arrive", async () => {
+test("shows the newer of two changes from another device when responses arrive out of order", async () => {
   const both = [preferences.refresh(), preferences.refresh()];
   reads[1]!.resolve(named("Second"));
   await both[1];
