@@ -4,11 +4,12 @@ import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
 import { openTailnetListener } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
+import { removeRunningServer, saveRunningServer } from "./services/diagnostics/running_server.ts";
 import { type DataCommand, type DataCommandContext, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
 import type { ImportCommandContext, RestoreItemContext } from "./services/cli/data_commands.ts";
 import type { Healing } from "./services/integrity/healer.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
-import { renderHelp } from "./services/config/config_keys.ts";
+import { type ConfigKeyName, renderHelp } from "./services/config/config_keys.ts";
 import { SANDBOX_COMMAND } from "./services/platform/sandbox/child.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
 import { AppError, getErrorMessage, getErrorTrace } from "./services/errors.ts";
@@ -58,6 +59,10 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     const run: DataCommand = (args, context) =>
       args.includes("--item") ? runRestoreItem(args, { heal, print: context.print }) : runRestore(args, context);
     return { help: BACKUP_HELP, run };
+  }],
+  ["stop", async () => {
+    const { STOP_HELP, runStop } = await import("./services/cli/stop.ts");
+    return { help: STOP_HELP, run: (args, { print }) => runStop(readConfig([...args]), print) };
   }],
 ]);
 const encoder = new TextEncoder();
@@ -197,13 +202,15 @@ function readConfig(args: string[]): Config {
   });
 }
 
-/** Serves until a signal stops it. */
+/** Serves until a signal or `parlor stop` ends it. */
 async function serve(config: Config): Promise<void> {
   dropProxyEnvironment();
   const log = createProcessLog(config.logLevel as LogLevel);
   containDefects(log);
+  const stopRequest = Promise.withResolvers<void>();
   const services = await openServices(config, {
     log,
+    requestStop: stopRequest.resolve,
     // Not logged, because it's a secret.
     announce: (text) => writeLine(text, Deno.stdout),
     version: VERSION,
@@ -220,8 +227,8 @@ async function serve(config: Config): Promise<void> {
       openTailnetListener({ handler, nodeUrl: () => tailnet.getStatus().url, log, ownListeners })
     );
     // Before the ready message, because whoever reads it may send a signal immediately.
-    const stopped = waitForStopSignal(log);
-    console.log(`Parlor ${VERSION} listening on ${listener.url}`);
+    const stopped = Promise.race([waitForStopSignal(log), stopRequest.promise]);
+    await announce(config, listener, log);
     log("info", "Started", {
       version: VERSION,
       runtime: `Deno ${Deno.version.deno}`,
@@ -243,9 +250,30 @@ async function serve(config: Config): Promise<void> {
     await Promise.all([listener.close(), services.stop()]);
     clearTimeout(limit);
   } finally {
+    await removeRunningServer(config.dataDir);
     await services.close();
   }
   log("info", "Stopped");
+}
+
+/** Says where the server is: in the data folder for `parlor doctor`, and on the terminal. */
+async function announce(config: Config, { url, port }: { url: string; port: number }, log: Log): Promise<void> {
+  const { backupDir, backupSchedule, sources } = config;
+  const isFixed = (key: ConfigKeyName) => sources[key] === "flag" || sources[key] === "environment";
+  const fixed = {
+    ...(isFixed("backup_dir") && { backupDir }),
+    ...(isFixed("backup_schedule") && { backupSchedule }),
+  };
+  await saveRunningServer(
+    config,
+    { port, fixed },
+    (error) => log("warn", "Can't save where the server is, so parlor doctor may not find it", { error }),
+  );
+  const isDirect = config.tlsCert === null && config.trustedProxies.length === 0;
+  const publicUrl = isDirect
+    ? undefined
+    : (await import("./services/diagnostics/local_server.ts")).findPublicUrl({ ...config, port });
+  console.log(`Parlor ${VERSION} ${publicUrl === undefined ? "" : `is at ${publicUrl}, `}listening on ${url}`);
 }
 
 function readTlsFiles(config: Config): { cert: string; key: string } | undefined {

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from "hono";
 import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
 import { joinBytes } from "../services/storage/atomic_file.ts";
-import { isNestedDeeper, parseJsonIncrementally } from "../services/json/incremental_parse.ts";
+import { isNestedDeeper, isValueDeeper, parseJsonIncrementally } from "../services/json/incremental_parse.ts";
 import {
   createEncodingError,
   createNestingError,
@@ -118,7 +118,6 @@ async function cacheBody(
   const isEmpty = bytes.byteLength === 0;
   const isPassedOn = route?.passesLongJson === true && bytes.byteLength > MAX_PARSED_BYTES;
   const isLong = !isPassedOn && bytes.byteLength > LONG_BYTES;
-  if (!isPassedOn && !isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw createNestingError();
   try {
     if (isPassedOn) req.json = () => Promise.resolve(new UnparsedJson(bytes));
     else if (isLong) {
@@ -127,9 +126,16 @@ async function cacheBody(
       await parsing;
       // Free the memory now: garbage collection would take much longer.
       bytes.buffer.transfer(0);
-    } else req.bodyCache.text = Promise.resolve(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    } else {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      req.bodyCache.text = Promise.resolve(text);
+      const json: unknown = JSON.parse(text);
+      if (isValueDeeper(json, MAX_JSON_DEPTH)) throw createNestingError();
+      req.json = () => Promise.resolve(json);
+    }
   } catch (cause) {
-    if (cause instanceof RangeError) throw createNestingError();
+    if (cause instanceof AppError) throw cause;
+    if (cause instanceof RangeError || (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH))) throw createNestingError();
     // Invalid JSON is reported by the validators, after the path and the headers.
     if (!(cause instanceof SyntaxError)) throw createEncodingError(cause);
   }

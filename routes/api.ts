@@ -24,6 +24,7 @@ import { openAiRoutes } from "./openai_api.ts";
 import { personaRoutes } from "./personas.ts";
 import { presetRoutes } from "./presets.ts";
 import { pushRoutes } from "./push.ts";
+import { regexScriptRoutes } from "./regex_scripts.ts";
 import { responseRoutes } from "./responses.ts";
 import { ERRORS, json } from "./schemas/common.ts";
 import { settingsRoutes } from "./settings.ts";
@@ -31,6 +32,7 @@ import { speechRoutes, transcriptionRoutes } from "./speech.ts";
 import { tailnetRoutes } from "./tailnet.ts";
 import { toolCallRoutes, toolServerRoutes, webToolRoutes } from "./tools.ts";
 import { healthzRoute } from "./ui.ts";
+import { usageRoutes } from "./usage.ts";
 
 const documentRoute = createRoute({
   method: "get",
@@ -40,8 +42,8 @@ const documentRoute = createRoute({
   responses: { 200: json(z.looseObject({ openapi: z.string() }), "OpenAPI 3.1"), ...ERRORS },
 });
 
-/** Creates the router of the API. */
-export function createApi(services: Services): Router {
+/** Creates the router of the API. @param build Name of the build of the page */
+export function createApi(services: Services, build?: string): Router {
   const api = createRouter();
   api.openAPIRegistry.registerPath(healthzRoute);
   api.openAPIRegistry.registerPath(metricsRoute);
@@ -55,6 +57,7 @@ export function createApi(services: Services): Router {
   api.route("/", personaRoutes(services));
   api.route("/", lorebookRoutes(services));
   api.route("/", presetRoutes(services));
+  api.route("/", regexScriptRoutes(services));
   api.route("/", memoryRoutes(services));
   api.route("/", attachmentRoutes(services));
   api.route("/", documentRoutes(services));
@@ -69,11 +72,12 @@ export function createApi(services: Services): Router {
   api.route("/", pushRoutes(services));
   api.route("/", tailnetRoutes(services));
   api.route("/", dataRoutes(services));
-  api.route("/", eventRoutes(services));
+  api.route("/", eventRoutes(services, { build }));
   api.route("/", jobRoutes(services));
   api.route("/", importExportRoutes(services));
   api.route("/", modelRoutes(services));
   api.route("/", toolCallRoutes(services));
+  api.route("/", usageRoutes(services));
   api.route("/", openAiRoutes(services));
   api.route("/", responseRoutes(services));
 

@@ -27,7 +27,7 @@ import { createErrorBody, createErrorResponse, getStatus, isDefect, toAppError }
 import { getBodyLimits, getRouteFacts } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
 import { METRICS_PATH, metricsFacts, metricsRoutes } from "./server/metrics.ts";
-import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
+import { HEALTHZ_PATH, healthzFacts, readBuildName, uiRoutes } from "./ui.ts";
 
 /** Answers a request. Never rejects. */
 type Handler = (request: Request, connection: ClientConnection) => Promise<Response>;
@@ -48,8 +48,8 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
   const handlePage = withMiddleware(services, pages, [healthzFacts(limits), metricsFacts(limits)]);
   let api: Promise<{ router: Router; handle: Handler }> | undefined;
   const openApi = () =>
-    api ??= import("./api.ts").then(({ createApi }) => {
-      const router = createApi(services);
+    api ??= Promise.all([import("./api.ts"), readBuildName(uiFolder)]).then(([{ createApi }, build]) => {
+      const router = createApi(services, build);
       return { router, handle: withMiddleware(services, router, getRouteFacts(router, limits)) };
     });
   let isWarm = false;

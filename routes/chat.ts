@@ -32,6 +32,7 @@ import {
   createErrorFrame,
   createNoticeFrame,
   createProgressFrame,
+  createRestartingFrame,
   parseLastEventId,
   ReplyFrames,
   toCompletion,
@@ -66,9 +67,15 @@ export function chatRoutes(
       }
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
-      if (body.stream === false) return c.json(await collectReply(started), 200);
-      await waitForStart(started, getClientSignal(c), firstOutputTimeoutMs);
-      return streamReply(c, started.reply, started.from);
+      // A failure that the client gets in the answer counts as read.
+      const leave = started.reply.follow?.();
+      try {
+        if (body.stream === false) return c.json(await collectReply(started), 200);
+        await waitForStart(started, getClientSignal(c), firstOutputTimeoutMs);
+        return streamReply(c, started.reply, started.from);
+      } finally {
+        leave?.();
+      }
     })
     .openapi(previewRoute, async (c) => {
       const { previewer } = await services.chat();
@@ -81,7 +88,7 @@ export function chatRoutes(
         assistant_message_id: reply.messageId,
         conversation_id: reply.conversationId,
         started_at: new Date(reply.startedAtMs).toISOString(),
-        status: "streaming" as const,
+        status: reply.isReattaching ? "reattaching" as const : "streaming" as const,
         connection_id: reply.connectionId,
         is_waiting: reply.tools?.isWaiting ?? false,
         pending_calls: (reply.tools?.pending ?? []).map(toCallJson),
@@ -158,12 +165,17 @@ export async function waitForStart(
 /** Streams a reply from a position to its end. If the client disconnects, the reply continues. */
 function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
   const frames = new ReplyFrames(reply);
+  const leave = reply.follow?.();
   let cursor: ReplyCursor | undefined;
   let hasEnded = false;
   const formatStep = (step: ReplyStep) => {
     if ("end" in step) {
       hasEnded = true;
       return frames.end(step.end, c.var.requestId);
+    }
+    if ("suspended" in step) {
+      hasEnded = true;
+      return createRestartingFrame();
     }
     if ("notice" in step) {
       cursor = step.after;
@@ -189,7 +201,7 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
     const step = reply.next(cursor);
     return step instanceof Promise ? step.then(formatStep) : formatStep(step);
   };
-  return passRawResponse(c.body(createEventStream({ next }), 200, EVENT_STREAM_HEADERS));
+  return passRawResponse(c.body(createEventStream({ next, close: leave }), 200, EVENT_STREAM_HEADERS));
 }
 
 /** Streams a model's response. If the client disconnects, the upstream call is aborted immediately. */
@@ -227,6 +239,7 @@ export async function collectReply({ reply, from, started }: StartedReply) {
   let [text, reasoning, cursor] = ["", "", from];
   for (;;) {
     const step = await reply.next(cursor);
+    if ("suspended" in step) throw toReplyError(step.suspended.error!);
     if ("end" in step) {
       if (step.end.error !== undefined) throw toReplyError(step.end.error);
       const stored = step.end.message;

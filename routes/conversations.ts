@@ -76,6 +76,11 @@ function conversationResourceRoutes(services: Services) {
       await conversationTrash.remove(c.req.valid("param").id, parsePrecondition(c.req.valid("header")));
       return c.body(null, 204);
     })
+    .openapi(schema.readRoute, async (c) => {
+      const { conversationWriter } = await services.conversations();
+      await conversationWriter.markRead(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
     .openapi(schema.patchDraftRoute, async (c) => {
       const { drafts } = await services.conversations();
       const { draft } = c.req.valid("json");
@@ -229,10 +234,10 @@ function forkRoutes(services: Services) {
 export function searchRoutes(services: Services) {
   return createRouter().openapi(schema.searchRoute, async (c) => {
     const search = await services.search();
-    const { q, conversation_id: conversationId, character_id: characterId, cursor } = c.req.valid("query");
+    const { q, conversation_id: conversationId, character_id: characterId, ...rest } = c.req.valid("query");
     const client = getClientSignal(c);
     try {
-      return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
+      return c.json(await search.search({ query: q, conversationId, characterId, ...rest }, client), 200);
     } catch (error) {
       // The user typed on, which canceled this search. No one reads the response.
       if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);

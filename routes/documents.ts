@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { parsePages, type StoredDocument } from "../services/documents/document.ts";
+import { type PageUnit, parsePages, type StoredDocument } from "../services/documents/document.ts";
 import { HashedStream, hashJson } from "../services/storage/idempotency.ts";
 import { formatEtag } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
@@ -65,9 +65,10 @@ export function documentRoutes(services: Services) {
       const { documents } = await services.documents();
       const { pages } = c.req.valid("query");
       const ranges = pages === undefined ? undefined : parsePages(pages);
-      const found = documents.readPages(c.req.valid("param").id, ranges);
+      const { id, unit } = documents.get(c.req.valid("param").id);
+      const found = documents.readPages(id, ranges);
       return passRawResponse(
-        c.body(await openResponseStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
+        c.body(await openResponseStream(c, toTextJson(unit, found)), 200, { "Content-Type": "application/json" }),
       );
     })
     .openapi(schema.pageImageRoute, async (c) => {
@@ -140,10 +141,11 @@ async function readLink(c: AppContext): Promise<string> {
 }
 
 async function* toTextJson(
+  unit: PageUnit,
   pages: AsyncIterable<{ n: number; text: string }>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
-  let before = '{"pages":[';
+  let before = `{"unit":"${unit}","pages":[`;
   for await (const page of pages) {
     yield encoder.encode(before + JSON.stringify(page));
     before = ",";

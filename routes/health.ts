@@ -1,10 +1,10 @@
-/** `GET /api/health` and `GET /api/models`: status and models of the active connection. */
+/** `/api/health`, `/api/models`: status and models of the active connection. `/api/stop` ends the server. */
 import type { Services } from "../services/services.ts";
 import { getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { checkReachable } from "../services/llm/connections/connection_test.ts";
 import { createRouter } from "./http/router.ts";
-import { healthRoute, modelsRoute } from "./schemas/health.ts";
+import { healthRoute, modelsRoute, stopRoute } from "./schemas/health.ts";
 
 /**
  * Maximum duration of a check in milliseconds. The page waits for this response, so a slower model server counts as
@@ -12,10 +12,20 @@ import { healthRoute, modelsRoute } from "./schemas/health.ts";
  */
 const CHECK_WITHIN_MS = 3_000;
 
-/** Routes of health and models. */
+/** Routes of the server itself, and of its models. */
 export function healthRoutes(services: Services) {
-  const { auth, version } = services;
+  const { auth, log, requestStop, version } = services;
   return createRouter()
+    .openapi(stopRoute, (c) => {
+      const { identity } = c.var;
+      if (identity.method !== null || identity.isOperator !== true) {
+        throw new AppError("forbidden", "Only parlor stop can stop the server, on its machine. See parlor stop --help");
+      }
+      log("info", "Asked to stop by parlor stop");
+      // The response is still sent: the listener waits for it.
+      requestStop();
+      return c.json({ pid: Deno.pid }, 202);
+    })
     .openapi(healthRoute, async (c) => {
       const { connections, upstream } = await services.llm();
       const active = connections.findActive();
@@ -39,9 +49,11 @@ export function healthRoutes(services: Services) {
       );
     })
     .openapi(modelsRoute, async (c) => {
-      const { connections, upstream } = await services.llm();
+      const { connections, probes, upstream } = await services.llm();
       const active = connections.findActive();
       if (active === undefined) throw new AppError("not_available", "No model connection is active");
-      return c.json(await upstream.listModels(connections.getTarget(active.id), getClientSignal(c)), 200);
+      const list = await upstream.listModels(connections.getTarget(active.id), getClientSignal(c));
+      probes.check(active.id);
+      return c.json(list, 200);
     });
 }

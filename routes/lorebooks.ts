@@ -51,10 +51,10 @@ export function lorebookRoutes(services: Services) {
       return await sendJsonFile(c, `${name}.json`, json);
     })
     .openapi(schema.testRoute, async (c) => {
-      const test = await services.lorebookTest();
+      const { lorebookTest } = await services.chat();
       const { checked, parsed } = await readTestBody(services, c.req.valid("json"));
       const { lorebook_id, conversation_id, text, budget_tokens } = checked;
-      const found = await test({
+      const found = await lorebookTest({
         draft: parsed,
         lorebookId: lorebook_id ?? undefined,
         conversationId: conversation_id ?? undefined,

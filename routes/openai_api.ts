@@ -133,19 +133,24 @@ async function respondWithStored(
   const started = await chat.start(request);
   nameMessages(c, started);
   c.var.holdCall?.(waitForEnd(started));
-  if (body.stream !== true) {
-    const completion = await collectReply(started);
-    const usage = completion.usage ?? estimateUsage(request, getReplyText(completion));
-    return c.json({ ...completion, usage, model: body.model }, 200);
-  }
-  await waitForStart(started, getClientSignal(c));
   const { reply } = started;
-  const frames = new OpenAiFrames(body, {
-    id: reply.messageId,
-    created: Math.floor(reply.startedAtMs / 1000),
-    estimateUsage: (text) => estimateUsage(request, text),
-  });
-  return streamFrames(c, frames.format(readReply(started)));
+  const leave = reply.follow?.();
+  try {
+    if (body.stream !== true) {
+      const completion = await collectReply(started);
+      const usage = completion.usage ?? estimateUsage(request, getReplyText(completion));
+      return c.json({ ...completion, usage, model: body.model }, 200);
+    }
+    await waitForStart(started, getClientSignal(c));
+    const frames = new OpenAiFrames(body, {
+      id: reply.messageId,
+      created: Math.floor(reply.startedAtMs / 1000),
+      estimateUsage: (text) => estimateUsage(request, text),
+    });
+    return streamFrames(c, frames.format(readReply(started)), reply.follow?.());
+  } finally {
+    leave?.();
+  }
 }
 
 function streamFrames(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?: () => void): never {
@@ -234,6 +239,7 @@ async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEve
       cursor = { ...step.batch.at(-1)!, calls: cursor.calls };
       continue;
     }
+    if ("suspended" in step) throw new AppError("interrupted", step.suspended.error!.message);
     // OpenAI's API has no form for notices, and Parlor's own tools aren't used here.
     if ("notice" in step || "progress" in step || "calls" in step) {
       cursor = step.after;
@@ -253,7 +259,7 @@ async function waitForEnd({ reply }: StartedReply): Promise<void> {
   let cursor: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
   for (;;) {
     const step = await reply.next(cursor);
-    if ("end" in step) return;
+    if ("end" in step || "suspended" in step) return;
     cursor = "batch" in step ? { ...step.batch.at(-1)!, calls: cursor.calls } : step.after;
   }
 }

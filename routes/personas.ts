@@ -30,10 +30,11 @@ export function personaRoutes(services: Services) {
     })
     .openapi(schema.putRoute, async (c) => {
       const personas = await services.personas();
-      const { name, description, documents } = c.req.valid("json");
-      const text = { name, description: description === null ? "" : description } satisfies Parameters<
-        typeof personas.put
-      >[1];
+      const { name, description, placement, character_ids, documents } = c.req.valid("json");
+      const text = {
+        ...{ name, description: description === null ? "" : description, placement },
+        character_ids: character_ids === null ? [] : character_ids,
+      } satisfies Parameters<typeof personas.put>[1];
       const { id } = c.req.valid("param");
       return await locks.run(id, async () => {
         const expected = await toExpected(services, id, parsePrecondition(c.req.valid("header")));

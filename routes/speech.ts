@@ -1,6 +1,8 @@
 /** `/api/voices`, `/v1/audio` and `/api/stt`: speech, voice samples, transcription. */
 import type { VoiceMetadata } from "../services/speech/voice_samples.ts";
 import type { TranscriptionRequest } from "../services/transcription/transcription.ts";
+import { findServers } from "../services/server_search/server_search.ts";
+import { detectSpeechServerAt } from "../services/speech/speech_detection.ts";
 import type { Services } from "../services/services.ts";
 import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { formatEtag, parsePrecondition } from "./http/etag.ts";
@@ -49,6 +51,20 @@ function ttsRoutes(services: Services) {
     .openapi(schema.modelsRoute, async (c) => {
       const { speech } = await services.speech();
       return c.json({ object: "list" as const, data: await speech.listModels(getClientSignal(c)) }, 200);
+    })
+    .openapi(schema.discoverSpeechRoute, async (c) => {
+      const { speech } = await findServers({
+        hosts: services.config.discoverHosts,
+        ownListeners: services.ownListeners,
+      });
+      return c.json(speech.map(schema.toDetectedSpeechJson), 200);
+    })
+    .openapi(schema.detectSpeechRoute, async (c) => {
+      const { isReachable, server } = await detectSpeechServerAt(c.req.valid("json").base_url, {
+        ownListeners: services.ownListeners,
+      });
+      const { base_url: _, ...found } = server === undefined ? { base_url: "" } : schema.toDetectedSpeechJson(server);
+      return c.json({ reachable: isReachable, ...found }, 200);
     });
 }
 

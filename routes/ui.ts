@@ -137,6 +137,12 @@ export function uiRoutes(folder: string): Hono<Env> {
   return router;
 }
 
+/** Reads the name of a build, which its page knows, too. Returns `undefined` if there is no page. */
+export async function readBuildName(folder: string): Promise<string | undefined> {
+  const page = await readFile(`${folder}/index.html`);
+  return /<meta name="build" content="(\w+)">/.exec(new TextDecoder().decode(page))?.[1];
+}
+
 /** Returns whether a path may be a screen of the page rather than a file or the API. */
 function isPagePath(path: string): boolean {
   if (path === "/api" || path.startsWith("/api/")) return false;

@@ -22,16 +22,21 @@ import type { Metrics } from "./metrics/metrics.ts";
 import type { Models } from "./models/models.ts";
 import { type NodeTimes, openNodeMemory } from "./tailnet/node_state.ts";
 import type { ToolLimits } from "./chat/tools/tool_run.ts";
+import type { ServerProbes, ServerProbesDeps } from "./llm/contract/server_probes.ts";
 import type { ToolSource } from "./tools/tool_registry.ts";
 import type { NodeListener, Tailnet } from "./tailnet/tailnet.ts";
 import type { Message } from "./conversations/message.ts";
 import { asObject, parseJsonBytes } from "./json/type_guards.ts";
+import { pathExists } from "./storage/atomic_file.ts";
+import { MODEL_SERVER_FILE, MODEL_SERVER_FOLDER } from "./storage/data_dir.ts";
 
 /** Options of `openServices` that aren't part of the configuration. */
 export interface ServiceOptions {
   log: Log;
   /** Prints a secret, such as the pairing code, to the terminal only. */
   announce?: (text: string) => void;
+  /** Makes the process end as SIGTERM does. */
+  requestStop?: () => void;
   now?: () => number;
   /** Version of Parlor, for exports and backups. */
   version?: string;
@@ -42,6 +47,8 @@ export interface ServiceOptions {
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
+  /** When model servers are asked what they do. */
+  probes?: Pick<ServerProbesDeps, "limitMs" | "isManual">;
   /** Additional sources of tools, for tests. */
   toolSources?: readonly (() => Promise<ToolSource>)[];
   /** Limits of replies that call tools. */
@@ -70,7 +77,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
 }
 
 async function buildServices(config: Config, options: ServiceOptions, scope: LazyScope) {
-  const { log, announce = () => {}, now = Date.now, version = "" } = options;
+  const { log, announce = () => {}, requestStop = () => {}, now = Date.now, version = "" } = options;
   const openTrashKind = async (kind: string) => await trashKinds[kind]?.();
   const core = await openCore({ config, log, now, version, openTrashKind }, scope);
   const { budget, db, events, folders, idempotency, jobs, ownListeners, sealer, settings, trash } = core;
@@ -126,25 +133,59 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return metrics;
   }
 
+  const usage = scope.lazy(async (onClose) => {
+    const { UsageCounter } = await import("./usage/usage.ts");
+    const counter = new UsageCounter({
+      ...core,
+      isExpired: core.retention.isExpired,
+      sealer: sealer.forPurpose("usage"),
+    });
+    onClose(() => counter.close());
+    return counter;
+  });
   const llm = scope.lazy(async (onClose) => {
-    const [{ ConnectionInspector, openConnections }, { createUpstreamClient }, { ModelRouter }, { ContextSizes }] =
-      await Promise.all([
-        import("./llm/connections/connections.ts"),
-        import("./llm/upstream_client.ts"),
-        import("./llm/model_router.ts"),
-        import("./llm/context_sizes.ts"),
-      ]);
+    const [
+      { ConnectionInspector, openConnections },
+      { createUpstreamClient },
+      { ModelRouter },
+      { ContextSizes },
+      { ServerProbes },
+    ] = await Promise.all([
+      import("./llm/connections/connections.ts"),
+      import("./llm/upstream_client.ts"),
+      import("./llm/model_router.ts"),
+      import("./llm/context_sizes.ts"),
+      import("./llm/contract/server_probes.ts"),
+    ]);
     const timeouts = {
       connectMs: config.upstreamConnectTimeoutMs,
       firstByteMs: config.upstreamFirstByteTimeoutMs,
       idleMs: config.upstreamIdleTimeoutMs,
     };
-    const connections = await openConnections({ ...core, sealer: sealer.forPurpose("connections"), timeouts });
+    const connections = await openConnections({
+      ...core,
+      sealer: sealer.forPurpose("connections"),
+      timeouts,
+      // It may have been started again with another version or other options.
+      onRecovered: (id) => probes.check(id, { isNews: true }),
+    });
     onClose(() => connections.memory.close());
-    const upstream = createUpstreamClient({ ownListeners, meter: metrics, log });
+    const counter = await usage();
+    const upstream = createUpstreamClient({ ownListeners, meter: metrics, record: counter.record, log });
     onClose(() => upstream.close());
     const inspector = new ConnectionInspector({ connections, client: upstream, now });
     onClose(() => inspector.close());
+    const contextSizes = new ContextSizes(upstream);
+    const probes: ServerProbes = new ServerProbes({
+      connections,
+      client: upstream,
+      inspector,
+      contextSizes,
+      log,
+      now,
+      ...options.probes,
+    });
+    onClose(() => probes.close());
     const modelRouter = new ModelRouter({
       connections,
       client: upstream,
@@ -154,7 +195,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
         if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
       },
     });
-    return { connections, upstream, inspector, modelRouter, contextSizes: new ContextSizes(upstream) };
+    return { connections, upstream, inspector, modelRouter, contextSizes, probes };
   });
   const modelPulls = scope.lazy(async (onClose) => {
     const { ModelPulls } = await import("./llm/ollama/ollama_models.ts");
@@ -167,6 +208,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { connections } = await llm();
     const models = new Models({
       ...core,
+      dataDir: core.dataDir.path,
       guard: await guard(),
       guardAllow: config.guardAllow,
       guardExactOrigins: exactOrigins,
@@ -179,10 +221,17 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
         if (activate) await connections.activate(LOCAL_CONNECTION);
       },
     });
-    onClose(() => models.runner.close());
+    onClose(() => models.runner.close({ leave: leftConnections.has(LOCAL_CONNECTION) }));
     return models;
   });
 
+  const takeOverModel = async () => {
+    const isLeft = await pathExists(core.dataDir.file(MODEL_SERVER_FOLDER, MODEL_SERVER_FILE));
+    if (isLeft) await (await models()).runner.takeOver();
+  };
+
+  /** Connections at whose servers replies go on after the end. */
+  let leftConnections: ReadonlySet<string> = new Set();
   const images = scope.lazy(async (): Promise<ImagePool> => {
     const { openImagePool } = await import("./attachments/images/image_pool.ts");
     return openImagePool(core.sandbox);
@@ -248,6 +297,10 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const getChosenId = () => settings.get().settings.preset_id;
     return openPresets({ ...core, sealer: sealer.forPurpose("presets"), getChosenId });
   });
+  const regexScripts = scope.lazy(async () => {
+    const { openRegexScripts } = await import("./regex_scripts/regex_scripts.ts");
+    return await openRegexScripts({ ...core, sealer: sealer.forPurpose("settings") });
+  });
   const memory = scope.lazy(async () => {
     const { openMemories } = await import("./memories/memories.ts");
     return openMemories(core);
@@ -257,6 +310,13 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return name ?? core.getOwnerName();
   };
 
+  const choosePersona = async ([first, ...others]: readonly string[]) => {
+    if (first === undefined) return undefined;
+    const own = others.length === 0 ? await (await personas()).findIdFor(first) : undefined;
+    // Set now, so that the chat keeps it when the default changes.
+    return own ?? settings.get().settings.default_persona_id ?? undefined;
+  };
+
   const conversations = scope.lazy(async () => {
     const { openConversations } = await import("./conversations/open_conversations.ts");
     return await openConversations(core, {
@@ -264,17 +324,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       images: await images(),
       characters: (await characters()).characters,
       getUserName,
-    });
-  });
-  const lorebookTest = scope.lazy(async () => {
-    const { createLorebookTest } = await import("./chat/previews.ts");
-    return createLorebookTest({
-      ...await conversations(),
-      ...await lorebooks(),
-      characters: (await characters()).characters,
-      personas: await personas(),
-      getDefaultPersonaId: () => settings.get().settings.default_persona_id,
-      getUserName,
+      choosePersona,
     });
   });
   const search = scope.lazy(async (onClose) => {
@@ -319,8 +369,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const chat = scope.lazy(async (onClose) => {
     const { openChat } = await import("./chat/open_chat.ts");
+    const models = await llm();
     const deps = {
-      ...await llm(),
+      ...models,
       ...await conversations(),
       ...await lorebooks(),
       attachments: await attachments(),
@@ -328,6 +379,11 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       cards: (await characters()).characters,
       personas: await personas(),
       presets: await presets(),
+      regexScripts: await regexScripts(),
+      findModel: ({ connection_id, model }) => {
+        const own = typeof connection_id === "string" ? models.connections.find(connection_id) : undefined;
+        return typeof model === "string" ? model : (own ?? models.connections.findActive())?.model;
+      },
       documents,
       memory: await memory(),
       tools,
@@ -471,7 +527,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     workflows: (await imageGeneration()).workflows,
     imageProfiles: (await imageGeneration()).profiles,
     connections: (await llm()).connections,
+    usage: await usage(),
     toolServers: (await mcp()).servers,
+    regexScripts: await regexScripts(),
     web: (await webTools()).settings,
     push: await push(),
   });
@@ -506,6 +564,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       ...core,
       dataDir: core.dataDir.path,
       sealer: sealer.forPurpose("settings"),
+      correctDerived: async () => (await characters()).characters.verifyList(),
       onFound: notifyDamage,
     });
     onClose(() => integrity.close());
@@ -611,6 +670,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     memory,
     chat,
     responses,
+    usage,
     integrity,
   });
 
@@ -637,6 +697,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     cardSite,
     /** Connections to model servers, and the client that calls them. */
     llm,
+    /** How much models were used. */
+    usage,
     /** Downloads of models by Ollama servers. */
     modelPulls,
     /** Models on this machine: downloads, and the local model server. */
@@ -649,9 +711,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     personas,
     characters,
     lorebooks,
-    /** Tests which entries of a lorebook a conversation or text activates. */
-    lorebookTest,
     presets,
+    /** The owner's regex scripts, and decisions about those of cards and presets. */
+    regexScripts,
     /** Notes that are sent with chats, and proposals of notes. */
     memory,
     conversations,
@@ -686,14 +748,22 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     diagnostics,
     setup,
     tailnet,
-    /** Starts the tailnet node if it's enabled, and schedules maintenance. Call it once requests can be served. */
+    /**
+     * Starts the tailnet node if it's enabled, takes over the model server of the last run, and schedules maintenance. Call
+     * it once requests can be served.
+     */
     start(openListener: (tailnet: Tailnet) => NodeListener) {
       openTailnetListener = openListener;
       if (nodeMemory.wanted.enabled || nodeMemory.isWipeDue) {
         tailnet().catch((error) => log("error", "Can't start the tailnet node", { error: getErrorMessage(error) }));
       }
+      takeOverModel().catch((error) =>
+        log("error", "Can't take over the local model of the last run", { error: getErrorMessage(error) })
+      );
       maintenance.start();
     },
+    /** Makes the process end: `stop` and `close` follow. */
+    requestStop,
     /** Opens what the page needs first, and prepares the database for writing. */
     async warmUp() {
       db.prepare();
@@ -703,8 +773,12 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     runMaintenance: () => maintenance.runAll(),
     /** Ends replies, which are saved, and the tailnet node. Call it while the listener drains, so clients see the end. */
     async stop() {
-      const opened = await Promise.allSettled([tailnet.opened, chat.opened?.then(({ chat }) => chat)]);
-      await Promise.all(opened.map((result) => result.status === "fulfilled" ? result.value?.close() : undefined));
+      const isOpen = <T>(opened: Promise<T> | undefined) => Promise.resolve(opened).catch(() => undefined);
+      const [, left] = await Promise.all([
+        isOpen(tailnet.opened).then((tailnet) => tailnet?.close()),
+        isOpen(chat.opened).then((opened) => opened?.chat.close()),
+      ]);
+      if (left !== undefined) leftConnections = left;
     },
     /** Closes every service, newest first. */
     async close() {

@@ -1,5 +1,5 @@
 /** File responses: as a download, as JSON, or the range of a Range header. */
-import { writeIndentedJson } from "../../services/json/incremental_write.ts";
+import { writeJsonIncrementally } from "../../services/json/incremental_write.ts";
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
 import { normalized } from "../../services/json/text.ts";
@@ -110,7 +110,7 @@ function limitStream(length: number): TransformStream<Uint8Array<ArrayBuffer>, U
 /** Responds with an indented JSON file to save. */
 export async function sendJsonFile(c: AppContext, fileName: string, json: unknown): Promise<never> {
   const headers = { "Content-Type": "application/json", "Content-Disposition": formatAttachmentHeader(fileName) };
-  return passRawResponse(c.body(await writeIndentedJson(json, 4), 200, headers));
+  return passRawResponse(c.body(await writeJsonIncrementally(json, 4), 200, headers));
 }
 
 /** Value of `X-Parlor-Warning` on an export that exceeds the import limit of its kind. */

@@ -23,7 +23,7 @@ const AttachmentResponse = z.object({
     ...["audio/wav", "audio/webm", "audio/ogg", "audio/mp4", "audio/mpeg", "audio/flac"] as const,
   ]),
   size_bytes: z.number().int(),
-  width: z.number().int().optional().openapi({ description: "For images, in pixels" }),
+  width: z.number().int().optional().openapi({ description: "For images, in pixels, as shown" }),
   height: z.number().int().optional(),
 }).openapi("Attachment");
 

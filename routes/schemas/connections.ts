@@ -8,11 +8,16 @@ import {
 } from "../../services/llm/connections/connection_memory.ts";
 import type { Connection, ConnectionInput, Connections } from "../../services/llm/connections/connections.ts";
 import type { DetectedServer } from "../../services/llm/connections/server_detection.ts";
-import type { ConnectionTestResult } from "../../services/llm/connections/connection_test.ts";
+import type { FoundServers } from "../../services/server_search/server_search.ts";
+import type { ConnectionTestResult, ServerIdentity } from "../../services/llm/connections/connection_test.ts";
+import { CONTRACT_ITEMS, NOT_ASKED, type ServerContract } from "../../services/llm/contract/contract.ts";
 import { type Dialect, DIALECT_NAMES, REASONING_EFFORTS } from "../../services/llm/dialects/dialect.ts";
 import { findDialectOfAddress } from "../../services/llm/dialects/dialects.ts";
 import { type ModelThinking, PROVIDER_KINDS } from "../../services/llm/provider.ts";
+import { FoundImages, toDiscoveredBackendJson } from "./images.ts";
 import { Job } from "./jobs.ts";
+import { FoundSpeech, toDetectedSpeechJson } from "./speech.ts";
+import { FoundTranscription, toDetectedServerJson } from "./transcription.ts";
 import { ApiKey, ERRORS, ExtraBody, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(PROVIDER_KINDS);
@@ -20,13 +25,20 @@ const ServerName = z.enum(DIALECT_NAMES).openapi({ description: "Which server's 
 const LimitMs = z.number().int().min(1).max(24 * 60 * 60 * 1000).optional();
 const Timeouts = z.object({ connect_ms: LimitMs, first_byte_ms: LimitMs, idle_ms: LimitMs });
 
+const ContextSize = z.number().int().min(1).max(100_000_000);
+
 const ConnectionBody = z.object({
   id: Id.optional(),
   name: z.string().max(200).nullish(),
   kind: Kind.nullish(),
   base_url: z.string().max(2000).nullish(),
   model: z.string().max(500).nullish(),
-  context_size: z.number().int().min(1).max(100_000_000).nullish(),
+  context_size: ContextSize.nullish(),
+  context_sizes: z.record(z.string().min(1).max(500), ContextSize.nullable()).nullish().openapi({
+    description:
+      "Of single models, by name, before `context_size`; a null value removes one, null removes all, others are kept",
+    additionalProperties: { type: ["integer", "null"] },
+  }),
   timeouts: Timeouts.nullish(),
   api_key: ApiKey.nullish().openapi({ description: "If absent, the stored key is kept; null deletes it" }),
   headers: z.record(z.string().min(1).max(100), z.string().max(8_000).nullable()).nullish().openapi({
@@ -35,12 +47,22 @@ const ConnectionBody = z.object({
     additionalProperties: { type: ["string", "null"] },
   }),
   extra_body: ExtraBody.nullish(),
+  background: z.boolean().nullish().openapi({
+    description:
+      "Only for openai-responses: the provider stores replies while they're written, so that they go on after a restart",
+  }),
   server: z.object({ override: ServerName.nullish() }).nullish().openapi({
     description: "override replaces the detected dialect; null removes the override",
   }),
 }).openapi("ConnectionInput", {
   description: "If a profile is saved, omitted fields keep their value; null clears it",
 });
+
+const TestBody = ConnectionBody.extend({
+  quick: z.boolean().optional().openapi({
+    description: "Only asks for the models and the context size, and makes no call to a model",
+  }),
+}).openapi("ConnectionTestInput");
 
 const DialectResponse = z.object({
   name: ServerName,
@@ -88,6 +110,18 @@ const LastCall = z.object({
   error: z.object({ code: z.string(), message: z.string(), kind: z.string() }).optional(),
 }).openapi("LastCall");
 
+const Contract = z.object({
+  model: z.string().optional(),
+  at: Time,
+  version: z.string().optional(),
+  findings: z.array(z.object({
+    item: z.enum(CONTRACT_ITEMS),
+    found: z.union([z.boolean(), z.number()]).optional(),
+    expected: z.boolean().optional().openapi({ description: "What servers of this kind do as far as Parlor knows" }),
+    reason: z.enum(NOT_ASKED).optional().openapi({ description: "Why it isn't known" }),
+  })),
+}).openapi("ServerContract", { description: "What the server was found to do; used instead of what its kind does" });
+
 const ConnectionResponse = z.object({
   id: Id,
   name: z.string(),
@@ -95,16 +129,19 @@ const ConnectionResponse = z.object({
   base_url: z.string(),
   model: z.string().optional(),
   context_size: z.number().int().optional(),
+  context_sizes: z.record(z.string(), z.number().int()).optional(),
   timeouts: Timeouts.optional(),
   has_key: z.boolean(),
   header_names: z.array(z.string()),
   extra_body: ExtraBody.optional(),
+  background: z.boolean().optional(),
   server: z.object({
     detected: ServerName.optional().openapi({ description: "What the server reports about itself" }),
     override: ServerName.optional(),
   }),
   dialect: DialectResponse.optional().openapi({ description: "The properties of the dialect in use" }),
   refused: z.array(Refused).openapi({ description: "Fields that aren't sent, because the server rejects them" }),
+  contracts: z.array(Contract).optional().openapi({ description: "What the server was found to do, by model" }),
   resolved_model: z.string().optional().openapi({
     description: "The model used if a request names none: the connection's, or the first one that the server lists",
   }),
@@ -127,6 +164,9 @@ const TestResult = z.object({
   latency_ms: z.number(),
   error: z.string().optional(),
   advice: z.string().optional(),
+  software: z.string().optional().openapi({ description: "Of an unsaved profile: the product, if the server tells" }),
+  speech: z.boolean().optional().openapi({ description: "True if all models speak or transcribe" }),
+  contract: Contract.optional(),
 }).openapi("ConnectionVerdict");
 
 const Found = z.object({
@@ -138,6 +178,13 @@ const Found = z.object({
   starting: z.boolean().optional(),
 }).openapi("FoundServer");
 
+const FoundOfAllKinds = z.object({
+  models: z.array(Found),
+  speech: z.array(FoundSpeech),
+  transcription: z.array(FoundTranscription),
+  images: z.array(FoundImages),
+}).openapi("FoundServers", { description: "The servers by what they're for; one may be in several lists" });
+
 /** Converts what a client sent to the type of the service. */
 export function toConnectionInput(body: z.infer<typeof ConnectionBody>): ConnectionInput {
   const { id, name, kind, model, timeouts } = body;
@@ -148,11 +195,13 @@ export function toConnectionInput(body: z.infer<typeof ConnectionBody>): Connect
     model,
     baseUrl: body.base_url,
     contextSize: body.context_size,
+    contextSizes: body.context_sizes,
     timeouts: timeouts &&
       { connectMs: timeouts.connect_ms, firstByteMs: timeouts.first_byte_ms, idleMs: timeouts.idle_ms },
     apiKey: body.api_key,
     headers: body.headers,
     extraBody: body.extra_body,
+    background: body.background,
     serverOverride: body.server === null ? null : body.server?.override,
   };
 }
@@ -213,17 +262,20 @@ export function toConnectionJson(
     model,
     base_url: connection.baseUrl,
     context_size: connection.contextSize,
+    context_sizes: connection.contextSizes,
     timeouts: timeouts &&
       { connect_ms: timeouts.connectMs, first_byte_ms: timeouts.firstByteMs, idle_ms: timeouts.idleMs },
     has_key: connection.hasKey,
     header_names: connection.headerNames ?? [],
     extra_body: connection.extraBody,
+    background: connection.background,
     server: {
       detected: facts.detected ?? findDialectOfAddress(connection.baseUrl),
       override: connection.serverOverride,
     },
     dialect: dialect && toDialectJson(dialect, facts),
     refused: facts.refusals.map(toRefusedJson),
+    contracts: facts.contracts && Object.entries(facts.contracts).map(([name, found]) => toContractJson(found, name)),
     resolved_model: model ?? facts.firstModel,
     last_call: facts.lastCall && toLastCallJson(facts.lastCall),
     notice: facts.notice,
@@ -236,8 +288,21 @@ export function toConnectionJson(
   };
 }
 
+function toContractJson(contract: ServerContract, model?: string): z.infer<typeof Contract> {
+  const { atMs, version, findings } = contract;
+  return {
+    model,
+    at: new Date(atMs).toISOString(),
+    version,
+    findings: CONTRACT_ITEMS.flatMap((item) => findings[item] === undefined ? [] : [{ item, ...findings[item] }]),
+  };
+}
+
 /** Converts a result to its JSON form. */
-export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof TestResult> {
+export function toTestResultJson(
+  result: ConnectionTestResult,
+  { contract, identity }: { contract?: ServerContract; identity?: ServerIdentity } = {},
+): z.infer<typeof TestResult> {
   const { isReachable: reachable, isAuthorized: authorized, models, error, advice } = result;
   return {
     reachable,
@@ -247,6 +312,9 @@ export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof T
     latency_ms: result.latencyMs,
     error,
     advice,
+    software: identity?.software,
+    speech: identity?.isSpeech,
+    contract: contract && toContractJson(contract),
   };
 }
 
@@ -254,6 +322,16 @@ export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof T
 export function toDiscoveredJson(server: DetectedServer): z.infer<typeof Found> {
   const { baseUrl: base_url, kind, software, models, needsKey: needs_key, isStarting: starting } = server;
   return { base_url, kind, software, models, needs_key, starting };
+}
+
+/** Converts the servers of a search to their JSON form. */
+export function toFoundServersJson(found: FoundServers): z.infer<typeof FoundOfAllKinds> {
+  return {
+    models: found.models.map(toDiscoveredJson),
+    speech: found.speech.map(toDetectedSpeechJson),
+    transcription: found.transcription.map(toDetectedServerJson),
+    images: found.images.map(toDiscoveredBackendJson),
+  };
 }
 
 const path = "/api/connections";
@@ -314,7 +392,7 @@ export const testRoute = createRoute({
   path: `${path}/test`,
   tags,
   summary: "Test an unsaved profile; with the ID of a saved one, its key is used for the same origin",
-  request: { body: jsonBody(ConnectionBody) },
+  request: { body: jsonBody(TestBody) },
   responses: { 200: json(TestResult, "The result, and advice about problems"), ...ERRORS },
 });
 
@@ -340,6 +418,15 @@ export const discoverRoute = createRoute({
   responses: { 200: json(z.array(Found), "The servers that responded"), ...ERRORS },
 });
 
+/** Look for running servers of all kinds. */
+export const discoverAllRoute = createRoute({
+  method: "post",
+  path: "/api/discover",
+  tags,
+  summary: "Probe the configured hosts (this machine) for servers of all kinds: models, speech, transcription, images",
+  responses: { 200: json(FoundOfAllKinds, "The servers that responded"), ...ERRORS },
+});
+
 /** A connection to a model server; its key never leaves the server. */
 export type ConnectionJson = z.output<typeof ConnectionResponse>;
 
@@ -351,3 +438,6 @@ export type ConnectionTestJson = z.output<typeof TestResult>;
 
 /** A model server that was detected. */
 export type DetectedServerJson = z.output<typeof Found>;
+
+/** The servers that a search found, by what they're for. */
+export type FoundServersJson = z.output<typeof FoundOfAllKinds>;

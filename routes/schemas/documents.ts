@@ -141,7 +141,10 @@ export const textRoute = createRoute({
   summary: "Get the text of a document by pages",
   request: { params: IdParams, query: z.object({ pages: Pages.optional() }) },
   responses: {
-    200: json(z.object({ pages: z.array(z.object({ n: z.number().int(), text: z.string() })) }), "The pages"),
+    200: json(
+      z.object({ unit: z.enum(PAGE_UNITS), pages: z.array(z.object({ n: z.number().int(), text: z.string() })) }),
+      "The pages",
+    ),
     ...ERRORS,
   },
 });

@@ -17,7 +17,7 @@ export const eventsRoute = createRoute({
   summary: "Stream changes as they happen: names only, no content",
   responses: {
     200: {
-      description: "Server-sent events. Earlier changes aren't repeated",
+      description: "Server-sent events. Earlier changes aren't repeated. X-Parlor-Build names the build of the page",
       content: eventStream("{kind, id, revision?}"),
     },
     ...ERRORS,

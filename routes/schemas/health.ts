@@ -29,6 +29,19 @@ export const healthRoute = createRoute({
   responses: { 200: json(Health, "Always 200; the field status contains the result"), ...ERRORS },
 });
 
+/** `parlor stop` */
+export const stopRoute = createRoute({
+  method: "post",
+  path: "/api/stop",
+  tags: ["Maintenance"],
+  summary: "Stop the server",
+  description: "Only for `parlor stop`, which proves that it can read the data folder. Anyone else gets 403.",
+  responses: {
+    202: json(z.object({ pid: z.int() }).openapi("Stopping"), "The process that ends now"),
+    ...ERRORS,
+  },
+});
+
 const Models = z.object({ object: z.literal("list"), data: z.array(z.looseObject({ id: z.string() })) }).openapi(
   "Models",
 );

@@ -6,7 +6,7 @@ import {
   type BackendProfileInput,
   type ImageSettings,
 } from "../../services/image_generation/backend_profiles.ts";
-import type { GalleryImage } from "../../services/image_generation/image_gallery.ts";
+import { type GalleryImage, MAX_PROMPT_CHARS } from "../../services/image_generation/image_gallery.ts";
 import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
 import type { DetectedBackend } from "../../services/image_generation/backend.ts";
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
@@ -29,7 +29,7 @@ import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, Ver
 
 const Kind = z.enum(BACKEND_KINDS);
 const Name = z.string().max(500);
-const Prompt = z.string().max(20_000);
+const Prompt = z.string().max(MAX_PROMPT_CHARS);
 const Pixels = z.number().int().min(16).max(8192);
 
 /** Settings of image generation, with the same names in a profile's defaults and in a request. */
@@ -76,7 +76,8 @@ const ProfileResponse = z.object({
 
 const TestResult = z.object({ reachable: z.boolean(), error: z.string().optional() }).openapi("ImageVerdict");
 
-const Found = z.object({
+/** A backend that was detected. */
+export const FoundImages = z.object({
   kind: Kind,
   base_url: z.string(),
   hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it can't be used in its current state" }),
@@ -85,7 +86,7 @@ const Found = z.object({
 const Detection = z.object({
   reachable: z.boolean().openapi({ description: "Whether anything responds at the address" }),
   kind: Kind.optional().openapi({ description: "Absent if the server is of neither kind" }),
-  hint: Found.shape.hint,
+  hint: FoundImages.shape.hint,
 }).openapi("ImageBackendDetection");
 
 const GenerateBody = Settings.extend({
@@ -188,7 +189,7 @@ export function toBackendTestJson({ isReachable, error }: BackendTestResult): z.
 }
 
 /** Converts a found backend to its JSON form. */
-export function toDiscoveredBackendJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof Found> {
+export function toDiscoveredBackendJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof FoundImages> {
   return { kind, base_url: baseUrl, hint };
 }
 
@@ -251,7 +252,7 @@ export const discoverBackendsRoute = createRoute({
   path: "/api/image/discover",
   tags,
   summary: "Probe the configured hosts (this machine) for both kinds of image backends on ports 7860 and 8188",
-  responses: { 200: json(z.array(Found), "The backends found"), ...ERRORS },
+  responses: { 200: json(z.array(FoundImages), "The backends found"), ...ERRORS },
 });
 
 /** Detect the kind of a server. */
@@ -414,7 +415,7 @@ export type ImageBackendInputJson = z.input<typeof ProfileBody>;
 export type ImageBackendTestJson = z.output<typeof TestResult>;
 
 /** An image backend that was detected. */
-export type DetectedBackendJson = z.output<typeof Found>;
+export type DetectedBackendJson = z.output<typeof FoundImages>;
 
 /** The kind of server that responds at an address. */
 export type BackendDetectionJson = z.output<typeof Detection>;

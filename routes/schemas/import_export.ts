@@ -4,7 +4,7 @@ import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
 import type { ImportSourceFile } from "../../services/import_export/import_sources.ts";
-import { ERRORS, Id, IdParams, json, jsonBody, LedgerEntrySchema, Time } from "./common.ts";
+import { ERRORS, Id, IdParams, ImageMetadata, json, jsonBody, LedgerEntrySchema, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const Counts = z.object({
@@ -191,7 +191,7 @@ const ids = z.array(Id).min(1).max(1000);
 /** Items that are exported together. */
 const ExportSelection = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("conversations"), ids, format: z.enum(CHAT_FORMATS) }),
-  z.object({ kind: z.literal("characters"), ids, format: z.enum(CARD_FORMATS) }),
+  z.object({ kind: z.literal("characters"), ids, format: z.enum(CARD_FORMATS), image_metadata: ImageMetadata }),
 ]).openapi("ExportSelection");
 
 /** `POST /api/export` */

@@ -82,7 +82,9 @@ export const TestBody = z.object({
   lorebook_id: Id.nullish().openapi({ description: "ID of a saved lorebook. Ignored if the request has a draft" }),
   conversation_id: Id.nullish(),
   text: z.string().max(200_000).nullish().openapi({ description: "Text to scan as the newest message, or on its own" }),
-  budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),
+  budget_tokens: z.number().int().min(0).max(100_000_000).nullish().openapi({
+    description: "Most tokens of all entries. Default: the limits in the settings",
+  }),
 });
 
 const TestResponse = z.object({

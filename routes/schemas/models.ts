@@ -256,7 +256,7 @@ export const deleteLocalRoute = createRoute({
   method: "delete",
   path: "/api/models/local",
   tags,
-  summary: "Delete a model with all its shards, or the remains of a failed download",
+  summary: "Stop and delete a model with all its shards, or delete the remains of a failed download",
   request: { query: z.object({ path: Path }) },
   responses: { 204: { description: "Deleted" }, ...ERRORS },
 });

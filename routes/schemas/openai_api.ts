@@ -159,6 +159,7 @@ export function toOpenAiChatRequest(
     context: characterId === undefined ? "client" : "character",
     characterId,
     withheld: toWithheld(allow),
+    use: "api",
   };
   if (body.store !== true) return request;
   const earlier = messages.at(-1)?.role === "user" ? messages.slice(0, -1) : messages;

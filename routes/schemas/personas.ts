@@ -1,6 +1,13 @@
 /** Personas in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
+import {
+  MAX_PERSONA_CHARACTERS,
+  MAX_PERSONA_DEPTH,
+  MAX_PERSONA_DESCRIPTION,
+  MAX_PERSONA_NAME,
+  PERSONA_POSITIONS,
+  PERSONA_ROLES,
+} from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, ImageMetadata, json, jsonBody, oneFile, Time } from "./common.ts";
 import { DocumentUsesSchema } from "./documents.ts";
 import {
@@ -11,10 +18,26 @@ import {
   VersionNumber,
 } from "./versions.ts";
 
+const Placement = z.object({
+  position: z.enum(PERSONA_POSITIONS).openapi({
+    description: "Around the author's note, in the chat, or only where a macro names it",
+  }),
+  depth: z.number().int().min(0).max(MAX_PERSONA_DEPTH).default(2).openapi({
+    description: "Number of messages after it; only at_depth",
+  }),
+  role: z.enum(PERSONA_ROLES).default("system").openapi({ description: "Only at_depth" }),
+}).openapi("PersonaPlacement");
+
 const PersonaResponse = z.object({
   id: Id,
   name: z.string(),
   description: z.string(),
+  placement: Placement.optional().openapi({
+    description: "Where prompts have the description; if absent, where the preset has it",
+  }),
+  character_ids: z.array(Id).optional().openapi({
+    description: "The characters whose new chats have it; absent for none",
+  }),
   has_avatar: z.boolean(),
   updated_at: Time,
   unreadable: z.literal(true).optional().openapi({
@@ -60,6 +83,12 @@ export const putRoute = createRoute({
       name: z.string().trim().min(1).max(MAX_PERSONA_NAME),
       description: z.string().max(MAX_PERSONA_DESCRIPTION).nullish().openapi({
         description: "If absent, the stored description is kept; null clears it",
+      }),
+      placement: Placement.nullish().openapi({
+        description: "If absent, the stored placement is kept; null is where the preset has it",
+      }),
+      character_ids: z.array(Id).max(MAX_PERSONA_CHARACTERS).nullish().openapi({
+        description: "Characters whose new chats have it. If absent, they stay; null removes them",
       }),
       documents: DocumentUsesSchema.nullish().openapi({
         description: "If absent, the stored documents are kept; null removes them",

@@ -124,6 +124,7 @@ export function toResponseChatRequest(
     context: characterId === undefined ? "client" : "character",
     characterId,
     withheld: toWithheld(allow),
+    use: "api",
   };
 }
 

@@ -1,11 +1,35 @@
 /** Settings of the owner, and the first-run wizard. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { findTemplateProblem } from "../../services/settings/prompt_templates.ts";
+import { BOOK_ORDERS } from "../../services/lorebooks/activation_rules.ts";
+import { BUTTON_ACTIONS, findTemplateProblem } from "../../services/settings/prompt_templates.ts";
 import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
+
+const TemplateButton = z.object({
+  label: z.string().openapi({ description: "At most 60 characters" }),
+  action: z.enum(BUTTON_ACTIONS).openapi({
+    description:
+      "What a press does: insert the text after or before what is typed, or send it alone, after or before what is typed; `send` keeps what is typed. `{{input}}` in the text is what is typed",
+  }),
+  character_ids: z.array(Id).optional().openapi({
+    description:
+      "Characters in whose chats it is, but not in groups. Without these and `conversation_ids`: in all chats",
+  }),
+  conversation_ids: z.array(Id).optional(),
+}).openapi("TemplateButton");
 
 const PromptTemplate = z.object({
   name: z.string().openapi({ description: "Up to 40 letters, digits, - and _; must be unique, ignoring case" }),
   text: z.string().openapi({ description: "At most 8,000 characters" }),
+  button: TemplateButton.optional().openapi({
+    description: "Button above the composer. Of a text that starts with a slash, it does nothing",
+  }),
+  quick_reply: z.object({
+    set: z.string(),
+    set_fields: z.record(z.string(), z.unknown()),
+    fields: z.record(z.string(), z.unknown()),
+  }).optional().openapi({
+    description: "What else its quick reply in SillyTavern had, kept for its export; at most 8,000 characters",
+  }),
 }).openapi("PromptTemplate");
 
 const FIELDS = {
@@ -15,6 +39,10 @@ const FIELDS = {
   auto_title: z.boolean().openapi({ description: "Whether the model names conversations when it is idle" }),
   auto_summary: z.boolean().openapi({
     description: "Whether the model, when it is idle, summarizes messages that no longer fit",
+  }),
+  continue_after_restart: z.enum(["private", "always", "never"]).openapi({
+    description:
+      "Whether a reply that a restart has cut, and that its model server hasn't kept, is continued by itself: at servers in private networks, at all, or at none",
   }),
   memory_proposals: z.boolean().openapi({
     description: "Whether the model proposes notes from finished chats when it is idle",
@@ -50,6 +78,32 @@ const FIELDS = {
   }),
   color_speech: z.boolean().openapi({ description: "Whether quoted speech in messages of characters is colored" }),
   dim_actions: z.boolean().openapi({ description: "Whether emphasized text in messages of characters is dimmed" }),
+  keep_found_lore: z.boolean().openapi({
+    description:
+      "Whether lorebook entries, once found, stay in the prompt until the chat is trimmed, so that the server needn't read it anew; a book's extensions.parlor_keep_found overrides it",
+  }),
+  lore_budget_percent: z.number().int().min(0).max(100).openapi({
+    description: "Largest share of the context for all lorebook entries together, in percent",
+  }),
+  lore_budget_tokens: z.number().int().min(1).max(10_000_000).nullable().openapi({
+    description: "Most tokens of all lorebook entries together; null for no further limit",
+  }),
+  lore_min_activations: z.number().int().min(0).max(1_000).openapi({
+    description: "Older messages are scanned until this many lorebook entries are active; 0 for the usual scan depth",
+  }),
+  lore_min_activations_depth: z.number().int().min(1).max(1_000).nullable().openapi({
+    description: "Most messages to scan for lore_min_activations; null for all",
+  }),
+  lore_max_recursion: z.number().int().min(0).max(100).nullable().openapi({
+    description: "Most scans of active lorebook entries, one after another; null for as many as needed",
+  }),
+  lore_scans_names: z.boolean().openapi({
+    description: "Whether lorebooks also look for keys in the names of those who speak",
+  }),
+  lore_order: z.enum(BOOK_ORDERS).openapi({
+    description: "Whether entries of characters' lorebooks come before those of lorebooks for all chats, after them, " +
+      "or together with them by their own order. It also decides which ones fit the budget",
+  }),
   portrait_size: z.enum(["small", "medium", "large"]).openapi({ description: "Size of the portraits in chats" }),
   message_style: z.enum(["plain", "bubbles"]),
   show_expressions: z.boolean().openapi({ description: "Whether the mood images in a character's card are shown" }),
@@ -61,7 +115,7 @@ const FIELDS = {
     if (message !== undefined) context.addIssue({ code: "custom", message });
   }).openapi({
     description:
-      "Up to 50 texts that the page inserts when the user types a slash and their name; `[[topic]]` in a text is a variable",
+      "Up to 200 texts that the page inserts when the user types a slash and their name; `[[topic]]` in a text is a variable",
   }),
 };
 
@@ -73,6 +127,7 @@ const Body = z.object({
   preset_id: FIELDS.preset_id.optional(),
   auto_title: FIELDS.auto_title.nullish(),
   auto_summary: FIELDS.auto_summary.nullish(),
+  continue_after_restart: FIELDS.continue_after_restart.nullish(),
   memory_proposals: FIELDS.memory_proposals.nullish(),
   memory_asked: FIELDS.memory_asked.nullish(),
   memory_budget_percent: FIELDS.memory_budget_percent.nullish(),
@@ -91,6 +146,14 @@ const Body = z.object({
   line_breaks: FIELDS.line_breaks.nullish(),
   color_speech: FIELDS.color_speech.nullish(),
   dim_actions: FIELDS.dim_actions.nullish(),
+  keep_found_lore: FIELDS.keep_found_lore.nullish(),
+  lore_budget_percent: FIELDS.lore_budget_percent.nullish(),
+  lore_budget_tokens: FIELDS.lore_budget_tokens.optional(),
+  lore_min_activations: FIELDS.lore_min_activations.nullish(),
+  lore_min_activations_depth: FIELDS.lore_min_activations_depth.optional(),
+  lore_max_recursion: FIELDS.lore_max_recursion.optional(),
+  lore_scans_names: FIELDS.lore_scans_names.nullish(),
+  lore_order: FIELDS.lore_order.nullish(),
   portrait_size: FIELDS.portrait_size.nullish(),
   message_style: FIELDS.message_style.nullish(),
   show_expressions: FIELDS.show_expressions.nullish(),
@@ -105,6 +168,28 @@ export const getSettingsRoute = createRoute({
   tags: ["Settings"],
   summary: "Get the owner's settings",
   responses: { 200: json(SettingsResponse, "All settings; the ETag is their version"), ...ERRORS },
+});
+
+/** The sets of quick replies. */
+export const quickReplySetsRoute = createRoute({
+  method: "get",
+  path: "/api/settings/quick_reply_sets",
+  tags: ["Settings"],
+  summary: "List the sets of quick replies that the prompt templates become in SillyTavern",
+  responses: {
+    200: json(z.array(z.object({ name: z.string(), count: z.number().int() })), "The sets in order"),
+    ...ERRORS,
+  },
+});
+
+/** One of them as a file. */
+export const exportQuickRepliesRoute = createRoute({
+  method: "get",
+  path: "/api/settings/quick_reply_sets/export",
+  tags: ["Settings"],
+  summary: "Get prompt templates as a set of quick replies for SillyTavern",
+  request: { query: z.object({ set: z.string().openapi({ description: "Its name" }) }) },
+  responses: { 200: json(z.looseObject({}), "The file"), ...ERRORS },
 });
 
 /** Change some. */
@@ -150,3 +235,6 @@ export const completeSetupRoute = createRoute({
 
 /** The state of the first-run setup. */
 export type SetupStatusJson = z.output<typeof SetupStatus>;
+
+/** Its button. */
+export type TemplateButtonJson = z.output<typeof TemplateButton>;

@@ -2,6 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { AUDIO_FORMATS } from "../../services/speech/audio_format.ts";
 import type { SpeakRequest, SpeechConfig, SpeechConfigInput } from "../../services/speech/speech.ts";
+import type { DetectedSpeechServer } from "../../services/speech/speech_detection.ts";
 import type { VoiceImportRequest } from "../../services/speech/voice_import.ts";
 import type { VoiceSample } from "../../services/speech/voice_samples.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, RangeHeaders, Time } from "./common.ts";
@@ -53,6 +54,29 @@ const Voices = z.object({
 const Models = z.object({ object: z.literal("list"), data: z.array(z.object({ id: z.string() })) }).openapi(
   "SpeechModels",
 );
+
+/** A server that was detected. */
+export const FoundSpeech = z.object({
+  base_url: z.string(),
+  software: z.string(),
+  models: z.array(z.string()).openapi({ description: "Models that speak" }),
+  voices: z.number().int().openapi({ description: "Number of listed voices" }),
+  needs_key: z.boolean().optional(),
+}).openapi("FoundSpeechServer");
+
+const SpeechDetection = z.object({
+  reachable: z.boolean().openapi({ description: "Whether anything responds at the address" }),
+  software: z.string().optional().openapi({ description: "Absent if it isn't a speech server" }),
+  models: z.array(z.string()).optional(),
+  voices: z.number().int().optional(),
+  needs_key: z.boolean().optional(),
+}).openapi("SpeechServerDetection");
+
+/** Converts a detected server to its JSON form. */
+export function toDetectedSpeechJson(server: DetectedSpeechServer): z.infer<typeof FoundSpeech> {
+  const { baseUrl: base_url, software, models, voices, needsKey: needs_key } = server;
+  return { base_url, software, models, voices, needs_key };
+}
 
 /** Converts a request to speak to the type of the service. */
 export function toSpeakRequest(body: z.infer<typeof SpeakBody>): SpeakRequest {
@@ -135,6 +159,31 @@ export const modelsRoute = createRoute({
   summary: "List the models of the speech server",
   responses: { 200: json(Models, "The models"), ...ERRORS },
 });
+
+/** Look for running servers. */
+export const discoverSpeechRoute = createRoute({
+  method: "post",
+  path: "/api/tts/discover",
+  tags,
+  summary: "Probe the configured hosts (this machine) for running speech servers",
+  responses: { 200: json(z.array(FoundSpeech), "The servers found"), ...ERRORS },
+});
+
+/** Detect the kind of a server. */
+export const detectSpeechRoute = createRoute({
+  method: "post",
+  path: "/api/tts/detect",
+  tags,
+  summary: "Detect which speech server is at a URL; no key is sent",
+  request: { body: jsonBody(z.object({ base_url: z.string().min(1).max(2000) })) },
+  responses: { 200: json(SpeechDetection, "The result of the detection"), ...ERRORS },
+});
+
+/** A speech server that was detected. */
+export type DetectedSpeechServerJson = z.output<typeof FoundSpeech>;
+
+/** What the speech server at an address is. */
+export type SpeechDetectionJson = z.output<typeof SpeechDetection>;
 
 /** The settings of the speech server. */
 export type SpeechConfigJson = z.output<typeof ConfigResponse>;

@@ -42,7 +42,8 @@ const TestResponse = z.object({
   latency_ms: z.number().int(),
 }).openapi("TranscriptionTest");
 
-const Found = z.object({ base_url: z.string(), software: z.string(), models: z.array(z.string()) })
+/** A server that was detected. */
+export const FoundTranscription = z.object({ base_url: z.string(), software: z.string(), models: z.array(z.string()) })
   .openapi("DetectedTranscriptionServer");
 
 const TranscriptResponse = z.object({
@@ -70,7 +71,7 @@ export function toTranscriptionTestJson(result: TranscriptionTestResult): z.infe
 }
 
 /** Converts a detected server to its JSON form. */
-export function toDetectedServerJson(server: DetectedTranscriptionServer): z.infer<typeof Found> {
+export function toDetectedServerJson(server: DetectedTranscriptionServer): z.infer<typeof FoundTranscription> {
   const { baseUrl: base_url, software, models } = server;
   return { base_url, software, models };
 }
@@ -127,7 +128,7 @@ export const discoverRoute = createRoute({
   path: `${path}/discover`,
   tags,
   summary: "Probe the configured hosts (this machine) for running transcription servers",
-  responses: { 200: json(z.array(Found), "The servers found"), ...ERRORS },
+  responses: { 200: json(z.array(FoundTranscription), "The servers found"), ...ERRORS },
 });
 
 /** Transcribe. */
@@ -177,9 +178,6 @@ export type TranscriptionConfigPatchJson = z.input<typeof ConfigBody>;
 
 /** The result of a test. */
 export type TranscriptionTestJson = z.output<typeof TestResponse>;
-
-/** A detected transcription server. */
-export type DetectedTranscriptionServerJson = z.output<typeof Found>;
 
 /** What was said in a recording. */
 export type TranscriptJson = z.output<typeof TranscriptResponse>;

@@ -84,7 +84,7 @@ export interface AttachmentRow {
   name: string;
   type: ImageType | AudioType;
   bytes: number;
-  /** In pixels; `null` for recordings. */
+  /** In pixels, as shown; `null` for recordings. */
   width: number | null;
   height: number | null;
   /** Creation time, which is also the version: unique per name. */
@@ -162,6 +162,9 @@ function createRefStatement(names: string[], ownerKind: string, ownerId: string)
   };
 }
 
+/** Sizes of images in pixels, as shown, by the name of the attachment. */
+export type ImageSizes = Record<string, { width: number; height: number }>;
+
 /** Reads rows. */
 export class AttachmentRows {
   #db: Database;
@@ -172,6 +175,18 @@ export class AttachmentRows {
 
   find(name: string): AttachmentRow | undefined {
     return this.#db.get<AttachmentRow>(`SELECT ${COLUMNS} FROM attachment WHERE name = ?`, name);
+  }
+
+  /** Returns the sizes of all images that JSON text refers to. */
+  findSizes(json: string): ImageSizes {
+    const names = findAttachmentNames(json);
+    if (names.length === 0) return {};
+    const rows = this.#db.all<{ name: string; width: number; height: number }>(
+      `SELECT name, width, height FROM attachment
+       WHERE name IN (SELECT value FROM json_each(?)) AND width IS NOT NULL AND height IS NOT NULL`,
+      JSON.stringify(names),
+    );
+    return Object.fromEntries(rows.map(({ name, width, height }) => [name, { width, height }]));
   }
 
   /** Finds a name that differs from this one only in case. */

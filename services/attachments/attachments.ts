@@ -25,7 +25,7 @@ import {
   sniffRecording,
   toAttachmentFileName,
 } from "./attachment_rows.ts";
-import { type ImageFacts, type ImageType, sniffImage } from "./images/image_header.ts";
+import { type ImageFacts, type ImageType, readOrientation, sniffImage } from "./images/image_header.ts";
 import {
   getAttachmentFile,
   getAttachmentFileName,
@@ -41,7 +41,7 @@ export interface Attachment {
   name: string;
   type: ImageType | AudioType;
   sizeBytes: number;
-  /** Absent for recordings. */
+  /** As shown, that is, turned as the camera says. Absent for recordings. */
   widthPx?: number;
   heightPx?: number;
   /** Changes with every write. */
@@ -415,7 +415,7 @@ async function checkContent(
       longer.set(head);
       longer.set(value, head.length);
       head = longer;
-      facts = checkSize(sniffImage(head)) ?? toAudioFacts(head);
+      facts = turn(checkSize(sniffImage(head)), head) ?? toAudioFacts(head);
     }
     if (facts === undefined) {
       const formats = "a PNG, JPEG, WebP or GIF image or a WAV, WebM, Ogg, MP4, MP3 or FLAC recording";
@@ -426,6 +426,12 @@ async function checkContent(
     throw error;
   }
   return { facts, source: limitBytes(head, { [Symbol.asyncIterator]: () => iterator }, maxBytes) };
+}
+
+/** Browsers show a JPEG as its camera was held. @param head The file up to its frame header. */
+function turn(facts: ImageFacts | undefined, head: Uint8Array): ImageFacts | undefined {
+  const isOnItsSide = facts?.type === "image/jpeg" && readOrientation(head) > 4;
+  return isOnItsSide ? { ...facts, widthPx: facts.heightPx, heightPx: facts.widthPx } : facts;
 }
 
 function toAudioFacts(head: Uint8Array): { type: AudioType } | undefined {

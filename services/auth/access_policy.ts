@@ -5,7 +5,14 @@
 import { AppError } from "../errors.ts";
 import type { CredentialStore, TokenAllowance, TokenScope } from "./credential_stores.ts";
 import type { FailureLimiter } from "./enrolment_codes.ts";
-import { getRpId, isLoopbackName, type OwnNode, type PageOriginWatch, parseAddress } from "./hosts.ts";
+import {
+  createAddressMatcher,
+  getRpId,
+  isLoopbackName,
+  type OwnNode,
+  type PageOriginWatch,
+  parseAddress,
+} from "./hosts.ts";
 import type { Log } from "../log.ts";
 
 /** The rule that gives a request access without credentials; `null` if none applies. */
@@ -22,7 +29,12 @@ export type Identity =
     renewal?: string;
   }
   | { method: "token"; tokenId: string; label: string; scope: TokenScope; allow?: TokenAllowance }
-  | { method: null; bypass: Bypass };
+  | {
+    method: null;
+    bypass: Bypass;
+    /** Whether the caller proved that it can read the data folder. */
+    isOperator?: boolean;
+  };
 
 /** The facts of a request that the decision uses; a subset of `RequestFacts`. */
 export interface AccessFacts {
@@ -211,14 +223,35 @@ export async function findOpenAddresses(
   return open;
 }
 
-/** Logs one line for each kind of open address. Called at the start. */
-export function logOpenAddresses(open: OpenAddresses, log: Log): void {
+/**
+ * Returns the address where the page opens on this machine, so that a passkey there closes the loopback addresses.
+ *
+ * If this machine is a trusted proxy, each request from it must name its client, which no browser does. Over TLS, the
+ * certificate is for another name, and browsers create no passkeys for one that they don't trust.
+ *
+ * @param settings.port 0 for any free port.
+ * @returns `"http://localhost:8787"`; `undefined` if there is none.
+ */
+export function findLoopbackAddress(
+  { host, port, tlsCert, trustedProxies }: Pick<ReachSettings, "host" | "tlsCert" | "trustedProxies"> & {
+    port: number;
+  },
+): string | undefined {
+  const isProxyHere = createAddressMatcher(trustedProxies)(/^\[?::/.test(host) ? "::1" : "127.0.0.1");
+  if (isProxyHere || tlsCert !== null) return undefined;
+  return port === 0 || port === 80 ? "http://localhost" : `http://localhost:${port}`;
+}
+
+/** Logs one line for each kind of open address. Called at the start. @param address From `findLoopbackAddress`. */
+export function logOpenAddresses(open: OpenAddresses, address: string | undefined, log: Log): void {
   const { loopback, names, addresses, plainNames, patterns } = open;
   if (loopback.length > 0) {
     log(
       "warn",
       `Open without sign-in to every user and program of this machine: ${loopback.join(", ")}. ` +
-        "Open http://localhost in a browser and add a passkey to close them",
+        (address === undefined
+          ? 'Set pairing = "code" to close them'
+          : `Open ${address} in a browser and add a passkey to close them`),
     );
   }
   if (names.length > 0) {

@@ -16,6 +16,7 @@ import {
   type AccessFacts,
   type AccessPolicy,
   createAccessPolicy,
+  findLoopbackAddress,
   findOpenAddresses,
   type Identity,
   logOpenAddresses,
@@ -145,7 +146,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     // A session key must not be sent in plain text, where others could copy it: only from this machine or over HTTPS.
     const sessionKey = facts.isPeerLoopback || facts.scheme === "https" ? await key.read() : undefined;
     const isOperator = sessionKey !== undefined && isOperatorProof(bearerToken, sessionKey, now());
-    return isOperator ? { method: null, bypass: "loopback" } : undefined;
+    return isOperator ? { method: null, bypass: "loopback", isOperator } : undefined;
   }
 
   /** If a token was presented, it decides. Other schemes in the header are ignored. */
@@ -175,7 +176,8 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     await streams.recheck();
   };
 
-  logOpenAddresses(await findOpenAddresses(config, credentials.isGated, getOwnNode()), log);
+  const open = await findOpenAddresses(config, credentials.isGated, getOwnNode());
+  logOpenAddresses(open, findLoopbackAddress(config), log);
   return {
     access,
     hosts,

@@ -1,5 +1,5 @@
 /** Names in the data folder that a backup has, and that a restore replaces. */
-import { IMPORT_SOURCES_FOLDER } from "../storage/data_dir.ts";
+import { IMPORT_SOURCES_FOLDER, MODEL_SERVER_FOLDER } from "../storage/data_dir.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 
 /** Name of the database; a backup has a copy made by SQLite. */
@@ -17,6 +17,8 @@ export const REPLACED_PREFIX = "replaced-";
  */
 const LEFT_OUT = new Set([
   "lock",
+  "server.json",
+  MODEL_SERVER_FOLDER,
   "models",
   "cache",
   "tsnet",

@@ -77,7 +77,8 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   let unreadable: Damage[] = [];
   const onDatabase: OnDatabase = async (copy, missing) => {
     rows = countRows(copy);
-    const found = await findUnreadable({ dataDir, sealer: createSealer(storageKey), databasePath: copy });
+    const sealer = createSealer(storageKey);
+    const found = await findUnreadable({ dataDir, sealer, databasePath: copy, arePagesChecked: true });
     unreadable = mergeDamages([...missing, ...found]);
   };
   const entries = streamWithDigest(packEntries(request, onDatabase), digests, took);
@@ -90,7 +91,9 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   }
   finish();
   const contents = { ...rows!, ...countFiles(digests.keys()) };
-  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size, contents, unreadable };
+  // The key counts as little as it does in a restore.
+  const files = [...digests.keys()].filter((name) => name !== KEY_ENTRY).length;
+  return { path, sizeBytes: (await Deno.stat(path)).size, files, contents, unreadable };
 }
 
 /** Opens everything that a backup has, because a copy of something damaged is no backup of it. */
@@ -183,7 +186,7 @@ async function* packDatabase(
     const isWhole = isIntact(copy);
     const missing = isWhole ? [] : salvageDatabase(copy, salvaged);
     const path = isWhole ? copy : salvaged;
-    checkDatabase(path);
+    if (!isWhole) checkDatabase(path);
     await onDatabase(path, missing);
     yield* packFile(path, DATABASE_NAME);
   } finally {

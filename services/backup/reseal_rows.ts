@@ -42,6 +42,7 @@ export const PURPOSES = [
   "tools",
   "transcription",
   "trash",
+  "usage",
   "voices",
   "web tools",
 ] as const;

@@ -115,6 +115,11 @@ export class Characters {
     return this.#deps.codec;
   }
 
+  /** Makes rows of the list again that a disk has damaged. @throws {AppError} `internal` */
+  async verifyList(): Promise<void> {
+    await this.#deps.index.verify();
+  }
+
   /**
    * Lists characters without their cards, all or one page. @throws {AppError} `invalid_request` for an invalid cursor
    */

@@ -148,6 +148,13 @@ const REMEMBERED_MS = 10 * 60_000;
 const REFUSALS = [400, 404, 422, 500, 501];
 const NAMES_TOOLS = /\btools?\b|tool_|function.?call/i;
 
+/** The server refused a tool when it was tested. */
+const NO_TOOLS_FOUND: LeftOutField = {
+  field: "tools",
+  status: 400,
+  reason: "the server refused tools when it was tested",
+};
+
 /** Remembers which models don't support tools. */
 export class ToolFallback {
   readonly #now: () => number;
@@ -159,6 +166,7 @@ export class ToolFallback {
 
   /** Finds the remembered refusal of a model that doesn't support tools. */
   find(route: ModelRoute): LeftOutField | undefined {
+    if (route.target.dialect?.tools === false) return NO_TOOLS_FOUND;
     const found = this.#refusals.get(createKey(route));
     return found !== undefined && found.untilMs > this.#now() ? found.leftOut : undefined;
   }

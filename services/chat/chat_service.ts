@@ -7,10 +7,7 @@ import { estimateUsage, getReplyText } from "../llm/token_count.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { createUuidV7, randomToken } from "../crypto/random.ts";
-import { AppError, getErrorTrace } from "../errors.ts";
-import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { findUnendedReplies } from "../conversations/live_replies.ts";
-import type { Database } from "../storage/database/database.ts";
+import { AppError } from "../errors.ts";
 import { type CallBuilder, getRequestedModel, refuseEmpty, type UpstreamCall } from "./call_builder.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import { continueText, continueWholeText } from "./continuation.ts";
@@ -18,7 +15,6 @@ import type { Journal } from "./journal/journal.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import type { OverflowRecovery } from "./overflow_recovery.ts";
 import { Reply } from "./reply.ts";
-import { toRoundGeneration } from "./tools/tool_messages.ts";
 import { usesOwnTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
 import type { WithheldContext } from "../prompts/prompt_context.ts";
@@ -43,6 +39,8 @@ export interface ChatRequest {
   withheld?: WithheldContext;
   /** Maximum tokens of prompt and reply, after a server refused more. */
   contextLimit?: number;
+  /** `api` for a program's request. */
+  use?: "reply" | "api";
 }
 
 /** Earlier messages of a new conversation, before the one that the request adds. */
@@ -150,15 +148,16 @@ export class StatelessChat {
     signal: AbortSignal,
     send: (sent: UpstreamCall) => Promise<T>,
   ): Promise<{ sent: UpstreamCall; answer: T }> {
-    const sent = await this.#calls.buildUnstored(request, signal);
+    const { use = "reply", conversationId } = request;
+    const build = async (contextLimit = request.contextLimit): Promise<UpstreamCall> => {
+      const built = await this.#calls.buildUnstored({ ...request, contextLimit }, signal);
+      return { ...built, call: { ...built.call, origin: { kind: use, conversationId } } };
+    };
+    const sent = await build();
     try {
       return { sent, answer: await send(sent) };
     } catch (error) {
-      const shorter = await this.#overflow.shorten(
-        sent,
-        error,
-        (contextLimit) => this.#calls.buildUnstored({ ...request, contextLimit }, signal),
-      );
+      const shorter = await this.#overflow.shorten(sent, error, build);
       if (shorter === undefined) throw error;
       return { sent: shorter.sent, answer: await send(shorter.sent) };
     }
@@ -217,10 +216,10 @@ export class ChatService {
     });
   }
 
-  /** Interrupts all replies and waits until their text is saved. */
-  async close(): Promise<void> {
+  /** Ends all replies and waits until their text is saved; see `ReplyRunner.close`. */
+  async close(): Promise<ReadonlySet<string>> {
     this.#isClosing = true;
-    await this.#deps.runner.close();
+    return await this.#deps.runner.close();
   }
 
   /** Stores the user message and the empty reply, then asks the model. The caller holds the conversation's lock. */
@@ -270,47 +269,5 @@ export class ChatService {
 
   #refuseClosing(): void {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
-  }
-}
-
-/**
- * Continues the replies that were waiting for a decision when the server stopped. Call it once, before any reply
- * starts.
- */
-export async function resumeWaitingReplies(
-  { db, store, blocks, locks, journal, runner, tools }:
-    & Pick<ChatServiceDeps, "store" | "locks" | "journal" | "runner" | "tools">
-    & { db: Database; blocks: BlockStore },
-): Promise<void> {
-  for (const row of findUnendedReplies(db)) {
-    const { conversation_id: conversationId, mid: messageId, generation, started_at: startedAtMs } = row;
-    try {
-      await locks.run(conversationId, () => {
-        const state = store.find(conversationId);
-        const resumed = tools.resumes.find(conversationId, messageId);
-        if (state === undefined || resumed === undefined) return;
-        const rounds = blocks.getRounds(conversationId, messageId);
-        const count = rounds.filter(({ role }) => role === "assistant").length;
-        const reply = new Reply({
-          conversationId,
-          messageId,
-          generation,
-          model: blocks.getMessage(conversationId, messageId).model,
-          startedAtMs,
-          base: { text: "", reasoning: "" },
-          previous: undefined,
-          previousVariant: row.previous_variant,
-          rounds,
-          journal: journal.begin({ messageId, generation: toRoundGeneration(generation, count) }),
-        });
-        const { request } = resumed;
-        reply.tools = new ToolRun(tools, reply, request, resumed);
-        runner.start(reply, request, getRequestedModel(request, state.head));
-      });
-    } catch (error) {
-      tools.log("error", "Can't continue a reply that waits for a decision", {
-        error: getErrorTrace(error),
-      });
-    }
   }
 }

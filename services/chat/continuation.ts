@@ -55,7 +55,8 @@ async function* dropRepeated(sent: string, batches: AsyncIterable<ChatEvent[]>):
     }
     const passed: ChatEvent[] = [];
     for (const event of events) {
-      if (held === undefined || event.type === "progress" || event.type.startsWith("reasoning")) {
+      const isNoContent = event.type === "progress" || event.type === "kept" || event.type.startsWith("reasoning");
+      if (held === undefined || isNoContent) {
         passed.push(event);
         continue;
       }

@@ -6,16 +6,18 @@ import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { getContentText, type Message, type MessageContent } from "../conversations/message.ts";
 import { type DocumentUse, parseDocumentUses } from "../documents/document.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
+import { prefixName } from "../llm/dialects/portable_messages.ts";
 import { splitReasoning } from "../llm/reasoning.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { PromptMessage, PromptSource } from "../prompts/prompt.ts";
+import type { PromptMessage, PromptSource, ScriptedMessage } from "../prompts/prompt.ts";
 import { createHash } from "node:crypto";
 import type { ConversationHead } from "../conversations/conversation.ts";
 import { AppError } from "../errors.ts";
 import type { OpenPromptContext, PromptFields } from "../prompts/prompt_context.ts";
 import type { ChatRequest } from "./chat_service.ts";
 import type { ReplyContextDeps } from "./reply_context.ts";
-import { isJsonObject } from "../json/type_guards.ts";
+import { asText, isJsonObject } from "../json/type_guards.ts";
+import { createMessageScripts } from "./message_scripts.ts";
 
 /** Where the history ends. */
 export interface HistoryEnd {
@@ -36,6 +38,10 @@ interface HistoryView {
   expand?(text: string, id: string, atMs: number): string;
   /** Returns the name to put in front of a message, in a group. */
   getName?(message: HistoryMessage): string | undefined;
+  /** Returns the field `name` of a message. */
+  getNameField?(message: HistoryMessage): string | undefined;
+  /** Returns who wrote a message. */
+  getSpeaker?(message: HistoryMessage): string | undefined;
   /** Whether the message to continue is sent as the start of the model's reply. */
   isPrefilled?: boolean;
   now(): number;
@@ -49,23 +55,48 @@ export function* readHistory(
   view: HistoryView,
 ): Generator<PromptMessage> {
   if (userMessage !== undefined) {
-    const message = toChatMessage({ ...userMessage, content: userMessage.content ?? "" }, view);
-    yield { message, documents: findDocuments(userMessage) };
+    const stored = { ...userMessage, content: userMessage.content ?? "" };
+    const message = toChatMessage(stored, view);
+    yield { message, documents: findDocuments(userMessage), scripted: toScripted(stored, view) };
   }
   for (const [message, earlier] of withEarlier(pairToolResults(readSent(blocks, id, { before, isIncluded })))) {
     // A prefilled reply is sent unchanged. Otherwise the continuation wouldn't match the stored text.
     const isPrefill = message.id !== undefined && message.id === before && view.isPrefilled;
+    const followsResult = earlier?.role === "tool";
     const sent = isPrefill
-      ? { role: message.role, content: message.content }
-      : toChatMessage(message, view, earlier?.role === "tool");
+      ? { role: message.role, content: message.content, ...withNameField(message, view) }
+      : toChatMessage(message, view, followsResult);
     yield {
       id: message.id,
       message: sent,
       atMs: message.created_at === undefined ? undefined : Date.parse(message.created_at),
+      speaker: view.getSpeaker?.(message),
       loreState: parseLoreState(message.lorebook_state),
+      firstSentId: asText(message.context_use?.first_message_id) || undefined,
       documents: findDocuments(message),
+      scripted: isPrefill ? undefined : toScripted(message, view, followsResult),
     };
   }
+}
+
+/** Regex scripts read a message as stored: before its macros are expanded and its name is added. */
+function toScripted(message: HistoryMessage, view: HistoryView, followsResult?: boolean): ScriptedMessage | undefined {
+  const { role, content } = message;
+  if (role !== "user" && role !== "assistant") return undefined;
+  const texts: string[] = [];
+  mapTexts(role === "assistant" ? mapTexts(content, dropReasoning) : content, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return {
+    placement: role === "user" ? "user_input" : "ai_output",
+    texts,
+    toMessage(changed) {
+      let n = 0;
+      const next = mapTexts(content, (text) => changed[n++] ?? text);
+      return toChatMessage({ ...message, content: next }, view, followsResult);
+    },
+  };
 }
 
 /** Yields each message with the one before it. @param messages Newest first. */
@@ -119,9 +150,10 @@ function isSent(message: Message): boolean {
  */
 function toChatMessage(
   message: HistoryMessage,
-  { expand, getName, now }: HistoryView,
+  view: HistoryView,
   followsResult = false,
 ): ChatMessage {
+  const { expand, getName, now } = view;
   const { role, id, created_at: at } = message;
   // Tool results are never expanded: someone else wrote them.
   if (role === "tool") return toToolMessage(message);
@@ -130,11 +162,24 @@ function toChatMessage(
   const change = (text: string) => expand?.(text, id ?? "", at === undefined ? now() : Date.parse(at)) ?? text;
   const text = mapTexts(content, change);
   if (hasCalls(message)) {
-    return toToolMessage({ ...message, content: text.length === 0 ? text : prefixName(text, name) });
+    return toToolMessage({
+      ...message,
+      content: text.length === 0 || name === undefined ? text : prefixName(text, name),
+    });
   }
   const { reasoning } = message;
   const isKept = followsResult && role === "assistant" && reasoning !== undefined;
-  return { role, content: prefixName(text, name), ...(isKept && { reasoning_content: reasoning }) };
+  return {
+    role,
+    content: name === undefined ? text : prefixName(text, name),
+    ...withNameField(message, view),
+    ...(isKept && { reasoning_content: reasoning }),
+  };
+}
+
+function withNameField(message: HistoryMessage, { getNameField }: HistoryView): { name?: string } {
+  const name = getNameField?.(message);
+  return name === undefined ? {} : { name };
 }
 
 function dropReasoning(text: string): string {
@@ -144,14 +189,6 @@ function dropReasoning(text: string): string {
 function mapTexts(content: MessageContent, change: (text: string) => string): MessageContent {
   if (typeof content === "string") return change(content);
   return content.map((part) => typeof part.text === "string" ? { ...part, text: change(part.text) } : part);
-}
-
-function prefixName(content: MessageContent, name: string | undefined): MessageContent {
-  if (name === undefined) return content;
-  if (typeof content === "string") return `${name}: ${content}`;
-  const index = content.findIndex((part) => typeof part.text === "string");
-  if (index < 0) return [{ type: "text", text: `${name}:` }, ...content];
-  return content.map((part, n) => n === index ? { ...part, text: `${name}: ${part.text}` } : part);
 }
 
 /** The context of a prompt whose messages come from a client that stores the conversation itself. */
@@ -199,8 +236,12 @@ export async function openClientContext(
   ];
   const source: PromptSource = {
     conversationId,
-    history: toPromptMessages(turns).reverse(),
+    history: toPromptMessages(turns).map((entry, n) => ({
+      ...entry,
+      scripted: toScripted({ ...turns[n]!, content: turns[n]!.content ?? "" }, { now: () => 0 }),
+    })).reverse(),
     compose: (seen) => scene.compose(seen),
+    runScripts: createMessageScripts(scene),
     documents,
   };
   return { source, scene };

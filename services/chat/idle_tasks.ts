@@ -158,7 +158,10 @@ export class Titles {
     const before = this.#deps.isEnabled() ? this.#findProvisionalTitle(reply) : undefined;
     if (before === undefined) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
-    const call = createTitleCall(reply.call, reply.answer);
+    const call: ChatCall = {
+      ...createTitleCall(reply.call, reply.answer),
+      origin: { kind: "background", conversationId: reply.conversationId },
+    };
     const title = parseTitle(await this.#deps.client.completeChat(reply.target, call, signal));
     if (title === undefined) return this.#recordFailure(reply.conversationId, "the reply contains no title");
     await this.#deps.conversationWriter.updateHead(

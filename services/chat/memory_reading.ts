@@ -151,7 +151,12 @@ export class MemoryReading {
       if (last === undefined) return;
       if (messages.some(isReadable)) {
         const question = await this.#createQuestion(state, messages, context * CONTEXT_SHARE / 2);
-        const found = await askForProposals(modelRouter.client, { target, model }, question, signal);
+        const found = await askForProposals(
+          modelRouter.client,
+          { target, model, conversationId: id },
+          question,
+          signal,
+        );
         // It may have been turned off, or the chat deleted, while the model was writing.
         const current = store.find(id);
         if (current === undefined || current.head.learn === false || !settings().memory_proposals) return;

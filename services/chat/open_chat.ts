@@ -12,19 +12,23 @@ import type { MemoryServices } from "../memories/memories.ts";
 import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
+import type { RegexScripts } from "../regex_scripts/regex_scripts.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import type { ToolCallStore } from "../tools/tool_call_store.ts";
 import type { ToolRegistry } from "../tools/tool_registry.ts";
 import type { DocumentReader } from "../prompts/document_choice.ts";
+import type { OwnerSettings } from "../settings/settings.ts";
 import { TokenCounter, TokenRatios } from "../prompts/token_counter.ts";
 import type { Core } from "../core/open_core.ts";
+import type { LoreSettings } from "../prompts/compose_context.ts";
 import { Prompts } from "../prompts/prompts.ts";
 import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
-import { ChatPreviewer } from "./previews.ts";
+import { ChatPreviewer, createLorebookTest, type LorebookTest } from "./previews.ts";
 import { CallSender, type ReplyPictures, ReplyRunner } from "./reply_runner.ts";
-import { ChatService, resumeWaitingReplies, StatelessChat } from "./chat_service.ts";
+import { ChatService, StatelessChat } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
+import { ChatScripts, type ChatScriptsDeps } from "./message_scripts.ts";
 import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
 import { ReplySaver } from "./reply_saver.ts";
@@ -32,6 +36,7 @@ import { listChatTools, ToolFallback } from "./call_tools.ts";
 import { ReplyResumes } from "../conversations/live_replies.ts";
 import type { ResumeState } from "./tools/tool_round.ts";
 import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
+import { type GoingOnDeps, Repeats, resumeUnfinishedReplies, resumeWaitingReplies } from "./going_on.ts";
 import { IdleQueue, Titles } from "./idle_tasks.ts";
 import { Journal } from "./journal/journal.ts";
 import { OverflowRecovery } from "./overflow_recovery.ts";
@@ -44,6 +49,9 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   cards: Characters;
   personas: Personas;
   presets: Presets;
+  regexScripts: RegexScripts;
+  /** See `ChatScriptsDeps`. */
+  findModel: ChatScriptsDeps["findModel"];
   upstream: UpstreamClient;
   contextSizes: ContextSizes;
   modelRouter: ModelRouter;
@@ -71,14 +79,18 @@ export interface ChatServices {
   /** The running and the stored replies. */
   replies: Replies;
   previewer: ChatPreviewer;
+  /** Tests which entries of a lorebook a conversation or text activates. */
+  lorebookTest: LorebookTest;
   /** Reads idle chats for notes. */
   memoryReading: MemoryReading;
+  /** Runs regex scripts on what is shown or edited. */
+  scripts: ChatScripts;
 }
 
 /** Opens chat. */
 export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: CloseHook) => void): Promise<ChatServices> {
   const { db, sealer, events, log, now, folders, settings, getOwnerName } = core;
-  const { store, blocks, variants, reader, live, locks, conversationWriter } = deps;
+  const { store, blocks, variants, reader, live, locks, conversationWriter, unfinished } = deps;
   const { attachments, images, cards, personas, presets, lorebooks, keyMatcher, upstream, modelRouter } = deps;
   const { contextSizes } = deps;
   const journal = await Journal.open(folders.replies, sealer.forPurpose("journal"));
@@ -108,6 +120,11 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     now,
   });
   onClose(() => memoryReading.close());
+  const getLoreSettings = () => toLoreSettings(settings.get().settings);
+  const getOwner = () => ({
+    name: getOwnerName(),
+    personaId: settings.get().settings.default_persona_id ?? undefined,
+  });
   const { prompts, scenes } = openPrompts({
     upstream,
     contextSizes,
@@ -118,15 +135,14 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     cards,
     lorebooks,
     matcher: keyMatcher,
+    regexScripts: deps.regexScripts,
+    getLoreSettings,
     memories: {
       listUsable: () => deps.memory.proposals.listUsable(),
       getBudgetPercent: () => settings.get().settings.memory_budget_percent,
     },
     openDocuments: async () => toDocumentReader(await deps.documents()),
-    getOwner: () => ({
-      name: getOwnerName(),
-      personaId: settings.get().settings.default_persona_id ?? undefined,
-    }),
+    getOwner,
   });
   const promptDeps = { attachments, images };
   const { callStore } = deps;
@@ -149,7 +165,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const calls = new CallBuilder(callDeps);
   const sender = new CallSender({ client: upstream, ratios });
   const overflow = new OverflowRecovery({ sizes: contextSizes, ratios });
-  const saver = new ReplySaver({ conversationWriter, reader, variants, log, now });
+  const saver = new ReplySaver({ store, conversationWriter, reader, variants, log, now });
   const conversationSealer = sealer.forPurpose("conversations");
   const tools: ToolRunDeps = {
     ...chatTools,
@@ -164,6 +180,18 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     limits: deps.toolLimits,
     push: deps.push,
   };
+  const goingOn: GoingOnDeps = {
+    store,
+    blocks,
+    conversationWriter,
+    live,
+    locks,
+    journal,
+    modelRouter,
+    tools,
+    getRunner: () => runner,
+    getSetting: () => settings.get().settings.continue_after_restart,
+  };
   const runner = new ReplyRunner({
     images: promptDeps,
     addToGallery: deps.addToGallery,
@@ -176,19 +204,26 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     saver,
     fallback,
     overflow,
+    repeats: new Repeats(goingOn),
     listeners: [prompts, titles, summaries, deps.push],
   });
   const replies = new Replies({ db, store, reader, variants, live, locks, blocks, callStore });
   const writer = new MessageWriter({ db, store, blocks, variants, conversationWriter, reader, images: promptDeps });
   const chat = new ChatService({ store, locks, journal, writer, calls, runner, replies, tools, now });
-  onClose(() => chat.close());
-  await resumeWaitingReplies({ db, store, blocks, locks, journal, runner, tools });
+  onClose(async () => void await chat.close());
+  await resumeUnfinishedReplies(goingOn, unfinished);
+  await resumeWaitingReplies(db, goingOn);
   return {
     chat,
     stateless: new StatelessChat({ calls, sender, overflow }),
     replies,
     previewer: new ChatPreviewer(callDeps),
+    lorebookTest: createLorebookTest({
+      ...{ store, blocks, lorebooks, keyMatcher, characters: cards, personas, presets },
+      ...{ modelRouter, prompts, getOwner, getLoreSettings },
+    }),
     memoryReading,
+    scripts: new ChatScripts({ store, scenes, presets, regexScripts: deps.regexScripts, findModel: deps.findModel }),
   };
 }
 
@@ -221,5 +256,19 @@ function openPrompts({ upstream, contextSizes, ratios, openDocuments, ...parts }
   return {
     prompts: new Prompts(new TokenCounter(upstream, ratios), contextSizes, openDocuments),
     scenes: new PromptContexts(parts),
+  };
+}
+
+/** Returns the settings as lorebooks use them. */
+function toLoreSettings(settings: OwnerSettings): LoreSettings {
+  return {
+    keepsFound: settings.keep_found_lore,
+    budgetPercent: settings.lore_budget_percent,
+    budgetTokens: settings.lore_budget_tokens ?? undefined,
+    minActivations: settings.lore_min_activations,
+    minActivationsDepth: settings.lore_min_activations_depth ?? undefined,
+    maxRecursion: settings.lore_max_recursion ?? undefined,
+    scansNames: settings.lore_scans_names,
+    bookOrder: settings.lore_order,
   };
 }

@@ -1,10 +1,12 @@
 /** Previews of the call that a chat request would make, and of the lorebook entries that would be activated. */
-import type { ConversationState } from "../conversations/conversation.ts";
+import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
 import { mergeFields } from "../llm/openai/openai_request.ts";
 import type { ModelRoute } from "../llm/model_router.ts";
 import { refusesPrefill } from "../llm/refused_fields.ts";
-import type { Prompt, PromptLimits } from "../prompts/prompt.ts";
-import type { PromptPreset } from "../prompts/prompt_context.ts";
+import { type Prompt, type PromptLimits, toPromptPreset } from "../prompts/prompt.ts";
+import type { Presets } from "../presets/presets.ts";
+import { type LoreSettings, toScanLimits } from "../prompts/compose_context.ts";
+import type { PromptContextDeps, PromptPreset } from "../prompts/prompt_context.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
 import {
   type CallBuilderDeps,
@@ -19,16 +21,15 @@ import {
   withoutPositions,
 } from "./call_builder.ts";
 import { finishPrompt, NO_TOOLS, type ReplyTools, usesOwnTools, withTools } from "./call_tools.ts";
-import type { AnyChatRequest, StatefulChatRequest } from "./chat_service.ts";
+import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_service.ts";
 import { type HistoryEnd, readHistory } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
 import { createSeededRandom, findCharacterCard, toGreetingNames, toLoreCharacter } from "../prompts/participants.ts";
-import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { ParsedLorebook } from "../lorebooks/lorebook_file.ts";
-import type { Lorebooks, LorebookServices } from "../lorebooks/lorebooks.ts";
+import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import {
   activate,
   type Activation,
@@ -178,22 +179,25 @@ function createConversation(id: string): ConversationState {
 }
 
 /** Dependencies of `createLorebookTrial`. */
-interface LorebookTestDeps extends LorebookServices {
+interface LorebookTestDeps extends Pick<CallBuilderDeps, "blocks" | "modelRouter" | "prompts"> {
   store: ConversationStore;
-  blocks: BlockStore;
+  lorebooks: Lorebooks;
+  keyMatcher: KeyMatcher;
   characters: Characters;
   personas: Personas;
-  /** Returns the owner's persona for conversations without one. */
-  getDefaultPersonaId(): string | null;
-  /** Returns the owner's name without a persona. */
-  getUserName(): Promise<string>;
+  presets: Pick<Presets, "resolve">;
+  /** The owner's name without a persona, and the persona of conversations without one. */
+  getOwner: PromptContextDeps["getOwner"];
+  getLoreSettings: PromptContextDeps["getLoreSettings"];
 }
 
 /** Maximum number of messages to scan. The newest are scanned. */
 const MAX_MESSAGES = 1_000;
+/** Most time that a server may take to name its models. */
+const ROUTE_TIMEOUT_MS = 3_000;
 
 /** Tests lorebooks on conversations and texts; see `tryLorebook`. */
-type LorebookTest = (request: LorebookTestRequest) => Promise<Activation>;
+export type LorebookTest = (request: LorebookTestRequest) => Promise<Activation>;
 
 /**
  * Creates the function that tests a lorebook on a text or a conversation, including its macros and the texts around the
@@ -206,7 +210,24 @@ export function createLorebookTest(deps: LorebookTestDeps): LorebookTest {
       matcher: deps.keyMatcher,
       countTokens: (text) => Math.ceil(estimateTokens(text)),
       getConversation: (id) => loadScannedConversation(id, deps),
+      getLoreSettings: deps.getLoreSettings,
+      findPromptTokens: (id) => findPromptTokens(id === undefined ? undefined : deps.store.get(id).head, deps),
     });
+}
+
+/** Finds the most tokens of the next prompt. @returns `Infinity` if no model can be asked. */
+async function findPromptTokens(
+  head: ConversationHead | undefined,
+  { modelRouter, presets, prompts }: LorebookTestDeps,
+): Promise<number> {
+  const request: ChatRequest = { messages: [], params: {} };
+  const requested = getRequestedModel(request, head);
+  const route = await modelRouter.route(requested, AbortSignal.timeout(ROUTE_TIMEOUT_MS)).catch(() => undefined);
+  if (route === undefined) return Infinity;
+  const conversationPresetId = typeof head?.preset_id === "string" ? head.preset_id : undefined;
+  const preset = toPromptPreset(await presets.resolve({ conversationPresetId, model: route.model }), "normal");
+  const { params, contextTokens } = mergeParams(request, head, preset);
+  return await prompts.findBudget(getPromptLimits(route, params, contextTokens));
 }
 
 /**
@@ -216,16 +237,20 @@ export function createLorebookTest(deps: LorebookTestDeps): LorebookTest {
  */
 async function loadScannedConversation(id: string, deps: LorebookTestDeps): Promise<ScannedConversation> {
   const { head, messageCount } = deps.store.get(id);
-  const personaId = typeof head.persona_id === "string" ? head.persona_id : deps.getDefaultPersonaId();
-  const persona = personaId === null ? undefined : await deps.personas.find(personaId);
+  const owner = deps.getOwner();
+  const personaId = typeof head.persona_id === "string" ? head.persona_id : owner.personaId;
+  const persona = personaId === undefined ? undefined : await deps.personas.find(personaId);
   const characterId = head.participants[0]?.character_id;
   const card = characterId === undefined ? undefined : await findCharacterCard(deps.characters, characterId);
-  const names = toGreetingNames(card, persona?.name ?? await deps.getUserName());
-  const messages = readHistory(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
-    role: message.role,
-    text: splitContent(message).text,
-    name: message.role === "user" ? names.user : names.char,
-  })).toArray().reverse();
+  const names = toGreetingNames(card, persona?.name ?? owner.name);
+  const { scansNames } = deps.getLoreSettings();
+  const toScanned = ({ role, text }: ScannedMessage): ScannedMessage => ({
+    ...{ role, text },
+    ...(scansNames && { name: role === "user" ? names.user : names.char }),
+  });
+  const messages = readHistory(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES)
+    .filter(({ message }) => message.role !== "tool")
+    .map(({ message }) => toScanned({ role: message.role, text: splitContent(message).text })).toArray().reverse();
   const texts: [LorebookScanSource, unknown][] = [
     ["persona", persona?.description],
     ["description", card?.data.description],
@@ -243,7 +268,8 @@ async function loadScannedConversation(id: string, deps: LorebookTestDeps): Prom
   });
   return {
     messages,
-    messageCount: messageCount,
+    messageCount,
+    toScanned,
     scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
     character: toLoreCharacter(characterId === undefined || card === undefined ? undefined : { id: characterId, card }),
     expand: (text) => macros.expand(text, { location: `lore\n${text}` }),
@@ -262,6 +288,8 @@ interface ScannedConversation {
   messages: ScannedMessage[];
   /** Number of messages in the whole conversation. */
   messageCount: number;
+  /** Adds the speaker's name, if names are scanned. */
+  toScanned(message: ScannedMessage): ScannedMessage;
   /** Texts scanned besides the messages. */
   scanTexts: NonNullable<ActivationInput["scanTexts"]>;
   character: ActivationInput["character"];
@@ -287,13 +315,16 @@ interface ActivationTestDeps {
   /** @throws {AppError} `not_found` */
   getConversation(id: string): Promise<ScannedConversation>;
   countTokens(text: string): number;
+  getLoreSettings(): LoreSettings;
+  /** Returns the most tokens of the next prompt of a conversation, or of a new one. */
+  findPromptTokens(conversationId?: string): Promise<number>;
 }
 
 /** Id of a draft in results. */
 const DRAFT = "draft";
 
 /**
- * Tests a book. Entries with a probability are always activated in a test, and the result includes it. Timed effects
+ * Tests a book, with the owner's limits as in a prompt. Entries with a probability are always activated in a test, and the result includes it. Timed effects
  * don't apply.
  *
  * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
@@ -305,13 +336,17 @@ async function tryLorebook(request: LorebookTestRequest, deps: ActivationTestDep
   }
   const scanned = request.conversationId === undefined ? undefined : await deps.getConversation(request.conversationId);
   const testMessages = request.text === undefined ? [] : [{ role: "user", text: request.text }];
+  const settings = deps.getLoreSettings();
+  const hasShare = request.budgetTokens === undefined && settings.budgetPercent > 0;
+  const limits = toScanLimits(settings, hasShare ? await deps.findPromptTokens(request.conversationId) : Infinity);
   return await activate({
+    ...limits,
     books: [owner],
-    messages: [...scanned?.messages ?? [], ...testMessages],
+    messages: [...scanned?.messages ?? [], ...testMessages.map((message) => scanned?.toScanned(message) ?? message)],
     messageCount: (scanned?.messageCount ?? 0) + testMessages.length,
     ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts, character: scanned.character }),
     countTokens: deps.countTokens,
-    budgetTokens: request.budgetTokens,
+    budgetTokens: request.budgetTokens ?? limits.budgetTokens,
     matcher: deps.matcher,
     random: () => 0,
   });

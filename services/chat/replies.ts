@@ -203,6 +203,8 @@ export interface ReplyEnd {
 export type ReplyStep =
   | { batch: ReplyBatch }
   | { end: ReplyEnd }
+  /** The reply goes on after a restart. For clients that can't connect again, this is its end. */
+  | { suspended: ReplyEnd }
   /** The server isn't ready yet. `after` is the position from which to continue. */
   | { notice: ChatNotice; after: ReplyCursor }
   /** The server reads the prompt. */
@@ -219,6 +221,8 @@ export interface ReplySource {
   readonly startedAtMs: number;
   /** Returns the step after a position. Waits for it if the reply is running. */
   next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep>;
+  /** Tells that a client follows the reply, until the function is called that is returned. */
+  follow?(): () => void;
 }
 
 /** Returns everything after a position in at most two events, reasoning first. */

@@ -9,7 +9,8 @@ import { ReasoningDetails, splitAtClosingTag, type SplitReply } from "../llm/rea
 import { SourceList } from "../llm/sources.ts";
 import { Sound } from "../llm/streaming/sound.ts";
 import { type ToolCall, ToolCalls } from "../llm/streaming/tool_calls.ts";
-import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
+import { SUSPENDED } from "../llm/upstream_client.ts";
+import type { JournalBatch, KeptStream, ReplyJournal, ReplyPlan } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
 import { ReplyCalls, type ToolCallJson } from "./tools/tool_messages.ts";
 import {
@@ -54,6 +55,8 @@ export interface ReplyOptions {
   previousVariant?: number | null;
   /** Messages of earlier rounds, if the reply continues after tool calls. */
   rounds?: readonly Message[];
+  /** What the reply had written before a restart, after `base`. */
+  written?: JournalBatch;
   journal: ReplyJournal;
 }
 
@@ -105,6 +108,7 @@ export class Reply implements LiveReply, ReplySource {
   sent: SentFacts | undefined;
   readonly startedAtMs: number;
   readonly calls = new ReplyCalls();
+  readonly #followers = new Set<object>();
   /** Runs the tools that the model calls; `undefined` for a reply without Parlor's tools. */
   tools: ToolRun | undefined;
   #journal: ReplyJournal;
@@ -149,6 +153,9 @@ export class Reply implements LiveReply, ReplySource {
   #progress: PromptProgress | undefined;
   #progressCount = 0;
   #isSuspended = false;
+  #plan: ReplyPlan = {};
+  /** Whether the model is being asked. Otherwise tools run. */
+  #isAsking = false;
 
   constructor(options: ReplyOptions) {
     this.conversationId = options.conversationId;
@@ -165,6 +172,60 @@ export class Reply implements LiveReply, ReplySource {
     this.#start = { text: before.text.length, reasoning: before.reasoning.length };
     this.#text = before.text + options.base.text;
     this.#reasoning = before.reasoning + options.base.reasoning;
+    if (options.written !== undefined) this.#resume(options.written);
+  }
+
+  /** Takes over what was written before a restart. */
+  #resume({ text, reasoning, seq, media = [], plan }: JournalBatch): void {
+    this.#text += text;
+    this.#reasoning += reasoning;
+    this.#seq = seq;
+    this.#media.push(...media);
+    this.#images = media.filter(({ type }) => type === "image_url").length;
+    this.#hasSound = media.some(({ type }) => type === "audio");
+    this.#plan = plan ?? {};
+    this.#isAsking = true;
+  }
+
+  /** Writes what was written before a restart to the journal of this process. */
+  async copyToJournal(): Promise<void> {
+    await this.#journal.append(this.written);
+  }
+
+  /** The text and reasoning that this run continues, since the last tool calls. */
+  get base(): { text: string; reasoning: string } {
+    return this.#base;
+  }
+
+  /** What was written in this run since the last tool calls. */
+  get written(): JournalBatch {
+    return {
+      after: 0,
+      seq: this.#seq - this.#journalStart,
+      text: this.#text.slice(this.#start.text + this.#base.text.length),
+      reasoning: this.#reasoning.slice(this.#start.reasoning + this.#base.reasoning.length),
+      media: [...this.#media],
+      plan: this.#plan,
+    };
+  }
+
+  /** What the reply needs to go on after a restart. */
+  get plan(): ReplyPlan {
+    return this.#plan;
+  }
+
+  /** Whether the reply can go on after a restart. False while tools run. */
+  get canGoOn(): boolean {
+    const { request, stream, isRepeated } = this.#plan;
+    return this.#isAsking && request !== undefined && (stream != null || isRepeated !== true);
+  }
+
+  /** Records what the reply needs to go on after a restart, before it's needed. */
+  async savePlan(plan: ReplyPlan): Promise<void> {
+    this.#plan = { ...this.#plan, ...plan };
+    this.#isAsking = true;
+    const at = this.#seq - this.#journalStart;
+    await this.#journal.append({ after: at, seq: at, text: "", reasoning: "", plan });
   }
 
   get journal(): ReplyJournal {
@@ -259,25 +320,30 @@ export class Reply implements LiveReply, ReplySource {
    *
    * @param options.media Stores pictures and sound as they arrive.
    * @param options.runsTools Tool calls don't end the reply.
+   * @param options.notesPosition What follows an event of a kept stream can be read without the events before.
    * @returns Whether the model called tools, so that the reply continues with their results.
    */
   async collect(
     batches: AsyncIterable<ChatEvent[]>,
-    { media, runsTools = false }: { media: MediaStore; runsTools?: boolean },
+    { media, runsTools = false, notesPosition = false }: {
+      media: MediaStore;
+      runsTools?: boolean;
+      notesPosition?: boolean;
+    },
   ): Promise<boolean> {
     try {
       for await (const events of batches) {
         if (this.#state.phase === "aborting") break;
         await this.#storeImages(events, media);
-        const batch = this.#toBatch(events);
+        const batch = this.#toBatch(events, notesPosition);
         if (batch === undefined) {
           if (events.some(({ type }) => type === "progress")) this.#wakeClients();
           continue;
         }
-        const { after, seq, ...texts } = batch;
+        const { after, seq, events: replyEvents, ...texts } = batch;
         await this.#journal.append({ ...texts, after: after - this.#journalStart, seq: seq - this.#journalStart });
         // Only after that: clients must not see text that a crash could undo.
-        this.#add(batch);
+        if (replyEvents.length > 0) this.#add(batch);
       }
       await this.#storeSound(media);
       if (this.#state.phase === "aborting") this.#finish(this.#createAbortedEnd(this.#state.reason));
@@ -341,6 +407,7 @@ export class Reply implements LiveReply, ReplySource {
     this.#rounds = rounds;
     this.#start = { text: this.#text.length, reasoning: this.#reasoning.length };
     this.#base = { text: "", reasoning: "" };
+    this.#isAsking = false;
     this.#toolCalls = new ToolCalls();
     this.#details = new ReasoningDetails();
     [this.#usage, this.#timings, this.#finishReason] = [undefined, undefined, null];
@@ -357,9 +424,11 @@ export class Reply implements LiveReply, ReplySource {
   useJournal(journal: ReplyJournal): void {
     this.#journal = journal;
     this.#journalStart = this.#seq;
-    if (this.#media.length === 0) return;
-    const media = { after: 0, seq: 0, text: "", reasoning: "", media: [...this.#media] } satisfies JournalBatch;
-    journal.append(media).catch(() => {}); // The next batch reports it.
+    const { restarts, isRepeated } = this.#plan;
+    this.#plan = { restarts, isRepeated };
+    const media = [...this.#media];
+    if (media.length === 0 && restarts === undefined && isRepeated === undefined) return;
+    journal.append({ after: 0, seq: 0, text: "", reasoning: "", media, plan: this.#plan }).catch(() => {}); // The next batch reports it.
   }
 
   /** Shows a new or changed tool call to clients. */
@@ -368,16 +437,22 @@ export class Reply implements LiveReply, ReplySource {
     this.#wakeClients();
   }
 
-  /** Suspends the reply because the server is stopping. It continues at the next start. */
+  /** Suspends the reply because the server is stopping, or because it goes on as another run. Clients connect again. */
   suspend(): void {
     const end: ReplyEnd = { status: "interrupted", finishReason: null, error: INTERRUPTED };
     this.#isSuspended = true;
     this.#state = { phase: "settled", end, isSaved: true };
-    this.#abort.abort();
+    this.#abort.abort(SUSPENDED);
     this.#showEnd();
   }
-  /** Tells clients what the model server is doing before it answers. */
-  notify(notice: ChatNotice): void {
+
+  /** Whether the reply is looked for at its model server, after a restart. */
+  get isReattaching(): boolean {
+    return this.#notice?.code === "reattaching";
+  }
+
+  /** Tells clients what the model server is doing before it answers. Without a notice, nothing anymore. */
+  notify(notice: ChatNotice | undefined): void {
     this.#notice = notice;
     this.#notices++;
     this.#wakeClients();
@@ -428,6 +503,17 @@ export class Reply implements LiveReply, ReplySource {
     this.#showEnd();
   }
 
+  /** Whether a client follows the reply. */
+  get isFollowed(): boolean {
+    return this.#followers.size > 0;
+  }
+
+  follow(): () => void {
+    const follower = {};
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
   next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep> {
     const step = this.#findStep(cursor);
     if (step !== undefined) return step;
@@ -464,7 +550,7 @@ export class Reply implements LiveReply, ReplySource {
     // After a power failure, a client may have more text than the server.
     const isCurrent = cursor.textLength >= this.#text.length && cursor.reasoningLength >= this.#reasoning.length;
     const end = this.#shownEnd;
-    if (isCurrent && end !== undefined) return { end };
+    if (isCurrent && end !== undefined) return this.#isSuspended ? { suspended: end } : { end };
     if (isCurrent) {
       if (this.#notice !== undefined && cursor.notices !== this.#notices) {
         return { notice: this.#notice, after: { ...cursor, notices: this.#notices } };
@@ -487,7 +573,9 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   /** Records everything except text, and returns the text as a batch for the journal and the clients. */
-  #toBatch(events: ChatEvent[]): NewBatch | undefined {
+  #toBatch(events: ChatEvent[], notesPosition: boolean): NewBatch | undefined {
+    let plan: ReplyPlan | undefined;
+    let isNewlyKept = false;
     let [text, reasoning, seq] = ["", "", this.#seq];
     const replyEvents: ReplyEvent[] = [];
     for (const event of events) {
@@ -522,6 +610,10 @@ export class Reply implements LiveReply, ReplySource {
           this.#progress = event.progress;
           this.#progressCount++;
           break;
+        case "kept":
+          isNewlyKept = this.#plan.stream?.id !== event.id;
+          if (isNewlyKept || notesPosition) plan = { stream: this.#toKeptStream(event, notesPosition) };
+          break;
         case "finish":
           this.#finishReason = event.reason;
           break;
@@ -530,7 +622,17 @@ export class Reply implements LiveReply, ReplySource {
           this.#timings = event.timings ?? this.#timings;
       }
     }
-    return replyEvents.length === 0 ? undefined : { after: this.#seq, seq, text, reasoning, events: replyEvents };
+    // A position without text is written with the next text.
+    if (replyEvents.length === 0 && !isNewlyKept) return undefined;
+    const { stream } = this.#plan;
+    // The server no longer numbers its events.
+    if (plan === undefined && stream?.after !== undefined) plan = { stream: { ...stream, after: undefined } };
+    this.#plan = { ...this.#plan, ...plan };
+    return { after: this.#seq, seq, text, reasoning, events: replyEvents, ...(plan && { plan }) };
+  }
+
+  #toKeptStream({ id, after }: { id: string; after: number }, notesPosition: boolean): KeptStream {
+    return { id, connectionId: this.connectionId!, model: this.model, ...(notesPosition && { after }) };
   }
 
   #add({ seq, text, reasoning, events }: NewBatch): void {

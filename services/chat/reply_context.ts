@@ -10,6 +10,7 @@ import type { ChatMessage } from "../llm/chat_event.ts";
 import { createSeededRandom, type LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompt.ts";
 import type { OpenPromptContext, PromptContexts } from "../prompts/prompt_context.ts";
+import { createMessageScripts } from "./message_scripts.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
 import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";
 import { AppError } from "../errors.ts";
@@ -75,15 +76,30 @@ export async function openReplyContext(
     // A character that has left doesn't speak anymore. Its name stays in earlier messages.
     characterId: participants.some(({ id }) => id === characterId) ? characterId : undefined,
   });
-  const { hasNames, persona } = scene.context;
-  const getName = hasNames ? (message: HistoryMessage) => findName(message, participants, persona.name) : undefined;
+  const { hasNames, persona, layout: { names } } = scene.context;
+  const getSpeaker = (message: HistoryMessage) => findName(message, participants, persona.name);
+  // As in SillyTavern, a preset that names speakers only in groups leaves out the persona's own name.
+  const isOwn = (message: HistoryMessage) =>
+    names === "group" && message.role === "user" && getSpeaker(message) === persona.name;
+  const getName = hasNames ? (message: HistoryMessage) => isOwn(message) ? undefined : getSpeaker(message) : undefined;
+  const getNameField = names === "field" && participants.length > 0
+    ? (message: HistoryMessage) => toNameField(getSpeaker(message))
+    : undefined;
   const { continuation } = scene.preset.layout;
   const isPrefilled = action === "continue" && continuation === undefined;
-  const history = readHistory(blocks, conversationId, end, { expand: scene.expand, getName, isPrefilled, now });
+  const history = readHistory(blocks, conversationId, end, {
+    expand: scene.expand,
+    getName,
+    getNameField,
+    getSpeaker,
+    isPrefilled,
+    now,
+  });
   const source: PromptSource = {
     conversationId,
     history,
     compose: (seen) => scene.compose(seen),
+    runScripts: createMessageScripts(scene, action === "continue" ? 1 : 0),
     continuesLast: isPrefilled,
     pinned: readPinned(blocks, conversation, end).map((message) => ({
       id: message.id,
@@ -214,12 +230,22 @@ function findSpeaker({ role, character_id: id }: HistoryMessage): string | undef
   return role === "assistant" && typeof id === "string" ? id : undefined;
 }
 
+/** Characters that OpenAI doesn't accept in names, and their most. */
+const OUTSIDE_NAMES = /[^a-zA-Z0-9_]/g;
+const MAX_NAME_CHARS = 64;
+
+/** Returns a name as the field `name` of messages may have it, changed as SillyTavern does. */
+function toNameField(name: string | undefined): string | undefined {
+  return name?.replace(OUTSIDE_NAMES, "_").slice(0, MAX_NAME_CHARS) || undefined;
+}
+
 function findName(
   message: HistoryMessage,
   participants: readonly LoadedParticipant[],
   userName: string,
 ): string | undefined {
-  if (message.role === "user") return userName;
+  // A message of another persona keeps its name.
+  if (message.role === "user") return typeof message.name === "string" && message.name !== "" ? message.name : userName;
   const speaker = findSpeaker(message);
   return participants.find(({ id }) => id === speaker)?.name;
 }

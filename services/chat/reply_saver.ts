@@ -1,6 +1,7 @@
 /** Saves replies. A failed attempt to rewrite a reply never replaces the earlier text. */
 import { delay } from "../async/delay.ts";
 import type { ConversationWriter } from "../conversations/conversation_writer.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import {
   getReplyText,
@@ -14,12 +15,16 @@ import type { VariantStore } from "../conversations/variants.ts";
 import { AppError, getErrorMessage, getErrorTrace } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { SentDocument } from "../prompts/document_choice.ts";
-import type { Prompt } from "../prompts/prompt.ts";
+import { type Prompt, replacesHistory } from "../prompts/prompt.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { Reply } from "./reply.ts";
 
+/** Maximum number of blocks, and of lorebook entries, that a reply lists as left out. */
+const MAX_LEFT_OUT = 100;
+
 /** Dependencies of `ReplySaver`. */
 export interface ReplySaverDeps {
+  store: ConversationStore;
   conversationWriter: ConversationWriter;
   reader: ConversationReader;
   variants: VariantStore;
@@ -47,7 +52,7 @@ export class ReplySaver {
 
   /** Saves the message of an ended reply. Retries until that succeeds; until then, the text is in the journal. */
   async save(reply: Reply, prompt?: Prompt): Promise<void> {
-    const { conversationWriter, variants, log, now } = this.#deps;
+    const { store, conversationWriter, variants, log, now } = this.#deps;
     const { conversationId, messageId } = reply;
     const { loreState = {}, documents = [], memories } = prompt ?? {};
     const extra = {
@@ -59,7 +64,7 @@ export class ReplySaver {
     };
     if (extra.memories?.length === 0) extra.memories = undefined;
     const contextUse = prompt?.parts.some(({ messageId }) => messageId !== undefined)
-      ? toContextUse(prompt)
+      ? this.#toContextUse(conversationId, prompt)
       : undefined;
     for (;;) {
       try {
@@ -67,6 +72,10 @@ export class ReplySaver {
         const statements: Statement[] = [
           createEndStatement(conversationId, messageId, now()),
           deleteResumeRow(conversationId, messageId),
+          // Stopping a reply counts as reading it.
+          reply.isFollowed || reply.end?.status === "stopped"
+            ? store.markRead(conversationId)
+            : store.markUnread(conversationId, now()),
         ];
         let saved: Message | undefined;
         await conversationWriter.editMessage(conversationId, messageId, (before) => {
@@ -98,6 +107,29 @@ export class ReplySaver {
     if (prompt !== undefined && documents.length > 0) await this.#saveSent(conversationId, prompt);
   }
 
+  /** Describes how a prompt filled the context and what it left out, in the API's format. */
+  #toContextUse(conversationId: string, prompt: Prompt) {
+    const { contextSize, tokens, replyTokens, parts, isTrimmed } = prompt;
+    const sums = new Map<string, number>();
+    for (const entry of parts) {
+      for (const { part, tokens } of entry.pieces ?? [entry]) sums.set(part, (sums.get(part) ?? 0) + tokens);
+    }
+    const oldest = isTrimmed ? parts.find(({ messageId }) => messageId !== undefined)?.messageId : undefined;
+    const leftOut = {
+      ...(oldest !== undefined && { messages: this.#deps.reader.countBefore(conversationId, oldest) }),
+      ...listLeftOut(prompt),
+    };
+    return {
+      size: contextSize.tokens,
+      ...(contextSize.isAssumed && { assumed: true }),
+      tokens,
+      reply_tokens: replyTokens,
+      parts: [...sums].map(([kind, tokens]) => ({ kind, tokens })),
+      ...(oldest !== undefined && { first_message_id: oldest }),
+      ...(Object.keys(leftOut).length > 0 && { left_out: leftOut }),
+    };
+  }
+
   /** Records in the user's message which parts of its documents were sent. */
   async #saveSent(conversationId: string, { documents, parts }: Pick<Prompt, "documents" | "parts">): Promise<void> {
     const { conversationWriter, reader, log } = this.#deps;
@@ -124,20 +156,27 @@ export function toSentJson({ id, name, use, pages, pageCount, unit, tokens, erro
   return { id, name, use, pages, page_count: pageCount, unit, tokens, ...(error && { error }) };
 }
 
-/** Describes how a prompt filled the context, in the API's format. */
-function toContextUse({ contextSize, tokens, replyTokens, parts, isTrimmed }: Prompt) {
-  const sums = new Map<string, number>();
-  for (const entry of parts) {
-    for (const { part, tokens } of entry.pieces ?? [entry]) sums.set(part, (sums.get(part) ?? 0) + tokens);
-  }
-  const oldest = isTrimmed ? parts.find(({ messageId }) => messageId !== undefined)?.messageId : undefined;
+/** Lists the blocks, lorebook entries and notes that weren't sent, in the API's format. */
+function listLeftOut({ leftOut, droppedLore, memories }: Prompt) {
+  // What stands for earlier messages isn't missing while they're sent themselves.
+  const pieces = leftOut.filter((block) => !replacesHistory(block));
   return {
-    size: contextSize.tokens,
-    ...(contextSize.isAssumed && { assumed: true }),
-    tokens,
-    reply_tokens: replyTokens,
-    parts: [...sums].map(([kind, tokens]) => ({ kind, tokens })),
-    ...(oldest !== undefined && { first_message_id: oldest }),
+    ...(pieces.length > 0 && {
+      pieces: pieces.slice(0, MAX_LEFT_OUT).map(({ part, title, tokens }) => ({
+        kind: part,
+        ...(title !== undefined && { title }),
+        tokens,
+      })),
+    }),
+    ...(droppedLore.length > 0 && {
+      lorebook_entries: droppedLore.slice(0, MAX_LEFT_OUT).map(({ bookName, title, reason, key }) => ({
+        lorebook_name: bookName,
+        entry_name: title,
+        reason,
+        ...(key !== undefined && { key }),
+      })),
+    }),
+    ...(memories.leftOut.length > 0 && { memories: memories.leftOut }),
   };
 }
 

@@ -148,10 +148,13 @@ export class Summaries {
     }
     const maxTokens = getChapterLimit(budget);
     const earlier = chapters.slice(0, gap.at).map(({ text }) => text).join("\n\n");
-    const text = texts.length === 0 ? NOTHING : parseSummary(
-      await this.#deps.client.completeChat(target, createChapterCall(model, earlier, texts, maxTokens), signal),
-      maxTokens,
-    );
+    const call: ChatCall = {
+      ...createChapterCall(model, earlier, texts, maxTokens),
+      origin: { kind: "background", conversationId: id },
+    };
+    const text = texts.length === 0
+      ? NOTHING
+      : parseSummary(await this.#deps.client.completeChat(target, call, signal), maxTokens);
     if (text === undefined) return this.#recordFailure(id);
     let isWritten = false;
     await this.#deps.conversationWriter.updateHead(id, (head) => {
@@ -194,7 +197,10 @@ export class Summaries {
     const { conversationId: id, target, call: { model } } = reply;
     const [first, second] = [chapters[at]!, chapters[at + 1]!];
     const maxTokens = getChapterLimit(budget);
-    const call = mergeCall(model, `${first.text}\n\n${second.text}`, maxTokens);
+    const call: ChatCall = {
+      ...mergeCall(model, `${first.text}\n\n${second.text}`, maxTokens),
+      origin: { kind: "background", conversationId: id },
+    };
     const text = parseSummary(await this.#deps.client.completeChat(target, call, signal), maxTokens);
     // A chapter that isn't shorter would be merged again and again.
     if (text === undefined || text.length >= first.text.length + second.text.length) return this.#recordFailure(id);

@@ -12,6 +12,7 @@ import { explainConnectError } from "../http/upstream_error.ts";
 export const DOCTOR_HELP = `Usage: parlor doctor [--deep] [--url URL] [options of parlor serve]
 
 Checks configuration, permissions, addresses, data, backups, disk, clock, programs, and the running server with its model.
+If the server runs, its own options count, also those that it got as flags or from its environment.
 It reads every encrypted file and the last backup; PARLOR_BACKUP_PASSPHRASE opens a backup made with a passphrase.
 --deep also opens every stored value now: all chats, cards, lorebooks and the like. Without it, you see what the server found.
 --url also checks the address where users reach Parlor, such as https://chat.example.org.

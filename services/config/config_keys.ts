@@ -271,6 +271,7 @@ export function renderHelp(version: string): string {
     "       parlor backup | restore FILE",
     "       parlor key export | import | rotate",
     "       parlor doctor [--url URL]",
+    "       parlor stop",
     "       parlor licenses",
     "       parlor help [COMMAND]",
     "       parlor --help | --version | --print-config",

@@ -28,7 +28,10 @@ export interface ConversationState {
   head: ConversationHead;
 }
 
-/** One entry of `GET /api/conversations?view=summary`, without `draft_version`, which changes independently of it. */
+/**
+ * One entry of `GET /api/conversations?view=summary`, without `draft_version` and `unread`, which change independently of
+ * it.
+ */
 export interface ConversationSummary {
   id: string;
   title: string;
@@ -38,6 +41,8 @@ export interface ConversationSummary {
   message_count: number;
   /** Start of the last message. */
   snippet: string;
+  /** When the last message was made; without messages, the conversation. Missing in rows of earlier versions. */
+  last_message_at?: string;
   character_ids: string[];
   pinned?: boolean;
   folder?: string;
@@ -45,6 +50,12 @@ export interface ConversationSummary {
   is_branch?: boolean;
   /** Whether the title is only the start of the character's greeting. Missing in rows of earlier versions. */
   has_greeting_title?: boolean;
+}
+
+/** What lists show of the last message. `at` is `undefined` without messages and in rows of earlier versions. */
+export interface LastMessage {
+  snippet: string;
+  at?: string;
 }
 
 /** A conversation as a client sends it. */
@@ -65,6 +76,7 @@ const NOT_IN_HEAD = [
   "character_id",
   "message_count",
   "damaged",
+  "image_sizes",
 ];
 const SNIPPET_LENGTH = 160;
 const TITLE_LENGTH = 60;
@@ -125,17 +137,19 @@ export function toHeadJson(state: ConversationState, draft: { text: string; vers
 /** Returns the list entry of a conversation. */
 export function toSummary(
   state: ConversationState,
-  snippet: string,
+  { snippet, at }: LastMessage,
   hasGreetingTitle: boolean | undefined,
 ): ConversationSummary {
+  const created_at = new Date(state.createdAtMs).toISOString();
   return {
     id: state.id,
     title: state.head.title,
-    created_at: new Date(state.createdAtMs).toISOString(),
+    created_at,
     updated_at: new Date(state.updatedAtMs).toISOString(),
     revision: state.revision,
     message_count: state.messageCount,
     snippet,
+    last_message_at: at ?? (state.messageCount === 0 ? created_at : undefined),
     character_ids: state.head.participants.map((participant) => participant.character_id),
     pinned: state.head.pinned,
     folder: state.head.folder,
@@ -179,6 +193,11 @@ export function toSnippet(message: Message | undefined): string {
   return message === undefined ? "" : firstWords(getContentText(message.content), SNIPPET_LENGTH);
 }
 
+/** Returns what lists show of the last message. */
+export function toLastMessage(message: Message | undefined): LastMessage {
+  return { snippet: toSnippet(message), at: message?.created_at };
+}
+
 /** Returns a title made of the first words of a text, without Markdown. */
 export function toTitle(text: string): string {
   return firstWords(text.replace(/\*\*|__|`|^\s*[#>]+\s/g, ""), TITLE_LENGTH);
@@ -194,15 +213,15 @@ function firstWords(text: string, length: number): string {
 }
 
 const DEFAULT_PAGE = 100;
-/** Maximum number of conversations of earlier versions in the cache `#nameFieldsOf`. */
-const MAX_NAME_FIELDS = 10_000;
+/** Maximum number of conversations of earlier versions in the cache `#missingFieldsOf`. */
+const MAX_MISSING_FIELDS = 10_000;
 
 /** Lists the summaries of conversations: the fields that lists show, without messages. */
 export class ConversationSummaries {
   readonly #store: ConversationStore;
   readonly #blocks: BlockStore;
   /** See `#formatMissingFields`. */
-  readonly #nameFieldsOf = new Map<string, { revision: number; json: string }>();
+  readonly #missingFieldsOf = new Map<string, { revision: number; json: string }>();
 
   constructor({ store, blocks }: { store: ConversationStore; blocks: BlockStore }) {
     this.#store = store;
@@ -219,8 +238,9 @@ export class ConversationSummaries {
       await yieldIfTickUsedUp();
       try {
         const text = this.#store.openSummary(row);
-        const added = text.includes('"has_greeting_title":') ? "" : this.#formatMissingFields(row);
-        texts.push(`${text.slice(0, -1)}${added},"draft_version":${row.draft_version}}`);
+        const added = this.#formatMissingFields(row, text);
+        const own = `"draft_version":${row.draft_version},"unread":${row.unread !== 0}`;
+        texts.push(`${text.slice(0, -1)}${added},${own}}`);
       } catch {
         texts.push(JSON.stringify({ id: row.id, error: { code: "unreadable" } }));
       }
@@ -233,21 +253,39 @@ export class ConversationSummaries {
   }
 
   /** Returns the fields that summaries of earlier versions lack, as JSON members after a comma. */
-  #formatMissingFields({ id, revision }: { id: string; revision: number }): string {
-    const known = this.#nameFieldsOf.get(id);
+  #formatMissingFields({ id, revision }: { id: string; revision: number }, text: string): string {
+    const hasNameFields = text.includes('"has_greeting_title":');
+    const hasTime = text.includes('"last_message_at":');
+    if (hasNameFields && hasTime) return "";
+    const known = this.#missingFieldsOf.get(id);
     if (known?.revision === revision) return known.json;
     let json = "";
     try {
-      const { head } = this.#store.get(id);
-      const block = head.title === "" || head.participants.length === 0 ? undefined : this.#blocks.next(id);
-      const first = block === undefined ? undefined : this.#blocks.openMessages(id, block)[0];
-      json = `,"is_branch":${isBranch(head)},"has_greeting_title":${isGreetingTitle(head, first)}`;
+      if (!hasTime) json += `,"last_message_at":${JSON.stringify(this.#readLastMessageAt(id))}`;
+      if (!hasNameFields) json += this.#formatNameFields(id);
     } catch {
       // The rest of the summary is readable.
     }
-    if (this.#nameFieldsOf.size >= MAX_NAME_FIELDS) this.#nameFieldsOf.clear();
-    this.#nameFieldsOf.set(id, { revision, json });
+    if (this.#missingFieldsOf.size >= MAX_MISSING_FIELDS) this.#missingFieldsOf.clear();
+    this.#missingFieldsOf.set(id, { revision, json });
     return json;
+  }
+
+  #formatNameFields(id: string): string {
+    const { head } = this.#store.get(id);
+    const block = head.title === "" || head.participants.length === 0 ? undefined : this.#blocks.next(id);
+    const first = block === undefined ? undefined : this.#blocks.openMessages(id, block)[0];
+    return `,"is_branch":${isBranch(head)},"has_greeting_title":${isGreetingTitle(head, first)}`;
+  }
+
+  /** Falls back to the time of the last change if the last messages can't be read. */
+  #readLastMessageAt(id: string): string {
+    const { createdAtMs, updatedAtMs } = this.#store.get(id);
+    try {
+      return this.#blocks.findLast(id)?.created_at ?? new Date(createdAtMs).toISOString();
+    } catch {
+      return new Date(updatedAtMs).toISOString();
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads whole conversations as JSON: decrypts blocks in parallel and joins them without parsing. */
 import { AppError } from "../errors.ts";
 import { joinBytes } from "../storage/atomic_file.ts";
+import type { AttachmentRows, ImageSizes } from "../attachments/attachment_rows.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./stored_form.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
@@ -40,6 +41,8 @@ export interface MessagePage {
   next_cursor: string | null;
   /** Unreadable messages of the page. */
   damaged?: Damage[];
+  /** Sizes of the images on the page. Absent if there are none. */
+  image_sizes?: ImageSizes;
 }
 
 /** Dependencies of `ConversationReader`. */
@@ -48,6 +51,7 @@ export interface ConversationReaderDeps {
   blocks: BlockStore;
   variants: VariantStore;
   live: LiveReplies;
+  attachments: Pick<AttachmentRows, "findSizes">;
 }
 
 /** Reads conversations and pages of messages. */
@@ -56,12 +60,14 @@ export class ConversationReader {
   #blocks: BlockStore;
   #variants: VariantStore;
   #live: LiveReplies;
+  #attachments: ConversationReaderDeps["attachments"];
 
-  constructor({ store, blocks, variants, live }: ConversationReaderDeps) {
+  constructor({ store, blocks, variants, live, attachments }: ConversationReaderDeps) {
     this.#store = store;
     this.#blocks = blocks;
     this.#variants = variants;
     this.#live = live;
+    this.#attachments = attachments;
   }
 
   /**
@@ -134,8 +140,8 @@ export class ConversationReader {
    */
   readRecent(id: string, limit: number): { revision: number; json: Uint8Array } {
     const { revision, text, damaged } = this.#readHeadText(id);
-    const { items, next_cursor, damaged: lost = [] } = this.readPage(id, limit);
-    const rest = `"messages":${JSON.stringify(items)},"next_cursor":${JSON.stringify(next_cursor)}`;
+    const { items, damaged: lost = [], ...page } = this.readPage(id, limit);
+    const rest = `"messages":${JSON.stringify(items)},${JSON.stringify(page).slice(1, -1)}`;
     return { revision, json: encoder.encode(`${text}${createDamagedText([...damaged, ...lost])},${rest}}`) };
   }
 
@@ -169,10 +175,12 @@ export class ConversationReader {
     // Only damage within this page. Damage before its first message belongs to the next page.
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
     const damaged = inside.map(({ row }) => this.findDamage(id, row));
+    const sizes = this.#attachments.findSizes(JSON.stringify(items));
     return {
       items,
       next_cursor: hasMore ? items[0]!.id : null,
       ...(damaged.length > 0 && { damaged: damaged.toReversed() }),
+      ...(Object.keys(sizes).length > 0 && { image_sizes: sizes }),
     };
   }
 
@@ -205,6 +213,11 @@ export class ConversationReader {
       const count = isFollowed ? this.#store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
       return { ...variant, message_count: count };
     });
+  }
+
+  /** Counts the messages before one. */
+  countBefore(id: string, mid: string): number {
+    return this.#blocks.countBefore(id, mid);
   }
 
   /** Reads one message, on or off the active path, with the text that a running reply has written so far. */

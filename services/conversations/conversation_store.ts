@@ -7,6 +7,7 @@ import {
   type ConversationState,
   type ConversationSummary,
   isGreetingTitle,
+  type LastMessage,
   toSummary,
 } from "./conversation.ts";
 import type { Message } from "./message.ts";
@@ -195,12 +196,19 @@ export class ConversationStore {
   listSummaries(
     limit: number,
     after?: ListCursor,
-  ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
+  ): {
+    id: string;
+    revision: number;
+    updated_at: number;
+    draft_version: number;
+    unread: number;
+    summary: Uint8Array;
+  }[] {
     const [at, id] = [after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER, after?.id ?? ""];
     try {
       return this.#db.all(
-        `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, summary
-         FROM conversation LEFT JOIN draft d ON d.conversation_id = id
+        `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, u.since IS NOT NULL AS unread, summary
+         FROM conversation LEFT JOIN draft d ON d.conversation_id = id LEFT JOIN unread u ON u.conversation_id = id
          WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
         at,
         id,
@@ -226,10 +234,11 @@ export class ConversationStore {
           revision: row.revision,
           updated_at: row.updated_at,
           draft_version: this.getDraft(id).version,
+          unread: Number(this.isUnread(id)),
           summary,
         }];
       } catch {
-        return [{ id, revision: 0, updated_at: 0, draft_version: 0, summary: new Uint8Array() }];
+        return [{ id, revision: 0, updated_at: 0, draft_version: 0, unread: 0, summary: new Uint8Array() }];
       }
     }).sort((one, other) => other.updated_at - one.updated_at || (one.id < other.id ? -1 : 1));
   }
@@ -258,6 +267,31 @@ export class ConversationStore {
     } catch {
       return undefined;
     }
+  }
+
+  /** Returns what lists show of the last message of a conversation. */
+  findLastMessage(id: string): LastMessage {
+    const { snippet = "", last_message_at } = this.findSummary(id) ?? {};
+    return { snippet, ...(last_message_at !== undefined && { at: last_message_at }) };
+  }
+
+  /** Returns whether a conversation has an unread reply. */
+  isUnread(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM unread WHERE conversation_id = ?", id) !== undefined;
+  }
+
+  /** Returns the statement that marks a conversation as unread. */
+  markUnread(id: string, since: number): Statement {
+    return {
+      sql:
+        "INSERT INTO unread (conversation_id, since) VALUES (?1, ?2) ON CONFLICT (conversation_id) DO UPDATE SET since = ?2",
+      params: [id, since],
+    };
+  }
+
+  /** Returns the statement that marks a conversation as read. */
+  markRead(id: string): Statement {
+    return { sql: "DELETE FROM unread WHERE conversation_id = ?", params: [id] };
   }
 
   /** Returns the draft of a conversation. */
@@ -293,8 +327,8 @@ export class ConversationStore {
   }
 
   /** Returns the statement that creates a conversation in this state. @param first Its first message. */
-  insert(state: ConversationState, snippet: string, first: Message | undefined): Statement {
-    const { head, summary } = this.#seal(state, snippet, isGreetingTitle(state.head, first));
+  insert(state: ConversationState, last: LastMessage, first: Message | undefined): Statement {
+    const { head, summary } = this.#seal(state, last, isGreetingTitle(state.head, first));
     return {
       sql:
         "INSERT INTO conversation (id, revision, created_at, updated_at, message_count, head, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -309,7 +343,7 @@ export class ConversationStore {
    *
    * @param first Its first message, if all messages are replaced.
    */
-  update(state: ConversationState, snippet: string, first?: Message): Statement {
+  update(state: ConversationState, last: LastMessage, first?: Message): Statement {
     const before = first === undefined ? this.findSummary(state.id) : undefined;
     // If only the title changes, the user or the model chose it.
     const hasGreetingTitle = first !== undefined
@@ -317,7 +351,7 @@ export class ConversationStore {
       : before?.title === state.head.title
       ? before.has_greeting_title
       : false;
-    const { head, summary } = this.#seal(state, snippet, hasGreetingTitle);
+    const { head, summary } = this.#seal(state, last, hasGreetingTitle);
     return {
       sql:
         "UPDATE conversation SET revision = ?, updated_at = ?, message_count = ?, head = ?, summary = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
@@ -336,8 +370,10 @@ export class ConversationStore {
       "change WHERE conversation_id",
       "reply WHERE conversation_id",
       "reply_resume WHERE conversation_id",
+      "unread WHERE conversation_id",
       "tool_call WHERE conversation_id",
       "tool_permission WHERE conversation_id",
+      "document WHERE kind = 'chat_usage' AND id",
     ]
       .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
   }
@@ -373,8 +409,8 @@ export class ConversationStore {
     return text;
   }
 
-  #seal(state: ConversationState, snippet: string, hasGreetingTitle: boolean | undefined) {
-    const summary = JSON.stringify(toSummary(state, snippet, hasGreetingTitle));
+  #seal(state: ConversationState, last: LastMessage, hasGreetingTitle: boolean | undefined) {
+    const summary = JSON.stringify(toSummary(state, last, hasGreetingTitle));
     const text = JSON.stringify(state.head);
     const { id, revision: version } = state;
     const sealed = {

@@ -64,7 +64,7 @@ export interface OpenOptions extends ReadOptions {
 type Windows = AsyncGenerator<Uint8Array[] | number>;
 
 /** Dependencies of `ConversationStreams`. */
-export interface ConversationStreamsDeps extends ConversationReaderDeps {
+export interface ConversationStreamsDeps extends Omit<ConversationReaderDeps, "attachments"> {
   reader: ConversationReader;
   budget: ByteBudget;
 }

@@ -10,7 +10,7 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/block_store.ts";
 import { dropStaleSummary, keepsSummary } from "./chapters.ts";
-import { type ConversationHead, type ConversationState, toSnippet } from "./conversation.ts";
+import { type ConversationHead, type ConversationState, toLastMessage } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { type Message, withPin } from "./message.ts";
@@ -55,11 +55,10 @@ export class ConversationWriter {
       updatedAtMs: this.#deps.now(),
       messageCount: state.messageCount + messagesAdded,
     };
-    const snippet = edit.last === "unchanged"
-      ? this.#deps.store.findSummary(state.id)?.snippet ?? ""
-      : toSnippet(edit.last);
+    const { store } = this.#deps;
+    const last = edit.last === "unchanged" ? store.findLastMessage(state.id) : toLastMessage(edit.last);
     await this.#deps.db.write([
-      this.#deps.store.update(next, snippet),
+      store.update(next, last),
       ...this.#deps.changes.record(next.id, next.revision, edit.touched),
       ...edit.statements,
       ...extraStatements,
@@ -81,7 +80,7 @@ export class ConversationWriter {
   #updateFields(state: ConversationState): Statement[] {
     const { store, changes } = this.#deps;
     return [
-      store.update(state, store.findSummary(state.id)?.snippet ?? ""),
+      store.update(state, store.findLastMessage(state.id)),
       ...changes.record(state.id, state.revision, {}),
     ];
   }
@@ -103,13 +102,13 @@ export class ConversationWriter {
     },
   ): Promise<{ statements: Statement[]; text?: string }> {
     const { store, blocks } = this.#deps;
-    const snippet = toSnippet(snippetOwner);
+    const last = toLastMessage(snippetOwner);
     const referred = addReferences("conversation", state.id, JSON.stringify(state.head));
     const first = getPath(tree)[0];
     if (past === undefined) {
       const { statements, text } = await replaceTree(blocks, state.id, tree);
       return {
-        statements: [store.insert(state, snippet, first), ...referred, ...statements, ...texts.statements],
+        statements: [store.insert(state, last, first), ...referred, ...statements, ...texts.statements],
         text,
       };
     }
@@ -117,7 +116,7 @@ export class ConversationWriter {
     const { statements, text, touched } = await replaceMessages(this.#deps, past, replacement);
     return {
       statements: [
-        store.update(state, snippet, first),
+        store.update(state, last, first),
         ...this.#deps.changes.record(state.id, state.revision, touched),
         ...referred,
         ...statements,
@@ -199,6 +198,17 @@ export class ConversationWriter {
       const next = { ...state, revision: state.revision + 1, head };
       await db.write(this.#updateFields(next));
       this.publish(next);
+    });
+  }
+
+  /** Marks a conversation as read. Its revision and time stay the same. @throws {AppError} `not_found` */
+  markRead(id: string): Promise<void> {
+    const { db, store, locks } = this.#deps;
+    return locks.run(id, async () => {
+      const state = store.get(id);
+      if (!store.isUnread(id)) return;
+      await db.write([store.markRead(id)]);
+      this.publish(state);
     });
   }
 

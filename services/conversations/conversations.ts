@@ -14,7 +14,7 @@ import {
   parseHead,
   patchHead,
   toHeadJson,
-  toSnippet,
+  toLastMessage,
 } from "./conversation.ts";
 import type { ConversationStreams } from "./conversation_streams.ts";
 import type { ConversationStore } from "./conversation_store.ts";
@@ -47,6 +47,8 @@ export interface ConversationsDeps {
   images: ImagePartsDeps;
   /** Returns the greetings of a character. Absent in tests without characters. */
   greetings?: GreetingSource;
+  /** Returns the persona of a new conversation with these characters. */
+  choosePersona?(characterIds: readonly string[]): Promise<string | undefined>;
   now(): number;
 }
 
@@ -102,10 +104,11 @@ export class Conversations {
       this.#refuseLosingUnreadable(id, storedTree, mids);
       await yieldIfTickUsedUp();
       const [treeBefore, branches] = [toMessageTree(storedTree), branchIds(storedTree)];
-      const path = new Map(getPath(treeBefore).map((message) => [message.id, message]));
+      const path = new Map<string, Message>();
+      for (const message of getPath(treeBefore)) path.set(message.id, message);
       if (branches.size > 0) refuseOffPath(blocks, id, mids, path);
       const unreadable = new Set(listUnreadable(storedTree).flatMap(({ messages }) => messages.map((one) => one.id)));
-      const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
+      const stored = unreadable.size === 0 ? path : new Map([...path].filter(([mid]) => !unreadable.has(mid)));
       writer.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
       const runningId = live.findByConversation(id)?.messageId;
@@ -174,13 +177,17 @@ export class Conversations {
     const { db, store, blocks, variants, writer, greetings } = this.#deps;
     const now = this.#deps.now();
     const head = parseHead(input);
+    if (input.persona_id === undefined) {
+      const chosen = await this.#deps.choosePersona?.(head.participants.map(({ character_id }) => character_id));
+      if (chosen !== undefined) head.persona_id = chosen;
+    }
     const first = head.participants[0]?.character_id;
     const found = first === undefined ? undefined : await greetings?.(createGreetingQuestion(head, first));
     const opening = found && createGreeting(found, greeting, new Date(now).toISOString(), variants);
     const messages = opening === undefined ? [] : [opening.message];
     const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };
     await db.write([
-      store.insert(state, toSnippet(opening?.message), opening?.message),
+      store.insert(state, toLastMessage(opening?.message), opening?.message),
       ...blocks.append(id, messages),
       ...opening?.createStatements(id) ?? [],
     ]);

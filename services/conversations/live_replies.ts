@@ -112,6 +112,14 @@ export function renewReplyRow(conversationId: string, mid: string, generation: s
   };
 }
 
+/** Returns the statement that makes a run that hasn't ended another one, so that its clients read it anew. */
+export function renewGeneration(conversationId: string, mid: string, generation: string): Statement {
+  return {
+    sql: "UPDATE reply SET generation = ? WHERE mid = ? AND conversation_id = ?",
+    params: [generation, mid, conversationId],
+  };
+}
+
 /** Returns the statement that deletes the row, so that the message no longer counts as a reply. */
 export function deleteReplyRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };

@@ -57,6 +57,8 @@ export interface Message {
    * removes a reply treats them as part of it; see `BlockStore.editReply`.
    */
   tool_rounds?: Message[];
+  /** Whether the text was cut by a restart and continued with another call. */
+  continued_after_restart?: true;
   /** How the prompt of the reply filled the context. */
   context_use?: Record<string, unknown>;
   /** True if the reasoning was streamed as text, because it had only a closing tag. */
@@ -72,7 +74,7 @@ export interface Message {
 export const REPLY_FIELDS = [
   ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "output_limit", "left_out"] as const,
   ...["lorebook_state", "documents", "memories", "connection_id"] as const,
-  ...["split_reasoning", "reasoning_details", "sources", "context_use"] as const,
+  ...["split_reasoning", "reasoning_details", "sources", "context_use", "continued_after_restart"] as const,
   // Tool rounds belong to the version that they led to.
   "tool_rounds",
 ] as const;
@@ -139,6 +141,19 @@ const SEPARATE_FIELDS = new Set([
 export function toStoredOrder(message: Message): Message {
   const { id, role, content, created_at, updated_at, status, variant_count, active_variant, ...rest } = message;
   return { id, role, content, ...rest, created_at, updated_at, status, variant_count, active_variant };
+}
+
+/** Returns whether two messages have the same JSON, without writing it. */
+export function hasSameJson(one: Message, other: Message): boolean {
+  const fields = Object.keys(other);
+  let index = 0;
+  for (const field in one) {
+    if (fields[index++] !== field) return false;
+    const [value, otherValue] = [one[field], other[field]];
+    if (value === otherValue) continue;
+    if (typeof value !== "object" || JSON.stringify(value) !== JSON.stringify(otherValue)) return false;
+  }
+  return index === fields.length;
 }
 
 /** Returns whether a reply failed without any text, so that sending the request again retries it. */

@@ -4,10 +4,10 @@
  */
 import type { Message } from "./message.ts";
 import { type Continuation, insertContinuations, removeContinuations, ROOT_SEGMENT } from "./conversation_tree.ts";
-import { isTickUsedUp, yieldIfTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { Statement } from "../storage/database/database.ts";
-import { insertMessages, type OpenBlock, removeMids } from "./blocks/block_rows.ts";
-import { BLOCK_BYTES, pack, type Piece, SMALLEST_GAP } from "./stored_form.ts";
+import { type BlockName, insertMessages, type OpenBlock, removeMids } from "./blocks/block_rows.ts";
+import { BLOCK_BYTES, type MessageTexts, pack, type Piece, SMALLEST_GAP } from "./stored_form.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { BlockStore, OpenTree } from "./blocks/block_store.ts";
 import { isReordered, type Touched } from "./revisions/change_log.ts";
@@ -37,7 +37,8 @@ export function createLinearTree(messages: Message[]): MessageTree {
 }
 
 /** Returns the active path that starts with a segment. */
-export function getPath(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
+export function getPath(tree: MessageTree, segment = ROOT_SEGMENT): readonly Message[] {
+  if (tree.continuations.length === 0) return tree.segments.get(segment) ?? [];
   const branches = listBranches(tree);
   const path: Message[] = [];
   const seen = new Set<number>();
@@ -124,19 +125,22 @@ function listBranches({ segments, continuations }: MessageTree): Map<string, Bra
   return branches;
 }
 
+/** Length of the texts handled between two looks at the clock: about 0.1 ms of work. */
+const STEP_CHARS = 16 * 1024;
+
 /** One block of the result: an unchanged one, or one to write. */
 type Slot = { stays: OpenBlock } | { piece: Piece };
 
 /**
  * Plans the blocks for `messages`. Unchanged blocks stay, in the same order.
  *
- * @param texts The JSON of each message.
+ * @param texts Gets the JSON of all messages but those of blocks with the same objects.
  * @param branches Branch points, each of which must be the last message of its block.
  */
 export async function planReplacement(
   stored: OpenBlock[],
   messages: Message[],
-  texts: string[],
+  texts: MessageTexts,
   branches: ReadonlySet<string>,
 ): Promise<Slot[]> {
   const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
@@ -150,31 +154,42 @@ export async function planReplacement(
     const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
       !branches.has(before.stays.messages.at(-1)!.id);
     if (isOpen) {
-      const size = texts.slice(from, end).reduce((sum, text) => sum + text.length, 0);
+      const size = texts.getAll(messages.slice(from, end)).reduce((sum, text) => sum + text.length, 0);
       if (before.stays.text.length + size <= BLOCK_BYTES) {
         slots.pop();
         from -= before.stays.messages.length;
       }
     }
-    slots.push(...pack(messages.slice(from, end), texts.slice(from, end), branches).map((piece) => ({ piece })));
+    const written = messages.slice(from, end);
+    slots.push(...pack(written, texts.getAll(written), branches).map((piece) => ({ piece })));
   };
   let lastStaying = -1;
   let at = 0;
+  let nextStep = STEP_CHARS;
   while (at < messages.length) {
-    if (isTickUsedUp()) await yieldToEventLoop();
+    if (texts.chars >= nextStep) {
+      nextStep = texts.chars + STEP_CHARS;
+      await yieldIfTickUsedUp();
+    }
     const index = starts.get(messages[at]!.id) ?? -1;
     const block = index > lastStaying ? stored[index] : undefined;
-    const isSame = block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",");
-    if (block !== undefined && isSame && !block.messages.slice(0, -1).some(({ id }) => branches.has(id))) {
+    const isSame = block !== undefined && isAt(block, messages, at, texts);
+    if (isSame && !block.messages.slice(0, -1).some(({ id }) => branches.has(id))) {
       flush(at);
       slots.push({ stays: block });
       lastStaying = index;
       at += block.messages.length;
       from = at;
-    } else at++;
+    } else texts.get(messages[at++]!);
   }
   flush(at);
   return slots;
+}
+
+/** Returns whether the messages from an index on are those of a block. */
+function isAt(block: OpenBlock, messages: Message[], at: number, texts: MessageTexts): boolean {
+  return block.messages.every((message, n) => message === messages[at + n]) ||
+    block.text === texts.getAll(messages.slice(at, at + block.messages.length)).join(",");
 }
 
 /**
@@ -227,20 +242,24 @@ export function moveMids(
 export async function findChangedIds(
   leaving: OpenBlock[],
   next: ReadonlyMap<number, Message[]>,
-  texts: ReadonlyMap<Message, string>,
+  texts: MessageTexts,
   pieces: { piece: Piece }[],
 ): Promise<Set<string>> {
   if (leaving.length === 0) return new Set();
   const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
   const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
   const changed = new Set<string>();
+  let stepChars = 0;
   for (const message of [...next.values()].flat()) {
     const stored = before.get(message.id);
-    if (stored === undefined || !written.has(message.id)) continue;
+    if (stored === undefined || stored === message || !written.has(message.id)) continue;
     // Usually the content differs, and comparing it costs nothing.
     const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
     if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
-    if (isTickUsedUp()) await yieldToEventLoop();
+    stepChars += texts.get(message).length;
+    if (stepChars < STEP_CHARS) continue;
+    stepChars = 0;
+    await yieldIfTickUsedUp();
   }
   return changed;
 }
@@ -268,17 +287,21 @@ export function toMessageTree({ segments, continuations }: OpenTree): MessageTre
   return { segments: new Map(lists), continuations };
 }
 
-/** Returns the statements that replace one tree with another, and the JSON of the active path unless it's long. */
+/**
+ * Returns the statements that replace one tree with another, and the JSON of the active path unless it's long. The
+ * blocks in `retired` remain to be removed.
+ */
 export async function replaceTree(
   blocks: BlockStore,
   id: string,
   tree: MessageTree,
   storedTree: OpenTree = EMPTY_TREE,
-): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
+): Promise<
+  { statements: Statement[]; retired: BlockName[]; text?: string; touched: Touched; isUnchanged: boolean }
+> {
   const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), storedTree.segments);
   const path = getPath(tree);
-  const { texts } = replaced;
-  const text = texts && path.map((message) => texts.get(message)).join(",");
+  const text = replaced.texts && joinTexts(path, replaced.staying, replaced.texts);
   const [before, after] = [storedTree, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
   const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
   const rows = isSame ? [] : [
@@ -286,13 +309,27 @@ export async function replaceTree(
     ...insertContinuations(id, tree.continuations),
   ];
   await yieldIfTickUsedUp();
-  const touched = findTouched(getPath(toMessageTree(storedTree)), path, replaced.changed);
-  const statements = [...replaced.statements, ...rows];
-  return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
+  const isUnchanged = replaced.isUnchanged && isSame;
+  const touched = isUnchanged && path.length > 0
+    ? { added: [], changed: [], removed: [], isReordered: false }
+    : findTouched(getPath(toMessageTree(storedTree)), path, replaced.changed);
+  return { statements: [...replaced.statements, ...rows], retired: replaced.retired, text, touched, isUnchanged };
+}
+
+/** Returns the JSON of a path, for unchanged blocks as a whole: a branch point is the last message of its block. */
+function joinTexts(path: readonly Message[], staying: OpenBlock[], texts: MessageTexts): string {
+  const blocks = new Map(staying.map((block) => [block.messages[0], block]));
+  const parts: string[] = [];
+  for (let at = 0; at < path.length;) {
+    const block = blocks.get(path[at]!);
+    parts.push(block?.text ?? texts.get(path[at]!));
+    at += block?.messages.length ?? 1;
+  }
+  return parts.join(",");
 }
 
 /** Returns the messages that a replacement of the active path changes. @param changed Ids of stored messages with another text. */
-function findTouched(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
+function findTouched(before: readonly Message[], after: readonly Message[], changed: ReadonlySet<string>): Touched {
   if (before.length === 0) return { added: after.map(({ id }) => id) };
   const stored = new Map(before.map((message) => [message.id, message]));
   const staying = new Set(after.map(({ id }) => id));
@@ -317,11 +354,9 @@ export async function replaceMessages(
   before: ConversationState,
   { storedTree, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
 ): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
-  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, storedTree);
-  const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
-  const isOnPath = new Set(getPath(tree).map(({ id }) => id));
-  const withNewVersions = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
-  const touched = { ...moved, changed: [...moved.changed ?? [], ...withNewVersions] };
+  const replaced = await replaceTree(blocks, before.id, tree, storedTree);
+  const { statements, text, isUnchanged } = replaced;
+  const touched = withNewVersions(replaced.touched, texts.mids, tree);
   if (isUnchanged && texts.statements.length === 0) {
     const headRevision = isDeepStrictEqual(head, before.head)
       ? []
@@ -332,9 +367,21 @@ export async function replaceMessages(
   const staying = new Set(allMessages(tree).map(({ id }) => id));
   const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.listRowsOf(before.id, leaving));
-  const savedRevision = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
+  const savedRevision = revisions.keepTree(before, cause, storedTree, {
+    variants: [...left, ...texts.replaced],
+    retired: replaced.retired,
+  });
   const deletions = leaving.length === 0 ? [] : deleteMessageRows(before.id, leaving);
   return { statements: [...savedRevision, ...statements, ...deletions, ...texts.statements], text, touched };
+}
+
+/** Returns the change of messages, with those on the active path that got other versions. */
+function withNewVersions(touched: Touched, mids: string[], tree: MessageTree): Touched {
+  if (mids.length === 0) return { ...touched, changed: touched.changed ?? [] };
+  const isTouched = new Set([...touched.added ?? [], ...touched.changed ?? []]);
+  const isOnPath = new Set(getPath(tree).map(({ id }) => id));
+  const others = mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
+  return { ...touched, changed: [...touched.changed ?? [], ...others] };
 }
 
 /** Returns the messages of all segments. */

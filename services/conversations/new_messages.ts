@@ -7,7 +7,14 @@ import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import { isId } from "../storage/ids.ts";
-import { completeMessage, type Message, type MessageContent, type MessageInput, parseIsoTime } from "./message.ts";
+import {
+  completeMessage,
+  hasSameJson,
+  type Message,
+  type MessageContent,
+  type MessageInput,
+  parseIsoTime,
+} from "./message.ts";
 import type { VariantRecord, VariantStore, VariantText } from "./variants.ts";
 import type { ConversationHead } from "./conversation.ts";
 
@@ -43,7 +50,8 @@ export async function prepareMessages(images: ImagePartsDeps, messages: MessageI
  * @param stored The stored messages by id.
  * @param runningId The message that a reply is writing. It doesn't change.
  * @param now ISO 8601, UTC.
- * @returns The messages, and those that were sent with all their versions.
+ * @returns The messages, and those that were sent with all their versions. An unchanged message is the stored object, so
+ *   that its block isn't written or compared.
  */
 export async function completeMessages(
   { mids, inputs }: InputMessages,
@@ -64,11 +72,12 @@ export async function completeMessages(
       messages.push(stored.get(mid)!);
       continue;
     }
-    const message = completeMessage(input, mid, now, stored.get(mid));
+    const before = stored.get(mid);
+    const message = completeMessage(input, mid, now, before);
     const texts = getInputVariants(input);
-    if (texts === undefined) messages.push(message);
+    if (texts === undefined) messages.push(before !== undefined && hasSameJson(message, before) ? before : message);
     else {
-      if (branches.has(mid)) refuseOtherVersions(stored.get(mid)!, input, texts.length, index);
+      if (branches.has(mid)) refuseOtherVersions(before!, input, texts.length, index);
       const whole = withInputTexts(message, input, texts, now);
       withTexts.push(whole);
       messages.push(whole.message);

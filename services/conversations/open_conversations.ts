@@ -2,6 +2,7 @@
  * Opens the services for stored conversations (reading, editing, history, forks, import and recovery), and implements
  * forks: copies of a conversation up to a message. chat/open_chat.ts opens replies.
  */
+import { AttachmentRows } from "../attachments/attachment_rows.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Characters } from "../characters/characters.ts";
@@ -13,11 +14,11 @@ import { Conversations, type ConversationsDeps } from "./conversations.ts";
 import { ConversationWriter } from "./conversation_writer.ts";
 import { ConversationReader } from "./conversation_reader.ts";
 import { ConversationStreams } from "./conversation_streams.ts";
-import { type ConversationHead, type ConversationState, ConversationSummaries, toSnippet } from "./conversation.ts";
+import { type ConversationHead, type ConversationState, ConversationSummaries, toLastMessage } from "./conversation.ts";
 import { ConversationStore } from "./conversation_store.ts";
 import { LiveReplies } from "./live_replies.ts";
 import { Messages } from "./messages.ts";
-import { recoverReplies } from "../chat/journal/recovery.ts";
+import { recoverReplies, type UnfinishedReplies } from "../chat/journal/recovery.ts";
 import type { Reply } from "../chat/reply.ts";
 import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
@@ -47,6 +48,8 @@ export interface ConversationServices {
   summaries: ConversationSummaries;
   /** Running replies. */
   live: LiveReplies<Reply>;
+  /** Replies of a killed process that can go on. */
+  unfinished: UnfinishedReplies;
   locks: KeyedMutex;
   conversations: Conversations;
   drafts: Drafts;
@@ -68,12 +71,14 @@ interface ConversationDeps {
   characters: Characters;
   /** Returns the name of a persona, or the owner's. */
   getUserName(personaId?: string): Promise<string>;
+  /** See `ConversationsDeps`. */
+  choosePersona(characterIds: readonly string[]): Promise<string | undefined>;
 }
 
 /** Opens the services. First recovers the replies of a killed process. */
 export async function openConversations(core: Core, deps: ConversationDeps): Promise<ConversationServices> {
   const { budget, db, events, trash, log, now, folders, retention } = core;
-  const { attachments, images, characters, getUserName } = deps;
+  const { attachments, images, characters, getUserName, choosePersona } = deps;
   const sealer = core.sealer.forPurpose("conversations");
   const store = new ConversationStore(db, sealer);
   const blocks = new BlockStore(db, sealer);
@@ -82,7 +87,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const locks = new KeyedMutex();
   const revisions = new RevisionStore(db, sealer, now, retention);
   const changes = new ChangeLog(db);
-  const reader = new ConversationReader({ store, blocks, variants, live });
+  const reader = new ConversationReader({ store, blocks, variants, live, attachments: new AttachmentRows(db) });
   const streams = new ConversationStreams({ reader, store, blocks, variants, live, budget });
   const references = new AttachmentReferences({ db, store, blocks, locks, attachments, sealer, log });
   const writer = new ConversationWriter({ db, store, blocks, variants, revisions, changes, live, locks, events, now });
@@ -109,7 +114,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const conversationTrash = new ConversationTrash({ ...common, trash, events });
   trash.register("conversation", conversationTrash);
   trash.register("message", new MessageTrash(common));
-  await recoverReplies({
+  const unfinished = await recoverReplies({
     db,
     store,
     conversationWriter: writer,
@@ -122,6 +127,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     journalFolder: folders.replies,
   });
   return {
+    unfinished,
     store,
     blocks,
     variants,
@@ -132,7 +138,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     locks,
     summaries: new ConversationSummaries({ store, blocks }),
     conversationWriter: writer,
-    conversations: new Conversations({ ...common, drafts, streams, greetings }),
+    conversations: new Conversations({ ...common, drafts, streams, greetings, choosePersona }),
     drafts,
     conversationTrash,
     messages: new Messages({ ...common, revisions, trash, greetings }),
@@ -234,7 +240,7 @@ class Forks {
       };
       const { statements } = await replaceTree(blocks, state.id, createLinearTree(messages));
       await db.write([
-        store.insert(state, toSnippet(messages.at(-1)), messages[0]),
+        store.insert(state, toLastMessage(messages.at(-1)), messages[0]),
         ...statements,
         ...variants.restore(state.id, texts),
       ]);

@@ -4,7 +4,6 @@
  */
 import { LRUCache } from "lru-cache";
 import type { Aad } from "../crypto/sealer.ts";
-import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { Message } from "./message.ts";
 import { Buffer } from "node:buffer";
 
@@ -66,14 +65,31 @@ export function parseBlock(text: string): Message[] {
   return JSON.parse(`[${text}]`);
 }
 
-/** Returns the JSON of each message. Yields if there are many. */
-export async function readTextsOfMany(messages: Message[]): Promise<string[]> {
-  const texts: string[] = [];
-  for (const message of messages) {
-    texts.push(JSON.stringify(message));
-    if (isTickUsedUp()) await yieldToEventLoop();
+/** The JSON of messages. Each is written once, when it's first needed. */
+export class MessageTexts {
+  readonly #texts = new Map<Message, string>();
+  /** Length of all texts so far. */
+  chars = 0;
+
+  get(message: Message): string {
+    let text = this.#texts.get(message);
+    if (text === undefined) {
+      text = JSON.stringify(message);
+      this.#texts.set(message, text);
+      this.chars += text.length;
+    }
+    return text;
   }
-  return texts;
+
+  /** Returns the JSON of several messages, as an array. */
+  getAll(messages: readonly Message[]): string[] {
+    return messages.map((message) => this.get(message));
+  }
+
+  /** Frees all texts. */
+  clear(): void {
+    this.#texts.clear();
+  }
 }
 
 /** Returns the JSON of each message. */

@@ -305,6 +305,7 @@ interface MaintainedServices {
   memory: Lazy<{ proposals: { settleReading(isEnabled: boolean): Promise<unknown> } }>;
   chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
   responses: Lazy<{ sweep(): Promise<void> }>;
+  usage: Lazy<{ sweep(): Promise<void> }>;
   integrity: Lazy<{ look(): void }>;
 }
 
@@ -423,6 +424,14 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       async run() {
         const row = db.get("SELECT 1 FROM stored_response WHERE expires_at <= ? LIMIT 1", now());
         if (row !== undefined) await (await services.responses()).sweep();
+      },
+    },
+    {
+      name: "remove usage that is older than a year",
+      everyMs: 24 * HOUR_MS,
+      async run() {
+        const row = db.get("SELECT 1 FROM document WHERE kind = 'usage' LIMIT 1");
+        if (row !== undefined) await (await services.usage()).sweep();
       },
     },
     {

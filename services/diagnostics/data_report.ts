@@ -7,6 +7,7 @@ import { AppError } from "../errors.ts";
 import { toFileError } from "../storage/atomic_file.ts";
 import type { FindingsRequest, FindingsResponse } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
+import { toPlainConfig } from "./running_server.ts";
 import { createProblem, type Finding } from "./finding.ts";
 import { IMPORT_SOURCES_FOLDER } from "../storage/data_dir.ts";
 import { countFreeFiles } from "../process/open_files.ts";
@@ -83,6 +84,7 @@ export class Diagnostics {
 
   async #checkInWorker(): Promise<Finding[]> {
     const { folder: backupDir, schedule: backupSchedule } = this.#backups.getSettings();
+    // The whole configuration can't be cloned.
     const config = { ...toPlainConfig(this.#config), backupDir, backupSchedule };
     const worker = openWorker(new URL("./diagnostics_worker.ts", import.meta.url));
     const { promise, resolve, reject } = Promise.withResolvers<FindingsResponse>();
@@ -102,35 +104,6 @@ export class Diagnostics {
       worker.terminate();
     }
   }
-}
-
-/** Copies the values that the Worker needs; the whole configuration can't be cloned. */
-function toPlainConfig(config: DoctorConfig): Omit<DoctorConfig, "backupDir" | "backupSchedule"> {
-  const { host, port, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
-  const { dataDir, storageKeyFile, backupDirMustBeMount, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
-  const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
-  return {
-    host,
-    port,
-    pairing,
-    loopbackAuthBypass,
-    allowedHosts,
-    trustedProxies,
-    tlsCert,
-    requireAuth,
-    dataDir,
-    storageKeyFile,
-    backupDirMustBeMount,
-    tlsKey,
-    hubTokenFile,
-    cardDirs,
-    modelsDir,
-    tailscaledPath,
-    ytDlpPath,
-    llamaServerPath,
-    guardAllow,
-    tailnetSuffix,
-  };
 }
 
 /** Category. */

@@ -2,19 +2,15 @@
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { getErrorMessage } from "../errors.ts";
+import { isStillRunning, LeftServerFile } from "../models/runner/left_server.ts";
 import { findOnPath } from "../process/supervised_process.ts";
 import { pathExists } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { checkData, type DataLocation } from "./data_checks.ts";
 import { createOk, createProblem, type Finding, note, type RemediedCode, runCheck } from "./finding.ts";
-import { findLocalServer, readCertificate } from "./local_server.ts";
-import {
-  checkReachability,
-  checkServer,
-  mustNameClient,
-  type ReachConfig,
-  type ServerQuestion,
-} from "./reachability_checks.ts";
+import { findLocalServer, mustNameClient, readCertificate } from "./local_server.ts";
+import { findRunningServer } from "./running_server.ts";
+import { checkReachability, checkServer, type ReachConfig, type ServerQuestion } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataLocation {
@@ -47,14 +43,16 @@ export interface DoctorRequest {
 /** Runs all checks. An invalid configuration ends them. */
 export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]> {
   const { readConfig, backupPassphrase, maxBytes, isDeep, url } = request;
-  let config: DoctorConfig;
+  let own: DoctorConfig;
   try {
-    config = readConfig();
+    own = readConfig();
   } catch (error) {
     return [createProblem("config_bad", { error: getErrorMessage(error) })];
   }
+  const sessionKey = await Deno.readFile(`${own.dataDir}/session-key`).catch(() => undefined);
+  const running = await findRunningServer(own, sessionKey);
+  const config = running ?? own;
   const { dataDir, backupDir, modelsDir, tlsCert } = config;
-  const sessionKey = await Deno.readFile(`${dataDir}/session-key`).catch(() => undefined);
   const caCert = tlsCert === null ? undefined : await Deno.readTextFile(tlsCert).catch(() => undefined);
   const question = { sessionKey, caCert } satisfies Partial<ServerQuestion>;
   return [
@@ -65,6 +63,7 @@ export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]
     ...await checkData({ ...config, passphrase: backupPassphrase, maxBytes, isDeep }),
     ...await checkDisk([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await checkTools(listTools(config)),
+    ...(running === undefined ? await checkLeftModel(dataDir) : []),
     ...await checkServer({
       ...question,
       ...findLocalServer(config),
@@ -173,6 +172,13 @@ async function isExecutable(path: string): Promise<boolean> {
     ({ isFile, mode }) => isFile && (Deno.build.os === "windows" || ((mode ?? 0) & 0o111) !== 0),
     () => false,
   );
+}
+
+/** Reports a model server that runs without Parlor. */
+async function checkLeftModel(dataDir: string): Promise<Finding[]> {
+  const left = await new LeftServerFile(dataDir).load();
+  if (left === undefined || !await isStillRunning(left)) return [];
+  return [note("model_left", { model: left.settings.path, pid: left.pid })];
 }
 
 /** A missing folder will be created on the disk of its parent. */

@@ -29,7 +29,12 @@ export const FINDINGS = {
   },
   open_loopback: {
     about: "Every user and program on this machine can use the API without signing in, at {addresses}",
-    remedy: "Open http://localhost in a browser and add a passkey: it protects all of these addresses",
+    remedy: "Open {address} in a browser and add a passkey: it protects all of these addresses",
+  },
+  open_loopback_without_page: {
+    about: "Every user and program on this machine can use the API without signing in, at {addresses}",
+    remedy:
+      'Set pairing = "code": the page doesn\'t open at these addresses in this set-up, so no passkey can be added',
   },
   open_names: {
     about: "{names}: anyone who can reach the server can use the API until the first passkey is added",
@@ -225,6 +230,10 @@ export const FINDINGS = {
     remedy: "To run downloaded models, install it or set {key}",
   },
   no_tailscaled: { about: "{program} was not found", remedy: "To use the tailnet node, install it or set {key}" },
+  model_left: {
+    about: "The model {model} runs without Parlor (process {pid})",
+    remedy: "Start Parlor, which takes it over. By itself it ends 10 minutes after Parlor, but not on Windows",
+  },
   other_server: {
     about: '"{url}" is not a Parlor server: status {status}',
     remedy: "Point the proxy or --url to Parlor",

@@ -4,6 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { connect } from "node:tls";
+import { createAddressMatcher } from "../auth/hosts.ts";
 
 /** The configuration values that say where the server is. */
 export interface ListenConfig {
@@ -38,6 +39,24 @@ export function findLocalServer({ host, port, tlsCert, allowedHosts }: ListenCon
   const name = allowed.find((name) => certified.some((pattern) => covers(pattern, name.toLowerCase()))) ??
     allowed[0] ?? certified.find((name) => !name.startsWith("*")) ?? "localhost";
   return { url: `https://${name}:${port}`, connectTo: { hostname, port, certificate: certificate?.raw } };
+}
+
+/** Returns the address to open in a browser, if it's another one than the server's own on this machine. */
+export function findPublicUrl(config: ListenConfig & { trustedProxies: readonly string[] }): string | undefined {
+  if (config.tlsCert !== null) {
+    const { url } = findLocalServer(config);
+    return new URL(url).hostname === "localhost" ? undefined : url;
+  }
+  if (config.trustedProxies.length === 0) return undefined;
+  const name = config.allowedHosts.find((name) => /[a-z]/i.test(name) && !/[*/:]/.test(name));
+  return name === undefined ? undefined : `https://${name}`;
+}
+
+/** Returns whether this machine's own address is a trusted proxy. Then every request from it must name its client. */
+export function mustNameClient(
+  { host, trustedProxies }: { host: string; trustedProxies: readonly string[] },
+): boolean {
+  return createAddressMatcher(trustedProxies)(/^\[?::/.test(host) ? "::1" : "127.0.0.1");
 }
 
 /** The server uses another certificate than the file in `tls_cert`, and it isn't trusted otherwise. */

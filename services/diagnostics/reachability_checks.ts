@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { createCredentialStore } from "../auth/credential_stores.ts";
-import { createAddressMatcher, type OwnNode } from "../auth/hosts.ts";
-import { findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts";
+import type { OwnNode } from "../auth/hosts.ts";
+import { findLoopbackAddress, findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts";
 import { createOperatorProof, findStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
@@ -22,11 +22,6 @@ export interface ReachConfig extends ReachSettings {
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
-/** Returns whether this machine's own address is a trusted proxy. Then every request from it must name its client. */
-export function mustNameClient({ host, trustedProxies }: Pick<ReachConfig, "host" | "trustedProxies">): boolean {
-  return createAddressMatcher(trustedProxies)(/^\[?::/.test(host) ? "::1" : "127.0.0.1");
-}
-
 /** Checks the configuration against the enrolled passkeys. */
 export async function checkReachability(config: ReachConfig & DataLocation): Promise<Finding[]> {
   const { host, allowedHosts, trustedProxies, requireAuth, loopbackAuthBypass } = config;
@@ -38,8 +33,13 @@ export async function checkReachability(config: ReachConfig & DataLocation): Pro
   }
   const { isGated, ownNode } = await readEnrolment(config);
   const { loopback, names, addresses, plainNames, patterns } = await findOpenAddresses(config, isGated, ownNode);
+  const address = findLoopbackAddress(config);
   if (loopback.length > 0) {
-    findings.push(createProblem("open_loopback", { addresses: loopback.join(", ") }));
+    findings.push(
+      address === undefined
+        ? createProblem("open_loopback_without_page", { addresses: loopback.join(", ") })
+        : createProblem("open_loopback", { addresses: loopback.join(", "), address }),
+    );
   }
   if (names.length > 0) {
     findings.push(createProblem("open_names", { names: names.join(", ") }));

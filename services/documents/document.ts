@@ -44,6 +44,7 @@ export const DOCUMENT_LEDGER = {
   missing: "Parts that the file names but doesn't contain",
   outside: "Characters outside of the article, such as menus",
   image: "Images, which have no text",
+  link: "Addresses of links, which aren't in the text",
   media: "Audio and video, which have no text",
   embedded: "Attached or embedded files that aren't read",
   tracked_changes: "Tracked changes, read as if accepted",

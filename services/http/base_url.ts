@@ -3,10 +3,12 @@
  * bound to their origin.
  */
 import { AppError } from "../errors.ts";
+import { completeScheme } from "./address_scheme.ts";
 import {
   type Endpoints,
   isAddress,
   isForbiddenToOwner,
+  isPublicAddress,
   type ResolveHost,
   resolveWithSystem,
   toTarget,
@@ -41,7 +43,7 @@ export interface BaseUrlOptions {
  * Normalizes a pasted base URL to the form that is stored and compared.
  *
  * Removes spaces, trailing slashes, fragment, the path of a known endpoint, and by default the query; adds a missing
- * `http://`. Any other path stays: it's the prefix of a reverse proxy.
+ * scheme. Any other path stays: it's the prefix of a reverse proxy.
  *
  * @returns Without a trailing slash: `"http://127.0.0.1:8080/v1"`.
  * @throws {AppError} `invalid_request` if it isn't a usable URL, `address_not_allowed` for link-local and metadata
@@ -53,7 +55,7 @@ export function normalizeBaseUrl(
 ): string {
   const trimmed = text.trim();
   if (trimmed === "") throw new AppError("invalid_request", "The base URL is empty");
-  const url = parseOwnerUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`);
+  const url = parseOwnerUrl(completeScheme(trimmed));
   let path = url.pathname.replace(/\/+$/, "");
   for (const endpoint of ENDPOINT_PATHS) {
     if (!path.toLowerCase().endsWith(endpoint)) continue;
@@ -163,6 +165,12 @@ export async function resolveOwnerUrl(
     throw new AppError("address_not_allowed", `Can't use "${url.origin}": it's the address of Parlor itself`);
   }
   return addresses;
+}
+
+/** Reports whether a server is on this machine or in a private network: none of its addresses is public. */
+export async function isPrivateUrl(baseUrl: string): Promise<boolean> {
+  const addresses = await resolveOwnerUrl(parseOwnerUrl(baseUrl)).catch(() => []);
+  return addresses.length > 0 && !addresses.some(isPublicAddress);
 }
 
 function createRefusalError(url: URL): AppError {

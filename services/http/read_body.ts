@@ -140,6 +140,9 @@ function findMessage(value: unknown, depth: number): string | undefined {
   if (depth > 4 || typeof value !== "object" || value === null) return undefined;
   if (Array.isArray(value)) return findMessage(value[0], depth + 1);
   const fields = value as Record<string, unknown>;
+  // FastAPI names the field apart from the message: {"loc":["body","voice"],"msg":"Field required"}.
+  const field = Array.isArray(fields.loc) ? fields.loc.at(-1) : undefined;
+  if (typeof field === "string" && typeof fields.msg === "string") return `${field}: ${fields.msg}`;
   for (const name of ["error", "detail", "message", "msg"]) {
     const found = findMessage(fields[name], depth + 1);
     if (found !== undefined) return found;

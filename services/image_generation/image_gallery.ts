@@ -11,9 +11,12 @@ import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { ImageSettings } from "./backend_profiles.ts";
 
+/** Maximum length of a prompt. */
+export const MAX_PROMPT_CHARS = 20_000;
+
 /** The settings with which an image was generated. */
 export interface ImageOrigin extends ImageSettings {
-  /** For a picture of a chat model: the user's message. */
+  /** For a picture of a chat model: the user's message, of which the gallery keeps the begin. */
   prompt: string;
   /** The image server; `undefined` for a picture of a chat model. */
   profileId?: string;
@@ -96,7 +99,8 @@ export class ImageGallery {
   /** Adds images that were generated together. Images that aren't in a message stay until they're removed here. */
   async add(origin: ImageOrigin, names: readonly string[]): Promise<void> {
     const createdAtMs = this.#deps.now();
-    await this.#insert(origin, names.map((name) => ({ id: createUuidV7(), name, createdAtMs })));
+    const kept: ImageOrigin = { ...origin, prompt: origin.prompt.slice(0, MAX_PROMPT_CHARS) };
+    await this.#insert(kept, names.map((name) => ({ id: createUuidV7(), name, createdAtMs })));
   }
 
   /** Adds an image of an export, after its attachment. @throws {AppError} `unprocessable` if there is no attachment */

@@ -1,12 +1,15 @@
 /** Exports: one conversation as a file, or all data as a ZIP file that can be imported again. */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
+import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
+import { runAhead } from "../async/run_ahead.ts";
 import { type CardFormat, exportCard } from "../characters/card/card_export.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
 import { parseJsonIncrementally } from "../json/incremental_parse.ts";
+import { toTavernScript } from "../regex_scripts/regex_script.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { toFileName } from "../storage/ids.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
@@ -46,10 +49,43 @@ export interface ExportedChat {
 /** What to export, and in which format. */
 export type ExportSelection =
   | { kind: "conversations"; ids: readonly string[]; format: ChatFormat }
-  | { kind: "characters"; ids: readonly string[]; format: CardFormat };
+  | { kind: "characters"; ids: readonly string[]; format: CardFormat; image_metadata: "remove" | "keep" };
 
 /** A file of an export: small ones in memory, CHARX files streamed. */
 type ZipFile = { path: string } & ({ bytes: Uint8Array } | { stream(): AsyncIterable<Uint8Array> });
+
+/** The files of a chat, which are read when it's their turn. */
+interface ChatFiles {
+  weightBytes: number;
+  /** Memory that it needs until its files are written. */
+  reserved?: Reservation;
+  read(): Promise<{ files: ZipFile[]; unreadable: string[] }>;
+}
+
+/** What a list of files yields. At `settled`, it waits until all files before it are written. */
+type ZipPart = ZipFile | ChatFiles | "settled";
+
+/** Packed files, in the order in which they're written. */
+interface PackedPart {
+  entries: PackedEntry[];
+  /** Names of the attachments that they refer to. */
+  attachments: string[];
+  /** Paths of what couldn't be read. */
+  unreadable: string[];
+  reserved?: Reservation;
+}
+
+/** The state of one export. */
+interface ExportRun {
+  /** Attachments that written files refer to. */
+  images: Set<string>;
+  /** Paths of what couldn't be read. */
+  unreadable: string[];
+  /** Memory of chats that aren't written yet. */
+  held: Set<Reservation>;
+  /** Aborted when it ends. */
+  signal: AbortSignal;
+}
 
 /** Reads an item. Failures are listed at the end of the export. */
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
@@ -59,6 +95,12 @@ const encoder = new TextEncoder();
 const CHAT_WEIGHT = 5;
 /** Memory per byte of a chat that is packed unchanged: encrypted, decrypted, and packed. */
 const PACKED_WEIGHT = 3;
+/** Number of files that are read and packed at the same time: each waits for other threads most of the time. */
+const FILES_AHEAD = 16;
+/** Maximum memory of all of them, except for a larger one, which is alone. */
+const BYTES_AHEAD = 8 * 1024 * 1024;
+/** Smaller pieces of the ZIP file are joined: the connection waits for each. */
+const PIECE_BYTES = 64 * 1024;
 /** Number of images whose settings are decrypted at once. */
 const GALLERY_PAGE = 100;
 
@@ -98,25 +140,25 @@ export class Exports {
 
   /** Streams all data as a ZIP file; needs the memory of the longest chat. Trash isn't included. */
   async *exportAll(): AsyncGenerator<Uint8Array> {
-    const images = new Set<string>();
-    yield* this.#pack(this.#listFiles(images), images);
+    yield* this.#pack((run) => this.#listFiles(run));
   }
 
   /** Streams conversations or characters as a ZIP file. `unreadable.json` lists those that can't be read. */
   async *exportSelection(selection: ExportSelection): AsyncGenerator<Uint8Array> {
-    yield* this.#pack(this.#listSelected(selection), new Set());
+    yield* this.#pack(() => this.#listSelected(selection));
   }
 
-  async *#listSelected({ kind, ids, format }: ExportSelection): AsyncGenerator<ZipFile> {
+  async *#listSelected(selection: ExportSelection): AsyncGenerator<ZipFile> {
     const unreadable: string[] = [];
     const names = new Set<string>();
-    for (const id of ids) {
+    for (const id of selection.ids) {
       try {
-        if (kind === "conversations") {
-          const { text, fileName } = await this.exportChat(id, format, { waitMs: Infinity });
+        if (selection.kind === "conversations") {
+          const { text, fileName } = await this.exportChat(id, selection.format, { waitMs: Infinity });
           yield { path: toFreeName(fileName, names), bytes: encoder.encode(text) };
         } else {
-          using file = await exportCard(this.#deps.characters, id, format);
+          const keepsImageMetadata = selection.image_metadata === "keep";
+          using file = await exportCard(this.#deps.characters, id, selection.format, { keepsImageMetadata });
           yield { path: toFreeName(file.fileName, names), stream: () => file.stream() };
         }
       } catch (error) {
@@ -127,48 +169,58 @@ export class Exports {
     if (unreadable.length > 0) yield createJsonFile("unreadable.json", unreadable);
   }
 
-  async *#pack(files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<Uint8Array> {
+  async *#pack(list: (run: ExportRun) => AsyncIterable<ZipPart>): AsyncGenerator<Uint8Array> {
     const packer = openPacker();
+    const ending = new AbortController();
+    const run = {
+      images: new Set<string>(),
+      unreadable: [],
+      held: new Set<Reservation>(),
+      signal: ending.signal,
+    } satisfies ExportRun;
+    const entries = this.#listEntries(packer, list(run), run);
     try {
-      yield* writeZip(this.#listEntries(packer, files, images), { isLarge: true });
+      yield* joinPieces(writeZip(entries, { isLarge: true }));
     } finally {
+      ending.abort();
+      for (const reserved of run.held) reserved.release();
       packer.close();
     }
   }
 
-  async *#listEntries(packer: Packer, files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<PackedEntry> {
-    for await (const file of files) {
-      const { path } = file;
-      if ("stream" in file) {
-        // The checksum comes before the data, so the file is read twice instead of staying in memory.
-        const { sizeBytes, crc } = await measurePieces(file.stream());
-        yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.stream() };
-        continue;
+  async *#listEntries(packer: Packer, parts: AsyncIterable<ZipPart>, run: ExportRun): AsyncGenerator<PackedEntry> {
+    const packed = runAhead(parts, {
+      run: (part) => packPart(packer, part),
+      getSize: (part) =>
+        part === "settled" || "stream" in part ? 0 : "read" in part ? part.weightBytes : part.bytes.length,
+      // A streamed file is open until its list continues.
+      isAlone: (part) => part === "settled" || "stream" in part,
+      maxCount: FILES_AHEAD,
+      maxSize: BYTES_AHEAD,
+    });
+    for await (const { entries, attachments, unreadable, reserved } of packed) {
+      try {
+        for (const name of attachments) run.images.add(name);
+        run.unreadable.push(...unreadable);
+        yield* entries;
+      } finally {
+        if (reserved !== undefined) run.held.delete(reserved);
+        reserved?.release();
       }
-      const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.(?:jsonl?|md)$/.test(path));
-      for (const name of attachments) images.add(name);
-      yield { path, ...facts, packedBytes: packed.length, content: [packed] };
     }
   }
 
-  /** @param images Grows with the attachments that packed files refer to; they come last. */
-  async *#listFiles(images: Set<string>): AsyncGenerator<ZipFile> {
+  /** Lists everything. Attachments that packed files refer to come last. */
+  async *#listFiles(run: ExportRun): AsyncGenerator<ZipPart> {
     const { attachments, version, now } = this.#deps;
-    const unreadable: string[] = [];
-    /** An unreadable item doesn't fail the export; the last file lists it. */
-    const readable: Readable = async (path, reading) => {
-      try {
-        return await reading();
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error;
-        if (error.code !== "not_found") unreadable.push(path); // Deleted in the meantime
-      }
-    };
+    const { images, unreadable } = run;
+    const readable = createReadable(unreadable);
     yield createJsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
     yield* this.#listDocuments(readable);
     yield* this.#listSettings(readable);
     yield* this.#listOriginals(readable);
-    yield* this.#listChats(readable, unreadable);
+    yield* this.#listChats(run);
+    yield "settled";
     yield* this.#listGallery(readable, images);
     for (const name of images) {
       const bytes = await readable(`attachments/${name}`, () => attachments.readAll(name));
@@ -229,9 +281,8 @@ export class Exports {
 
   /** Yields voices, workflows, servers without their keys, and settings. Whether a server is held isn't exported. */
   async *#listSettings(readable: Readable): AsyncGenerator<ZipFile> {
-    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription, web, push } =
-      this
-        .#deps;
+    const { voices, workflows, connections, imageProfiles, toolServers, regexScripts } = this.#deps;
+    const { settings, speech, transcription, web, push, usage } = this.#deps;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
       const audio = await readable(`voices/${id}`, () => readSample(voices, id));
       if (audio === undefined) continue;
@@ -256,6 +307,14 @@ export class Exports {
       if (server.isUnreadable) await readable(path, refuseSealed);
       else yield createJsonFile(`${path}.json`, server);
     }
+    for (const { id, createdAtMs, content } of regexScripts.list()) {
+      const path = `regex_scripts/${id}`;
+      if (content === undefined) await readable(path, refuseSealed);
+      else {
+        const { name, order } = content;
+        yield createJsonFile(`${path}.json`, { name, createdAtMs, order, script: toTavernScript(id, content) });
+      }
+    }
     const own = await readable("settings", () => Promise.resolve(settings.get().settings));
     const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
     const { version: __, ...listening } = await readable("transcription", () => Promise.resolve(transcription.get())) ??
@@ -269,6 +328,8 @@ export class Exports {
       web: searching,
       notifications: server && { kind: server.kind, url: server.url, hasToken: server.token !== undefined },
     });
+    const counts = await readable("usage", () => usage.export());
+    if (counts !== undefined) yield createJsonFile("usage.json", counts);
   }
 
   /** Yields the settings of generated images. @param images Gets the names of their attachments. */
@@ -309,31 +370,44 @@ export class Exports {
     }
   }
 
-  /** Yields conversations. Joins the decrypted blocks without parsing them. */
-  async *#listChats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
-    const { budget, reader, variants, listConversationIds } = this.#deps;
+  /** Yields conversations. Their memory is reserved in order, so that none waits for one after it. */
+  async *#listChats({ held, signal }: ExportRun): AsyncGenerator<ChatFiles> {
+    const { budget, reader, listConversationIds } = this.#deps;
     for (const id of listConversationIds()) {
-      const weight = reader.measureBytes(id) * PACKED_WEIGHT;
+      await yieldIfTickUsedUp();
+      const weightBytes = reader.measureBytes(id) * PACKED_WEIGHT;
+      const isCounted = weightBytes > UNCOUNTED_BYTES;
       // The response has started, so wait for memory without a time limit.
-      using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
-      // Each starts reading its rows when called; calling them together gives one consistent state.
-      const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
-      const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
-        void unreadable.push(`${folder}/${id}/${mid}/${n}`);
-      const related = [
-        ["variants", readable(`variants/${id}`, () => variants.readLines(id, noteIn("variants")))],
-        ["continuations", readable(`continuations/${id}`, () => reader.readContinuations(id, noteIn("continuations")))],
-      ] as const;
-      const read = await reading;
-      const files = await Promise.all(related.map(async ([folder, lines]) => [folder, await lines] as const));
-      if (read === undefined) continue;
-      // The readable part is exported; its `damaged` field says what is missing.
-      if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
-      yield { path: `conversations/${id}.json`, bytes: read.json };
-      for (const [folder, lines = []] of files) {
-        if (lines.length > 0) yield { path: `${folder}/${id}.jsonl`, bytes: Buffer.concat(lines) };
-      }
+      const reserved = isCounted ? await budget.reserve(weightBytes, { signal, waitMs: Infinity }) : undefined;
+      if (signal.aborted) return reserved?.release();
+      if (reserved !== undefined) held.add(reserved);
+      yield { weightBytes, reserved, read: () => this.#readChat(id) };
     }
+  }
+
+  /** Reads the files of a conversation. Joins the decrypted blocks without parsing them. */
+  async #readChat(id: string): Promise<{ files: ZipFile[]; unreadable: string[] }> {
+    const { reader, variants } = this.#deps;
+    const unreadable: string[] = [];
+    const readable = createReadable(unreadable);
+    // Each starts reading its rows when called; calling them together gives one consistent state.
+    const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
+    const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
+      void unreadable.push(`${folder}/${id}/${mid}/${n}`);
+    const related = [
+      ["variants", readable(`variants/${id}`, () => variants.readLines(id, noteIn("variants")))],
+      ["continuations", readable(`continuations/${id}`, () => reader.readContinuations(id, noteIn("continuations")))],
+    ] as const;
+    const read = await reading;
+    const lists = await Promise.all(related.map(async ([folder, lines]) => [folder, await lines] as const));
+    if (read === undefined) return { files: [], unreadable };
+    // The readable part is exported; its `damaged` field says what is missing.
+    if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
+    const files: ZipFile[] = [{ path: `conversations/${id}.json`, bytes: read.json }];
+    for (const [folder, lines = []] of lists) {
+      if (lines.length > 0) files.push({ path: `${folder}/${id}.jsonl`, bytes: Buffer.concat(lines) });
+    }
+    return { files, unreadable };
   }
 
   async #readConversation(id: string): Promise<WholeConversation> {
@@ -393,7 +467,54 @@ async function readSample(voices: VoiceSamples, id: string): Promise<Uint8Array>
   return bytes;
 }
 
-/** Compresses files one after another. */
+/** Reads items whose failure doesn't fail the export. @param unreadable Gets their paths; the last file lists them. */
+function createReadable(unreadable: string[]): Readable {
+  return async (path, reading) => {
+    try {
+      return await reading();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.code !== "not_found") unreadable.push(path); // Deleted in the meantime
+    }
+  };
+}
+
+async function packPart(packer: Packer, part: ZipPart): Promise<PackedPart> {
+  if (part === "settled") return { entries: [], attachments: [], unreadable: [] };
+  if ("stream" in part) {
+    // The checksum comes before the data, so the file is read twice instead of staying in memory.
+    const { sizeBytes, crc } = await measurePieces(part.stream());
+    const facts = { isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes };
+    return { entries: [{ path: part.path, ...facts, content: part.stream() }], attachments: [], unreadable: [] };
+  }
+  const { files, unreadable } = "read" in part ? await part.read() : { files: [part], unreadable: [] };
+  const attachments: string[] = [];
+  const entries: PackedEntry[] = [];
+  await yieldIfTickUsedUp();
+  for (const file of files) {
+    if ("stream" in file) throw new TypeError("A chat has no streamed files");
+    const { path, bytes } = file;
+    const { packed, attachments: names, ...facts } = await packer.pack(bytes, /\.(?:jsonl?|md)$/.test(path));
+    attachments.push(...names);
+    entries.push({ path, ...facts, packedBytes: packed.length, content: [packed] });
+  }
+  return { entries, attachments, unreadable, reserved: "read" in part ? part.reserved : undefined };
+}
+
+/** Joins pieces up to `PIECE_BYTES`. */
+async function* joinPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let [small, smallBytes]: [Uint8Array[], number] = [[], 0];
+  for await (const piece of pieces) {
+    small.push(piece);
+    smallBytes += piece.length;
+    if (smallBytes < PIECE_BYTES) continue;
+    yield small.length === 1 ? piece : Buffer.concat(small);
+    [small, smallBytes] = [[], 0];
+  }
+  if (small.length > 0) yield Buffer.concat(small);
+}
+
+/** Compresses files in order. */
 interface Packer {
   /**
    * Compresses a file. @param bytes Transferred: don't use them afterwards. @throws {AppError} `internal` if the Worker
@@ -406,14 +527,18 @@ interface Packer {
 /** Starts a packer. */
 function openPacker(): Packer {
   const worker = openWorker(new URL("./zip_worker.ts", import.meta.url));
+  // The Worker answers in order.
+  const waiting: { resolve(file: PackedFile): void; reject(error: AppError): void }[] = [];
+  worker.onmessage = ({ data }: MessageEvent<PackedFile>) => waiting.shift()?.resolve(data);
+  worker.onerror = (event) => {
+    event.preventDefault(); // An unhandled error event would end the process.
+    const error = new AppError("internal", `Can't pack the export: ${event.message}`);
+    for (const { reject } of waiting.splice(0)) reject(error);
+  };
   return {
     pack: (bytes, isText) =>
       new Promise((resolve, reject) => {
-        worker.onmessage = ({ data }: MessageEvent<PackedFile>) => resolve(data);
-        worker.onerror = (event) => {
-          event.preventDefault(); // An unhandled error event would end the process.
-          reject(new AppError("internal", `Can't pack the export: ${event.message}`));
-        };
+        waiting.push({ resolve, reject });
         // postMessage sends the whole buffer of a view, so copy a part of a larger buffer first.
         const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
         const order: PackOrder = { bytes: own as Uint8Array<ArrayBuffer>, isText };

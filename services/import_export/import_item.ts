@@ -16,6 +16,7 @@ import type { SettingsPatch } from "../settings/settings.ts";
 import type { ToolServerInput } from "../mcp/tool_server.ts";
 import type { SpeechConfigInput } from "../speech/speech.ts";
 import type { TranscriptionConfigInput } from "../transcription/transcription.ts";
+import type { ExportedUsage } from "../usage/usage.ts";
 import type { Sampler } from "../presets/preset.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 
@@ -32,7 +33,7 @@ export type ImportKind = typeof IMPORT_KINDS[number];
 export const IMPORTED_ITEM_KINDS = [
   ...["conversation", "character", "persona", "lorebook", "preset", "memory", "proposal", "attachment"] as const,
   ...["document", "generated_image", "voice", "workflow", "connection", "image_connection"] as const,
-  ...["tool_server", "settings"] as const,
+  ...["tool_server", "regex_script", "settings"] as const,
 ];
 /** A type of item. */
 export type ImportedItemKind = typeof IMPORTED_ITEM_KINDS[number];
@@ -112,6 +113,10 @@ export interface ImportedCharacter extends Origin {
 export interface ImportedPersona extends Origin {
   what: "persona";
   description: string;
+  /** See `parsePlacement`. */
+  placement?: unknown;
+  /** The characters whose new chats have it. */
+  characterIds?: string[];
   avatar?: Uint8Array<ArrayBuffer>;
 }
 
@@ -214,6 +219,15 @@ export interface ImportedToolServer extends Origin {
   hadSecrets: boolean;
 }
 
+/** One of the owner's regex scripts. */
+export interface ImportedRegexScript extends Origin {
+  what: "regex_script";
+  /** In SillyTavern's form. */
+  json: unknown;
+  /** By default it runs after all others. */
+  order?: number;
+}
+
 /** The owner's settings. */
 export interface ImportedSettings extends Origin {
   what: "settings";
@@ -228,6 +242,8 @@ export interface ImportedSettings extends Origin {
   web?: WebConfigExport;
   /** The notification server without its token. */
   notifications?: NotifyServerInput;
+  /** How much models were used, and what they cost. */
+  usage?: ExportedUsage;
 }
 
 /** A note for the report: why something wasn't imported, or what was changed. */
@@ -256,6 +272,7 @@ export type ImportedItem =
   | ImportedConnection
   | ImportedImageConnection
   | ImportedToolServer
+  | ImportedRegexScript
   | ImportedSettings;
 
 /** The fields of items that are byte arrays. They're sent beside the JSON of an item. */
@@ -273,6 +290,8 @@ export type ImportStep = ImportedItem | ImportNote;
 /** Memory of a message without its texts. */
 const MESSAGE_BYTES = 512;
 const STEP_BYTES = 1024;
+/** Memory of the usage of one hour, with a few models. */
+const HOUR_BYTES = 2048;
 
 /** Conversations larger than this are sent, stored and counted one at a time. */
 export const LARGE_BYTES = 2 * 1024 * 1024;
@@ -283,6 +302,7 @@ export function estimateStepBytes(step: ImportStep): number {
   if (step.what === "voice") return step.audio.length;
   if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // A path needs no memory.
   if (step.what === "persona") return step.avatar?.length ?? 0;
+  if (step.what === "settings") return STEP_BYTES + Object.keys(step.usage?.hours ?? {}).length * HOUR_BYTES;
   if (step.what !== "conversation") return STEP_BYTES;
   const all = [step.messages, ...(step.continuations ?? []).map(({ messages }) => messages)].flat();
   return all.reduce((sum, message) => sum + estimateMessageBytes(message), STEP_BYTES);

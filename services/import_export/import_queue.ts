@@ -4,6 +4,7 @@ import {
   countItem,
   createChangedNote,
   createRefusedNote,
+  createUnusedNote,
   importReason,
   type ImportReport,
 } from "./import_report.ts";
@@ -87,11 +88,15 @@ export class ImportQueue {
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, written } = first;
     try {
-      const { state, reason, leftOff = [], assetCount, name = item.name } = await written;
+      const { state, reason, leftOff = [], unused = [], assetCount, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
       for (const { code, params, count } of leftOff) {
         addLine(this.#report, { level: "changed", source: item.source, ...importReason(code, params), count });
+      }
+      // The readers of other programs name what they leave out.
+      if (this.#report.kind === "sillytavern") {
+        for (const entry of unused) addLine(this.#report, createUnusedNote(item.source, entry));
       }
       if (assetCount) {
         addLine(this.#report, {

@@ -3,7 +3,8 @@ import { isAttachmentName } from "../attachments/attachment_rows.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { asArray, asObject, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { type Sandbox, SandboxFault, type SandboxJob, type SandboxKind } from "../platform/sandbox/sandbox.ts";
-import { findTemplateProblem, type PromptTemplate } from "../settings/prompt_templates.ts";
+import { parseTemplates } from "../settings/prompt_templates.ts";
+import { pickSettings } from "./formats/parlor/parlor_settings.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
 import { isId } from "../storage/ids.ts";
 import type { ImportBatch, ImportFailure, ImportOrder } from "./import_child.ts";
@@ -231,20 +232,20 @@ function parseStep(step: ImportStep, kind: ImportKind, files: ImportFiles): Impo
 
 /** Keeps the settings that a SillyTavern folder may set. @throws {AppError} `unprocessable` */
 function pickTavernSettings(step: ImportedSettings): ImportedSettings {
-  const { default_persona_id: persona, prompt_templates: templates = [] } = asObject(step.settings);
-  const isValid = Array.isArray(templates) && templates.every(isTemplate) &&
-    findTemplateProblem(templates) === undefined;
-  if (!isValid || persona !== undefined && !(typeof persona === "string" && isId(persona))) throw createInvalidError();
+  const input = asObject(step.settings);
+  const { default_persona_id: persona, prompt_templates = [] } = input;
+  const templates = parseTemplates(prompt_templates);
+  if (templates === undefined || persona !== undefined && !(typeof persona === "string" && isId(persona))) {
+    throw createInvalidError();
+  }
+  const lore = Object.entries(pickSettings(input)).filter(([key]) => key.startsWith("lore_"));
   const settings: SettingsPatch = {
+    ...Object.fromEntries(lore),
     ...(persona !== undefined && { default_persona_id: persona }),
     ...(templates.length > 0 && { prompt_templates: templates }),
   };
   const { id, source, name } = step;
   return { what: "settings", id, source, name, settings, hadSpeechKey: false };
-}
-
-function isTemplate(value: unknown): value is PromptTemplate {
-  return isJsonObject(value) && typeof value.name === "string" && typeof value.text === "string";
 }
 
 function createInvalidError(): AppError {

@@ -117,18 +117,24 @@ function addToLedger(
   { level, source, reason, code, params, count = 1 }: ReportLine,
 ): void {
   const kind = code ?? OTHER_REASON;
-  let entry = ledger.find((one) => one.kind === kind && one.level === level);
+  let entry = ledger.find((one) => one.kind === kind && one.level === level && one.params?.kind === params?.kind);
   if (entry === undefined) {
     entry = { kind, level, count: 0, reason: reason.slice(0, MAX_TEXT), ...(params !== undefined && { params }) };
     ledger.push(entry);
   } else if (entry.reason !== reason.slice(0, MAX_TEXT)) {
     // The examples name what differs.
-    const differing = params && Object.fromEntries(Object.keys(params).map((name) => [name, "…"]));
+    const differing = params && Object.fromEntries(
+      Object.entries(params).map(([name, value]) => [name, entry!.params?.[name] === value ? value : "…"]),
+    );
     entry.reason = code === undefined ? "other reasons" : fillTemplate(IMPORT_REASONS[code], differing ?? {});
     if (differing !== undefined) entry.params = differing;
   }
   entry.count += count;
-  const details = code === undefined ? reason : Object.values(params ?? {}).join(", ");
+  const details = code === undefined
+    ? reason
+    : code === "unused_part"
+    ? String(params?.names ?? "")
+    : Object.values(params ?? {}).join(", ");
   addExample(entry, [source, details].filter((text) => text !== "").join(": "));
 }
 
@@ -193,11 +199,14 @@ export const IMPORT_REASONS = {
   tavern_book_linked: 'its embedded lorebook isn\'t imported: the linked "{book}" replaces it',
   tavern_note_off: "its author's note is off in SillyTavern and isn't imported",
   tavern_parent_missing: 'imported as a chat of its own: "{chat}", of which it\'s a branch, is missing',
-  tavern_regex: "regex scripts aren't run and aren't imported: {names}",
   tavern_own_settings: "settings with your own texts or data that Parlor has no place for: {names}",
   tavern_settings: "other settings of SillyTavern: {names}",
-  quick_reply_scripts: "quick replies that are scripts aren't imported: {names}",
+  quick_reply_scripts: "quick replies that are scripts and have no button aren't imported: {names}",
+  quick_reply_scripts_shown: "quick replies that are scripts have buttons that do nothing: {names}",
+  quick_reply_menus: "the menus of quick replies aren't imported: {names}",
+  quick_reply_automatic: "quick replies are only sent by their buttons, not automatically: {names}",
   quick_replies_beyond: "quick replies that are too long or too many for templates: {names}",
+  unused_part: "{part} ({names})",
   sillytavern_own: "only used by SillyTavern",
   agnai_not: "not an Agnai file",
   agnai_scenarios: "scenarios that change during a chat aren't supported",
@@ -297,6 +306,17 @@ export function createRefusedNote(source: string, error: unknown): ImportNote {
 /** Creates the note that files intentionally aren't imported. @param count Number of files. */
 export function createLeftOutNote(source: string, code: ImportReasonCode, count = 1): ImportNote {
   return { what: "note", level: "left_out", source, ...importReason(code), count };
+}
+
+/** Creates the note that some things of a file aren't imported. @param names For the reason's `{names}`. */
+export function createNamesNote(source: string, code: ImportReasonCode, names: readonly string[]): ImportNote {
+  return { ...createLeftOutNote(source, code, names.length), ...importReason(code, { names: names.join(", ") }) };
+}
+
+/** Creates the note about a part that is stored without effect. @param entry Of the ledger of a card or a preset. */
+export function createUnusedNote(source: string, { kind, reason, count, examples = [] }: LedgerEntry): ImportNote {
+  const params = { kind, part: reason, names: examples.join(", ") || String(count) };
+  return { what: "note", level: "kept", source, ...importReason("unused_part", params), count };
 }
 
 /** Creates the note that something is imported with changes. */

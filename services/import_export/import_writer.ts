@@ -12,15 +12,23 @@ import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseToolServer } from "../mcp/tool_server.ts";
 import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
+import { runInSteps } from "../async/delay.ts";
+import type { ReadCard } from "../characters/card/card_codec.ts";
+import { createWholeCardLedger } from "../characters/card/card_ledger.ts";
+import { collectPresetLedger } from "../presets/preset_ledger.ts";
+import type { LedgerEntry } from "../json/ledger.ts";
 import { removeEmptyEntries } from "../lorebooks/lorebook_ledger.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { LorebookInput, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Memories } from "../memories/memories.ts";
 import type { MemoryProposals } from "../memories/memory_proposals.ts";
+import { parsePlacement } from "../personas/persona_card.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { Push } from "../push/push.ts";
+import { parseTavernScript } from "../regex_scripts/regex_script.ts";
+import type { RegexScripts } from "../regex_scripts/regex_scripts.ts";
 import { mergeTemplates } from "../settings/prompt_templates.ts";
 import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech.ts";
@@ -40,6 +48,7 @@ import type {
   ImportedToolServer,
 } from "./import_item.ts";
 import type { ImportReasonCode } from "./import_report.ts";
+import type { UsageCounter } from "../usage/usage.ts";
 
 /** Services that store the items. */
 export interface ImportWriterDeps {
@@ -59,11 +68,13 @@ export interface ImportWriterDeps {
   connections: Connections;
   imageProfiles: BackendProfiles;
   toolServers: ToolServers;
+  regexScripts: RegexScripts;
   settings: Settings;
   speech: SpeechSettings;
   transcription: TranscriptionSettings;
   web: WebSettings;
   push: Pick<Push, "getServer" | "importServer">;
+  usage: Pick<UsageCounter, "export" | "import">;
 }
 
 /** The result of writing an item. */
@@ -73,6 +84,8 @@ export interface WriteResult {
   reason?: ImportReasonCode;
   /** What it would have switched on, for the report. */
   leftOff?: { code: ImportReasonCode; params?: Record<string, string>; count?: number }[];
+  /** What its file has without effect in Parlor, for the report. */
+  unused?: LedgerEntry[];
   /** Number of other files stored with it, for the report. */
   assetCount?: number;
   /** Its final name. */
@@ -92,11 +105,7 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
   switch (item.what) {
     case "character":
       if (!isDryRun) return await writeCharacter(deps, item);
-      return {
-        state: "added",
-        name: (await deps.characters.readFile(item.file)).card.data.name,
-        assetCount: item.files,
-      };
+      return createCharacterResult(await deps.characters.readFile(item.file), item.files);
     case "persona":
       if (!isDryRun) return await writePersona(deps, item);
       break;
@@ -106,7 +115,7 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
       const { id, name, models, createdAtMs, json, fault } = item;
       if (fault !== undefined) throw new AppError("unprocessable", fault);
       if (!isDryRun) await deps.presets.put(id, { name, models, createdAtMs, preset: json as PresetDocument });
-      break;
+      return { state: "added", unused: await runInSteps(collectPresetLedger(json as PresetDocument)) };
     }
     case "memory":
       if (!isDryRun) await deps.memories.put(item.id, { ...item.fields, createdAtMs: item.createdAtMs });
@@ -136,6 +145,13 @@ export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDr
       return await importImageConnection(deps.imageProfiles, item, isDryRun);
     case "tool_server":
       return await importToolServer(deps.toolServers, item, isDryRun);
+    case "regex_script": {
+      const script = parseTavernScript(item.json);
+      if (script === undefined) throw new AppError("unprocessable", "it isn't a regex script, or it's too long");
+      const { id, createdAtMs, order } = item;
+      if (!isDryRun) await deps.regexScripts.put(id, { ...script, order }, { createdAtMs });
+      break;
+    }
   }
   return { state: "added" };
 }
@@ -192,6 +208,7 @@ async function exists(
   { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
 ): Promise<boolean> {
   if (what === "connection") return deps.connections.list().some((one) => one.id === id);
+  if (what === "regex_script") return deps.regexScripts.list().some((one) => one.id === id);
   if (what === "tool_server") return deps.toolServers.list().some((one) => one.id === id);
   if (what === "image_connection") return deps.imageProfiles.list().some((one) => one.id === id);
   if (what === "workflow") return (await deps.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
@@ -226,22 +243,26 @@ async function writeDocument({ documents, documentUses }: ImportWriterDeps, item
 async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCharacter): Promise<WriteResult> {
   const { id, file, files, avatar } = item;
   try {
-    const name = getName(await characters.importCard(file, { id, image: avatar }));
-    return { state: "added", name, assetCount: files };
+    return createCharacterResult(toCard(await characters.importCard(file, { id, image: avatar })), files);
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = getName(await characters.importCard(file, { id })); // Throws again if the card was the problem.
-    return { state: "added", reason: "avatar_unreadable", name, assetCount: files };
+    // Throws again if the card was the problem.
+    const card = toCard(await characters.importCard(file, { id }));
+    return { ...createCharacterResult(card, files), reason: "avatar_unreadable" };
   }
 }
 
-function getName({ character }: ReadCharacter): string {
-  return character.card.data.name;
+function toCard({ character, ledger }: ReadCharacter): Pick<ReadCard, "card" | "ledger"> {
+  return { card: character.card, ledger };
+}
+
+function createCharacterResult({ card, ledger }: Pick<ReadCard, "card" | "ledger">, files?: number): WriteResult {
+  return { state: "added", name: card.data.name, assetCount: files, unused: ledger ?? createWholeCardLedger(card) };
 }
 
 async function writePersona({ personas }: ImportWriterDeps, item: ImportedPersona): Promise<WriteResult> {
-  const { id, name, description, avatar } = item;
-  await personas.put(id, { name, description });
+  const { id, name, description, placement, characterIds, avatar } = item;
+  await personas.put(id, { name, description, placement: parsePlacement(placement), character_ids: characterIds });
   if (avatar === undefined) return { state: "added" };
   try {
     await personas.setAvatar(id, avatar);
@@ -304,7 +325,7 @@ const SWITCHES = { keep_recordings: "recordings_left_off", memory_proposals: "pr
 
 /** Applies settings, except those that switch something on. Web tools and the notification server are held. */
 async function importSettings(
-  parts: Pick<ImportWriterDeps, "settings" | "speech" | "transcription" | "web" | "push">,
+  parts: Pick<ImportWriterDeps, "settings" | "speech" | "transcription" | "web" | "push" | "usage">,
   item: ImportedSettings,
   isDryRun: boolean,
 ): Promise<WriteResult> {
@@ -341,7 +362,8 @@ async function importSettings(
   }
   const isPatched = Object.keys(patch).length > 0;
   if (isPatched && !isDryRun) await parts.settings.patch(patch);
-  const hasSettings = isPatched || hasWeb || hasNotifications;
+  const hasUsage = item.usage !== undefined && await parts.usage.import(item.usage, isDryRun) > 0;
+  const hasSettings = isPatched || hasWeb || hasNotifications || hasUsage;
   return { state: hasSettings ? "added" : "present", leftOff };
 }
 

@@ -164,7 +164,7 @@ export class Imports {
 
   async #start(params: ImportParams): Promise<JobSnapshot> {
     const { kind, isDryRun, uploadId, sourceId } = params;
-    const title = isDryRun ? `${TITLES[kind]} (trial)` : TITLES[kind];
+    const title = isDryRun ? "Import preview" : TITLES[kind];
     return await this.#deps.jobs.start(IMPORT, { title, params, key: sourceId ?? uploadId });
   }
 

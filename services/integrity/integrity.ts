@@ -26,6 +26,8 @@ export interface IntegrityDeps {
   events: EventHub;
   log: Log;
   now(): number;
+  /** Checks and corrects what can be made again from other data. Called at the end of each pass. */
+  correctDerived?(): Promise<void>;
   /** Called once for what wasn't known to be damaged before. */
   onFound?(damages: readonly Damage[]): void;
 }
@@ -146,6 +148,9 @@ export class Integrity {
       if (isDue || found.length > 0) void this.#update((state) => state, found);
     });
     await this.#update((state) => state, end.kind === "end" ? end.damages : []);
+    await this.#deps.correctDerived?.().catch((error) => {
+      if (!this.#isClosed) log("error", "Can't check the list of cards", { error: getErrorMessage(error) });
+    });
     // What was found earlier may have been replaced or restored.
     const known = this.#state.damages.map(({ path }) => path);
     const still = known.length === 0 ? [] : (await this.#check(known)).map(({ path }) => path);

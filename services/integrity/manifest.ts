@@ -13,9 +13,9 @@ import {
   sumText,
 } from "../storage/database/manifest.ts";
 import { isDamaged } from "../storage/database/sqlite.ts";
-import type { Statement } from "../storage/database/writer.ts";
+import { createStatementCache, type Statement, type StatementCache } from "../storage/database/writer.ts";
 import type { Damage } from "./damage.ts";
-import { DATABASE, getPathSql, readColumns, TABLES } from "./tables.ts";
+import { DATABASE, getPathSql, readColumns, type TableColumns, TABLES } from "./tables.ts";
 
 /** Path of damage that concerns the list of all items of a kind. */
 const MANIFEST_PATH = `${DATABASE}/manifest`;
@@ -127,6 +127,9 @@ export interface ManifestStep {
 /** Compares rows with the manifest. */
 export class ManifestCheck {
   readonly #database: DatabaseSync;
+  /** Prepares each statement once: a pass has thousands of steps. */
+  readonly #statements: StatementCache;
+  readonly #columns = new Map<string, TableColumns>();
   readonly #key: string;
   readonly #isKept: boolean;
   /** Damage of the manifest itself. */
@@ -135,6 +138,7 @@ export class ManifestCheck {
   /** @throws SQLite's errors */
   constructor(database: DatabaseSync, sealer: Sealer) {
     this.#database = database;
+    this.#statements = createStatementCache(database);
     this.#key = deriveKey(sealer);
     try {
       this.#isKept = this.#hasManifest(sealer);
@@ -157,7 +161,7 @@ export class ManifestCheck {
   checkNext(after = ""): ManifestStep {
     if (!this.#isKept) return { damages: this.#own, after: undefined };
     try {
-      const paths = this.#database.prepare(
+      const paths = this.#statements.prepare(
         `SELECT path FROM manifest WHERE path > ? AND instr(path, '/') > 0 ORDER BY path LIMIT ${ITEMS_AT_ONCE}`,
       ).all(after).map(({ path }) => String(path));
       const isLast = paths.length < ITEMS_AT_ONCE;
@@ -247,7 +251,7 @@ export class ManifestCheck {
   }
 
   #listItems(paths: readonly string[]): Map<string, ManifestRow> {
-    const rows = this.#database.prepare(
+    const rows = this.#statements.prepare(
       "SELECT path, row_count AS rowCount, sum FROM manifest WHERE path IN (SELECT value FROM json_each(?))",
     ).all(JSON.stringify(paths)) as unknown as ManifestRow[];
     return new Map(rows.map((row) => [row.path, row]));
@@ -258,7 +262,7 @@ export class ManifestCheck {
     const queries = [...byFolder].flatMap(([folder, items]) =>
       [...new Set(items.flatMap(listTables))].map((table) => {
         const { id, folder: own } = TABLES[table]!;
-        const entry = getEntrySql(table, readColumns(this.#database, table).plain);
+        const entry = getEntrySql(table, this.#getPlainColumns(table));
         const select = `SELECT ${getPathSql(table)} AS path, ${entry} AS entry FROM ${table}`;
         if (id === undefined) return { sql: select, params: [] };
         const [column, values] = own === ""
@@ -270,7 +274,13 @@ export class ManifestCheck {
         };
       })
     );
-    return sumRows(this.#key, this.#database, queries);
+    return sumRows(this.#key, this.#statements, queries);
+  }
+
+  #getPlainColumns(table: string): string[] {
+    let columns = this.#columns.get(table);
+    if (columns === undefined) this.#columns.set(table, columns = readColumns(this.#database, table));
+    return columns.plain;
   }
 
   /** A row that can't be read differs. */

@@ -15,6 +15,8 @@ export interface StoredData {
   sealer: Sealer;
   /** Path of the database; by default that of the data folder. */
   databasePath?: string;
+  /** True if SQLite has just checked the pages of all tables. */
+  arePagesChecked?: boolean;
 }
 
 /** One small step of a pass. */
@@ -39,7 +41,7 @@ const MAX_MESSAGES = 20;
  * @throws Errors of SQLite and the file system if nothing can be read at all.
  */
 export async function* checkAll(data: StoredData, from: string | null = null): AsyncGenerator<PassStep> {
-  const { dataDir, sealer, databasePath = `${dataDir}/app.db` } = data;
+  const { dataDir, sealer, databasePath = `${dataDir}/app.db`, arePagesChecked = false } = data;
   using database = new DatabaseSync(databasePath, { readOnly: true });
   database.exec("PRAGMA busy_timeout = 5000");
   const rows = new RowCheck(database, sealer);
@@ -70,7 +72,7 @@ export async function* checkAll(data: StoredData, from: string | null = null): A
   }
   if (phase !== "files") {
     yield { bytes: 0, damages: checkSchema(database), cursor: JSON.stringify(["pages"] satisfies Cursor) };
-    for (const table of listFrom("pages", listTableNames(database))) {
+    for (const table of arePagesChecked ? [] : listFrom("pages", listTableNames(database))) {
       const cursor: Cursor = ["pages", table];
       yield { bytes: 0, damages: checkPages(database, table), cursor: JSON.stringify(cursor) };
     }

@@ -8,12 +8,13 @@ import { DATABASE } from "./tables.ts";
 /** Path of damage of the schema. */
 export const SCHEMA_PATH = `${DATABASE}/schema`;
 
-/** Tables with their columns, and indexes with theirs. The text of the statements may differ. */
+/** Tables with their columns, indexes with theirs, and the text of the statements, in which only white space may differ. */
 const QUERIES = [
   `SELECT t.name AS owner, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden
    FROM sqlite_schema AS t JOIN pragma_table_xinfo(t.name) AS c WHERE t.type = 'table' ORDER BY t.name, c.cid`,
   `SELECT i.tbl_name AS owner, i.name, c.name AS part, c.desc, c.coll, c.key
    FROM sqlite_schema AS i JOIN pragma_index_xinfo(i.name) AS c WHERE i.type = 'index' ORDER BY i.name, c.seqno`,
+  `SELECT tbl_name AS owner, type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`,
 ];
 
 /** @throws SQLite's errors if the schema can't be read */
@@ -32,7 +33,10 @@ export function listTableNames(database: DatabaseSync): string[] {
 }
 
 function listSchema(database: DatabaseSync): unknown[] {
-  return QUERIES.map((sql) => database.prepare(sql).all().filter(({ owner }) => isOwn(String(owner))));
+  return QUERIES.map((query) =>
+    database.prepare(query).all().filter(({ owner }) => isOwn(String(owner)))
+      .map((row) => "sql" in row ? { ...row, sql: String(row.sql).replace(/\s+/g, " ") } : row)
+  );
 }
 
 function isOwn(table: string): boolean {

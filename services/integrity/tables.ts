@@ -25,6 +25,8 @@ const DOCUMENT_FOLDERS: Readonly<Record<string, string>> = {
   tool_server: "tool_servers",
   generated_image: "images",
   voice: "voices",
+  usage: "usage",
+  chat_usage: "usage",
 };
 
 const FOLDERS_OF_KINDS = Object.entries(DOCUMENT_FOLDERS).map(([kind, folder]) => `WHEN '${kind}' THEN '${folder}'`);
@@ -51,6 +53,7 @@ export const TABLES: Readonly<Record<string, TableOwner>> = {
   tool_call: conversation,
   tool_permission: conversation,
   reply_resume: conversation,
+  unread: conversation,
   /** The folder follows from the kind. */
   document: { folder: "", id: "id", isHead: true },
   document_file: { folder: "documents", id: "id", isHead: true },

@@ -3,50 +3,44 @@ import { yieldIfTickUsedUp } from "../async/delay.ts";
 
 /** Items of a list that are written at a time. */
 const PIECE_ITEMS = 20;
-
-/** Writes an object like `JSON.stringify`, but yields to the event loop between pieces of lists that are its members. */
-export async function writeJsonIncrementally(document: object): Promise<string> {
-  const members: string[] = [];
-  for (const [name, value] of Object.entries(document)) {
-    const text = Array.isArray(value) ? await writeList(value) : JSON.stringify(value);
-    if (text !== undefined) members.push(`${JSON.stringify(name)}:${text}`);
-    await yieldIfTickUsedUp();
-  }
-  return `{${members.join(",")}}`;
-}
-
-async function writeList(items: readonly unknown[]): Promise<string> {
-  const pieces: string[] = [];
-  for (let at = 0; at < items.length; at += PIECE_ITEMS) {
-    pieces.push(JSON.stringify(items.slice(at, at + PIECE_ITEMS)).slice(1, -1));
-    await yieldIfTickUsedUp();
-  }
-  return `[${pieces.join(",")}]`;
-}
-
-/** Levels of an indented document that are written a member at a time: `data`, its list, and what is in that. */
+/** Levels of objects that are written a member at a time: the document, its `data`, and the lorebook in that. */
 const LEVELS = 3;
 
-/** Writes JSON like `JSON.stringify` with an indentation, but yields to the event loop between members. */
-export async function writeIndentedJson(json: unknown, indentation: number): Promise<string> {
-  return await writeIndented(json, " ".repeat(indentation), "\n", LEVELS);
+/**
+ * Writes what was parsed from JSON like `JSON.stringify`, but yields to the event loop between members, and between
+ * pieces of lists that are members.
+ */
+export async function writeJsonIncrementally(json: unknown, indentation = 0): Promise<string> {
+  return await write(json, " ".repeat(indentation), indentation === 0 ? "" : "\n", LEVELS);
 }
 
-async function writeIndented(json: unknown, indentation: string, line: string, levels: number): Promise<string> {
-  if (levels === 0 || typeof json !== "object" || json === null) {
-    // Line breaks in texts are escaped.
-    return JSON.stringify(json, null, indentation).replaceAll("\n", line);
-  }
-  const isList = Array.isArray(json);
+/** @param line What stands before the closing bracket: a line break and the indentation of this level, or nothing. */
+async function write(json: unknown, indentation: string, line: string, levels: number): Promise<string> {
+  if (Array.isArray(json)) return await writeList(json, indentation, line);
+  if (levels === 0 || typeof json !== "object" || json === null) return stringify(json, indentation, line);
   const members: string[] = [];
   for (const [name, value] of Object.entries(json)) {
     await yieldIfTickUsedUp();
-    if (value === undefined && !isList) continue;
-    const text = await writeIndented(value ?? null, indentation, line + indentation, levels - 1);
-    members.push(isList ? text : `${JSON.stringify(name)}: ${text}`);
+    if (value === undefined) continue;
+    const text = await write(value, indentation, line + indentation, levels - 1);
+    members.push(`${JSON.stringify(name)}:${line === "" ? "" : " "}${text}`);
   }
-  const [begin, end] = isList ? "[]" : "{}";
-  return members.length === 0
-    ? `${begin}${end}`
-    : `${begin}${line}${indentation}${members.join(`,${line}${indentation}`)}${line}${end}`;
+  if (members.length === 0) return "{}";
+  return `{${line}${indentation}${members.join(`,${line}${indentation}`)}${line}}`;
+}
+
+async function writeList(items: readonly unknown[], indentation: string, line: string): Promise<string> {
+  if (items.length === 0) return "[]";
+  const pieces: string[] = [];
+  for (let at = 0; at < items.length; at += PIECE_ITEMS) {
+    await yieldIfTickUsedUp();
+    const piece = stringify(items.slice(at, at + PIECE_ITEMS), indentation, line);
+    pieces.push(piece.slice(1, piece.length - line.length - 1));
+  }
+  return `[${pieces.join(",")}${line}]`;
+}
+
+function stringify(json: unknown, indentation: string, line: string): string {
+  // Line breaks in texts are escaped.
+  return JSON.stringify(json, null, indentation).replaceAll("\n", line);
 }

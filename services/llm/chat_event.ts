@@ -24,6 +24,8 @@ export type ChatEvent =
   | { type: "sources"; sources: NamedSource[] }
   /** Before the reply's first text: how much of the prompt the server has read. */
   | { type: "progress"; progress: PromptProgress }
+  /** The server keeps the reply under its own ID. `after` is the number of its last event. */
+  | { type: "kept"; id: string; after: number }
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
 
@@ -81,15 +83,31 @@ export interface ChatCall {
   neededTokens?: number;
   /** Messages at the start that will be the same in the next call of the conversation. Default: all. */
   stableMessages?: number;
+  /** Asks the server to keep the stream: under this ID, or one of its own. Whoever knows it can read the reply. */
+  streamId?: string;
+  /** What the call is for. Not sent. */
+  origin?: CallOrigin;
+}
+
+/** What a call is for. Without one, it's Parlor's own question, such as one for an image prompt. */
+export interface CallOrigin {
+  /** A reply to the user, to a program that uses `/api/v1`, or a question of Parlor's own, such as one for a title. */
+  kind: "reply" | "api" | "background";
+  conversationId?: string;
+  /** A further call for the same reply, after its tool calls. */
+  isFurtherRound?: boolean;
 }
 
 /** What a server is doing before it answers. */
 export interface ChatNotice {
-  /** `prompt_shortened`: the server refused the prompt as too long; older messages were left out, and it was sent again. */
-  code: "model_reload" | "prompt_shortened";
+  /**
+   * `prompt_shortened`: the server refused the prompt as too long; older messages were left out, and it was sent again.
+   * `reattaching`: Parlor was restarted, and looks for the reply at the model server.
+   */
+  code: "model_reload" | "prompt_shortened" | "reattaching";
   message: string;
-  /** Number of tokens of the context. */
-  contextSize: number;
+  /** Number of tokens of the context, if the notice is about it. */
+  contextSize?: number;
 }
 
 /** One choice of a chat completion. */

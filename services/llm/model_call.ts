@@ -23,6 +23,8 @@ export interface ModelRequest {
   headers?: Record<string, string>;
   /** Sent as JSON with POST; a request without a body is a GET. */
   body?: unknown;
+  /** Instead of GET. */
+  method?: "DELETE";
 }
 
 /** One call to a model server. */
@@ -111,7 +113,7 @@ function send(http: HttpClient, call: ModelCall, request: ModelRequest): Promise
     ...request.headers,
     ...own,
   };
-  if (body === undefined) return http.send(call, { url, headers });
+  if (body === undefined) return http.send(call, { url, headers, method: request.method });
   return http.send(call, {
     url,
     method: "POST",
@@ -156,6 +158,21 @@ export async function openStream(
   } catch (thrown) {
     call.timer.end();
     throw call.toError(thrown);
+  }
+}
+
+/**
+ * Opens a stream that a server has kept, as `openStream` does.
+ *
+ * @returns `undefined` if the server no longer has it, or, with status 400, no longer from the beginning.
+ * @throws {AppError} Like `HttpClient.send`
+ */
+export async function openKeptStream(...args: Parameters<typeof openStream>): Promise<ChatStream | undefined> {
+  try {
+    return await openStream(...args);
+  } catch (error) {
+    if (error instanceof UpstreamError && (error.kind === "not_found" || error.status === 400)) return undefined;
+    throw error;
   }
 }
 

@@ -78,11 +78,18 @@ export class ModelRouter {
     await prepareUse?.(connection.id, signal);
     await inspector.ensure(connection.id, signal);
     const target = connections.getTarget(connection.id);
+    const used = model ?? conversationModel ?? connection.model ?? await this.#findFirstModel(target, signal);
     return {
-      target,
-      model: model ?? conversationModel ?? connection.model ?? await this.#findFirstModel(target, signal),
+      target: connections.getTarget(connection.id, used),
+      model: used,
       connection: { id: connection.id, name: connection.name },
     };
+  }
+
+  /** Returns the target of a connection; `undefined` if it no longer exists. */
+  findTarget(connectionId: string): UpstreamTarget | undefined {
+    const { connections } = this.#deps;
+    return connections.find(connectionId) && connections.getTarget(connectionId);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** The interface of a model server, implemented per protocol in openai/, anthropic/, ollama/ and demo_provider.ts. */
 import type { HttpTarget } from "../http/http_client.ts";
 import type { ChatCall, ChatEvent, ChatNotice, OpenAiCompletion } from "./chat_event.ts";
+import type { ServerContract } from "./contract/contract.ts";
 import type { ModelFacts } from "./connections/connection_test.ts";
 import type { Dialect, DialectName } from "./dialects/dialect.ts";
 import { chooseDialect } from "./dialects/dialects.ts";
@@ -46,6 +47,8 @@ export interface CallConnection {
     reportThinking(model: string, thinking: ModelThinking): void;
     /** Records the models that the server lists, in its order. */
     reportModels(models: readonly ModelFacts[]): void;
+    /** Records what the server was found to do with a model. */
+    reportContract(model: string, contract: ServerContract): void;
   };
 }
 
@@ -64,6 +67,8 @@ export interface UpstreamTarget extends HttpTarget {
   connection?: CallConnection;
   /** Context size of the model in tokens, if known. It limits the default of `max_tokens`. */
   contextSize?: number;
+  /** Whether the owner lets the provider of the Responses API store replies while they're written. */
+  background?: boolean;
 }
 
 /** A field that was left out of a request because the server rejects it. */
@@ -130,6 +135,20 @@ export interface Provider {
     signal: AbortSignal,
     onNotice?: ListenToNotices,
   ): Promise<ChatStream>;
+  /**
+   * Reads a stream that the server has kept under its ID, from its start and then live. Absent if the protocol has none.
+   *
+   * @param call.after Only reads what follows this event.
+   * @returns `undefined` if the server doesn't have it, or not all of it.
+   * @throws Like `openChatStream`
+   */
+  reopenChatStream?(
+    target: UpstreamTarget,
+    call: Pick<ChatCall, "model" | "origin"> & { streamId: string; after?: number },
+    signal: AbortSignal,
+  ): Promise<ChatStream | undefined>;
+  /** Ends a kept stream and makes the server forget it. Does nothing if it has none. @throws Like `openChatStream` */
+  releaseChatStream?(target: UpstreamTarget, streamId: string, signal: AbortSignal): Promise<void>;
   /** Returns a complete reply. @throws Like `openChatStream` */
   completeChat(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
   /** Lists the server's models. @throws Like `openChatStream` */
@@ -178,6 +197,17 @@ export function getDefaultMaxTokens(target: Pick<UpstreamTarget, "contextSize">)
 /** Returns the dialect of a target. */
 export function getTargetDialect({ kind, baseUrl, dialect }: UpstreamTarget): Dialect {
   return dialect ?? chooseDialect({ kind, baseUrl });
+}
+
+/** Returns whether the server keeps streams, so that a reply outlives the connection. */
+export function keepsStreams(target: UpstreamTarget): boolean {
+  if (namesStreams(target)) return target.background === true;
+  return target.kind === "openai" && getTargetDialect(target).keepsStreams === true;
+}
+
+/** Returns whether a server that keeps streams chooses their IDs itself. */
+export function namesStreams({ kind }: Pick<UpstreamTarget, "kind">): boolean {
+  return kind === "openai-responses";
 }
 
 /**

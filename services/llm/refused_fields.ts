@@ -207,6 +207,8 @@ export interface ModelRequestBody {
   refusalTexts?: Readonly<Record<string, RegExp>>;
   /** Fields that this protocol requires. */
   requiredFields?: readonly string[];
+  /** What the dialect doesn't have, so that it isn't in `fields`. */
+  leftOut?: readonly LeftOutField[];
 }
 
 /** Maximum number of servers without a connection to remember. */
@@ -250,7 +252,10 @@ export async function sendLearning(
   for (let tries = 0, toolTries = 0;; tries++) {
     const { fields, leftOut } = applyRefusals(body.fields, refusals);
     const response = await send(fields);
-    if (response.ok) return { response, sent: { leftOut, outputLimit: readOutputLimit(fields) } };
+    if (response.ok) {
+      const all = [...body.leftOut ?? [], ...leftOut];
+      return { response, sent: { leftOut: all, outputLimit: readOutputLimit(fields) } };
+    }
     const { error, text } = await call.readErrorText(response);
     const tool = toolTries < MAX_REFUSED_TOOLS ? findToolRefusal(error, text, fields) : undefined;
     if (tool !== undefined) {

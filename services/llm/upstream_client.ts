@@ -6,6 +6,8 @@ import { type HttpClientOptions, openHttpClient } from "../http/http_client.ts";
 import type { Log } from "../log.ts";
 import { createAnthropicProvider } from "./anthropic/anthropic_provider.ts";
 import { identifyTarget, readModelFacts, type ServerIdentity } from "./connections/connection_test.ts";
+import type { ServerContract } from "./contract/contract.ts";
+import { type ProbeOptions, probeServer, readFingerprint } from "./contract/server_probe.ts";
 import { createDemoProvider } from "./demo_provider.ts";
 import { withQuickTimeouts } from "./model_call.ts";
 import { OllamaModels, pullModel, type PullProgress } from "./ollama/ollama_models.ts";
@@ -15,8 +17,9 @@ import { createResponsesProvider } from "./openai_responses/responses_provider.t
 import type { ChatStream, Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
 import { splitCompletion, splitStream } from "./reasoning.ts";
 import { AppError, type UpstreamFailure } from "../errors.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 import { getErrorFields, UpstreamError } from "../http/upstream_error.ts";
-import type { ChatEvent, Usage } from "./chat_event.ts";
+import type { CallOrigin, ChatCall, ChatEvent, OpenAiCompletion, Usage } from "./chat_event.ts";
 
 export type { ChatStream, ListenToNotices, UpstreamTarget } from "./provider.ts";
 
@@ -30,6 +33,15 @@ export interface UpstreamClient extends Required<Provider> {
    * @throws The caller's abort reason.
    */
   identify(target: UpstreamTarget, signal: AbortSignal): Promise<ServerIdentity | undefined>;
+  /** Asks what a server does with a model. A chat with the same server ends it early. @throws The caller's abort reason. */
+  probe(
+    target: UpstreamTarget,
+    model: string,
+    options: Omit<ProbeOptions, "yielding">,
+    signal: AbortSignal,
+  ): Promise<ServerContract>;
+  /** Returns a text that changes when the server was started with another version, context or other options. */
+  readFingerprint(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<string>;
   /**
    * Makes an Ollama server download a model.
    *
@@ -50,7 +62,27 @@ export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"
   /** Delay between words of the demo, in milliseconds. */
   demoDelayMs?: number;
   meter?: CallMeter;
+  /** Called at the end of each call that was answered. Must not throw. */
+  record?(sample: CallSample): void;
   log: Log;
+}
+
+/** Why a call is aborted whose reply goes on after a restart. */
+export const SUSPENDED = new DOMException("The reply goes on after a restart", "AbortError");
+
+/** Measurements of a call that was answered, also in part. */
+export interface CallSample {
+  connection: { id: string; name: string } | undefined;
+  model: string;
+  origin: CallOrigin | undefined;
+  /** As the server reported it. */
+  usage?: Usage;
+  /** llama.cpp's measurements. */
+  timings?: Record<string, unknown>;
+  /** Time from the request to the first output of the model, in milliseconds; absent without streaming. */
+  firstWordMs?: number;
+  /** Time from then to the end, in milliseconds; absent without streaming and if all came at once. */
+  writingMs?: number;
 }
 
 /** Opens the client. It connects with the first call. */
@@ -66,6 +98,9 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     demo: createDemoProvider({ delayMs: options.demoDelayMs }),
   };
   const callLog = new CallLog(options.log);
+  /** Running probes, by address of their server. */
+  const probes = new Map<string, Set<AbortController>>();
+  const endProbes = ({ baseUrl }: UpstreamTarget) => probes.get(baseUrl)?.forEach((one) => one.abort());
   const run = async <T>(target: UpstreamTarget, model: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -78,21 +113,44 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   return {
     openChatStream: (target, call, signal, onNotice) =>
       run(target, call.model, async () => {
+        endProbes(target);
         callLog.noteStart(target, call.model, call.messages.length);
+        const startedAtMs = performance.now();
         const stream = await providers[target.kind].openChatStream(target, call, signal, onNotice);
         reportSuccess(target);
-        return observeStream(hasReasoningTags(target) ? splitStream(stream) : stream, target, call.model, {
-          meter: options.meter,
-          callLog,
-        });
+        const { meter, record } = options;
+        const split = hasReasoningTags(target) ? splitStream(stream) : stream;
+        return {
+          ...split,
+          batches: () => observeBatches(split, target, call, { meter, record, callLog, startedAtMs, signal }),
+        };
       }),
+    reopenChatStream: (target, call, signal) =>
+      run(target, call.model, async () => {
+        const startedAtMs = performance.now();
+        const stream = await providers[target.kind].reopenChatStream?.(target, call, signal);
+        if (stream === undefined) return undefined;
+        const { meter, record } = options;
+        const split = hasReasoningTags(target) ? splitStream(stream) : stream;
+        return {
+          ...split,
+          batches: () =>
+            observeBatches(split, target, call, { meter, record, callLog, startedAtMs, signal, isReopened: true }),
+        };
+      }),
+    async releaseChatStream(target, streamId, signal) {
+      await providers[target.kind].releaseChatStream?.(target, streamId, signal);
+    },
     completeChat: (target, call, signal) =>
       run(target, call.model, async () => {
+        endProbes(target);
         callLog.noteStart(target, call.model, call.messages.length);
         const completion = await providers[target.kind].completeChat(target, call, signal);
         reportSuccess(target);
         callLog.noteEnd(target, call.model, completion.usage);
         meterUsage(options.meter, completion.usage);
+        const { connection } = target;
+        options.record?.({ connection, model: call.model, origin: call.origin, ...readMeasurements(completion) });
         return hasReasoningTags(target) ? splitCompletion(completion) : completion;
       }),
     async listModels(target, signal) {
@@ -116,6 +174,20 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       providers[target.kind].chooseContextSize?.(target, model, needed, signal) ?? Promise.resolve(undefined),
     countTokens: (target, model, texts, signal) => providers[target.kind].countTokens(target, model, texts, signal),
     createEmbeddings: createEmbeddingsClient(http),
+    async probe(target, model, probeOptions, signal) {
+      const yielding = new AbortController();
+      const running = probes.get(target.baseUrl) ?? new Set();
+      probes.set(target.baseUrl, running.add(yielding));
+      try {
+        const deps = { http, provider: providers[target.kind] };
+        return await probeServer(deps, target, model, { ...probeOptions, yielding: yielding.signal }, signal);
+      } finally {
+        running.delete(yielding);
+        if (running.size === 0) probes.delete(target.baseUrl);
+      }
+    },
+    readFingerprint: (target, model, signal) =>
+      readFingerprint({ http, provider: providers[target.kind] }, target, model, signal),
     pullModel: (target, model, onProgress, signal) => pullModel(http, target, model, onProgress, signal),
     close: () => http.close(),
   };
@@ -216,28 +288,39 @@ function meterUsage(meter: CallMeter | undefined, usage: Usage | undefined): voi
   meter?.addTokens("completion", usage?.completion_tokens ?? 0);
 }
 
-/** Returns a stream whose failures are reported and logged, and whose tokens are counted. */
-function observeStream(
-  stream: ChatStream,
-  target: UpstreamTarget,
-  model: string,
-  { meter, callLog }: { meter?: CallMeter; callLog: CallLog },
-): ChatStream {
-  return { ...stream, batches: () => observeBatches(stream, target, model, { meter, callLog }) };
+/** Returns what a server reported about a whole reply. */
+function readMeasurements({ usage, timings }: OpenAiCompletion): Pick<CallSample, "usage" | "timings"> {
+  return { usage, ...(isJsonObject(timings) && { timings }) };
 }
 
+/** Yields the batches of a stream. Failures are reported and logged, tokens and times are counted. */
 async function* observeBatches(
   stream: ChatStream,
   target: UpstreamTarget,
-  model: string,
-  { meter, callLog }: { meter?: CallMeter; callLog: CallLog },
+  { model, origin }: Pick<ChatCall, "model" | "origin">,
+  { meter, record, callLog, startedAtMs, signal, isReopened }: Pick<UpstreamClientOptions, "meter" | "record"> & {
+    callLog: CallLog;
+    startedAtMs: number;
+    signal: AbortSignal;
+    /** Its times are those of the reading, not of the model. */
+    isReopened?: boolean;
+  },
 ): AsyncGenerator<ChatEvent[]> {
   const end = meter?.startStream();
   let usage: Usage | undefined;
+  let timings: Record<string, unknown> | undefined;
+  let firstAtMs: number | undefined;
+  let lastAtMs: number | undefined;
   try {
     for await (const batch of stream.batches()) {
-      // Running totals: the last one is final.
-      for (const event of batch) if (event.type === "usage") usage = event.usage;
+      for (const event of batch) {
+        // Running totals: the last one is final.
+        if (event.type === "usage") [usage, timings] = [event.usage, event.timings ?? timings];
+        else if (event.type !== "progress" && event.type !== "kept" && event.type !== "finish") {
+          lastAtMs = performance.now();
+          firstAtMs ??= lastAtMs;
+        }
+      }
       yield batch;
     }
     callLog.noteEnd(target, model, usage);
@@ -248,5 +331,13 @@ async function* observeBatches(
   } finally {
     end?.();
     meterUsage(meter, usage);
+    // A suspended reply is counted when it has gone on.
+    if (firstAtMs !== undefined && signal.reason !== SUSPENDED) {
+      const writingMs = lastAtMs! - firstAtMs;
+      record?.({
+        ...{ connection: target.connection, model, origin, usage, timings },
+        ...(!isReopened && { firstWordMs: firstAtMs - startedAtMs, ...(writingMs > 0 && { writingMs }) }),
+      });
+    }
   }
 }

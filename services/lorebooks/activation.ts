@@ -5,10 +5,12 @@
 import {
   type ActivationCandidate,
   type ActivationState,
+  type BookOrder,
   chooseInGroups,
   compareOwners,
   compareRank,
   getTimedEffect,
+  type TimedEffect,
   toActivatedEntry,
   toEntryName,
   TokenBudget,
@@ -18,6 +20,7 @@ import {
   type ActivationBook,
   type EntryPosition,
   type LorebookScanSource,
+  readRecursionLevels,
   readScanEntries,
   SCAN_DEFAULTS,
   type ScanDefaults,
@@ -77,8 +80,16 @@ export interface ActivationInput {
   /** Expands macros in keys and content. */
   expand?(text: string, entry: EntryName): string;
   defaults?: Partial<ScanDefaults>;
-  /** Maximum number of recursive scans; 10 by default. */
+  /** The chat has just been trimmed: entries that were only kept are found anew or not at all. */
+  releasesKept?: boolean;
+  /** Maximum number of recursive scans; 100 by default. */
   maxRecursion?: number;
+  /** Scans more and more messages until this many entries are active; 0, the default, doesn't. */
+  minActivations?: number;
+  /** Most messages to scan for `minActivations`; 0, the default, is all. */
+  minActivationsDepth?: number;
+  /** Books of characters come first by default. */
+  bookOrder?: BookOrder;
 }
 
 /** Why an entry is active. `key` and `recursion` include the matched key with macros expanded. */
@@ -148,20 +159,31 @@ export interface Activation {
   tokens: number;
   /** Prompts that are disabled by a decorator of an active entry. */
   disabledPrompts: UiPrompt[];
+  /** Whether an entry is only active because it's kept until the chat is trimmed. */
+  hasKept: boolean;
 }
 
-const MAX_RECURSION = 10;
+/** SillyTavern has no limit; chains of entries are rarely longer than a few. */
+const MAX_RECURSION = 100;
+/** Most messages that SillyTavern scans. */
+const MAX_SCAN_DEPTH = 1_000;
 /** Maximum number of characters of active entries scanned per recursion. */
 const MAX_RECURSION_CHARS = 200_000;
 
 /** Finds the active entries. */
 export async function activate(input: ActivationInput): Promise<Activation> {
   const scan = await Scan.open(input);
-  let hasMore = await scan.runRound(0);
   const rounds = input.maxRecursion ?? MAX_RECURSION;
-  for (let recursion = 1; hasMore && recursion <= rounds; recursion++) hasMore = await scan.runRound(recursion);
+  let recursions = 0;
+  for (let next: RoundKind | undefined = "first"; next !== undefined && recursions <= rounds;) {
+    next = await scan.runRound(next);
+    if (next === "recursion") recursions++;
+  }
   return scan.toResult();
 }
+
+/** A `deeper` scan looks at one more message, and not at active entries. */
+type RoundKind = "first" | "recursion" | "deeper";
 
 interface ActiveEntry {
   entry: ScanEntry;
@@ -184,8 +206,19 @@ class Scan {
   /** Entries that may still be activated. */
   readonly #undecided = new Set<ScanEntry>();
   readonly #active: ActiveEntry[] = [];
-  readonly #dropped: DroppedEntry[] = [];
-  readonly #contents = new Set<string>();
+  /** Those that lost in a group may still become active in a later round. */
+  readonly #dropped = new Map<ScanEntry, DroppedEntry>();
+  /** Books by the content that they have sent. */
+  readonly #contents = new Map<string, ActivationBook>();
+  readonly #kept: ScanEntry[] = [];
+  /** Entries that can stay active for some messages. */
+  readonly #sticky: ScanEntry[] = [];
+  #hasKept = false;
+  #round = 0;
+  /** Number of messages that `deeper` rounds added. */
+  #deeper = 0;
+  readonly #scanDepth: number;
+  readonly #bookOrder: BookOrder;
 
   constructor(input: ActivationInput) {
     this.#input = input;
@@ -193,7 +226,9 @@ class Scan {
     this.#state = input.state ?? {};
     this.#assistantMessageCount = input.assistantMessageCount ??
       input.messages.filter(({ role }) => role === "assistant").length;
-    this.#keys = new KeyScan(input, { ...SCAN_DEFAULTS, ...input.defaults }.scanDepth);
+    this.#scanDepth = { ...SCAN_DEFAULTS, ...input.defaults }.scanDepth;
+    this.#bookOrder = input.bookOrder ?? "character_first";
+    this.#keys = new KeyScan(input, this.#scanDepth);
     this.#budget = new TokenBudget(input.budgetTokens);
   }
 
@@ -201,43 +236,78 @@ class Scan {
     const scan = new Scan(input);
     for (const book of input.books) {
       for (const entry of readScanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
+        if (entry.isKept) scan.#kept.push(entry);
+        if (entry.sticky > 0) scan.#sticky.push(entry);
         if (scan.#isApplicable(entry)) scan.#undecided.add(entry);
         if (isTickUsedUp()) await yieldToEventLoop();
       }
     }
-    const levels = new Set([...scan.#undecided].map(({ delayUntilRecursion }) => delayUntilRecursion));
+    // As in SillyTavern, a level counts even if none of its entries can become active.
+    const levels = new Set<number>();
+    for (const book of input.books) {
+      for (const level of readRecursionLevels(book)) {
+        levels.add(level);
+        if (isTickUsedUp()) await yieldToEventLoop();
+      }
+    }
     scan.#levels = [...levels].filter((level) => level > 0).sort((a, b) => a - b);
     scan.#level = scan.#levels.shift() ?? 0;
     return scan;
   }
 
-  /** Scans the undecided entries once. @returns Whether another round may activate more. */
-  async runRound(recursion: number): Promise<boolean> {
-    const ready = [...this.#undecided].filter((entry) => this.#isReady(entry, recursion));
-    await this.#keys.matchKeys(ready);
-    const candidates = ready.flatMap((entry) => this.#isCandidate(entry, recursion));
-    const found = await this.#select(candidates, recursion);
+  /** Scans the undecided entries once. @returns The kind of the next round, if another may activate more. */
+  async runRound(kind: RoundKind): Promise<RoundKind | undefined> {
+    const ready = [...this.#undecided].filter((entry) => this.#isReady(entry, kind));
+    await this.#keys.matchKeys(ready, kind !== "deeper");
+    const candidates = ready.flatMap((entry) => this.#isCandidate(entry, kind));
+    const found = await this.#select(candidates);
+    this.#round++;
     const texts = found.filter(({ entry }) => !entry.preventRecursion).map(toRecursionText);
+    const next = this.#undecided.size === 0 ? undefined : this.#chooseNext(kind, texts.length > 0);
     if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSION_CHARS));
-    else {
-      // As in SillyTavern, the entries of a further level get another scan, even if nothing new was found.
-      const next = this.#levels.shift();
-      if (next === undefined) return false;
-      this.#level = next;
+    return next;
+  }
+
+  #chooseNext(kind: RoundKind, hasTexts: boolean): RoundKind | undefined {
+    const isFull = this.#budget.isExceeded;
+    if (!isFull && (hasTexts || (kind === "deeper" && this.#keys.hasRecursion))) return "recursion";
+    const { minActivations = 0 } = this.#input;
+    if (!isFull && this.#active.length < minActivations && this.#canScanDeeper()) {
+      this.#deeper++;
+      this.#keys.scanDeeper();
+      return "deeper";
     }
-    return this.#undecided.size > 0;
+    // As in SillyTavern, the entries of a further level get another scan, even if nothing new was found.
+    const level = this.#levels.shift();
+    if (level === undefined) return undefined;
+    this.#level = level;
+    return "recursion";
+  }
+
+  #canScanDeeper(): boolean {
+    const { minActivationsDepth = 0, messages } = this.#input;
+    const depth = this.#scanDepth + this.#deeper;
+    const most = Math.min(messages.length, MAX_SCAN_DEPTH, minActivationsDepth > 0 ? minActivationsDepth : Infinity);
+    return depth <= most;
   }
 
   toResult(): Activation {
     for (const { entry, key, reason } of this.#keys.listProblems([...this.#undecided])) this.#drop(entry, reason, key);
     // Of entries with the same order, those that are found later come first, as in SillyTavern.
-    const placed = [...this.#active].sort((a, b) =>
-      a.activated.order - b.activated.order || b.round - a.round || compareOwners(b.entry, a.entry)
+    // An entry without content may win in a group, so that nothing is sent.
+    const placed = this.#active.filter(({ activated }) => activated.content.trim() !== "").sort((a, b) =>
+      a.activated.order - b.activated.order || b.round - a.round || compareOwners(b.entry, a.entry, this.#bookOrder)
     );
     return {
       entries: placed.map(({ activated }) => activated),
-      dropped: this.#dropped,
-      state: updateState(this.#state, this.#active.map(({ entry }) => entry), this.#messageCount),
+      dropped: [...this.#dropped.values()],
+      state: updateState(
+        this.#state,
+        this.#active.map(({ entry }) => entry),
+        this.#messageCount,
+        { released: this.#input.releasesKept ? this.#kept : [], sticky: this.#sticky },
+      ),
+      hasKept: this.#hasKept,
       tokens: placed.reduce((sum, { activated }) => sum + activated.tokens, 0),
       disabledPrompts: [...new Set(placed.flatMap(({ entry }) => entry.decorators.disableUiPrompt ?? []))],
     };
@@ -258,18 +328,25 @@ class Scan {
   }
 
   /** Reports whether an entry can become active in this round. Sticky entries don't wait for recursion. */
-  #isReady(entry: ScanEntry, recursion: number): boolean {
-    if (getTimedEffect(entry, this.#state, this.#messageCount) === "sticky") return true;
-    if (entry.delayUntilRecursion > (recursion === 0 ? 0 : this.#level)) return false;
-    return recursion === 0 || (!entry.excludeRecursion && entry.isRecursive);
+  #isReady(entry: ScanEntry, kind: RoundKind): boolean {
+    if (this.#getEffect(entry) === "sticky") return true;
+    if (entry.delayUntilRecursion > (kind === "recursion" ? this.#level : 0)) return false;
+    return kind !== "recursion" || (!entry.excludeRecursion && entry.isRecursive);
+  }
+
+  #getEffect(entry: ScanEntry): TimedEffect | undefined {
+    return getTimedEffect(entry, this.#state, this.#messageCount, !this.#input.releasesKept);
   }
 
   /** Returns the entry if it matches. Entries that match but can't be activated are dropped. */
-  #isCandidate(entry: ScanEntry, recursion: number): ActivationCandidate[] {
+  #isCandidate(entry: ScanEntry, round: RoundKind): ActivationCandidate[] {
     if (entry.decorators.activate) return [{ entry, reason: { kind: "decorator" }, score: 0 }];
-    const effect = getTimedEffect(entry, this.#state, this.#messageCount);
+    const effect = this.#getEffect(entry);
     const score = this.#keys.countFoundKeys(entry);
-    if (effect === "sticky") return [{ entry, reason: { kind: "sticky" }, score, isSticky: true }];
+    if (effect === "sticky") {
+      this.#hasKept ||= getTimedEffect(entry, this.#state, this.#messageCount, false) !== "sticky";
+      return [{ entry, reason: { kind: "sticky" }, score, isSticky: true }];
+    }
     const finding = this.#keys.getFinding(entry);
     const key = entry.isConstant ? undefined : finding.key;
     if (!entry.isConstant && key === undefined) return [];
@@ -279,36 +356,46 @@ class Scan {
     else if (finding.isHeldBack) {
       // Entries that are activated later may contain the missing key.
       this.#keys.markHeldBack(entry);
-    } else return [{ entry, reason: { kind: recursion > 0 && finding.isRecursed ? "recursion" : "key", key }, score }];
+    } else {
+      const kind = round === "recursion" && finding.isRecursed ? "recursion" : "key";
+      return [{ entry, reason: { kind, key }, score }];
+    }
     return [];
   }
 
-  /** Applies probability, groups and budget. @returns The entries that became active. */
-  async #select(candidates: ActivationCandidate[], round: number): Promise<ActiveEntry[]> {
-    const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#passesProbability(candidate));
-    const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
-    for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
+  /** Applies groups, probability and budget. @returns The entries that became active. */
+  async #select(candidates: ActivationCandidate[]): Promise<ActiveEntry[]> {
+    const ranked = candidates.toSorted((a, b) => compareRank(a, b, this.#bookOrder));
+    const { chosen, dropped } = chooseInGroups(ranked, this.#active.map(({ entry }) => entry), this.#input.random);
+    for (const { entry, reason } of dropped) this.#note(entry, "group", reason.key);
     const activated: ActiveEntry[] = [];
-    for (const { entry, reason } of chosen) {
+    for (const candidate of chosen) {
+      const { entry, reason } = candidate;
       if (isTickUsedUp()) await yieldToEventLoop();
+      if (!this.#passesProbability(candidate)) continue;
       const content = this.#input.expand?.(entry.text, toEntryName(entry)) ?? entry.text;
-      if (content.trim() === "" || this.#contents.has(content)) {
-        this.#drop(entry, content.trim() === "" ? "empty" : "duplicate", reason.key);
+      const isEmpty = content.trim() === "";
+      if (!isEmpty && (this.#contents.get(content) ?? entry.owner) !== entry.owner) {
+        this.#drop(entry, "duplicate", reason.key);
         continue;
       }
-      const tokens = await this.#input.countTokens(content);
+      const tokens = isEmpty ? 0 : await this.#input.countTokens(content);
       if (!this.#budget.take(entry, tokens)) {
         this.#drop(entry, "budget", reason.key);
         continue;
       }
-      this.#contents.add(content);
+      if (isEmpty) this.#drop(entry, "empty", reason.key);
+      else {
+        this.#contents.set(content, entry.owner);
+        this.#dropped.delete(entry);
+        this.#undecided.delete(entry);
+      }
       const active = {
         entry,
-        round,
+        round: this.#round,
         activated: toActivatedEntry(entry, { content, tokens, reason, messageCount: this.#messageCount }),
       };
       this.#active.push(active);
-      this.#undecided.delete(entry);
       activated.push(active);
     }
     return activated;
@@ -322,8 +409,12 @@ class Scan {
   }
 
   #drop(entry: ScanEntry, reason: DropReason, key?: string): void {
-    this.#dropped.push({ entry: toEntryName(entry), reason, ...(key !== undefined && { key }) });
+    this.#note(entry, reason, key);
     this.#undecided.delete(entry);
+  }
+
+  #note(entry: ScanEntry, reason: DropReason, key?: string): void {
+    this.#dropped.set(entry, { entry: toEntryName(entry), reason, ...(key !== undefined && { key }) });
   }
 }
 

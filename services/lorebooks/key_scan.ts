@@ -1,6 +1,6 @@
 /** Tracks which keys of which entries match the texts of one scan, round by round. */
 import { toEntryName } from "./activation_rules.ts";
-import type { ActivationInput, DropReason } from "./activation.ts";
+import type { ActivationInput, DropReason, ScannedMessage } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { ScanEntry } from "./scan_entries.ts";
@@ -57,6 +57,10 @@ export class KeyScan {
   #historyChars = 0;
   readonly #sourceTexts: { source: string; text: number }[];
   readonly #recursed = new Set<number>();
+  /** Number of messages that are scanned beyond the depth of the book. */
+  #deeper = 0;
+  /** Indexes of single messages, by depth. */
+  readonly #bySingleDepth = new Map<number, number>();
   readonly #states = new Map<ScanEntry, EntryState>();
 
   constructor(input: ActivationInput, defaultDepth: number) {
@@ -73,13 +77,23 @@ export class KeyScan {
     this.#recursed.add(this.#texts.push(text) - 1);
   }
 
-  /** Matches the keys of entries against texts they haven't seen. */
-  async matchKeys(entries: readonly ScanEntry[]): Promise<void> {
+  /** Whether active entries have been added. */
+  get hasRecursion(): boolean {
+    return this.#recursed.size > 0;
+  }
+
+  /** Scans one more message, for entries without their own depth. */
+  scanDeeper(): void {
+    this.#deeper++;
+  }
+
+  /** Matches the keys of entries against texts they haven't seen. @param isRecursive False without active entries. */
+  async matchKeys(entries: readonly ScanEntry[], isRecursive = true): Promise<void> {
     const pending: { state: KeyState; isRecursed: boolean }[] = [];
     const queries: KeyQuery[] = [];
     for (const entry of entries) {
       const known = this.#getState(entry);
-      const fresh = this.#listTexts(entry).filter((text) => !known.seen.has(text));
+      const fresh = this.#listTexts(entry, isRecursive).filter((text) => !known.seen.has(text));
       for (const text of fresh) known.seen.add(text);
       for (const isRecursed of [false, true]) {
         const texts = fresh.filter((text) => this.#recursed.has(text) === isRecursed);
@@ -114,7 +128,10 @@ export class KeyScan {
   countFoundKeys(entry: ScanEntry): number {
     const { primary, secondary } = this.#getState(entry);
     const count = (states: KeyState[]) => states.filter(({ isFound }) => isFound).length;
-    return count(primary) + (entry.logic === "any" || entry.logic === "all" ? count(secondary) : 0);
+    if (primary.length === 0) return 0;
+    const further = count(secondary);
+    const counts = entry.logic === "any" || (entry.logic === "all" && further === secondary.length);
+    return count(primary) + (counts ? further : 0);
   }
 
   /** Records that an entry matched but its secondary keys don't allow it. */
@@ -158,18 +175,30 @@ export class KeyScan {
       : { ...key, text: expand(key.text, toEntryName(entry)) };
   }
 
-  #listTexts(entry: ScanEntry): number[] {
-    const depth = entry.scanDepth ?? this.#defaultDepth;
-    if (depth < 1) return []; // As in SillyTavern, such an entry scans nothing at all.
+  #listTexts(entry: ScanEntry, isRecursive: boolean): number[] {
+    const bookDepth = entry.bookScanDepth ?? this.#defaultDepth;
+    const deeper = entry.scanDepth === undefined ? this.#deeper : 0;
+    const depth = entry.scanDepth ?? bookDepth;
+    if (depth + deeper < 1) return []; // As in SillyTavern, such an entry scans nothing at all.
     const sourceTexts = this.#sourceTexts.filter(({ source }) =>
       source === "always" || entry.sources.has(source as "always")
     );
-    const recursed = entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
+    const recursed = isRecursive && entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
     return [
       ...this.#getMessages(depth),
+      ...Array.from({ length: deeper }, (_, n) => this.#getMessage(Math.floor(bookDepth) + n + 1)).flat(),
       ...sourceTexts.map(({ text }) => text),
       ...recursed,
     ];
+  }
+
+  /** Returns one message as a text. @param depth 1 for the newest. */
+  #getMessage(depth: number): number[] {
+    const message = this.#input.messages.at(-depth);
+    if (depth < 1 || message === undefined) return [];
+    let index = this.#bySingleDepth.get(depth);
+    if (index === undefined) this.#bySingleDepth.set(depth, index = this.#texts.push(toLine(message)) - 1);
+    return [index];
   }
 
   /** Returns the newest messages as one text, newest first. */
@@ -191,8 +220,7 @@ export class KeyScan {
     const parts: string[] = [];
     let chars = 0;
     for (let n = 1; n <= count && chars <= MAX_TEXT_CHARS; n++) {
-      const { name, text } = messages[messages.length - n]!;
-      const line = (name ? `${name}: ${text}` : text).slice(-MAX_TEXT_CHARS);
+      const line = toLine(messages[messages.length - n]!);
       chars += line.length;
       parts.push(line);
     }
@@ -210,6 +238,10 @@ export class KeyScan {
     }
     return deepest?.index;
   }
+}
+
+function toLine({ name, text }: ScannedMessage): string {
+  return (name ? `${name}: ${text}` : text).slice(-MAX_TEXT_CHARS);
 }
 
 function listKeyStates({ primary, secondary, additional, exclude }: EntryState): KeyState[] {

@@ -67,10 +67,14 @@ export interface ScanEntry extends DecoratedContent {
   outlet: string;
   depth: number;
   role: "system" | "user" | "assistant";
-  /** `undefined` uses the default. */
+  /** `undefined` uses the depth of the book. */
   scanDepth: number | undefined;
+  /** `undefined` uses the default. */
+  bookScanDepth: number | undefined;
   /** Number of messages for which the entry stays active; infinite if set by a decorator. */
   sticky: number;
+  /** Whether it stays active until the chat is trimmed, once its keys were found. */
+  isKept: boolean;
   /** Number of messages after that during which it can't become active. */
   cooldown: number;
   /** Minimum number of messages. */
@@ -100,7 +104,12 @@ export interface ScanDefaults {
   isRecursive: boolean;
   isCaseSensitive: boolean;
   isWholeWord: boolean;
+  /** Keeps what was found until the chat is trimmed. */
+  keepsFound: boolean;
 }
+
+/** Key in a book's `extensions`: overrides `keepsFound`. */
+const KEEP_FOUND = "parlor_keep_found";
 
 /** SillyTavern's defaults, except that keys match parts of words (docs/protocols/cards.md#lorebooks). */
 export const SCAN_DEFAULTS: Readonly<ScanDefaults> = Object.freeze({
@@ -108,6 +117,7 @@ export const SCAN_DEFAULTS: Readonly<ScanDefaults> = Object.freeze({
   isRecursive: true,
   isCaseSensitive: false,
   isWholeWord: false,
+  keepsFound: false,
 });
 
 const POSITIONS: Record<number, EntryPosition> = {
@@ -141,7 +151,7 @@ const MAX_KEYS = 1_000;
 /** Maximum number of keys used per book; large books have a few thousand. */
 export const MAX_BOOK_KEYS = 100_000;
 
-/** Parses the entries that can become active: enabled ones with content. */
+/** Parses the entries that can become active: enabled ones with content or in a group. */
 export function* readScanEntries(owner: ActivationBook, defaults: ScanDefaults): Generator<ScanEntry, void, undefined> {
   const entries: unknown = owner.book.entries;
   if (!Array.isArray(entries)) return;
@@ -156,8 +166,20 @@ export function* readScanEntries(owner: ActivationBook, defaults: ScanDefaults):
     const read = toScanEntry(owner, entry, { id, index }, defaults);
     keys += read.keys.length + read.secondaryKeys.length;
     if (keys > MAX_BOOK_KEYS) return;
-    if (read.text.trim() !== "") yield read;
+    // One without content may win in a group, so that nothing is sent.
+    if (read.text.trim() !== "" || read.groups.length > 0) yield read;
   }
+}
+
+/** Reads the levels of recursion that entries wait for, also of those that can't become active. */
+export function* readRecursionLevels({ book }: ActivationBook): Generator<number, void, undefined> {
+  const entries: unknown = book.entries;
+  if (!Array.isArray(entries)) return;
+  for (const entry of entries) yield toRecursionLevel(asObject(asObject(entry).extensions));
+}
+
+function toRecursionLevel({ delay_until_recursion: delay }: Record<string, unknown>): number {
+  return delay === true ? 1 : toNumber(delay) ?? 0;
 }
 
 function toScanEntry(
@@ -193,14 +215,16 @@ function toScanEntry(
     priority: toNumber(entry.priority) ?? 0,
     depth: Math.max(0, Math.floor(decorators.depth ?? toNumber(more.depth) ?? DEFAULT_DEPTH)),
     role: decorators.role ?? ROLES[toNumber(more.role) ?? 0] ?? "system",
-    scanDepth: decorators.scanDepth ?? toNumber(more.scan_depth) ?? toNumber(owner.book.scan_depth),
+    scanDepth: decorators.scanDepth ?? toNumber(more.scan_depth),
+    bookScanDepth: toNumber(owner.book.scan_depth),
+    isKept: entry.constant !== true && (toBoolean(asObject(owner.book.extensions)[KEEP_FOUND]) ?? defaults.keepsFound),
     sticky: decorators.keepActivateAfterMatch ? Infinity : toNumber(more.sticky) ?? 0,
     cooldown: decorators.dontActivateAfterMatch ? Infinity : toNumber(more.cooldown) ?? 0,
     delay: toNumber(more.delay) ?? 0,
     isRecursive: owner.book.recursive_scanning ?? defaults.isRecursive,
     excludeRecursion: more.exclude_recursion === true,
     preventRecursion: more.prevent_recursion === true,
-    delayUntilRecursion: more.delay_until_recursion === true ? 1 : toNumber(more.delay_until_recursion) ?? 0,
+    delayUntilRecursion: toRecursionLevel(more),
     groups: typeof more.group === "string"
       ? more.group.split(",", MAX_GROUPS).map((name) => name.trim()).filter(Boolean)
       : [],

@@ -41,11 +41,13 @@ const MAX_MESSAGE_CHARS = 6_000;
  */
 export async function askForProposals(
   client: Pick<UpstreamClient, "completeChat">,
-  { target, model }: { target: UpstreamTarget; model: string },
+  { target, model, conversationId }: { target: UpstreamTarget; model: string; conversationId?: string },
   question: ProposalQuestion,
   signal: AbortSignal,
 ): Promise<ExtractedFact[]> {
-  const ask = (usesSchema: boolean) => client.completeChat(target, createCall(model, question, usesSchema), signal);
+  const origin = { kind: "background", conversationId } as const;
+  const ask = (usesSchema: boolean) =>
+    client.completeChat(target, { ...createCall(model, question, usesSchema), origin }, signal);
   const takesSchema = target.kind === "openai" || target.kind === "ollama";
   let completion: OpenAiCompletion;
   try {

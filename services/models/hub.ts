@@ -4,7 +4,6 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { readBytes } from "../http/read_body.ts";
 import { parseJsonIncrementally } from "../json/incremental_parse.ts";
 import { asArray, asObject } from "../json/type_guards.ts";
-import { joinBytes } from "../storage/atomic_file.ts";
 import type { ModelFormat } from "./local/models_folder.ts";
 
 /** Options of the hub client. */
@@ -57,15 +56,6 @@ const MAX_TOKEN_BYTES = 4096;
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
-
-/** Parses an answer, a long list in steps. @throws If it isn't JSON or is nested too deep. */
-async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
-  const isList = bytes.find((byte) => byte > 0x20) === 0x5b;
-  if (!isList) return await parseJsonIncrementally(bytes, MAX_DEPTH);
-  // Only lists that are members of an object are parsed in steps.
-  const [begin, end] = ['{"list":', "}"].map((text) => new TextEncoder().encode(text));
-  return asObject(await parseJsonIncrementally(joinBytes([begin!, bytes, end!]), MAX_DEPTH)).list;
-}
 
 /** Client of the hub. Validates every response, because a mirror may return anything. */
 export class Hub {
@@ -186,7 +176,7 @@ export class Hub {
     if (bytes === undefined) throw createError(what, `the response is larger than ${MAX_ANSWER_BYTES} bytes`);
     let body: unknown;
     try {
-      body = await parseAnswer(bytes);
+      body = await parseJsonIncrementally(bytes, MAX_DEPTH);
     } catch (cause) {
       throw createError(what, "the response isn't JSON", cause);
     }

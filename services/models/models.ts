@@ -20,6 +20,7 @@ import { dirname } from "node:path";
 
 /** Dependencies of `Models`. */
 export interface ModelsOptions {
+  dataDir: string;
   /** `<datadir>/models` */
   folder: string;
   jobs: JobRunner;
@@ -82,6 +83,7 @@ export class Models {
     });
     this.local = new LocalModels(folder, log);
     this.runner = new Runner({
+      dataDir: options.dataDir,
       folder,
       local: this.local,
       events,
@@ -123,9 +125,9 @@ export class Models {
   }
 
   /**
-   * Deletes a model from the disk, and its failed downloads with their partial files.
+   * Deletes a model from the disk, and its failed downloads with their partial files. Stops it if it's running.
    *
-   * @throws {AppError} `invalid_request`, `not_found`; `conflict` while it's running or being downloaded
+   * @throws {AppError} `invalid_request`, `not_found`; `conflict` while it's being downloaded
    */
   async remove(path: string): Promise<void> {
     if (this.downloads.isWriting(path)) {
@@ -137,9 +139,8 @@ export class Models {
       throw error;
     });
     if (model !== undefined) {
-      if (this.runner.isUsing(model.path)) {
-        throw new AppError("conflict", `Can't delete "${path}": it's running. Stop it first`);
-      }
+      await this.runner.takeOver();
+      if (this.runner.isUsing(model.path)) await this.runner.stop();
       await this.local.remove(model);
     }
     this.#events.publish({ kind: "local_model", id: "local" });

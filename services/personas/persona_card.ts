@@ -2,6 +2,8 @@
 import { AppError } from "../errors.ts";
 import { type Card, parseCard } from "../characters/card/card.ts";
 import { type ReadCard, toReadCard } from "../characters/card/card_codec.ts";
+import { asNumber, asObject, asTexts, type JsonObject } from "../json/type_guards.ts";
+import { isId } from "../storage/ids.ts";
 import { type CardEdits, editCard } from "../characters/card/card_work.ts";
 
 /** Parlor's extension, which distinguishes personas from characters. */
@@ -15,11 +17,36 @@ export const MAX_PERSONA_NAME = 200;
 /** Maximum length of a description, in UTF-16 units. */
 export const MAX_PERSONA_DESCRIPTION = 500_000;
 
-/** Name and description of a persona. */
+/** Where prompts have the description; without a placement where the preset has it. */
+export interface PersonaPlacement {
+  /** `note_*` is around the author's note; `none` is only where a macro names it. */
+  position: (typeof PERSONA_POSITIONS)[number];
+  /** Number of messages after it; only for `at_depth`. */
+  depth: number;
+  /** Only for `at_depth`. */
+  role: (typeof PERSONA_ROLES)[number];
+}
+
+/** Positions besides that of the preset. */
+export const PERSONA_POSITIONS = ["note_top", "note_bottom", "at_depth", "none"] as const;
+/** Roles of a description in the chat, by SillyTavern's numbers. */
+export const PERSONA_ROLES = ["system", "user", "assistant"] as const;
+/** Greatest depth of a description. */
+export const MAX_PERSONA_DEPTH = 9_999;
+/** SillyTavern's depth of a description that has none. */
+const DEFAULT_DEPTH = 2;
+
+/** Name, description and placement of a persona. */
 export interface PersonaText {
   name: string;
   description: string;
+  placement?: PersonaPlacement;
+  /** The characters whose new chats have it. Absent for none. */
+  character_ids?: string[];
 }
+
+/** Most characters of a persona. */
+export const MAX_PERSONA_CHARACTERS = 1_000;
 
 /** Creates the card of a persona. */
 export function createPersonaCard(text: PersonaText): ReadCard {
@@ -28,8 +55,24 @@ export function createPersonaCard(text: PersonaText): ReadCard {
 }
 
 /** Returns the changes that make a card that of a persona. Its other fields don't change. */
-export function toPersonaEdits({ name, description }: PersonaText): CardEdits {
-  return { set: { name, description, extensions: { [EXTENSION]: { version: EXTENSION_VERSION } } } };
+export function toPersonaEdits({ name, description, placement, character_ids = [] }: PersonaText): CardEdits {
+  const extension: JsonObject = {
+    ...{ version: EXTENSION_VERSION, placement: placement ? { ...placement } : null },
+    character_ids: character_ids.length > 0 ? character_ids : null,
+  };
+  return { set: { name, description, extensions: { [EXTENSION]: extension } } };
+}
+
+/** Reads a placement. @returns `undefined` for that of the preset, and for anything else. */
+export function parsePlacement(value: unknown): PersonaPlacement | undefined {
+  const { position, depth, role } = asObject(value);
+  const known = PERSONA_POSITIONS.find((one) => one === position);
+  if (known === undefined) return undefined;
+  return {
+    position: known,
+    depth: Math.min(MAX_PERSONA_DEPTH, Math.max(0, Math.floor(asNumber(depth) ?? DEFAULT_DEPTH))),
+    role: PERSONA_ROLES.find((one) => one === role) ?? "system",
+  };
 }
 
 /** Reports whether a card was made for a persona. */
@@ -37,9 +80,17 @@ export function isPersonaCard({ data }: Card): boolean {
   return EXTENSION in data.extensions;
 }
 
-/** Returns name and description from a card. */
+/** Returns what a card says of a persona. */
 export function getPersonaText({ data }: Card): PersonaText {
-  return { name: data.name, description: data.description };
+  const extension = asObject(data.extensions[EXTENSION]);
+  const placement = parsePlacement(extension.placement);
+  const characterIds = asTexts(extension.character_ids).filter(isId).slice(0, MAX_PERSONA_CHARACTERS);
+  return {
+    name: data.name,
+    description: data.description,
+    ...(placement && { placement }),
+    ...(characterIds.length > 0 && { character_ids: characterIds }),
+  };
 }
 
 /**
@@ -55,7 +106,12 @@ export function convertToPersonaText(card: Card, { swapsNames }: { swapsNames: b
   if (description.length > MAX_PERSONA_DESCRIPTION) {
     throw new AppError("too_large", `The description is longer than ${MAX_PERSONA_DESCRIPTION} characters`);
   }
-  return { name, description: swapsNames && !isPersonaCard(card) ? swapNames(description) : description };
+  const { placement } = getPersonaText(card);
+  return {
+    name,
+    description: swapsNames && !isPersonaCard(card) ? swapNames(description) : description,
+    ...(placement && { placement }),
+  };
 }
 
 function swapNames(text: string): string {

@@ -34,6 +34,7 @@ import {
   createPersonaCard,
   getPersonaText,
   isPersonaCard,
+  type PersonaPlacement,
   type PersonaText,
   toPersonaEdits,
 } from "./persona_card.ts";
@@ -146,21 +147,30 @@ export class Personas {
     return found?.persona;
   }
 
+  /** Returns the ID of the persona for new chats with a character; `undefined` if there is none. */
+  async findIdFor(characterId: string): Promise<string | undefined> {
+    return (await this.list()).find(({ character_ids }) => character_ids?.includes(characterId))?.id;
+  }
+
   /**
    * Creates or changes a persona. Its image and the other fields of its card don't change.
    *
+   * @param input.placement `null` is where the preset has it; if absent, it stays.
+   * @param input.character_ids If absent, they stay.
    * @throws {AppError} `revision_mismatch`; `conflict` for an id that differs from another only in case
    */
   put(
     id: string,
-    input: { name: string; description?: string },
+    input: { name: string; description?: string; placement?: PersonaPlacement | null; character_ids?: string[] },
     expected?: ExpectedVersion,
   ): Promise<ReadPersona & { isNew: boolean }> {
     return this.#lock(id, async () => {
       const before = await this.#findStored(id);
       assertExpected(`persona "${id}"`, expected, before?.version);
       const description = input.description ?? before?.persona.description ?? "";
-      const text: PersonaText = { name: input.name, description };
+      const placement = input.placement === undefined ? before?.persona.placement : input.placement ?? undefined;
+      const character_ids = input.character_ids ?? before?.persona.character_ids;
+      const text: PersonaText = { name: input.name, description, ...(placement && { placement }), character_ids };
       const saved = before === undefined
         ? await this.#create(id, createPersonaCard(text))
         : await this.#replace(before, {
@@ -482,7 +492,7 @@ function toReadPersona(
   { card }: ReadCard,
   { bytes, mtimeMs }: { bytes: Uint8Array; mtimeMs: number },
 ): ReadPersona {
-  const persona = {
+  const persona: Persona = {
     id,
     ...getPersonaText(card),
     has_avatar: isPng(bytes),

@@ -1,5 +1,5 @@
 /** A preset as used for prompts, with all defaults filled in. */
-import { isJsonObject } from "../json/type_guards.ts";
+import { asObject, getOwn, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { isNeutral } from "./sillytavern.ts";
 
 // The stored form of presets (sampler parameters under API names, prompts and their order in SillyTavern's format), and
@@ -144,6 +144,29 @@ export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
 /** Fields of `rest` that prompts use. */
 export const USED_FIELDS: readonly string[] = Object.keys(BUILTIN_PRESET.rest);
 
+/** How likely a text is in replies. */
+export interface LogitBias {
+  /** Text, or a JSON array of token IDs. */
+  text: string;
+  /** From -100 (never) to 100 (always). */
+  value: number;
+}
+
+const MAX_BIASES = 1_000;
+const MAX_BIAS_CHARS = 10_000;
+const MOST_BIAS = 100;
+
+/** Reads `logit_bias` of a preset, or the list that SillyTavern has chosen from those in the same file. */
+export function readLogitBias({ logit_bias: own, bias_presets: lists, bias_preset_selected: chosen }: JsonObject) {
+  const list = Array.isArray(own) ? own : typeof chosen === "string" ? getOwn(asObject(lists), chosen) : undefined;
+  return (Array.isArray(list) ? list : []).slice(0, MAX_BIASES).flatMap((entry): LogitBias[] => {
+    const { text, value } = asObject(entry);
+    if (typeof text !== "string" || text === "" || text.length > MAX_BIAS_CHARS) return [];
+    if (typeof value !== "number") return [];
+    return [{ text, value: Math.min(MOST_BIAS, Math.max(-MOST_BIAS, value)) }];
+  });
+}
+
 /** Parts of the chat that a block can represent. */
 export type PromptMarker = keyof typeof MARKERS;
 
@@ -203,6 +226,8 @@ export interface Preset {
   isBuiltin: boolean;
   /** Under API names, without neutral values, `max_tokens` and `context_size`. */
   sampler: Record<string, number>;
+  /** Absent for none. */
+  logitBias?: LogitBias[];
   /** Fields that are added to each chat request. */
   extraBody?: Record<string, unknown>;
   /** Maximum tokens of the reply, if set. */
@@ -216,8 +241,10 @@ export interface Preset {
   squashesSystemMessages: boolean;
   /** Continues replies by prefill instead of an instruction. */
   continuesByPrefill: boolean;
-  /** SillyTavern's number: -1 none, 0 in groups, 1 as field `name`, 2 as prefix of each message. */
+  /** SillyTavern's number: -1 none, 0 in groups, 1 as field `name` of each message, 2 as its prefix. */
   namesBehavior: number;
+  /** Its regex scripts in SillyTavern's form, if it has any. */
+  regexScripts?: unknown;
 }
 
 const LEGACY_ORDER = 100000;
@@ -232,11 +259,13 @@ export function readPreset(
 ): Preset {
   const { max_tokens: maxTokens, context_size: contextSize, ...sampler } = document.sampler;
   const { rest, extra_body: extraBody } = document;
+  const logitBias = readLogitBias(asObject(rest));
   return {
     id,
     name,
     isBuiltin,
     sampler: dropNeutralValues(sampler),
+    ...(logitBias.length > 0 && { logitBias }),
     ...(isJsonObject(extraBody) && Object.keys(extraBody).length > 0 && { extraBody }),
     ...(isCount(maxTokens) && { maxTokens }),
     ...(isCount(contextSize) && { contextSize }),
@@ -245,6 +274,7 @@ export function readPreset(
     squashesSystemMessages: readFlag(rest, "squash_system_messages"),
     continuesByPrefill: readFlag(rest, "continue_prefill"),
     namesBehavior: typeof rest.names_behavior === "number" ? rest.names_behavior : 0,
+    ...(isJsonObject(rest.extensions) && { regexScripts: rest.extensions.regex_scripts }),
   };
 }
 

@@ -159,11 +159,16 @@ export interface PipedProcess {
 /**
  * The shell becomes the program (`exec`). Before that it starts a watcher that reads a pipe from Parlor. If the pipe
  * closes without a line, Parlor has ended, perhaps by SIGKILL, and the watcher ends the process group. dash doesn't
- * support `--` before a negative process ID. The runtime sets a variable with the pipe's number, which the program must
- * not get.
+ * support `--` before a negative process ID. The program starts when the watcher has set its traps and then closed its
+ * output, because a signal to the group would end the watcher before. The runtime sets a variable with the pipe's number,
+ * which the program must not get.
  */
 const WATCH_SCRIPT = `
-{ trap '' TERM INT HUP; read -r word <&3 || { kill -TERM -$$; sleep 2; kill -KILL -$$; }; } </dev/null >/dev/null 2>&1 &
+: "$({
+  trap '' TERM INT HUP
+  exec >/dev/null
+  read -r word <&3 || { kill -TERM -$$; sleep 2; kill -KILL -$$; }
+} </dev/null 2>/dev/null &)"
 unset DENO_EXTRA_STDIO_FDS
 exec "$@" 3<&-
 `;

@@ -1,9 +1,11 @@
 /**
- * Finds external programs, and runs programs that can't outlive Parlor, with the last lines of their output for error
- * messages.
+ * Finds external programs, and runs programs with the last lines of their output for error messages. They end with
+ * Parlor, except those with a watcher pipe, which run on for a while so that the next Parlor can take them over.
  */
+import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { join } from "node:path";
+import process from "node:process";
 
 /** A running program. */
 export interface WatchedProcess {
@@ -11,9 +13,18 @@ export interface WatchedProcess {
   /** The last lines of its output, oldest first. */
   readonly lines: readonly string[];
   /** Resolves when the program has ended and its output was read. */
-  readonly ended: Promise<Deno.CommandStatus>;
+  readonly ended: Promise<ProcessEnd>;
   /** Sends SIGTERM to it and its children, then SIGKILL after a while, and waits. May be called twice. */
   stop(): Promise<void>;
+  /** Lets it run on after the end of Parlor, for a while. Only with a watcher pipe. */
+  leave?(): void;
+}
+
+/** How a program ended. Nothing more is known of one that another process started. */
+export interface ProcessEnd {
+  success: boolean;
+  code: number | null;
+  signal: Deno.Signal | null;
 }
 
 /** How to start a program. */
@@ -25,6 +36,8 @@ export interface WatchedOptions {
   inherits?: readonly string[];
   /** Time between SIGTERM and SIGKILL, in milliseconds. */
   stopWithinMs?: number;
+  /** Lets it outlive Parlor; not on Windows. */
+  outlives?: { pipe: WatcherPipe; waitSeconds: number };
 }
 
 const MAX_LINES = 200;
@@ -32,19 +45,134 @@ const MAX_LINE = 500;
 const STOP_WITHIN_MS = 4_000;
 /** How long output is read after the end. A child that goes on in the background can hold it open. */
 const OUTPUT_WITHIN_MS = 5_000;
+/** How often a program that another process started is looked for. */
+const TAKEN_POLL_MS = 200;
 
 /**
  * The shell becomes the program (`exec`), so the process id is the program's. Before that it starts a watcher that
  * reads a pipe from Parlor. If the pipe closes without a line, Parlor is gone, even by SIGKILL, and the watcher kills
  * the process group. A line on the pipe ends the watcher, so that it never signals a process id that was reused. dash
  * takes no `--` before a negative process id.
+ *
+ * A signal to the group mustn't end the watcher before it has set its traps. So the program starts after that: the
+ * command substitution ends when the watcher closes its output.
  */
 const WATCH_SCRIPT = `
 exec 3<&0
-{ trap '' TERM INT HUP; read -r word <&3 || { kill -TERM -$$; sleep 2; kill -TERM -$$; sleep 2; kill -KILL -$$; }; } \\
-  </dev/null >/dev/null 2>&1 &
+: "$({
+  trap '' TERM INT HUP
+  exec >/dev/null
+  read -r word <&3 || { kill -TERM -$$; sleep 2; kill -TERM -$$; sleep 2; kill -KILL -$$; }
+} </dev/null 2>/dev/null &)"
 exec "$@" 3<&- </dev/null
 `;
+
+/**
+ * Like the script above, but the watcher reads a named pipe ($1). If nobody has the pipe open, Parlor is gone: the watcher
+ * waits $2 seconds for another one to open it, and then ends the process group, as it does if the pipe is removed. Opening
+ * the pipe for reading and writing never blocks; without that, the watcher would wait for a writer. A SIGTERM comes from the service manager or from
+ * Parlor, and also ends the group. The program's output breaks with Parlor, which must not end it (SIGPIPE).
+ */
+const OUTLIVE_SCRIPT = `
+pipe=$1 seconds=$2
+shift 2
+: "$({
+  end_group() { trap '' TERM; sleep 2; kill -TERM -$$; sleep 2; rm -f "$pipe"; kill -KILL -$$; }
+  trap end_group TERM
+  trap '' INT HUP
+  exec >/dev/null
+  left=$seconds
+  while [ "$left" -gt 0 ] && [ -p "$pipe" ]; do
+    exec 4<>"$pipe" 3<"$pipe" 4>&-
+    while read -r word <&3; do
+      [ "$word" = over ] && { rm -f "$pipe"; exit; }
+      left=$seconds
+    done
+    left=$((left - 1))
+    sleep 1
+  done
+  trap '' TERM
+  kill -TERM -$$
+  end_group
+} </dev/null 2>/dev/null &)"
+trap '' PIPE
+exec "$@" </dev/null
+`;
+
+/** Parlor's end of the named pipe at which the watcher of a program waits. It closes with Parlor. */
+export class WatcherPipe {
+  readonly path: string;
+  readonly #file: Deno.FsFile;
+
+  private constructor(path: string, file: Deno.FsFile) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  /**
+   * Creates a named pipe.
+   *
+   * @returns `undefined` where there are none: on Windows, and in some file systems.
+   */
+  static async create(path: string): Promise<WatcherPipe | undefined> {
+    if (Deno.build.os === "windows") return undefined;
+    try {
+      const making = new Deno.Command("mkfifo", { args: ["-m", "600", path], stdout: "null", stderr: "null" });
+      return (await making.output()).success ? await WatcherPipe.open(path) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Opens the pipe of a program that is left. */
+  static async open(path: string): Promise<WatcherPipe | undefined> {
+    try {
+      // Also for reading, because opening it for writing alone would wait for a reader.
+      return new WatcherPipe(path, await Deno.open(path, { read: true, write: true }));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Tells the watcher that Parlor has taken the program over. */
+  async claim(): Promise<void> {
+    await this.#say("mine");
+  }
+
+  /** Tells the watcher that the program has ended, so that it ends, too. */
+  async finish(): Promise<void> {
+    await this.#say("over");
+    // What it hasn't read yet would be lost. It removes the pipe when it has.
+    const isThere = () => Deno.lstat(this.path).then(() => true, () => false);
+    for (let waited = 0; waited < FINISH_WITHIN_MS && await isThere(); waited += FINISH_POLL_MS) {
+      await delay(FINISH_POLL_MS);
+    }
+    await this.discard();
+  }
+
+  /** Closes and removes the pipe. */
+  async discard(): Promise<void> {
+    this.close();
+    await Deno.remove(this.path).catch(() => {});
+  }
+
+  /** Closes the pipe, as the end of Parlor does. */
+  close(): void {
+    try {
+      this.#file.close();
+    } catch {
+      // Closed before
+    }
+  }
+
+  async #say(word: string): Promise<void> {
+    await this.#file.write(new TextEncoder().encode(`${word}\n`)).catch(() => {});
+  }
+}
+
+/** The watcher looks every second. */
+const FINISH_WITHIN_MS = 5_000;
+const FINISH_POLL_MS = 50;
 
 /**
  * Starts a program. On Windows there is no shell to watch it, so it can outlive Parlor if Parlor is killed.
@@ -52,10 +180,14 @@ exec "$@" 3<&- </dev/null
  * @throws {AppError} `not_available` if it can't be started.
  */
 export function startWatched(program: string, options: WatchedOptions): WatchedProcess {
+  const { outlives } = options;
   const isWatched = Deno.build.os !== "windows";
+  const script = outlives === undefined
+    ? [WATCH_SCRIPT, "sh"]
+    : [OUTLIVE_SCRIPT, "sh", outlives.pipe.path, String(outlives.waitSeconds)];
   const child = spawn(
-    isWatched ? "/bin/sh" : program,
-    isWatched ? ["-c", WATCH_SCRIPT, "sh", program, ...options.args] : options.args,
+    program,
+    isWatched ? ["/bin/sh", "-c", ...script, program, ...options.args] : [program, ...options.args],
     { ...inherited(options.inherits), ...options.env },
   );
   const lines: string[] = [];
@@ -67,15 +199,9 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
   const reading = [child.stdout, child.stderr].map((stream) => readLines(stream, take, giveUp.signal));
   let isOver = false;
   let isStopping = false;
-  const signal = (name: Deno.Signal) => {
-    if (isOver) return;
-    try {
-      Deno.kill(isWatched ? -child.pid : child.pid, name);
-    } catch {
-      // Already ended.
-    }
-  };
-  const ended = (async () => {
+  let isLeft = false;
+  const signal = (name: Deno.Signal) => isOver || signalGroup(child.pid, name);
+  const ended = (async (): Promise<ProcessEnd> => {
     const status = await child.status;
     isOver = !isWatched; // a process group can outlive its first process
     const limit = setTimeout(() => giveUp.abort(), OUTPUT_WITHIN_MS);
@@ -83,6 +209,10 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
     clearTimeout(limit);
     if (isStopping) signal("SIGKILL"); // children that have closed their output
     isOver = true;
+    if (outlives !== undefined && !isLeft) {
+      if (isStopping) await outlives.pipe.discard();
+      else outlives.pipe.finish();
+    }
     const pipe = child.stdin.getWriter();
     await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // No watcher on Windows
     await pipe.close().catch(() => {});
@@ -99,7 +229,96 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
       await ended;
       clearTimeout(limit);
     },
+    ...(outlives !== undefined && {
+      leave() {
+        isLeft = true;
+        giveUp.abort();
+        child.unref();
+        outlives.pipe.close();
+      },
+    }),
   };
+}
+
+/**
+ * Takes over a program that an earlier Parlor started and left.
+ *
+ * @param pipe At which its watcher waits; there is none on Windows.
+ */
+export async function takeOverProcess(pid: number, pipe: WatcherPipe | undefined): Promise<WatchedProcess> {
+  await pipe?.claim();
+  const leaving = new AbortController();
+  let isOver = false;
+  let isStopping = false;
+  const signal = (name: Deno.Signal) => isOver || signalGroup(pid, name);
+  const ended = (async (): Promise<ProcessEnd> => {
+    while (isRunning(pid)) await delay(TAKEN_POLL_MS, leaving.signal);
+    if (pipe === undefined) isOver = true;
+    if (isStopping) signal("SIGKILL"); // Its children and the watcher, which is in its group
+    isOver = true;
+    if (isStopping) await pipe?.discard();
+    else pipe?.finish();
+    return { success: false, code: null, signal: null };
+  })().catch(() => new Promise<never>(() => {})); // Left, so its end isn't seen.
+  return {
+    pid,
+    lines: [`(Process ${pid} was started by an earlier Parlor, which had its output.)`],
+    ended,
+    async stop() {
+      isStopping = true;
+      signal("SIGTERM");
+      const limit = setTimeout(() => signal("SIGKILL"), STOP_WITHIN_MS);
+      await ended;
+      clearTimeout(limit);
+    },
+    ...(pipe !== undefined && {
+      leave() {
+        leaving.abort();
+        pipe.close();
+      },
+    }),
+  };
+}
+
+/** Sends a signal to a program and what it has started. */
+function signalGroup(pid: number, name: Deno.Signal): void {
+  try {
+    Deno.kill(Deno.build.os === "windows" ? pid : -pid, name);
+  } catch {
+    // Already ended
+  }
+}
+
+/** Reports whether a process of this user is running. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns when a process started, in milliseconds since 1970, to the second; `undefined` if it isn't running or that can't
+ * be read.
+ */
+export async function readStartTime(pid: number): Promise<number | undefined> {
+  const command = Deno.build.os === "windows"
+    ? ["powershell", "-NoProfile", "-Command", `(Get-Process -Id ${pid}).StartTime.ToUniversalTime().ToString("o")`]
+    : ["ps", "-o", "lstart=", "-p", String(pid)];
+  try {
+    const { stdout } = await new Deno.Command(command[0]!, {
+      args: command.slice(1),
+      env: { LC_ALL: "C", TZ: "UTC" },
+      stdin: "null",
+      stderr: "null",
+    }).output();
+    const text = new TextDecoder().decode(stdout).trim();
+    const atMs = Date.parse(text.endsWith("Z") ? text : `${text} UTC`);
+    return Number.isNaN(atMs) ? undefined : atMs;
+  } catch {
+    return undefined; // A system without these programs
+  }
 }
 
 function inherited(names: readonly string[] | undefined): Record<string, string> {
@@ -107,10 +326,10 @@ function inherited(names: readonly string[] | undefined): Record<string, string>
   return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => passes(name)));
 }
 
-function spawn(command: string, args: string[], env: Record<string, string>): Deno.ChildProcess {
+function spawn(program: string, command: string[], env: Record<string, string>): Deno.ChildProcess {
   try {
-    return new Deno.Command(command, {
-      args,
+    return new Deno.Command(command[0]!, {
+      args: command.slice(1),
       env,
       clearEnv: true,
       stdin: "piped",
@@ -119,7 +338,7 @@ function spawn(command: string, args: string[], env: Record<string, string>): De
       detached: Deno.build.os !== "windows", // a process group of its own
     }).spawn();
   } catch (cause) {
-    throw new AppError("not_available", `Can't start "${args.at(3) ?? command}": ${getErrorMessage(cause)}`, { cause });
+    throw new AppError("not_available", `Can't start "${program}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 

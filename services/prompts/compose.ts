@@ -12,6 +12,7 @@ import {
   type PromptBlocks,
 } from "./prompt.ts";
 import type { MacroContext, Macros } from "./macros/macros.ts";
+import { NOTE_DEPTH } from "./participants.ts";
 import type { ChatNote, PromptContext, PromptLore } from "./prompt_context.ts";
 
 /** Input of `composeBlocks`. */
@@ -36,8 +37,6 @@ interface TextOptions extends Pick<MacroContext, "field" | "source" | "self" | "
   depth?: number;
 }
 
-/** SillyTavern's default depth for entries around an author's note that doesn't exist. */
-const NOTE_DEPTH = 4;
 /** SillyTavern's order of prompts at a depth that have no own one, and of notes and entries. */
 const DEFAULT_ORDER = 100;
 
@@ -93,7 +92,7 @@ class Composer {
       case "worldInfoAfter":
         return this.#addLore("after_char");
       case "personaDescription":
-        return this.#put(item, "persona", this.#expandText(persona.description, "persona", { self: "persona" }));
+        return persona.placement === undefined ? this.#put(item, "persona", this.#expandPersona()) : undefined;
       case "charDescription":
         return this.#put(
           item,
@@ -154,9 +153,23 @@ class Composer {
         ...{ part: "lorebook" as const, text: cleanText(entry.content), ...toLoreFields(entry) },
       }));
     const { depth, position } = this.#getNotePlace();
-    const text = this.#expandText(note?.text, "note", position === "in_chat" ? { depth } : {});
-    const blocks = [...listAround("note_top"), { part: "note" as const, text }, ...listAround("note_bottom")];
+    const place: TextOptions = position === "in_chat" ? { depth } : {};
+    const text = this.#expandText(note?.text, "note", place);
+    const { placement } = this.#context.persona;
+    const listPersona = (position: string) =>
+      placement?.position === position ? [{ part: "persona" as const, text: this.#expandPersona(place) }] : [];
+    const blocks = [
+      ...listPersona("note_top"),
+      ...listAround("note_top"),
+      { part: "note" as const, text },
+      ...listAround("note_bottom"),
+      ...listPersona("note_bottom"),
+    ];
     return blocks.filter((block) => block.text !== "");
+  }
+
+  #expandPersona(place: TextOptions = {}): string {
+    return this.#expandText(this.#context.persona.description, "persona", { self: "persona", ...place });
   }
 
   #pushNote(): void {
@@ -223,7 +236,7 @@ class Composer {
    */
   #beginHistory(): void {
     if (this.#isAfterHistory) return;
-    const { summary, character, group, layout: { formats } } = this.#context;
+    const { summary, character, group, action, layout: { formats } } = this.#context;
     // Braces in notes are plain text.
     this.#push("memory", "system", this.#memory);
     if (character !== undefined) {
@@ -243,6 +256,9 @@ class Composer {
     if (this.#needsUserMessage) {
       this.#push("preset", "user", this.#expandText(formats.emptyUserMessage, "empty", { field: "preset" }));
     }
+    if (group !== undefined && action !== "impersonate") {
+      this.#push("speaker", "system", this.#expandText(formats.groupNudge, "speaker", { depth: 0 }));
+    }
   }
 
   #formatSummary(text: string | undefined): string {
@@ -250,7 +266,7 @@ class Composer {
     return summary === "" ? "" : `[What happened before the messages that follow: ${summary}]`;
   }
 
-  /** Adds the author's note with the entries around it, the card's note and entries at a depth. */
+  /** Adds the author's note with the entries around it, the card's note, the persona and entries at a depth. */
   #addNotes(): void {
     const { depth, role, position } = this.#getNotePlace();
     if (position === "in_chat") {
@@ -263,6 +279,11 @@ class Composer {
       const text = this.#expandText(own.text, "character_note", { depth: own.depth, isBeforeLore: true });
       this.#insert("character_note", own.role, text, own.depth, DEFAULT_ORDER);
     }
+    const { placement } = this.#context.persona;
+    if (placement?.position === "at_depth") {
+      const text = this.#expandPersona({ depth: placement.depth });
+      this.#insert("persona", placement.role, text, placement.depth, DEFAULT_ORDER);
+    }
     for (const entry of this.#lore) {
       if (entry.position !== "at_depth") continue;
       const { content, role: entryRole, depth: entryDepth } = entry;
@@ -271,11 +292,9 @@ class Composer {
   }
 
   #addEnd(): void {
-    const { group, action, layout: { formats, prefill, continuation } } = this.#context;
+    const { action, layout: { formats, prefill, continuation } } = this.#context;
     if (action === "impersonate") {
       this.#push("impersonate", "system", this.#expandText(formats.impersonation, "impersonate", { depth: 0 }));
-    } else if (group !== undefined) {
-      this.#push("speaker", "system", this.#expandText(formats.groupNudge, "speaker", { depth: 0 }));
     }
     if (action === "continue") {
       this.#push("continue", "system", this.#expandText(continuation?.nudge, "continue", { depth: 0 }));

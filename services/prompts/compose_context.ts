@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import {
   activate,
   type ActivationBook,
+  type ActivationInput,
   type ActivationState,
   type DropReason,
   type EntryName,
@@ -31,6 +32,7 @@ import { formatMemories, type MemoryChoice } from "../memories/memory.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 import { createSeededRandom, type LoadedParticipant, toLoreCharacter } from "./participants.ts";
 import { splitContent } from "../llm/token_count.ts";
+import type { ScriptText } from "../regex_scripts/regex_script.ts";
 
 /** Everything that a composition needs. */
 export interface CompositionRequest {
@@ -48,6 +50,8 @@ export interface CompositionRequest {
   chooseMemories?(contextTokens: number): MemoryChoice;
   /** Shared by all macros of this prompt. */
   budget: MacroBudget;
+  /** Runs the regex scripts on texts that are sent. Absent if there are none. */
+  runScripts?(texts: readonly ScriptText[]): Promise<string[]>;
   now(): number;
 }
 
@@ -82,9 +86,15 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const expand = (text: string, { bookName, entryName }: EntryName) =>
     macros.expand(text, { location: `lore\n${text}`, field: "lorebook", source: formatLoreName(bookName, entryName) });
   const { generation, messageCount } = stage;
+  const expandField = (text: string, source: LorebookScanSource) =>
+    macros.expand(text, { location: `scan ${source}`, hasOwnVariables: true, ignoresUnknown: true });
   const found = stage.lore &&
-    await scanLorebooks({ ...stage.lore, context, generation, messageCount }, seen, fresh.random, expand);
-  const { lore = [], disabled } = found ?? {};
+    await scanLorebooks({ ...stage.lore, context, generation, messageCount }, seen, fresh.random, {
+      expand,
+      expandField,
+    });
+  const { disabled } = found ?? {};
+  const lore = await runLoreScripts(stage, found?.lore ?? []);
   for (const { position, outlet, content } of lore.toReversed()) {
     if (position === "outlet" && outlet) macros.addToOutlet(outlet, content);
   }
@@ -95,7 +105,33 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const blocks = composeBlocks({ context, lore, disabled, needsUserMessage, macros, fresh, memory });
   const { squashesSystem } = context.layout;
   const { notExpanded } = budget;
-  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem, notExpanded, memories };
+  return {
+    blocks,
+    droppedLore: found?.dropped,
+    loreState: found?.state,
+    keepsLore: found?.hasKept,
+    squashesSystem,
+    notExpanded,
+    memories,
+  };
+}
+
+async function runLoreScripts({ runScripts }: CompositionRequest, lore: PromptLore[]): Promise<PromptLore[]> {
+  if (runScripts === undefined || lore.length === 0) return lore;
+  const texts = await runScripts(lore.map(({ content: text, position, depth }): ScriptText => ({
+    ...{ text, placement: "world_info" },
+    ...(position === "at_depth" && { depth }),
+  })));
+  return lore.map((entry, n) => ({ ...entry, content: texts[n]! }));
+}
+
+/** Returns a function that expands the macros of regex scripts. */
+export function createScriptExpander(stage: CompositionRequest): (text: string) => string {
+  const { now, timeZone, messageCount, generation } = stage;
+  const clock = { nowMs: now(), timeZone } satisfies MacroClock;
+  const macros = new Macros({ ...toMacroScope(stage), clock, chat: { messageCount, generation } }, stage.budget);
+  const options = { field: "history", hasOwnVariables: true, ignoresUnknown: true } satisfies Partial<MacroContext>;
+  return (text) => macros.expand(text, { ...options, location: `regex\n${text}` });
 }
 
 /**
@@ -205,6 +241,20 @@ export interface LorebookScanInput {
   /** Index of the greeting that started the conversation. Only called if an entry depends on it. */
   getGreetingIndex?(): number | undefined;
   matcher: KeyMatcher;
+  settings: LoreSettings;
+}
+
+/** The owner's settings of lorebooks. */
+export interface LoreSettings
+  extends Pick<ActivationInput, "maxRecursion" | "minActivations" | "minActivationsDepth" | "bookOrder"> {
+  /** Whether entries of books that don't decide it stay active until the chat is trimmed. */
+  keepsFound: boolean;
+  /** Share of the token budget that all entries may use together. */
+  budgetPercent: number;
+  /** Most tokens of all entries. */
+  budgetTokens?: number;
+  /** Whether the names of speakers are scanned. */
+  scansNames: boolean;
 }
 
 /** An entry that matched but isn't sent. */
@@ -220,33 +270,51 @@ interface LorebookScanResult {
   dropped: DroppedLore[];
   /** Stored with the reply, for sticky entries and cooldowns. */
   state: ActivationState;
+  /** Whether an entry is only active because it's kept. */
+  hasKept: boolean;
   /** Prompts that are disabled by an active entry. */
   disabled: ReadonlySet<string>;
 }
 
-/** Share of the token budget that all entries may use together. SillyTavern's default. */
-const BUDGET_SHARE = 0.25;
+/** Returns the limits of a scan. @param promptTokens Most tokens of the whole prompt; `Infinity` if that isn't known. */
+export function toScanLimits(
+  { budgetPercent, budgetTokens = Infinity, maxRecursion, minActivations, minActivationsDepth }: LoreSettings,
+  promptTokens: number,
+): Pick<ActivationInput, "budgetTokens" | "maxRecursion" | "minActivations" | "minActivationsDepth"> {
+  // Infinity * 0 isn't a number.
+  const share = budgetPercent === 0 ? 0 : Math.floor(promptTokens * budgetPercent / 100);
+  return { budgetTokens: Math.min(share, budgetTokens), maxRecursion, minActivations, minActivationsDepth };
+}
 
-/** Scans the lorebooks. @param expand Expands macros. */
+/** Scans the lorebooks. @param options.expand Expands macros. @param options.expandField Those of the card. */
 async function scanLorebooks(
-  { context, speaker, books, generation, messageCount, getGreetingIndex, matcher }: LorebookScanInput,
+  { context, speaker, books, generation, messageCount, getGreetingIndex, matcher, settings }: LorebookScanInput,
   seen: HistoryWindow,
   random: SeededRandom,
-  expand: (text: string, entry: EntryName) => string,
+  { expand, expandField }: {
+    expand: (text: string, entry: EntryName) => string;
+    expandField: (text: string, source: LorebookScanSource) => string;
+  },
 ): Promise<LorebookScanResult> {
+  const { keepsFound, scansNames } = settings;
   const found = await activate({
+    ...toScanLimits(settings, seen.budget),
     books,
     matcher,
+    defaults: { keepsFound },
+    releasesKept: seen.releasesLore,
     generation,
     messageCount,
     expand,
     // Tool results are untrusted text, which must not decide what else is in the prompt.
-    messages: seen.messages.filter(({ message }) => message.role !== "tool").map(({ message }) => {
-      const name = message.role === "user" ? context.persona.name : context.character?.name;
-      return { role: message.role, text: splitContent(message).text, ...(!context.hasNames && { name }) };
+    messages: seen.messages.filter(({ message }) => message.role !== "tool").map(({ message, speaker }) => {
+      const name = speaker ?? (message.role === "user" ? context.persona.name : context.character?.name);
+      const { text } = splitContent(message);
+      const isNamed = name !== undefined && text.startsWith(`${name}: `);
+      const bare = isNamed ? text.slice(name.length + 2) : text;
+      return { role: message.role, text: bare, ...(scansNames && { name }) };
     }).reverse(),
-    scanTexts: scanTexts(context, speaker),
-    budgetTokens: Math.floor(seen.budget * BUDGET_SHARE),
+    scanTexts: scanTexts(context, speaker).map(({ source, text }) => ({ source, text: expandField(text, source) })),
     countTokens: seen.countTokens,
     random: (name) => random(`entry\n${name}`),
     state: seen.messages.find(({ loreState }) => loreState !== undefined)?.loreState,
@@ -269,6 +337,7 @@ async function scanLorebooks(
     })),
     dropped: found.dropped.map(({ entry, reason, key }) => ({ ...toLoreSource(entry), reason, key })),
     state: found.state,
+    hasKept: found.hasKept,
     disabled: new Set(found.disabledPrompts),
   };
 }
@@ -282,6 +351,8 @@ function toLoreSource(
 function scanTexts({ persona, scenario, character }: PromptContext, speaker: LoadedParticipant | undefined) {
   const texts: [LorebookScanSource, string | undefined][] = [
     ["persona", persona.description],
+    // As in SillyTavern, what is in the chat is scanned like a message.
+    ["always", persona.placement?.position === "at_depth" ? persona.description : undefined],
     ["description", character?.description],
     ["personality", character?.personality],
     ["depth_prompt", character?.note?.text],

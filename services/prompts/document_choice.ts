@@ -83,6 +83,8 @@ const WITH_NEIGHBORS = 5;
 const WHOLE_SHARE = 0.5;
 /** Number of tokens for the mark of a page. */
 const MARK_TOKENS = 8;
+/** Number of tokens for the mark of a page that is counted by itself. */
+const PAGE_FRAME_TOKENS = 16;
 /** Number of tokens for the mark of a document and the text around it. */
 const FRAME_TOKENS = 60;
 
@@ -148,6 +150,28 @@ export async function chooseDocuments(
     budget,
   });
   return { fixed: withIntroduction(fixed, isSeveral), passages, sent };
+}
+
+/**
+ * Estimates the tokens of the documents and pages that the user chose, as opposed to those sent as far as they fit.
+ *
+ * @param tokenRatio As in `DocumentChoiceInput`.
+ */
+export function estimateChosenTokens(
+  reader: Pick<DocumentReader, "find">,
+  requested: readonly DocumentRequest[],
+  tokenRatio: number,
+): number {
+  return requested.reduce((sum, { use: { id, use, pages } }) => {
+    const document = use === "auto" ? undefined : reader.find(id);
+    if (document?.state !== "ready" || document.pages === 0) return sum;
+    const chosen = use === "whole" ? document.pages : countPages(parsePages(pages ?? "") ?? [], document.pages);
+    return sum + document.tokens * tokenRatio * chosen / document.pages + chosen * PAGE_FRAME_TOKENS + FRAME_TOKENS;
+  }, 0);
+}
+
+function countPages(ranges: readonly PageRange[], count: number): number {
+  return ranges.reduce((sum, { first, last }) => sum + Math.max(0, Math.min(last, count) - first + 1), 0);
 }
 
 async function findCandidates(

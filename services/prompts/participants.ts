@@ -4,7 +4,8 @@
  */
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
-import type { PromptCharacter, PromptNote } from "./prompt_context.ts";
+import { asObject } from "../json/type_guards.ts";
+import type { CharacterAuthorNote, PromptCharacter, PromptNote } from "./prompt_context.ts";
 import { Macros, type SeededRandom } from "./macros/macros.ts";
 import { NO_CARD } from "../characters/card/card_file.ts";
 import type { LoreCharacter } from "../lorebooks/activation.ts";
@@ -38,7 +39,8 @@ export interface Participant {
 }
 
 const TALKATIVENESS = 0.5;
-const NOTE_DEPTH = 4;
+/** SillyTavern's default depth of notes, and of entries around an author's note that doesn't exist. */
+export const NOTE_DEPTH = 4;
 
 /**
  * Loads the cards of participants. Participants whose card was deleted are skipped.
@@ -72,6 +74,7 @@ export function toPromptCharacter({ id, name, card: { data } }: LoadedParticipan
     creatorNotes: data.creator_notes,
     greetings: [data.first_mes, ...data.alternate_greetings],
     note: parseDepthPrompt(data.extensions.depth_prompt),
+    authorNote: parseAuthorNote(asObject(data.extensions.parlor).note),
   };
 }
 
@@ -115,6 +118,13 @@ function parseDepthPrompt(value: unknown): PromptNote | undefined {
     depth: typeof depth === "number" && depth >= 0 ? Math.floor(depth) : NOTE_DEPTH,
     role: role === "user" || role === "assistant" ? role : "system",
   };
+}
+
+/** Parses the author's note of a character, which is stored in its card as `extensions.parlor.note`. */
+function parseAuthorNote(value: unknown): CharacterAuthorNote | undefined {
+  const { text, place } = asObject(value);
+  if (typeof text !== "string" || text.trim() === "") return undefined;
+  return { text, place: place === "before" || place === "after" ? place : "replace" };
 }
 
 /**

@@ -17,12 +17,27 @@ export interface PromptMessage {
   /** `undefined` for a message that isn't stored. */
   id?: string;
   message: ChatMessage;
+  /** Who wrote it, if that isn't the persona or the character that replies. */
+  speaker?: string;
   /** Creation time in milliseconds since 1970. */
   atMs?: number;
   /** Lorebook state after this message. */
   loreState?: ActivationState;
+  /** The oldest message that was sent for this one, if the history was trimmed. */
+  firstSentId?: string;
   /** Documents of this message. */
   documents?: readonly DocumentUse[];
+  /** How regex scripts change it; absent for a message that they don't change. */
+  scripted?: ScriptedMessage;
+}
+
+/** A message that regex scripts may change. */
+export interface ScriptedMessage {
+  placement: "user_input" | "ai_output";
+  /** Its texts as stored. */
+  texts: readonly string[];
+  /** Returns the message with other texts. */
+  toMessage(texts: readonly string[]): ChatMessage;
 }
 
 /** The part of the history that composition can see. */
@@ -38,6 +53,8 @@ export interface HistoryWindow {
   model: string;
   /** False for previews, which leave all state unchanged. */
   updatesState: boolean;
+  /** True if the history has just been trimmed: entries of lorebooks that were only kept are dropped. */
+  releasesLore?: boolean;
 }
 
 /** The blocks of a prompt, and what was dropped. */
@@ -48,6 +65,8 @@ export interface ComposedPrompt {
   squashesSystem?: boolean;
   /** Stored with the reply; see compose_context.ts. */
   loreState?: ActivationState;
+  /** Whether entries of lorebooks are only kept until the history is trimmed. */
+  keepsLore?: boolean;
   /** Fields whose macros exceed the budget. */
   notExpanded?: NotExpanded[];
   /** The notes in the blocks. */
@@ -68,6 +87,8 @@ export interface PromptSource {
   conversationId: string;
   /** Composes the blocks; absent for a prompt without blocks. */
   compose?(seen: HistoryWindow, signal: AbortSignal): Promise<ComposedPrompt>;
+  /** Runs regex scripts on the messages that were read, newest first. */
+  runScripts?(messages: readonly PromptMessage[]): Promise<PromptMessage[]>;
   /** Newest first, without hidden messages. Only read as far as the context reaches. */
   history: Iterable<PromptMessage>;
   /** True if the newest message is the start of the reply. */
@@ -254,14 +275,14 @@ export interface PromptLayout {
   continuation?: { nudge: string; separator: string };
   /** Merges consecutive system messages into one. */
   squashesSystem?: boolean;
-  /** When messages are prefixed with the speaker's name. */
-  names: "group" | "always" | "never";
+  /** When messages are prefixed with the speaker's name, or whether they have it as a field. */
+  names: "group" | "always" | "never" | "field";
 }
 
 const DEFAULT_NUDGE = String(BUILTIN_PRESET.rest.continue_nudge_prompt);
 
-/** SillyTavern's numbers. Value 1 (the `name` field) is missing: many servers reject that field. */
-const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 2: "always" };
+/** SillyTavern's numbers. */
+const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 1: "field", 2: "always" };
 
 /**
  * Converts a preset for one kind of generation.
@@ -276,7 +297,7 @@ export function toPromptPreset(
   generation: string,
   { continuesPrefill = true, refusesPrefill = false }: { continuesPrefill?: boolean; refusesPrefill?: boolean } = {},
 ): PromptPreset {
-  const { id, name, blocks, texts, sampler, extraBody, maxTokens, contextSize, isBuiltin } = preset;
+  const { id, name, blocks, texts, sampler, logitBias, extraBody, maxTokens, contextSize, isBuiltin } = preset;
   const needsNudge = !continuesPrefill || refusesPrefill;
   const isPrefilled = preset.continuesByPrefill && !needsNudge;
   const nudge = texts.continueNudge.trim() === "" && needsNudge ? DEFAULT_NUDGE : texts.continueNudge;
@@ -285,7 +306,11 @@ export function toPromptPreset(
     id,
     name,
     contextSize,
-    params: { ...sampler, ...(maxTokens !== undefined && { max_tokens: maxTokens }) },
+    params: {
+      ...sampler,
+      ...(logitBias && { logit_bias: logitBias }),
+      ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    },
     ...(extraBody && { extraBody }),
     layout: {
       items: blocks.filter(({ triggers }) => triggers.length === 0 || triggers.includes(generation))

@@ -11,7 +11,13 @@ import type { ContextSize } from "../llm/context_sizes.ts";
 import type { TokenCounter } from "./token_counter.ts";
 import type { DocumentUse } from "../documents/document.ts";
 import { splitContent } from "../llm/token_count.ts";
-import { chooseDocuments, type ChosenDocuments, type DocumentReader, type DocumentRequest } from "./document_choice.ts";
+import {
+  chooseDocuments,
+  type ChosenDocuments,
+  type DocumentReader,
+  type DocumentRequest,
+  estimateChosenTokens,
+} from "./document_choice.ts";
 
 /** Number of tokens reserved for the template around the messages. */
 export const MARGIN_TOKENS = 16;
@@ -155,6 +161,12 @@ export class PromptDocuments {
       tokenRatio: this.#counter.getRatio(model),
     };
     return await chooseDocuments(await this.#open(), input, options);
+  }
+
+  /** Estimates the tokens of what the user chose; see `estimateChosenTokens`. */
+  async estimateChosen(requested: readonly DocumentRequest[], model: string): Promise<number> {
+    if (this.#open === undefined || requested.every(({ use }) => use.use === "auto")) return 0;
+    return estimateChosenTokens(await this.#open(), requested, this.#counter.getRatio(model));
   }
 
   /**

@@ -5,11 +5,13 @@ import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
 import { chooseMemories, type MemoryChat, type UsableMemory } from "../memories/memory.ts";
+import type { PersonaText } from "../personas/persona_card.ts";
 import type { Presets } from "../presets/presets.ts";
 import {
   type CardSource,
   type LoadedParticipant,
   loadParticipants,
+  NOTE_DEPTH,
   type Participant,
   toPromptCharacter,
 } from "./participants.ts";
@@ -21,7 +23,18 @@ import {
   toPromptPreset,
 } from "./prompt.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
-import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
+import {
+  composePrompt,
+  type CompositionRequest,
+  createMessageExpander,
+  createScriptExpander,
+  type LoreSettings,
+  PrefixClocks,
+} from "./compose_context.ts";
+import type { Preset } from "../presets/preset.ts";
+import type { RegexScripts, ScriptSource } from "../regex_scripts/regex_scripts.ts";
+import type { ScriptPurpose, ScriptText } from "../regex_scripts/regex_script.ts";
+import type { ScriptResult } from "../regex_scripts/script_runner.ts";
 
 /** The conversation fields used in prompts. Fields of the wrong type are ignored. */
 export interface PromptFields {
@@ -53,12 +66,14 @@ export interface PromptPreset {
 /** Dependencies of `PromptContexts`. */
 export interface PromptContextDeps {
   cards: CardSource;
-  personas: { get(id: string): Promise<{ persona: { name: string; description: string } }> };
+  personas: { get(id: string): Promise<{ persona: PersonaText }> };
   /** The user's name without a persona, and the default persona. */
   getOwner(): { name: string; personaId?: string };
   presets: Pick<Presets, "resolve">;
   lorebooks: Pick<Lorebooks, "findBooks">;
   matcher: KeyMatcher;
+  regexScripts: Pick<RegexScripts, "listActive" | "runner">;
+  getLoreSettings(): LoreSettings;
   memories: {
     listUsable(): UsableMemory[];
     /** Percent of the context. */
@@ -110,6 +125,8 @@ export interface OpenPromptContext {
   compose(seen: HistoryWindow): Promise<ComposedPrompt>;
   /** Expands the macros of a stored message; see `createMessageExpander`. */
   expand?(text: string, id: string, atMs: number): string;
+  /** Runs the regex scripts of the owner, the preset and the character. Absent if there are none. */
+  runScripts?(texts: readonly ScriptText[], purpose: ScriptPurpose): Promise<ScriptResult>;
 }
 
 /** Loads prompt contexts. */
@@ -138,15 +155,16 @@ export class PromptContexts {
     const preset = toPromptPreset(chosenPreset, request.generation, request);
     const { names } = preset.layout;
     const isGroup = fields.participants.length > 1 && participants.length > 1;
+    const character = member && toPromptCharacter(member);
     const scene: PromptContext = {
-      character: member && toPromptCharacter(member),
+      character,
       group: isGroup ? participants.map(({ name, isMuted }) => ({ name, isMuted })) : undefined,
       hasNames: member !== undefined && (names === "always" || (isGroup && names === "group")),
       persona: withheld?.persona ? NO_PERSONA : await this.#loadPersona(personaId),
       layout: preset.layout,
       systemPrompt: toText(fields.system_prompt),
       scenario: toText(fields.scenario),
-      note: parseNote(fields.note, request.countUserMessages),
+      note: withCharacterNote(parseNote(fields.note, request.countUserMessages), character?.authorNote),
       summary: parseStoredSummary(fields.summary),
       variables: parseVariables(fields.variables),
       action: request.action,
@@ -165,6 +183,7 @@ export class PromptContexts {
       speaker: member,
       getGreetingIndex: request.getGreetingIndex,
       matcher: this.#deps.matcher,
+      settings: this.#deps.getLoreSettings(),
     } satisfies CompositionRequest["lore"];
     const { now, memories } = this.#deps;
     const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
@@ -184,26 +203,50 @@ export class PromptContexts {
       clocks: this.#clocks,
       now,
     };
+    const runScripts = this.#openScripts(stage, chosenPreset, member);
+    if (runScripts !== undefined) stage.runScripts = async (texts) => (await runScripts(texts, "prompt")).texts;
     return {
       context: scene,
       preset,
       personaId,
       compose: (seen) => composePrompt(stage, seen),
       expand: createMessageExpander(stage),
+      runScripts,
     };
+  }
+
+  #openScripts(
+    stage: CompositionRequest,
+    preset: Preset,
+    member: LoadedParticipant | undefined,
+  ): OpenPromptContext["runScripts"] {
+    const { regexScripts } = this.#deps;
+    const active = regexScripts.listActive(listScriptSources(preset, member));
+    if (active.length === 0) return undefined;
+    const expand = createScriptExpander(stage);
+    return (texts, purpose) => regexScripts.runner.run(active, texts, { purpose, expand });
   }
 
   async #loadPersona(id: string | undefined): Promise<PromptContext["persona"]> {
     const { personas, getOwner } = this.#deps;
     if (id === undefined) return { name: getOwner().name, description: "" };
     try {
-      const { name, description } = (await personas.get(id)).persona;
-      return { name, description };
+      const { name, description, placement } = (await personas.get(id)).persona;
+      return { name, description, placement };
     } catch (error) {
       if (error instanceof AppError && error.code === "not_found") return { name: getOwner().name, description: "" };
       throw error;
     }
   }
+}
+
+/** Lists the scripts of a preset and of the character that speaks, in the order in which they run. */
+export function listScriptSources(preset: Preset, member: LoadedParticipant | undefined): ScriptSource[] {
+  const { id, name, regexScripts: scripts } = preset;
+  const ofPreset: ScriptSource = { kind: "preset", id, name, scripts };
+  if (member === undefined) return [ofPreset];
+  const { regex_scripts } = member.card.data.extensions;
+  return [ofPreset, { kind: "character", id: member.id, name: member.name, scripts: regex_scripts }];
 }
 
 /** The user of a prompt that leaves out the owner's persona. */
@@ -225,6 +268,20 @@ function parseNote(value: unknown, countUserMessages: () => number = () => 0): C
     role: typeof role === "string" && role !== "" ? role : "system",
     position: position === "before_main" || position === "after_main" ? position : "in_chat",
     isOmitted: typeof interval === "number" && interval !== 1 && !isDue(Math.floor(interval), countUserMessages()),
+  };
+}
+
+/** Puts the author's note of a character in the place of the chat's, or next to it. A chat without one has the default place. */
+function withCharacterNote(
+  note: ChatNote | undefined,
+  own: CharacterAuthorNote | undefined,
+): ChatNote | undefined {
+  if (own === undefined) return note;
+  const before = note?.text ?? "";
+  const texts = { replace: [own.text], before: [own.text, before], after: [before, own.text] }[own.place];
+  return {
+    ...(note ?? { depth: NOTE_DEPTH, role: "system", position: "in_chat", isOmitted: false }),
+    text: texts.filter((text) => text.trim() !== "").join("\n"),
   };
 }
 
@@ -273,6 +330,15 @@ export interface PromptCharacter {
   greetings: string[];
   /** The card's note, inserted into the history. */
   note?: PromptNote;
+  /** The author's note for chats with it. */
+  authorNote?: CharacterAuthorNote;
+}
+
+/** An author's note that belongs to a character. Its depth, role and interval are those of the chat's note. */
+export interface CharacterAuthorNote {
+  text: string;
+  /** Relative to the chat's own note. */
+  place: "replace" | "before" | "after";
 }
 
 /** Text inserted into the history. */
@@ -305,7 +371,7 @@ export interface PromptContext {
   group?: { name: string; isMuted: boolean }[];
   /** True if messages are prefixed with the speaker's name. */
   hasNames: boolean;
-  persona: { name: string; description: string };
+  persona: PersonaText;
   layout: PromptLayout;
   /** Set by the conversation; overrides preset and card. */
   systemPrompt?: string;

@@ -5,6 +5,7 @@
  */
 import type { ChatMessage, ContentPart } from "../llm/chat_event.ts";
 import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt.ts";
+import { putNameInText } from "../llm/dialects/portable_messages.ts";
 import { MESSAGE_TOKENS } from "../llm/token_count.ts";
 
 /** A block with its token count. */
@@ -132,7 +133,8 @@ export function toAlternatingRoles(messages: readonly ChatMessage[], strictness:
   const merged: ContentMessage[] = [];
   // Arrays created here may grow in place. Copying them for each merge would take quadratic time.
   const joinedLists = new Set<ContentPart[]>();
-  for (const { role, content } of messages.slice(leading.length)) {
+  // Messages that become one can't have two names.
+  for (const { role, content } of messages.slice(leading.length).map(putNameInText)) {
     const next: ContentMessage = { role: role === "assistant" ? "assistant" : "user", content: content ?? "" };
     const last = merged.at(-1);
     if (last?.role !== next.role) merged.push(next);

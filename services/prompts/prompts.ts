@@ -7,6 +7,7 @@ import type { MemoryChoice } from "../memories/memory.ts";
 import type { DocumentReader, DocumentRequest, SentDocument } from "./document_choice.ts";
 import {
   type ClientPromptSource,
+  type ComposedPrompt,
   type HistoryWindow,
   isOptional,
   NO_BLOCKS,
@@ -100,6 +101,12 @@ export class Prompts {
     this.#sizes.forgetUnknown(target, call.model);
   }
 
+  /** Returns the most tokens that a prompt may have. */
+  async findBudget(limits: PromptLimits): Promise<number> {
+    const most = await this.#sizes.lookUp(limits.target, limits.model);
+    return computeBudget(withContextLimit(most, limits), limits).budget;
+  }
+
   /** Describes messages that a client assembled. They aren't changed. */
   async describe(messages: ChatMessage[], limits: PromptLimits, signal: AbortSignal): Promise<Prompt> {
     const most = await this.#sizes.lookUp(limits.target, limits.model);
@@ -139,7 +146,9 @@ export class Prompts {
     const first = messages.findIndex(({ role }) => role !== "system" && role !== "developer");
     const depth = first < 0 ? 0 : messages.length - first;
     const most = await this.#sizes.lookUp(limits.target, limits.model);
-    const { budget } = computeBudget(withContextLimit(most, limits), limits);
+    const context = withContextLimit(most, limits);
+    const chosenTokens = await this.#estimateChosen(requested, context, limits);
+    const budget = computeBudget(context, limits).budget + chosenTokens;
     const free = Math.max(0, budget - plain.tokens);
     for (let share = 1, tries = 0;; tries++) {
       const limit = { read, model: limits.model, budget: free * share, maxBudget: free * share };
@@ -173,19 +182,25 @@ export class Prompts {
   async assemble(source: PromptSource, limits: PromptLimits, signal: AbortSignal, remembers = true): Promise<Prompt> {
     const most = await this.#sizes.lookUp(limits.target, limits.model);
     const context = withContextLimit(most, limits);
-    const { budget } = computeBudget(context, limits);
-    const history = this.#read(source, limits.model, budget);
-    const composed = await source.compose?.(
-      this.#toWindow(history.read, { budget, contextTokens: context.tokens }, limits, remembers),
-      signal,
+    const { budget: ownBudget } = computeBudget(context, limits);
+    const history = await this.#runScripts(source, this.#read(source, limits.model, ownBudget), limits.model);
+    const requested = findRequestedDocuments(source.documents ?? [], history.read, history.earlierDocuments);
+    const budget = ownBudget + await this.#estimateChosen(requested, context, limits);
+    const window = this.#toWindow(
+      history.read,
+      { budget: ownBudget, contextTokens: context.tokens },
+      limits,
+      remembers,
     );
-    const blocks = this.#estimate(composed?.blocks ?? NO_BLOCKS, limits.model);
-    blocks.leading.push(...this.#choosePinned(source.pinned ?? [], limits.model, budget));
-    const fit = await this.#addDocumentsThatFit(source, { blocks, history, budget }, limits, {
-      waits: remembers,
-      signal,
-    });
-    const { entries, isTrimmed, leftOut } = this.#arrange(source, { blocks: fit.blocks, history, budget }, remembers);
+    const kept = await source.compose?.(window, signal);
+    const draft = await this.#compose(source, { composed: kept, history, budget }, limits, { remembers, signal });
+    const before = history.read.find(({ loreState }) => loreState !== undefined)?.firstSentId;
+    // The server reads everything anew after trimming, so this is when what was kept can go.
+    const isReleased = kept?.keepsLore && draft.arranged.isTrimmed && draft.oldestId !== before;
+    const composed = isReleased ? await source.compose!({ ...window, releasesLore: true }, signal) : kept;
+    const { fit, arranged: { entries, isTrimmed, leftOut } } = isReleased
+      ? await this.#compose(source, { composed, history, budget }, limits, { remembers, signal })
+      : draft;
     const parts = composed?.squashesSystem ? squashSystemMessages(entries) : entries;
     const prompt = { ...toPrompt(parts), isExact: fit.isExact };
     return {
@@ -199,6 +214,37 @@ export class Prompts {
       documents: fit.documents,
       memories: composed?.memories ?? NO_MEMORIES,
     };
+  }
+
+  /**
+   * Returns the tokens by which documents that the user chose extend a context whose size is only assumed: an assumption
+   * must not cut what was chosen. Only the server knows whether it fits.
+   */
+  async #estimateChosen(
+    requested: readonly DocumentRequest[],
+    { isAssumed, tokens }: ContextSize,
+    { model, contextTokens = Infinity }: PromptLimits,
+  ): Promise<number> {
+    if (!isAssumed) return 0;
+    const chosen = Math.ceil(await this.#documents.estimateChosen(requested, model) * ESTIMATE_ERROR);
+    return Math.min(chosen, contextTokens - tokens);
+  }
+
+  /** Adds documents and the history to composed blocks. */
+  async #compose(
+    source: PromptSource,
+    { composed, history, budget }: Omit<Draft, "blocks"> & { composed: ComposedPrompt | undefined },
+    limits: PromptLimits,
+    { remembers, signal }: { remembers: boolean; signal: AbortSignal },
+  ) {
+    const blocks = this.#estimate(composed?.blocks ?? NO_BLOCKS, limits.model);
+    blocks.leading.push(...this.#choosePinned(source.pinned ?? [], limits.model, budget));
+    const fit = await this.#addDocumentsThatFit(source, { blocks, history, budget }, limits, {
+      waits: remembers,
+      signal,
+    });
+    const arranged = this.#arrange(source, { blocks: fit.blocks, history, budget }, remembers);
+    return { fit, arranged, oldestId: arranged.entries.find(({ messageId }) => messageId !== undefined)?.messageId };
   }
 
   /**
@@ -342,6 +388,17 @@ export class Prompts {
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
     [...blocks, ...historyEntries].forEach((counted, n) => counted.tokens = tokens[n]!);
     return isExact;
+  }
+
+  async #runScripts(source: PromptSource, history: ReadHistory, model: string): Promise<ReadHistory> {
+    if (source.runScripts === undefined) return history;
+    const read = await source.runScripts(history.read);
+    const historyEntries = read.map(({ id, message }, n): PromptEntry => {
+      const before = history.historyEntries[n]!;
+      if (message === before.message) return before;
+      return { part: "history", messageId: id, message, tokens: this.#counter.estimate(message, model) };
+    });
+    return { ...history, read, historyEntries };
   }
 
   /** Reads the history from its end until nothing more fits. */

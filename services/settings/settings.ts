@@ -21,6 +21,11 @@ export interface OwnerSettings {
   auto_title: boolean;
   /** Whether the model summarizes messages that no longer fit, when it's idle. */
   auto_summary: boolean;
+  /**
+   * Whether a reply that a restart has cut, and that its model server hasn't kept, is continued by itself: at servers in
+   * private networks, at all, or at none.
+   */
+  continue_after_restart: "private" | "always" | "never";
   /** Whether the model proposes notes from finished chats when it's idle. */
   memory_proposals: boolean;
   /** Whether the owner was asked about proposals. */
@@ -64,6 +69,22 @@ export interface OwnerSettings {
   show_expressions: boolean;
   /** URL path of the background image for chats without one. */
   chat_background: string | null;
+  /** Whether lorebook entries, once found, stay in the prompt until the chat is trimmed. */
+  keep_found_lore: boolean;
+  /** Largest share of the context for all lorebook entries together, in percent. */
+  lore_budget_percent: number;
+  /** Most tokens of all lorebook entries together; `null` for no further limit. */
+  lore_budget_tokens: number | null;
+  /** Scans older messages until this many lorebook entries are active. */
+  lore_min_activations: number;
+  /** Most messages to scan for that; `null` for all. */
+  lore_min_activations_depth: number | null;
+  /** Most scans of active lorebook entries, one after another; `null` for as many as needed. */
+  lore_max_recursion: number | null;
+  /** Whether lorebooks also look for keys in the names of those who speak. */
+  lore_scans_names: boolean;
+  /** Whether entries of characters' lorebooks come before those of lorebooks for all chats. */
+  lore_order: "character_first" | "global_first" | "evenly";
   prompt_templates: PromptTemplate[];
 }
 
@@ -77,6 +98,7 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   preset_id: null,
   auto_title: true,
   auto_summary: true,
+  continue_after_restart: "private",
   memory_proposals: false,
   memory_asked: false,
   memory_budget_percent: 10,
@@ -99,6 +121,14 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   message_style: "plain",
   show_expressions: true,
   chat_background: null,
+  keep_found_lore: false,
+  lore_budget_percent: 25,
+  lore_budget_tokens: null,
+  lore_min_activations: 0,
+  lore_min_activations_depth: null,
+  lore_max_recursion: null,
+  lore_scans_names: true,
+  lore_order: "character_first",
   prompt_templates: [],
 });
 

@@ -5,13 +5,14 @@
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
+import { UpstreamError } from "../http/upstream_error.ts";
 import type { OwnListeners } from "../http/own_listeners.ts";
 import { KeyedSemaphore } from "../async/locks.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { ListedModels, listKnownVoices, type Voice } from "./voice_lists.ts";
-import { createSpeechRequest, SpeechServer, type SpokenAudio } from "./speech_server.ts";
+import { createSpeechRequest, type SpeechInput, SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { CloseHook } from "../async/lazy.ts";
@@ -130,6 +131,8 @@ interface SampleSource {
   get(id: string): ReferenceSample;
 }
 
+/** Responses to a request that lacks a required field. Some servers fail instead of refusing it. */
+const MAY_LACK_FIELD = new Set([400, 404, 422, 500]);
 /** Maximum number of concurrent requests to a server. */
 const MAX_CONCURRENT = 2;
 /** Ids of voice samples are UUIDs of version 7. */
@@ -169,21 +172,49 @@ class Speech {
     const sample = sampleId === undefined ? undefined : this.#samples.get(sampleId);
     const release = await this.#semaphore.acquire(parseOrigin(server.target.baseUrl), signal);
     try {
-      const input = {
+      const audio = await this.#speakWith(server, sample, {
         text: request.text,
         model: request.model || config.model,
         voice: isSample ? "" : voice,
         format: request.format ?? config.format,
         speed: request.speed ?? config.speed,
-      };
-      const speechRequest = sample === undefined
-        ? createSpeechRequest(input)
-        : await this.#cloning.createRequest(sample, server, input, signal);
-      const audio = await server.speak(speechRequest, signal);
+      }, signal);
       return { ...audio, body: withEnd(audio.body, release) };
     } catch (error) {
       release();
       throw error;
+    }
+  }
+
+  /** A server that refuses a request without a model or a voice gets the first that it lists. */
+  async #speakWith(
+    server: SpeechServer,
+    sample: ReferenceSample | undefined,
+    input: SpeechInput,
+    signal: AbortSignal,
+  ): Promise<SpokenAudio> {
+    const speak = async () => {
+      const completed = server.complete(input);
+      const request = sample === undefined
+        ? createSpeechRequest(completed)
+        : await this.#cloning.createRequest(sample, server, completed, signal);
+      return await server.speak(request, signal);
+    };
+    try {
+      return await speak();
+    } catch (refusal) {
+      const isRefused = refusal instanceof UpstreamError && MAY_LACK_FIELD.has(refusal.status ?? 0);
+      const isIncomplete = input.model === "" || (input.voice === "" && sample === undefined);
+      if (!isRefused || !isIncomplete) throw refusal;
+      const isFilled = await server.chooseFirst(input, sample === undefined, signal).catch(() => false);
+      signal.throwIfAborted();
+      if (!isFilled) throw refusal;
+      try {
+        return await speak();
+      } catch (error) {
+        server.forgetFirst(input);
+        throw error;
+      }
     }
   }
 

@@ -14,7 +14,8 @@ import {
   sniffContainer,
   TWO_FRAMES_BYTES,
 } from "./audio_format.ts";
-import { parseVoiceList, type Voice } from "./voice_lists.ts";
+import { asObject, isNonEmptyString } from "../json/type_guards.ts";
+import { listKnownVoices, parseVoiceList, type Voice } from "./voice_lists.ts";
 
 /** The address of a speech server. */
 export interface SpeechTarget {
@@ -78,9 +79,17 @@ const ADVICE = {
   503: "its model may still be loading",
 };
 
-/** A speech server. Remembers the working prefix. */
+/** A model and a voice. Empty for the server's default. */
+type VoiceOfModel = Pick<SpeechInput, "model" | "voice">;
+
+/** Names of models that speak. Servers also list their other models. */
+export const SPEAKING_MODEL = /tts|kokoro|piper|orpheus|chatterbox|speech|voice|bark|vits|zonos|dia\b/i;
+
+/** A speech server. Remembers the working prefix, and the model and voice it requires. */
 export class SpeechServer {
   #prefix: string | undefined;
+  /** The choice for a model that a request names, or none. Filled once the server has refused a request without one. */
+  readonly #firsts = new Map<string, VoiceOfModel>();
 
   constructor(readonly client: HttpClient, readonly target: SpeechTarget) {}
 
@@ -96,6 +105,44 @@ export class SpeechServer {
     return await this.#toAudio(response, request.format);
   }
 
+  /** Fills what a request doesn't name, if the server is known to require it. */
+  complete<Input extends VoiceOfModel>(input: Input): Input {
+    const first = this.#firsts.get(input.model);
+    return first === undefined
+      ? input
+      : { ...input, model: input.model || first.model, voice: input.voice || first.voice };
+  }
+
+  /**
+   * Chooses the first model and voice that the server lists for what a refused request didn't name.
+   *
+   * @param isVoiceNeeded False if the request has the voice of a sample.
+   * @returns False if there is nothing to fill in.
+   */
+  async chooseFirst(input: VoiceOfModel, isVoiceNeeded: boolean, signal: AbortSignal): Promise<boolean> {
+    if (this.#firsts.has(input.model)) return false;
+    const model = input.model || await this.#findFirstModel(signal);
+    const voice = input.voice || !isVoiceNeeded ? "" : await this.#findFirstVoice(model, signal);
+    const isFilled = (input.model === "" && model !== "") || voice !== "";
+    if (isFilled) this.#firsts.set(input.model, { model, voice });
+    return isFilled;
+  }
+
+  /** Forgets a choice that didn't help. */
+  forgetFirst({ model }: VoiceOfModel): void {
+    this.#firsts.delete(model);
+  }
+
+  async #findFirstModel(signal: AbortSignal): Promise<string> {
+    const ids = (await this.listModels(signal)).map(({ id }) => id);
+    return ids.find((id) => SPEAKING_MODEL.test(id)) ?? ids[0] ?? "";
+  }
+
+  async #findFirstVoice(model: string, signal: AbortSignal): Promise<string> {
+    const [first] = await this.listVoices(model, signal) ?? listKnownVoices(model);
+    return first?.id ?? "";
+  }
+
   /** Lists the server's voices. Returns `undefined` if it has no list. @throws Like `speak` */
   async listVoices(model: string, signal: AbortSignal): Promise<Voice[] | undefined> {
     const query = model === "" ? "" : `?model=${encodeURIComponent(model)}`;
@@ -104,6 +151,8 @@ export class SpeechServer {
       ...listEndpointPrefixes(this.target.baseUrl).flatMap((prefix) => [
         `${prefix}/audio/voices${query}`,
         `${prefix}/voices${query}`,
+        // Speaches lists the voices with the model.
+        ...(model === "" ? [] : [`${prefix}/models/${model.split("/").map(encodeURIComponent).join("/")}`]),
       ]),
       `${root}/api/voices`,
     ];
@@ -115,14 +164,20 @@ export class SpeechServer {
     return undefined;
   }
 
-  /** Lists the server's models. Returns an empty list if it has no list. @throws Like `speak` */
+  /**
+   * Lists the server's models; only those that speak, if it says what each is for. Returns an empty list if it has no list.
+   *
+   * @throws Like `speak`
+   */
   async listModels(signal: AbortSignal): Promise<{ id: string }[]> {
     for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
       const value = await this.findJson(`${prefix}/models`, signal);
       const data = typeof value === "object" && value !== null && "data" in value ? value.data : value;
       if (!Array.isArray(data)) continue;
-      const ids = data.map((entry) => entry?.id).filter((id) => typeof id === "string" && id !== "");
-      return [...new Set<string>(ids)].map((id) => ({ id }));
+      const entries = data.map(asObject);
+      const speaking = entries.filter(({ task }) => task === "text-to-speech");
+      const ids = (speaking.length > 0 ? speaking : entries).map(({ id }) => id).filter(isNonEmptyString);
+      return [...new Set(ids)].map((id) => ({ id }));
     }
     return [];
   }

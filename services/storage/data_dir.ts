@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { isLocked } from "./database/sqlite.ts";
-import { removeTemporaryFiles, toFileError, writeFileAtomic } from "./atomic_file.ts";
+import { pathExists, removeTemporaryFiles, toFileError, writeFileAtomic } from "./atomic_file.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -131,6 +131,19 @@ function createOpenError(path: string, found: string, cause?: unknown): AppError
   return new AppError("internal", `Can't open the data directory "${path}": ${found}`, { cause });
 }
 
+/** Returns whether a process uses a data directory. @throws {AppError} `internal` if its lock can't be opened. */
+export async function isDataDirInUse(root: string): Promise<boolean> {
+  const path = join(root, LOCK_FILE_NAME);
+  if (!await pathExists(path)) return false;
+  try {
+    takeProcessLock(path).release();
+    return false;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "conflict") return true;
+    throw error;
+  }
+}
+
 /** A held lock. */
 interface ProcessLock {
   release(): void;
@@ -228,6 +241,10 @@ export const DATABASE_ID_FILE_NAME = "database-id";
 
 /** Folder of the stored files of imports. */
 export const IMPORT_SOURCES_FOLDER = "import-sources";
+
+/** Folder with what the next Parlor must know of the model server. */
+export const MODEL_SERVER_FOLDER = "model-server";
+export const MODEL_SERVER_FILE = "server.json";
 
 /** What to do about a lost or foreign database, for error messages. */
 const DATABASE_CURE = 'Restore app.db, or restore a backup with "parlor restore FILE --replace". ' +

@@ -19,8 +19,12 @@ export function isPathWord(text: string): boolean {
  */
 const DEVICE_NAME = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *(\.|$)/i;
 
+/** Length of the longest of them, `conout$`. */
+const LONGEST_DEVICE = 7;
+
 /** Reports whether Windows treats a file name as a device: `con`, `NUL.json`, `Com1.tar.gz`, `LPT¹`. */
 export function isDeviceName(name: string): boolean {
+  if (name.length > LONGEST_DEVICE && !name.includes(".") && !name.endsWith(" ")) return false;
   return DEVICE_NAME.test(name);
 }
 

@@ -5,7 +5,13 @@
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
-import { findOnPath, isFile, startWatched, type WatchedProcess } from "../process/supervised_process.ts";
+import {
+  findOnPath,
+  isFile,
+  type ProcessEnd,
+  startWatched,
+  type WatchedProcess,
+} from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
 import { createView, type NodeTimes } from "./node_state.ts";
 import type { Log } from "../log.ts";
@@ -104,7 +110,7 @@ async function isResponding(socketPath: string): Promise<boolean> {
   }
 }
 
-function describeEnd({ code, signal }: Deno.CommandStatus, lines: readonly string[]): string {
+function describeEnd({ code, signal }: ProcessEnd, lines: readonly string[]): string {
   const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
   const last = removeSecrets(lines.findLast((line) => line.trim() !== "") ?? "");
   return last === "" ? how : `${how}. Its last message: ${last}`;

@@ -289,11 +289,12 @@ export interface DetectedTranscriptionServer {
 const PORTS = [8000, 8080, 5001, 8001, 8081, 9000].map((port) => ({ port }));
 const UNKNOWN = "OpenAI-compatible";
 
-/** Probes all hosts and ports at once. */
+/** Probes all hosts and ports at once. Known software is first. */
 export async function detectTranscriptionServers(
   options: Omit<ProbeOptions<object>, "ports" | "otherPort"> & { ports?: readonly { port: number }[] },
 ): Promise<DetectedTranscriptionServer[]> {
-  return await probeAll({ ...options, ports: options.ports ?? PORTS, otherPort: {} }, async (origin, _port, probe) => {
+  const ports = options.ports ?? PORTS;
+  const servers = await probeAll({ ...options, ports, otherPort: {} }, async (origin, _port, probe) => {
     const kobold = asObject((await probe("/api/extra/version"))?.json);
     if (kobold.result === "KoboldCpp") {
       // It lists only its language model. Any name selects the Whisper model.
@@ -301,6 +302,7 @@ export async function detectTranscriptionServers(
     }
     return await detectByModels(origin, probe) ?? await detectWhisperCpp(origin, probe);
   });
+  return servers.toSorted((a, b) => Number(a.software === UNKNOWN) - Number(b.software === UNKNOWN));
 }
 
 async function detectByModels(origin: string, probe: Probe): Promise<DetectedTranscriptionServer | undefined> {

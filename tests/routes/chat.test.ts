@@ -685,6 +685,44 @@ test("returns an error without calling the model if the message can't be stored,
   expect((await gather(await ask(app, 1))).isDone).toBe(true);
 });
 
+test("a chat is unread after a reply that no client followed to its end, until somebody reads it", async () => {
+  const isUnread = async () => {
+    const { items } = await (await app.get("/api/conversations?view=summary")).json();
+    return items[0].unread;
+  };
+  llm.switches.manual = "on";
+  const asked = await ask(app, 1);
+  const first = await llm.nextCall();
+  await first.emit("Seen");
+  await first.finish();
+  await gather(asked);
+  expect(await isUnread()).toBe(false);
+
+  const left = await ask(app, 2);
+  const second = await llm.nextCall();
+  await left.body!.cancel();
+  await second.emit("Unseen");
+  await second.finish();
+  await until(async () => (await savedMessage(app, "a2"))?.status === "complete", "the reply is saved");
+  expect(await isUnread()).toBe(true);
+  const seen: unknown[] = [];
+  const { revision } = await (await app.get("/api/conversations/c1")).json();
+  app.services.events.subscribe((event) => seen.push(event));
+  for (let n = 0; n < 2; n++) expect((await app.post("/api/conversations/c1/read")).status).toBe(204);
+  expect(await isUnread()).toBe(false);
+  // Told once, and without a new revision.
+  expect(seen).toEqual([{ kind: "conversation", id: "c1", revision }]);
+  expect((await app.post("/api/conversations/nowhere/read")).status).toBe(404);
+
+  // A failure that the client is told of is no news.
+  const refused = ask(app, 3);
+  const third = await llm.nextCall();
+  await third.fail("event_error");
+  await gather(await refused);
+  await until(async () => (await savedMessage(app, "a3"))?.status === "failed", "the failure is saved");
+  expect(await isUnread()).toBe(false);
+});
+
 test("publishes changes and replies as events without content", async () => {
   const seen: unknown[] = [];
   app.services.events.subscribe((event) => seen.push(event));

@@ -48,6 +48,17 @@ test("omitted fields of a saved profile keep their value; a name derived from th
   await json(app.put("/api/connections", { id: "new", name: "New" }), 400);
 });
 
+test("the context sizes of single models are kept, changed and removed one by one, or all at once", async () => {
+  const put = (context_sizes: unknown) => app.put("/api/connections", profile({ context_sizes }));
+  const sizes = async (response: Promise<Response>) => (await (await response).json()).context_sizes;
+  expect(await sizes(put({ a: 4096, b: 8192 }))).toEqual({ a: 4096, b: 8192 });
+  expect(await sizes(put({ b: null, c: 2048 }))).toEqual({ a: 4096, c: 2048 });
+  expect(await sizes(app.put("/api/connections", { id: "llama", name: "Renamed" }))).toEqual({ a: 4096, c: 2048 });
+  expect((await put({ a: 0 })).status).toBe(400);
+  expect((await put(Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`m${n}`, 4096])))).status).toBe(400);
+  expect(await sizes(put(null))).toBeUndefined();
+});
+
 test("PUT creates and updates a profile, and the list never contains the key", async () => {
   const created = await app.put("/api/connections", profile({ name: "Llama", model: "m", timeouts: { idle_ms: 9 } }));
   expect(created.status).toBe(201);

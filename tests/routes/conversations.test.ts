@@ -418,6 +418,31 @@ test("saves removed, added and moved messages in the right order", async () => {
   expect((await put("c2", { messages: [say("m205", "free again")] })).status).toBe(201);
 });
 
+test("lists when the last message of each chat was made, which a new title doesn't change", async () => {
+  await using app = await openTestApp();
+  const early = "2020-02-03T04:05:06.000Z";
+  const messages = [
+    { id: "u", role: "user", content: "Then", created_at: "2019-01-01T00:00:00.000Z" },
+    { id: "a", role: "assistant", content: "There", created_at: early },
+  ];
+  await app.put("/api/conversations/old", { title: "Old", messages });
+  await app.put("/api/conversations/empty", { title: "Empty", messages: [] });
+  const list = async (): Promise<Record<string, { created_at: string; last_message_at: string }>> => {
+    const { items } = await (await app.get("/api/conversations?view=summary")).json();
+    return Object.fromEntries(items.map((item: { id: string }) => [item.id, item]));
+  };
+  const { old, empty } = await list();
+  expect([old!.last_message_at, empty!.last_message_at]).toEqual([early, empty!.created_at]);
+  await app.patch("/api/conversations/old", { title: "Older" });
+  await app.patch("/api/conversations/old/messages/u", { content: "Once" });
+  expect((await list()).old!.last_message_at).toBe(early);
+  const added = { message: { role: "user", content: "Now" } };
+  const message = await (await app.post("/api/conversations/old/messages", added)).json();
+  expect((await list()).old!.last_message_at).toBe(message.created_at);
+  await app.delete(`/api/conversations/old/messages/${message.id}`);
+  expect((await list()).old!.last_message_at).toBe(early);
+});
+
 test("lists which chats are branches, and which titles are only the greeting's beginning", async () => {
   await using app = await openTestApp();
   const greeting = "The door creaks open. Good evening, and welcome.";

@@ -67,7 +67,7 @@ function openRoute(keepAliveMs?: number) {
   };
   const closing = new AbortController();
   const connection = { peerAddress: "127.0.0.1", listener: "main", closing: closing.signal } as const;
-  const router = eventRoutes({ events: counting }, keepAliveMs);
+  const router = eventRoutes({ events: counting }, { keepAliveMs });
   return {
     hub,
     closing,
@@ -89,15 +89,20 @@ test("a client that disconnects leaves nothing behind", async () => {
   expect(route.subscriptions).toBe(0);
 });
 
-test("streams end when the listener closes, and no new ones start", { tags: ["L06"] }, async () => {
-  const route = openRoute();
-  const frames = frameReader(await route.ask());
-  await frames.next();
-  route.closing.abort();
-  expect(await frames.next()).toBeUndefined();
-  expect(await frameReader(await route.ask()).next()).toBe(": open");
-  expect(route.subscriptions).toBe(0);
-});
+test(
+  "streams say that they go on after a restart when the listener closes, and no new ones start",
+  { tags: ["L06"] },
+  async () => {
+    const route = openRoute();
+    const frames = frameReader(await route.ask());
+    await frames.next();
+    route.closing.abort();
+    expect(await frames.next()).toBe('event: restarting\ndata: {"retry_ms":1000}');
+    expect(await frames.next()).toBeUndefined();
+    expect(await frameReader(await route.ask()).next()).toBe(": open");
+    expect(route.subscriptions).toBe(0);
+  },
+);
 
 test("a client that doesn't read has a bounded queue and is then disconnected", async () => {
   const route = openRoute();

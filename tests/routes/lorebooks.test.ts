@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import worldInfo from "../fixtures/sillytavern/world_info.json" with { type: "json" };
+import { useModel } from "../helpers/app/chat_client.ts";
 import { say } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 let app: TestApp;
 beforeEach(async () => {
@@ -357,6 +359,48 @@ test("a saved book is tested against a text, after a conversation if one is name
     app.post("/api/lorebooks/test", { lorebook_id: "b1", text: "the docks", conversation_id: "c1" }),
   );
   expect(both.entries).toHaveLength(2);
+});
+
+test("a test keeps to the same limits as a prompt: tokens, recursion, the minimum of entries, and scanned names", async () => {
+  await using llm = await openFakeLlm({ personality: "llama.cpp" });
+  llm.contextSize = 4_096;
+  await useModel(app, llm);
+  const entry = (comment: string, key: string, content: string, insertion_order = 1) => (
+    { ...BOOK.entries[0]!, ...{ keys: [key], comment, content, insertion_order } }
+  );
+  const book = {
+    recursive_scanning: true,
+    entries: [
+      entry("first", "dragon", "A hoard."),
+      entry("second", "hoard", "A cave."),
+      entry("third", "cave", "A bat."),
+      entry("earlier", "kraken", "Deep."),
+      entry("name", "Dora", "Who speaks."),
+      entry("long", "dragon", "gold ".repeat(300), 0),
+    ],
+  };
+  await app.put("/api/personas/p1", { name: "Dora", description: "" });
+  await app.patch("/api/settings", { default_persona_id: "p1" });
+  await app.put("/api/conversations/c1", {
+    messages: [say("m0", "the kraken"), ...["m1", "m2", "m3"].map((id) => say(id, "no")), say("m4", "the dragon")],
+  });
+  const list = async (settings: Record<string, unknown>, fields = {}) => {
+    const changed = await app.patch("/api/settings", settings);
+    expect(changed.status).toBe(200);
+    const tested = await json(app.post("/api/lorebooks/test", { book, conversation_id: "c1", ...fields }));
+    return tested.entries.map(({ entry_name }: { entry_name: string }) => entry_name).sort();
+  };
+  expect(await list({})).toEqual(["first", "long", "name", "second", "third"]);
+  expect(await list({ lore_scans_names: false })).toEqual(["first", "long", "second", "third"]);
+  expect(await list({ lore_max_recursion: 1 })).toEqual(["first", "long", "second"]);
+  expect(await list({ lore_max_recursion: 0 })).toEqual(["first", "long"]);
+  expect(await list({ lore_max_recursion: null, lore_min_activations: 5 }))
+    .toEqual(["earlier", "first", "long", "second", "third"]);
+  expect(await list({ lore_min_activations_depth: 2 })).toEqual(["first", "long", "second", "third"]);
+  expect(await list({ lore_max_recursion: 0, lore_budget_percent: 10 })).toEqual(["first"]);
+  expect(await list({}, { budget_tokens: 1_000 })).toEqual(["first", "long"]);
+  expect(await list({ lore_budget_percent: 100, lore_budget_tokens: 100 })).toEqual(["first"]);
+  expect(await list({ lore_budget_percent: 0 })).toEqual([]);
 });
 
 test("a test requires a book and a text, both of limited size", async () => {

@@ -36,6 +36,50 @@ test("a persona is created, changed, listed by name, and still exists after a re
   expect(await codeOf(await app.get("/api/personas/none"))).toEqual([404, "not_found"]);
 });
 
+test("the place of its description is kept, also in its card, until it's changed or removed", async () => {
+  const read = async (id = "p1") => (await (await app.get(`/api/personas/${id}`)).json()).placement;
+  const placement = { position: "at_depth", depth: 3, role: "user" };
+  await put("p1", { ...ann, placement });
+  expect(await read()).toEqual(placement);
+  await put("p1", { name: "Anna" });
+  await app.restart();
+  expect(await read()).toEqual(placement);
+  const card = new Uint8Array(await (await app.get("/api/personas/p1/export")).arrayBuffer());
+  const { id } = await (await importFile(card)).json();
+  expect(await read(id)).toEqual(placement);
+  await put("p1", { name: "Anna", placement: { position: "none" } });
+  expect(await read()).toEqual({ position: "none", depth: 2, role: "system" });
+  await put("p1", { name: "Anna", placement: null });
+  expect(await read()).toBeUndefined();
+  expect((await put("p1", { name: "Anna", placement: { position: "elsewhere" } })).status).toBe(400);
+});
+
+test("new chats with a character have its persona, or else the default one, unless they say which", async () => {
+  for (const id of ["fox", "owl"]) {
+    const card = { spec: "chara_card_v3", spec_version: "3.0", data: { name: id, first_mes: "{{user}}?" } };
+    expect((await app.put(`/api/characters/${id}`, { card })).ok).toBe(true);
+  }
+  // As large as a card that is read beside the serving thread.
+  await put("ann", { name: "Ann", description: "あ".repeat(200_000), character_ids: ["fox", "cat"] });
+  await put("bea", { name: "Bea", description: "" });
+  await put("ann", { name: "Ann" });
+  await app.restart();
+  await app.patch("/api/settings", { default_persona_id: "bea" });
+  const begin = async (character_ids: string[], more = {}) => {
+    const { persona_id, messages } = await (await app.post("/api/conversations", { character_ids, ...more })).json();
+    return [persona_id, messages[0]?.content];
+  };
+  expect(await begin(["fox"])).toEqual(["ann", "Ann?"]);
+  expect(await begin(["owl"])).toEqual(["bea", "Bea?"]);
+  expect(await begin(["fox", "owl"])).toEqual(["bea", "Bea?"]);
+  expect(await begin(["fox"], { persona_id: "bea" })).toEqual(["bea", "Bea?"]);
+  expect((await begin(["fox"], { persona_id: null }))[0]).toBeUndefined();
+  expect((await begin([]))[0]).toBeUndefined();
+  await put("ann", { name: "Ann", character_ids: null });
+  expect(await begin(["fox"])).toEqual(["bea", "Bea?"]);
+  expect((await put("ann", { name: "Ann", character_ids: ["a/b"] })).status).toBe(400);
+});
+
 test("is stored as a V2 card that other programs read as a character", async () => {
   await put("p1");
   const card = JSON.parse(await Deno.readTextFile(fileOf("p1.json")));

@@ -38,7 +38,11 @@ test("voices for narration and speech can be set, and null uses those of the spe
 
 test("prompt templates have distinct names without spaces, and are encrypted", async () => {
   await using app = await openTestApp();
-  const prompt_templates = [{ name: "erklären", text: "needleTemplate [[topic]]" }, { name: "b-2", text: "x" }];
+  const button = { label: "X", action: "send" };
+  const prompt_templates = [
+    { name: "erklären", text: "needleTemplate [[topic]]" },
+    { name: "b-2", text: "x", button: { ...button, conversation_ids: ["k1"] } },
+  ];
   expect(await (await app.patch(PATH, { prompt_templates })).json()).toMatchObject({ prompt_templates });
   expect(await filesWithText(app.dataDir, "needleTemplate")).toEqual([]);
   for (
@@ -48,7 +52,12 @@ test("prompt templates have distinct names without spaces, and are encrypted", a
       [{ name: "a", text: "" }],
       [{ name: "a", text: "x".repeat(8_001) }],
       [{ name: "same", text: "x" }, { name: "SAME", text: "y" }],
-      Array.from({ length: 51 }, (_, n) => ({ name: `t${n}`, text: "x" })),
+      Array.from({ length: 201 }, (_, n) => ({ name: `t${n}`, text: "x" })),
+      Array.from({ length: 100 }, (_, n) => ({ name: `t${n}`, text: "x".repeat(5_000) })),
+      [{ name: "a", text: "x", button: { ...button, label: " " } }],
+      [{ name: "a", text: "x", button: { ...button, label: "x".repeat(61) } }],
+      [{ name: "a", text: "x", button: { ...button, action: "run" } }],
+      [{ name: "a", text: "x", button: { ...button, character_ids: ["../a"] } }],
     ]
   ) expect((await app.patch(PATH, { prompt_templates: wrong })).status, JSON.stringify(wrong).slice(0, 80)).toBe(400);
   expect(await (await app.get(PATH)).json()).toMatchObject({ prompt_templates });
@@ -118,3 +127,27 @@ test(
     expect((await app.patch(PATH, { serif: true })).status).toBe(500);
   },
 );
+
+test("prompt templates are sets of quick replies for SillyTavern, and keep what theirs had", async () => {
+  await using app = await openTestApp();
+  const quick_reply = { set: "Mine", set_fields: { color: "red" }, fields: { id: 7, title: "Tip" } };
+  const prompt_templates = [
+    { name: "wave", text: "*waves*", button: { label: "Wave", action: "send" }, quick_reply },
+    { name: "plain", text: "Plain." },
+  ];
+  expect((await app.patch(PATH, { prompt_templates })).status).toBe(200);
+  expect(await (await app.get(PATH)).json()).toMatchObject({ prompt_templates });
+  const sets = await (await app.get(`${PATH}/quick_reply_sets`)).json();
+  expect(sets).toEqual([{ name: "Mine", count: 1 }, { name: "Parlor", count: 1 }]);
+  const file = await app.get(`${PATH}/quick_reply_sets/export?set=Mine`);
+  expect(file.headers.get("content-disposition")).toContain("Mine.json");
+  expect(await file.json()).toMatchObject({
+    ...{ version: 2, name: "Mine", disableSend: false, color: "red", idIndex: 7 },
+    qrList: [{ id: 7, label: "Wave", title: "Tip", message: "*waves*", isHidden: false }],
+  });
+  expect((await app.get(`${PATH}/quick_reply_sets/export?set=Other`)).status).toBe(404);
+  const long = { ...quick_reply, fields: { title: "x".repeat(8_000) } };
+  expect((await app.patch(PATH, { prompt_templates: [{ ...prompt_templates[0], quick_reply: long }] })).status).toBe(
+    400,
+  );
+});

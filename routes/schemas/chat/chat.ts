@@ -302,7 +302,9 @@ const RunningReply = z.object({
   conversation_id: Id,
   started_at: Time,
   connection_id: z.string().optional().openapi({ description: "Absent until the connection is chosen" }),
-  status: z.literal("streaming"),
+  status: z.enum(["streaming", "reattaching"]).openapi({
+    description: "reattaching: after a restart, the model server is being asked for the rest",
+  }),
   is_waiting: z.boolean().openapi({ description: "Whether it continues after its pending calls are decided" }),
   pending_calls: z.array(ToolCallSchema).openapi({ description: "Tool calls that are waiting for a decision" }),
 });

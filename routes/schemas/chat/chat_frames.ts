@@ -97,7 +97,7 @@ export class ChunkFrames {
       else if (event.type === "sources") frames += this.sources(event.sources);
       else if (event.type === "progress") frames += formatProgress(event.progress);
       else if (event.type === "finish") frames += this.finish(event.reason);
-      else frames += this.usage(event.usage, event.timings);
+      else if (event.type === "usage") frames += this.usage(event.usage, event.timings);
     }
     return encodeUtf8(frames);
   }
@@ -206,6 +206,14 @@ export function createProgressFrame(progress: PromptProgress): Uint8Array {
 
 function formatProgress({ total, cache, processed }: PromptProgress): string {
   return `event: prompt_progress\ndata: ${JSON.stringify({ total, cache, processed })}\n\n`;
+}
+
+/** After how many milliseconds a client connects again to a server that is being restarted. */
+const RETRY_MS = 1000;
+
+/** Creates the last frame of a stream that goes on after a restart. The client's position stays valid. */
+export function createRestartingFrame(): Uint8Array {
+  return encoder.encode(`event: restarting\ndata: ${JSON.stringify({ retry_ms: RETRY_MS })}\n\n`);
 }
 
 /** Returns the last frame of a stream that ended normally. */

@@ -15,7 +15,7 @@ import {
   WithVariants,
 } from "../common.ts";
 import { DocumentUsesSchema } from "../documents.ts";
-import { Damaged, MessageInDocument, type MessageJson, MessageResponse } from "./messages.ts";
+import { Damaged, ImageSizes, MessageInDocument, type MessageJson, MessageResponse } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -106,7 +106,11 @@ const Summary = z.object({
   revision: z.number().int(),
   message_count: z.number().int(),
   draft_version: z.number().int(),
+  unread: z.boolean().openapi({
+    description: "Whether a reply ended that no client was following, and that hasn't been read since",
+  }),
   snippet: z.string(),
+  last_message_at: Time.openapi({ description: "When the last message was made; without messages, the conversation" }),
   character_ids: z.array(z.string()),
   pinned: z.boolean().optional(),
   folder: z.string().optional(),
@@ -152,6 +156,7 @@ const ConversationHeadResponse = ConversationResponse.omit({ messages: true }).e
 const RecentConversationResponse = ConversationHeadResponse.extend({
   messages: z.array(MessageResponse),
   next_cursor: z.string().nullable().openapi({ description: "Cursor of the messages before these" }),
+  image_sizes: ImageSizes,
 }).openapi("RecentConversation");
 
 /** One conversation. */
@@ -199,7 +204,9 @@ export const createConversationRoute = createRoute({
     headers: IdempotencyKey,
     body: jsonBody(z.object({
       character_ids: z.array(Id).max(100).nullish(),
-      persona_id: Id.nullish(),
+      persona_id: Id.nullish().openapi({
+        description: "By default the persona of the only character, or else the default persona; null for none",
+      }),
       greeting: z.number().int().min(0).nullish().openapi({
         description:
           "Index of the first character's greeting: 0 is first_mes, then alternate_greetings; with several " +
@@ -245,6 +252,16 @@ export const patchDraftRoute = createRoute({
   summary: "Save the draft in the composer",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string().nullable() })) },
   responses: { 204: { description: "Saved; the ETag is the draft's version" }, ...ERRORS },
+});
+
+/** Marks the chat as read. */
+export const readRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/read",
+  tags,
+  summary: "Mark a conversation as read",
+  request: { params: IdParams },
+  responses: { 204: { description: "No reply is unread" }, ...ERRORS },
 });
 
 /** A conversation with all its messages. */
@@ -393,6 +410,8 @@ const SearchPage = z.object({
   }),
 }).openapi("SearchPage");
 
+const SearchTime = z.iso.datetime({ offset: true });
+
 /** `GET /api/search` */
 export const searchRoute = createRoute({
   method: "get",
@@ -404,6 +423,9 @@ export const searchRoute = createRoute({
       q: z.string().openapi({ description: 'Words and "quoted phrases"; 1 to 500 characters' }),
       conversation_id: Id.optional(),
       character_id: Id.optional(),
+      role: z.enum(["user", "assistant", "system"]).optional().openapi({ description: "Only messages with this role" }),
+      since: SearchTime.optional().openapi({ description: "Only messages made at this time or later" }),
+      until: SearchTime.optional().openapi({ description: "Only messages made before this time" }),
       cursor: z.string().optional(),
     }),
   },

@@ -141,6 +141,9 @@ export const MessageResponse = MessageFields.extend({
   split_reasoning: z.boolean().optional().openapi({
     description: "True if the reasoning was streamed as text, because only its closing tag was sent",
   }),
+  continued_after_restart: z.literal(true).optional().openapi({
+    description: "Present if a restart cut the text, and it was continued with another call",
+  }),
   context_use: z.object({
     size: z.number().int().openapi({ description: "Tokens of the model's context" }),
     assumed: z.boolean().optional().openapi({ description: "True if neither the server nor the owner said the size" }),
@@ -150,6 +153,18 @@ export const MessageResponse = MessageFields.extend({
     first_message_id: z.string().optional().openapi({
       description: "The oldest message that was sent, if older ones were left out",
     }),
+    left_out: z.object({
+      messages: z.number().int().optional().openapi({ description: "How many messages at the start" }),
+      pieces: z.array(z.object({ kind: z.string(), title: z.string().optional(), tokens: z.number().int() }))
+        .optional(),
+      lorebook_entries: z.array(z.object({
+        lorebook_name: z.string(),
+        entry_name: z.string(),
+        reason: z.string(),
+        key: z.string().optional(),
+      })).optional(),
+      memories: z.array(z.string()).optional().openapi({ description: "IDs of notes over their budget" }),
+    }).optional().openapi({ description: "What wasn't sent. `documents` of the message has the pages that were" }),
   }).optional().openapi({ description: "How the prompt that Parlor assembled for this reply filled the context" }),
   last_attempt: z.object({
     action: z.enum(["regenerate", "continue"]).optional(),
@@ -168,6 +183,12 @@ export const Damaged = z.array(z.object({
 })).optional().openapi({
   description: "Parts left out because they can't be read. Absent if there are none",
 });
+
+/** Sizes of images. */
+export const ImageSizes = z.record(z.string(), z.object({ width: z.number().int(), height: z.number().int() }))
+  .optional().openapi({
+    description: "Sizes in pixels of the images in these messages, as shown, by the name of the attachment",
+  });
 
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
@@ -216,7 +237,12 @@ export const pageRoute = createRoute({
   },
   responses: {
     200: json(
-      z.object({ items: z.array(MessageResponse), next_cursor: z.string().nullable(), damaged: Damaged }).openapi(
+      z.object({
+        items: z.array(MessageResponse),
+        next_cursor: z.string().nullable(),
+        damaged: Damaged,
+        image_sizes: ImageSizes,
+      }).openapi(
         "MessagePage",
       ),
       "The page; next_cursor leads to the messages before it",

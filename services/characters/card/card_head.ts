@@ -1,5 +1,5 @@
 /** What lists show of card files. */
-import { createHash } from "node:crypto";
+import { nodeCrypto } from "../../crypto/random.ts";
 import { foldForSearch } from "../../json/search_fold.ts";
 import { foldForSorting, quoteKey } from "../../json/text.ts";
 import { type Card, getFolder } from "./card.ts";
@@ -140,7 +140,7 @@ export function toUnreadableRow(file: CardFileStat, knownName = file.id): CardRo
 
 /** Derives the id of a file whose name isn't one. Stable for the same folder and name. */
 export function deriveCardId(folder: string, name: string): string {
-  return `f-${createHash("sha256").update(`${folder}\0${name}`).digest("base64url").slice(0, 22)}`;
+  return `f-${nodeCrypto().createHash("sha256").update(`${folder}\0${name}`).digest("base64url").slice(0, 22)}`;
 }
 
 /** Reports whether a card file is a PNG. */

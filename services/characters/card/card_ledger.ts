@@ -9,7 +9,7 @@ import { type Card, KNOWN_DATA_FIELDS, KNOWN_ROOT_FIELDS } from "./card.ts";
 /** The kinds. */
 export const CARD_LEDGER = {
   unreadable_part: "parts of the card that can't be read, kept as they are",
-  regex_script: "regex scripts, which are kept but not run",
+  regex_script: "regex scripts: they run in a chat once you allow them there",
   card_script: "scripts of another program, which are kept but not run",
   remote_asset: "images and sounds at web addresses, which aren't fetched",
   program_data: "data of other programs, kept without effect",
@@ -76,5 +76,6 @@ function listTexts({ data }: Card): string[] {
     ...[description, personality, scenario, first_mes, mes_example, system_prompt, data.post_history_instructions],
     ...[...data.alternate_greetings, ...data.group_only_greetings],
     asText(asObject(data.extensions.depth_prompt).prompt),
+    asText(asObject(asObject(data.extensions.parlor).note).text),
   ];
 }

@@ -108,12 +108,14 @@ const EXTENSIONS: Record<string, readonly string[]> = {
   talkativeness: [],
   world: [],
   depth_prompt: ["prompt", "depth", "role"],
-  parlor: ["folder"],
-  "parlor/persona": ["version"],
+  parlor: ["folder", "note"],
+  "parlor/persona": ["version", "placement", "character_ids"],
 };
 const BOOK_FIELDS = ["name", "description", "scan_depth", "token_budget", "recursive_scanning"];
 const ASSET_FIELDS = ["type", "uri", "name", "ext"];
 const MAX_EMOTIONS = 2_000;
+/** Maximum number of values of an extension. */
+const MAX_EXTENSION_VALUES = 2_000;
 /** Maximum number of values of an entry of a lorebook. Only a thousand keys of each kind are used. */
 const MAX_ENTRY_VALUES = 5_000;
 /** Levels of objects in an entry: extensions, those of a program, and its filter of characters. */
@@ -125,7 +127,7 @@ function summarizeCard({ data }: Card): CardSummary {
   const extensions: JsonObject = {};
   for (const [key, fields] of Object.entries(EXTENSIONS)) {
     const value = data.extensions[key];
-    if (isJsonObject(value)) extensions[key] = pick(value, fields);
+    if (isJsonObject(value)) extensions[key] = summarizeFields(value, { left: MAX_EXTENSION_VALUES }, 1, fields);
     else if (!Array.isArray(value)) extensions[key] = value;
   }
   extensions.risuai = {
@@ -146,11 +148,17 @@ function summarizeCard({ data }: Card): CardSummary {
   return summary;
 }
 
-/** Keeps plain values and lists of them. */
-function summarizeFields(value: JsonObject, values: { left: number }, levels: number): JsonObject {
+/** Keeps plain values and lists of them. @param fields The names of those to keep; by default all. */
+function summarizeFields(
+  value: JsonObject,
+  values: { left: number },
+  levels: number,
+  fields?: readonly string[],
+): JsonObject {
   const kept: JsonObject = {};
   // Not by entries: they would be created for all fields at once.
   for (const key in value) {
+    if (fields !== undefined && !fields.includes(key)) continue;
     if (--values.left < 0) break;
     const field = value[key];
     if (isPlain(field)) kept[key] = field;

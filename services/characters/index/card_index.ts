@@ -6,7 +6,15 @@ import type { Log } from "../../log.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
-import { CARD_NAME, findCardRowByPath, removeRows, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
+import {
+  CARD_NAME,
+  findCardRowByPath,
+  hasNoRows,
+  removeRows,
+  replaceRow,
+  replaceRows,
+  type ScannedFolder,
+} from "./card_rows.ts";
 import { CardScan } from "./card_scan.ts";
 
 /** Dependencies of the index. */
@@ -51,6 +59,8 @@ export class CardIndex {
    */
   #writing = new Map<string, number>();
   #written = new Set<string>();
+  /** Whether the next scan reads all files. */
+  #isWholeDue = false;
 
   constructor(options: CardIndexDeps) {
     this.#options = options;
@@ -65,7 +75,7 @@ export class CardIndex {
   async refresh(): Promise<void> {
     // Starts both concurrently: their startup takes longer than the preparation.
     if (this.#isStale && !this.#isClosed) {
-      this.#scanner.prepare();
+      await this.#scanner.prepare(hasNoRows(this.#options.db));
       this.#options.db.prepare();
     }
     await this.#options.prepared;
@@ -105,6 +115,17 @@ export class CardIndex {
     }
   }
 
+  /**
+   * Reads all files again, also unchanged ones, and corrects rows that differ: those that a disk has damaged.
+   *
+   * @throws {AppError} `internal` if the folders can't be scanned
+   */
+  async verify(): Promise<void> {
+    await this.#options.prepared;
+    this.#isWholeDue = true;
+    await this.#scan();
+  }
+
   /** Requests a scan at the next use, because the table is known to be wrong. */
   markStale(): void {
     this.#isStale = true;
@@ -140,8 +161,19 @@ export class CardIndex {
   async #scanOnce(): Promise<void> {
     const { db, databasePath, folders, events, log, onUnreadable } = this.#options;
     this.#written = new Set(this.#writing.keys());
+    const isWhole = this.#isWholeDue;
+    this.#isWholeDue = false;
     try {
-      const { changes, isDamaged, ids, unreadable } = await this.#scanner.scan({ databasePath, folders });
+      const { changes, isDamaged, damagedRows, ids, unreadable } = await this.#scanner.scan({
+        databasePath,
+        folders,
+        isWhole,
+      });
+      if (damagedRows > 0) {
+        log("warn", "Rows of the list of cards were damaged in the database, so they were made again from the files", {
+          count: damagedRows,
+        });
+      }
       if (isDamaged) {
         log("warn", "The list of cards was damaged in the database, so it was made again from the files");
         await db.write([...removeRows(), ...replaceRows(changes)]);

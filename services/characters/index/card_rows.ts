@@ -133,6 +133,15 @@ export function findCardRowByPath(db: Database, path: string): StoredCard | unde
   return withBooleans(db.get(`SELECT ${COLUMNS} FROM card_file WHERE path = ?`, path));
 }
 
+/** Reports whether every card file has to be read: there are no rows, or they can't be read. */
+export function hasNoRows(db: Database): boolean {
+  try {
+    return db.get("SELECT 1 FROM card_file LIMIT 1") === undefined;
+  } catch {
+    return true;
+  }
+}
+
 /** Finds an id that differs from this one only in case. */
 export function findCaseClash(db: Database, id: string): string | undefined {
   return db.get<{ id: string }>("SELECT id FROM card_file WHERE lower(id) = lower(?1) AND id <> ?1", id)?.id;
@@ -317,6 +326,55 @@ export async function scanFolders(
 
 /** Time of an unreadable file. No file has it, so each scan tries again. */
 const UNREAD_MS = -1;
+/** Time of a file that is read again. No file has it, either. */
+const REREAD_MS = -2;
+
+/** A row as it's stored, with its tags. */
+type WholeRow = Omit<CardRow, "isExternal" | "hasAvatar" | "isUnreadable"> & { isExternal: number; hasAvatar: number };
+
+/** Reads all rows. */
+export function readWholeRows(reader: Pick<Database, "all">): WholeRow[] {
+  const tags = Map.groupBy(reader.all<{ id: string; tag: string }>("SELECT id, tag FROM card_tag"), ({ id }) => id);
+  const rows = reader.all<Omit<WholeRow, "tags">>(
+    `SELECT id, path, mtime_ms AS mtimeMs, size, external AS isExternal, has_avatar AS hasAvatar, name, search, item
+    FROM card_file`,
+  );
+  return rows.map((row) => ({ ...row, tags: tags.get(row.id)?.map(({ tag }) => tag) ?? [] }));
+}
+
+/** Returns rows as `scanFolders` takes them, so that it reads all files again. */
+export function toUnknownFiles(rows: readonly WholeRow[]): KnownFile[] {
+  return rows.map(({ id, path, mtimeMs, size }) => ({
+    ...{ id, path, size },
+    mtimeMs: mtimeMs === UNREAD_MS ? UNREAD_MS : REREAD_MS,
+  }));
+}
+
+/**
+ * Finds the rows that aren't as they are stored.
+ *
+ * @returns Also how many of them are of files that haven't changed, so that what is stored was damaged.
+ */
+export function findDifferentRows(
+  rows: readonly CardRow[],
+  stored: readonly WholeRow[],
+): { different: CardRow[]; damaged: number } {
+  const byPath = new Map(stored.map((row) => [row.path, row]));
+  let damaged = 0;
+  const different = rows.filter(({ isUnreadable: _, ...row }) => {
+    const before = byPath.get(row.path);
+    if (before === undefined) return true;
+    const after: WholeRow = { ...row, isExternal: Number(row.isExternal), hasAvatar: Number(row.hasAvatar) };
+    const isSame = (Object.keys(after) as (keyof WholeRow)[]).every((field) =>
+      field === "tags"
+        ? [...after.tags].sort().join("\n") === [...before.tags].sort().join("\n")
+        : after[field] === before[field]
+    );
+    if (!isSame && before.mtimeMs === row.mtimeMs && before.size === row.size) damaged++;
+    return !isSame;
+  });
+  return { different, damaged };
+}
 
 /** Lists the card files of a folder with their ids; `undefined` if a folder of another program can't be read. */
 function listCardFiles(folder: ScannedFolder): CardFileStat[] | undefined {

@@ -8,6 +8,7 @@ import type { ScannedCard } from "./card_rows.ts";
 import type { CardRead, CardScanOrder } from "./card_scan_child.ts";
 import type {
   CardBytes,
+  CardGroup,
   CardScanRequest,
   CardScanResponse,
   ScanWorkerMessage,
@@ -33,6 +34,8 @@ export class CardScan {
   #worker: Worker | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
+  /** Ends the jobs of the running scan. */
+  #running = new AbortController();
   #lastRead = 0;
   readonly #reads = new Map<number, (answer: CardBytes) => void>();
 
@@ -41,33 +44,38 @@ export class CardScan {
     this.#sandbox = sandbox;
   }
 
-  /** Starts the Worker, which takes longer than what comes before a scan. */
-  prepare(): void {
-    this.#start();
+  /** Starts what a scan needs, which takes longer than what comes before it. @param hasChanges Files will be read. */
+  async prepare(hasChanges: boolean): Promise<void> {
+    // The child takes longest, and starting a Worker blocks this thread.
+    if (hasChanges) await this.#sandbox.prepare(KIND);
+    if (!this.#isClosed) this.#start();
   }
 
   /** Scans the folders. One at a time. @throws {AppError} `internal`; errors of the sandbox */
   async scan(request: CardScanRequest): Promise<CardScanResponse> {
     clearTimeout(this.#idleTimer);
     const worker = this.#start();
+    this.#running = new AbortController();
     const fail = (found: string) => new AppError("internal", `Can't scan the card folders: ${found}`);
     try {
       return await new Promise<CardScanResponse>((resolve, reject) => {
+        const { signal } = this.#running;
+        signal.addEventListener("abort", () => reject(signal.reason));
         worker.onmessage = ({ data }: MessageEvent<ScanWorkerMessage>) => {
           if (data.kind === "end") resolve(data.response);
           else if (data.kind === "failure") reject(fail(data.message));
           else if (data.kind === "bytes") this.#reads.get(data.id)?.(data.answer);
           else {
-            this.#readGroup(data.files).then((cards) => this.#post({ kind: "cards", cards }), (error) => {
-              this.#terminate(); // It waits for the cards.
-              reject(error);
-            });
+            const { group } = data;
+            this.#readGroup(group).then(
+              (cards) => this.#post({ kind: "cards", group: group.number, cards }),
+              (error) => this.#terminate(error), // The Worker waits for the cards.
+            );
           }
         };
         worker.onerror = (event) => {
           event.preventDefault(); // Otherwise it would end the process.
-          this.#terminate();
-          reject(fail(event.message));
+          this.#terminate(fail(event.message));
         };
         this.#post({ kind: "scan", request });
       });
@@ -79,7 +87,7 @@ export class CardScan {
   /** Ends the Worker. */
   close(): void {
     this.#isClosed = true;
-    this.#terminate();
+    this.#terminate(new AppError("not_available", "The server is shutting down"));
   }
 
   #start(): Worker {
@@ -90,25 +98,29 @@ export class CardScan {
     this.#worker?.postMessage(order);
   }
 
-  #terminate(): void {
+  /** Ends the Worker. @param reason With which a running scan and its jobs end, which would wait for bytes. */
+  #terminate(reason?: unknown): void {
     clearTimeout(this.#idleTimer);
+    this.#running.abort(reason);
     this.#worker?.terminate();
     this.#worker = undefined;
     this.#reads.clear();
   }
 
   /** Reads a group of files. If that exceeds a limit, each is read alone, so that one file doesn't spoil the others. */
-  async #readGroup(files: CardScanOrder["files"]): Promise<ScannedCard[]> {
+  async #readGroup(group: CardGroup): Promise<ScannedCard[]> {
     try {
-      return await this.#readCards(files, 0);
+      return await this.#readCards(group);
     } catch (error) {
       if (!(error instanceof SandboxFault)) throw error;
-      if (files.length === 1) return ["invalid"];
+      if (group.files.length === 1) return ["invalid"];
     }
     const cards: ScannedCard[] = [];
-    for (const [n, file] of files.entries()) {
+    let headAt = 0;
+    for (const [n, file] of group.files.entries()) {
+      const heads = group.heads.subarray(headAt, headAt += file.headBytes);
       try {
-        cards.push(...await this.#readCards([file], n));
+        cards.push(...await this.#readCards({ ...group, files: [file], heads }, n));
       } catch (error) {
         if (!(error instanceof SandboxFault)) throw error;
         cards.push("invalid");
@@ -118,23 +130,24 @@ export class CardScan {
   }
 
   /** @param first Number of the first file in its group. @throws {SandboxFault} */
-  async #readCards(files: CardScanOrder["files"], first: number): Promise<ScannedCard[]> {
+  async #readCards({ number: group, files, heads }: CardGroup, first = 0): Promise<ScannedCard[]> {
     const order: CardScanOrder = { files };
     const read = async (value: unknown) => {
       const reads = parseReads(value).map(([n, at, length]): CardRead => [first + n, at, length]);
-      const { lengths, joined } = await this.#askBytes(reads);
+      const { lengths, joined } = await this.#askBytes(group, reads);
       return { value: lengths, bytes: [joined] };
     };
-    const { value } = await this.#sandbox.run(KIND, { value: order, functions: { read }, ...this.limits });
+    const job: SandboxJob = { value: order, bytes: [heads], functions: { read }, signal: this.#running.signal };
+    const { value } = await this.#sandbox.run(KIND, { ...job, ...this.limits });
     const cards = Array.isArray(value) ? value : [];
     return files.map((_, n) => parseCard(cards[n]));
   }
 
-  #askBytes(reads: CardRead[]): Promise<CardBytes> {
+  #askBytes(group: number, reads: CardRead[]): Promise<CardBytes> {
     const id = ++this.#lastRead;
     return new Promise<CardBytes>((resolve) => {
       this.#reads.set(id, resolve);
-      this.#post({ kind: "read", id, reads });
+      this.#post({ kind: "read", id, group, reads });
     }).finally(() => this.#reads.delete(id));
   }
 }

@@ -8,11 +8,14 @@ import { openReader, type Reader } from "../../storage/database/database.ts";
 import { type CardFileStat, isPngPath } from "../card/card_head.ts";
 import {
   type CardChanges,
+  findDifferentRows,
   type KnownFile,
+  readWholeRows,
   scanFolders,
   type ScannedCard,
   type ScannedFolder,
   toCardChanges,
+  toUnknownFiles,
 } from "./card_rows.ts";
 import type { CardRead, CardScanOrder } from "./card_scan_child.ts";
 
@@ -20,19 +23,23 @@ import type { CardRead, CardScanOrder } from "./card_scan_child.ts";
 export interface CardScanRequest {
   databasePath: string;
   folders: ScannedFolder[];
+  /** Whether unchanged files are read again, to find rows that were damaged. */
+  isWhole?: boolean;
 }
 
 /** Sent by the main thread: a scan, then for each group of files reads and at last its cards. */
 export type ScanWorkerOrder =
   | { kind: "scan"; request: CardScanRequest }
-  | { kind: "read"; id: number; reads: CardRead[] }
-  | { kind: "cards"; cards: ScannedCard[] };
+  | { kind: "read"; id: number; group: number; reads: CardRead[] }
+  | { kind: "cards"; group: number; cards: ScannedCard[] };
 
 /** The result. JSON text is created here, so that the main thread only passes it to the database. */
 export interface CardScanResponse {
   changes: CardChanges;
   /** True if the table is damaged. The changes are all of its rows then. */
   isDamaged: boolean;
+  /** Number of rows that were damaged; counted only if all files were read. */
+  damagedRows: number;
   /** Ids of changed and deleted cards. */
   ids: string[];
   /** Ids of cards that can't be read. */
@@ -42,10 +49,17 @@ export interface CardScanResponse {
 /** Sent to the main thread. */
 export type ScanWorkerMessage =
   /** The next files to read in the sandbox. */
-  | { kind: "group"; files: CardScanOrder["files"] }
+  | { kind: "group"; group: CardGroup }
   | { kind: "bytes"; id: number; answer: CardBytes }
   | { kind: "end"; response: CardScanResponse }
   | { kind: "failure"; message: string };
+
+/** Files to read in the sandbox. */
+export interface CardGroup extends CardScanOrder {
+  number: number;
+  /** Their first bytes, joined. */
+  heads: Uint8Array<ArrayBuffer>;
+}
 
 /** Bytes for the first of some reads. */
 export interface CardBytes {
@@ -54,8 +68,12 @@ export interface CardBytes {
   joined: Uint8Array<ArrayBuffer>;
 }
 
-/** Files that are open and read at once. */
-const GROUP_FILES = 64;
+/** What the reader of a PNG asks for first. */
+const HEAD_BYTES = 128;
+/** Files that the sandbox reads at once. */
+const GROUP_FILES = 256;
+/** Groups at once: one is read, and the next is ready. */
+const MAX_GROUPS = 2;
 /** JSON cards are read whole. */
 const GROUP_BYTES = 64 * 1024 * 1024;
 /** No chunk with a card is longer. */
@@ -63,73 +81,95 @@ const MAX_READ_BYTES = 16 * 1024 * 1024;
 /** Size of an answer, if there is more than one read in it. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** The files that the sandbox reads at the moment. */
+/** Files that the sandbox reads. Those that it has begun to read are open; Linux takes long to open hundreds. */
 class FileGroup {
   readonly #open = new Map<number, Deno.FsFile>();
   /** Numbers of files that can't be read. */
-  readonly unreadable = new Set<number>();
+  readonly #unreadable = new Set<number>();
+  readonly #cards = Promise.withResolvers<ScannedCard[]>();
 
   constructor(readonly files: readonly CardFileStat[]) {}
 
+  /** Starts to read the files in the sandbox. */
+  start(number: number): void {
+    const { lengths, joined } = this.read(this.files.map((_, n) => [n, 0, HEAD_BYTES]));
+    const files = this.files.map(({ size, path }, n) => ({ size, isPng: isPngPath(path), headBytes: lengths[n] ?? 0 }));
+    post({ kind: "group", group: { number, files, heads: joined } }, [joined.buffer]);
+  }
+
+  /** Ends with the cards that the sandbox has found. */
+  end(cards: readonly ScannedCard[]): void {
+    for (const n of this.#open.keys()) this.#close(n);
+    this.#cards.resolve(this.files.map((_, n) => this.#unreadable.has(n) ? "unreadable" : cards[n] ?? "invalid"));
+  }
+
+  get cards(): Promise<ScannedCard[]> {
+    return this.#cards.promise;
+  }
+
   read(reads: readonly CardRead[]): CardBytes {
-    const lengths: (number | null)[] = [];
-    const parts: Uint8Array[] = [];
+    const asked: CardRead[] = [];
     let sum = 0;
     for (const [n, at, length] of reads) {
-      if (lengths.length > 0 && sum + length > ANSWER_BYTES) break;
-      const bytes = this.#readFile(n, at, length);
-      lengths.push(bytes === null ? null : bytes.length);
-      if (bytes === null) continue;
-      sum += bytes.length;
-      parts.push(bytes);
+      const sizeBytes = Math.max(0, Math.min(length, (this.files[n]?.size ?? 0) - at, MAX_READ_BYTES));
+      if (asked.length > 0 && sum + sizeBytes > ANSWER_BYTES) break;
+      asked.push([n, at, sizeBytes]);
+      sum += sizeBytes;
     }
     const joined = new Uint8Array(sum);
-    let at = 0;
-    for (const part of parts) {
-      joined.set(part, at);
-      at += part.length;
-    }
-    return { lengths, joined };
+    let filled = 0;
+    const lengths = asked.map(([n, at, length]) => {
+      const count = this.#readFile(n, at, joined.subarray(filled, filled + length));
+      filled += count ?? 0;
+      return count;
+    });
+    return { lengths, joined: filled < sum ? joined.slice(0, filled) : joined };
   }
 
-  close(): void {
-    for (const file of this.#open.values()) file.close();
+  #close(n: number): void {
+    this.#open.get(n)?.close();
+    this.#open.delete(n);
   }
 
-  #readFile(n: number, at: number, length: number): Uint8Array | null {
+  /** Returns how many bytes there are; `null` if the file can't be read. */
+  #readFile(n: number, at: number, bytes: Uint8Array): number | null {
     const about = this.files[n];
     if (about === undefined) return null;
     try {
       const file = this.#open.get(n) ?? Deno.openSync(about.path);
       this.#open.set(n, file);
-      const bytes = new Uint8Array(Math.max(0, Math.min(length, about.size - at, MAX_READ_BYTES)));
       file.seekSync(at, Deno.SeekMode.Start);
       let filled = 0;
       while (filled < bytes.length) {
-        const count = file.readSync(bytes.subarray(filled));
+        const count = file.readSync(filled === 0 ? bytes : bytes.subarray(filled));
         if (count === null) break;
         filled += count;
       }
-      return bytes.subarray(0, filled);
+      // After the first bytes, other files are next. After the last, it's rarely read again.
+      if (at === 0 || at + filled >= about.size) this.#close(n);
+      return filled;
     } catch {
-      this.unreadable.add(n);
+      this.#unreadable.add(n);
       return null;
     }
   }
 }
 
-let group: FileGroup | undefined;
-let cards = Promise.withResolvers<ScannedCard[]>();
+/** The open groups, by number. */
+const groups = new Map<number, FileGroup>();
+let lastGroup = 0;
 
-async function scan({ databasePath, folders }: CardScanRequest): Promise<CardScanResponse> {
+async function scan({ databasePath, folders, isWhole }: CardScanRequest): Promise<CardScanResponse> {
   const reader = openReader(databasePath);
   let known: KnownFile[] = [];
   let isDamaged = false;
+  let stored: ReturnType<typeof readWholeRows> | undefined;
   let found: Awaited<ReturnType<typeof scanFolders>>;
   try {
     // Read before the folders, so that a file written in between looks new at most, never deleted.
     isDamaged = !canReadRows(reader);
-    if (!isDamaged) known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
+    if (!isDamaged && isWhole) known = toUnknownFiles(stored = readWholeRows(reader));
+    else if (!isDamaged) known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
     const findName = (path: string) =>
       reader.get<{ name: string }>(
         "SELECT item ->> '$.name' AS name FROM card_file WHERE path = ? AND name IS NOT NULL",
@@ -139,11 +179,14 @@ async function scan({ databasePath, folders }: CardScanRequest): Promise<CardSca
   } finally {
     reader.close();
   }
-  const { rows, removed } = found;
+  const { removed } = found;
+  const { different: rows, damaged: damagedRows } = stored === undefined
+    ? { different: found.rows, damaged: 0 }
+    : findDifferentRows(found.rows, stored);
   const removedIds = new Set(removed);
   const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => removedIds.has(path)).map(({ id }) => id)];
   const unreadable = rows.filter(({ isUnreadable }) => isUnreadable).map(({ id }) => id);
-  return { changes: toCardChanges(rows, removed), isDamaged, ids: [...new Set(ids)], unreadable };
+  return { changes: toCardChanges(rows, removed), isDamaged, damagedRows, ids: [...new Set(ids)], unreadable };
 }
 
 function canReadRows(reader: Reader): boolean {
@@ -156,14 +199,17 @@ function canReadRows(reader: Reader): boolean {
 
 async function readCards(files: CardFileStat[]): Promise<ScannedCard[]> {
   const found: ScannedCard[] = [];
+  let taken = 0;
   while (found.length < files.length) {
-    const opened = new FileGroup(takeGroup(files, found.length));
-    group = opened;
-    cards = Promise.withResolvers();
-    post({ kind: "group", files: opened.files.map(({ size, path }) => ({ size, isPng: isPngPath(path) })) });
-    const read = await cards.promise;
-    opened.close();
-    opened.files.forEach((_, n) => found.push(opened.unreadable.has(n) ? "unreadable" : read[n] ?? "invalid"));
+    while (taken < files.length && groups.size < MAX_GROUPS) {
+      const group = new FileGroup(takeGroup(files, taken));
+      taken += group.files.length;
+      groups.set(++lastGroup, group);
+      group.start(lastGroup);
+    }
+    const [number, group] = groups.entries().next().value!;
+    found.push(...await group.cards);
+    groups.delete(number);
   }
   return found;
 }
@@ -187,9 +233,9 @@ function post(message: ScanWorkerMessage, transfer: Transferable[] = []): void {
 if ("DedicatedWorkerGlobalScope" in self) {
   reportDefects();
   self.onmessage = async ({ data }: MessageEvent<ScanWorkerOrder>) => {
-    if (data.kind === "cards") return cards.resolve(data.cards);
+    if (data.kind === "cards") return groups.get(data.group)!.end(data.cards);
     if (data.kind === "read") {
-      const answer = group!.read(data.reads);
+      const answer = groups.get(data.group)!.read(data.reads);
       return post({ kind: "bytes", id: data.id, answer }, [answer.joined.buffer]);
     }
     try {

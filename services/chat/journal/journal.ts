@@ -5,6 +5,8 @@
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { ContentPart } from "../../llm/chat_event.ts";
+import type { SentFacts } from "../../llm/provider.ts";
+import type { StatefulChatRequest } from "../chat_service.ts";
 import { syncFolder, toFileError } from "../../storage/atomic_file.ts";
 
 /** What one batch added to a reply. */
@@ -17,6 +19,32 @@ export interface JournalBatch {
   reasoning: string;
   /** Pictures and sounds, whose files are stored. */
   media?: readonly ContentPart[];
+  /** Replaces what earlier batches say, field by field. */
+  plan?: ReplyPlan;
+}
+
+/** What a reply needs to go on after a restart. */
+export interface ReplyPlan {
+  /** Absent if it's too long to be written for each reply. */
+  request?: StatefulChatRequest;
+  /** Where the model server keeps the reply; `null` once it's asked anew. */
+  stream?: KeptStream | null;
+  /** Facts about the sent request. */
+  sent?: SentFacts;
+  /** How often the reply has gone on after a restart. */
+  restarts?: number;
+  /** Whether it was already continued after its text, or asked anew, without a kept stream. */
+  isRepeated?: boolean;
+}
+
+/** A stream that a model server keeps. */
+export interface KeptStream {
+  /** Can't be guessed: whoever knows it can read the reply. */
+  id: string;
+  connectionId: string;
+  model: string;
+  /** Number of the last event that was read, if the server numbers them, and what follows can be read alone. */
+  after?: number;
 }
 
 /** Identifies a run of a reply. */
@@ -33,7 +61,8 @@ export type JournalEntry = [
   seq: number,
   text: string,
   think: string,
-  media?: readonly ContentPart[],
+  media?: readonly ContentPart[] | null,
+  plan?: ReplyPlan,
 ];
 
 /** The journal of one reply. */
@@ -79,12 +108,15 @@ export class Journal {
   #current: JournalFile | undefined;
   #group: Group | undefined;
   #syncTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Numbers of the files of earlier processes. */
+  #earlier: readonly number[];
 
-  private constructor(folder: string, sealer: PurposeSealer, fileBytes: number, lastNumber: number) {
+  private constructor(folder: string, sealer: PurposeSealer, fileBytes: number, earlier: readonly number[]) {
     this.#folder = folder;
     this.#sealer = sealer;
     this.#fileBytes = fileBytes;
-    this.#lastNumber = lastNumber;
+    this.#earlier = earlier;
+    this.#lastNumber = earlier.at(-1) ?? 0;
   }
 
   /**
@@ -97,7 +129,14 @@ export class Journal {
     sealer: PurposeSealer,
     { fileBytes = FILE_BYTES }: { fileBytes?: number } = {},
   ): Promise<Journal> {
-    return new Journal(folder, sealer, fileBytes, (await listJournalNumbers(folder)).at(-1) ?? 0);
+    return new Journal(folder, sealer, fileBytes, await listJournalNumbers(folder));
+  }
+
+  /** Syncs what was written, and deletes the files of earlier processes: every reply that goes on is in the new ones. */
+  async replaceEarlier(): Promise<void> {
+    await Promise.all([...this.#files.keys()].map((file) => file.sync()));
+    for (const number of this.#earlier) await removeJournal(this.#folder, number);
+    this.#earlier = [];
   }
 
   /** Starts the journal of a reply. No file is written before the first use. */
@@ -112,9 +151,10 @@ export class Journal {
           // The first batch tries again and reports the error.
         }
       },
-      append: ({ after, seq, text, reasoning, media }) => {
+      append: ({ after, seq, text, reasoning, media, plan }) => {
         const entry: JournalEntry = [messageId, generation, after, seq, text, reasoning];
         if (media !== undefined) entry[6] = media;
+        if (plan !== undefined) [entry[6], entry[7]] = [media ?? null, plan];
         return this.#append(reply, entry);
       },
       settle: () => {

@@ -15,7 +15,9 @@ import {
   LENGTH_BYTES,
   listJournalNumbers,
   removeJournal,
+  type ReplyPlan,
 } from "./journal.ts";
+import type { StatefulChatRequest } from "../chat_service.ts";
 import { readFileIfExists } from "../../storage/atomic_file.ts";
 import { getContentText, type Message } from "../../conversations/message.ts";
 import {
@@ -55,11 +57,32 @@ export interface RecoveryDeps {
   now(): number;
 }
 
+/** A reply that was running when the process ended, and can go on. */
+export interface UnfinishedReply {
+  row: ReplyRow;
+  /** What it wrote in this run, and its plan. */
+  written: JournalBatch & { plan: ReplyPlan & { request: StatefulChatRequest } };
+  /** Number of rounds of tool calls before. All calls have results. */
+  rounds: number;
+}
+
+/** The replies that can go on. */
+export interface UnfinishedReplies {
+  replies: UnfinishedReply[];
+  /** Whether the journal has text of other replies, which couldn't be saved. */
+  isJournalNeeded: boolean;
+}
+
+/** How often one reply goes on. A reply that keeps ending the server must not do so forever. */
+const MAX_RESTARTS = 100;
+
 /**
- * Recovers all interrupted replies. Call it once, before any reply starts. If one can't be recovered, the journal
- * stays, and the others aren't affected.
+ * Recovers the replies of a killed process. Those that can't go on are saved as interrupted. Call it once, before any reply
+ * starts. If one can't be recovered, the journal stays, and the others aren't affected.
+ *
+ * @returns The replies that can go on. Their text stays in the journal.
  */
-export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
+export async function recoverReplies(deps: RecoveryDeps): Promise<UnfinishedReplies> {
   const { db, store, conversationWriter, variants, journalFolder, journalSealer, log, now } = deps;
   const calls = new ToolCallStore(db, deps.sealer);
   const find = (row: ReplyRow) => {
@@ -84,14 +107,19 @@ export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
     // Without the journal, the saved replies would lack text that users have seen. The next start may be able to read
     // it.
     log("error", "Can't recover the interrupted replies", { error: getErrorTrace(error) });
-    return;
+    return { replies: [], isJournalNeeded: true };
   }
+  const replies: UnfinishedReply[] = [];
   let areAllSettled = true;
   let recovered = 0;
   for (const [index, { mid, conversation_id: id, previous_variant: previous, tools }] of unended.entries()) {
     try {
       if (store.find(id) !== undefined) {
         const batch = journalled.get(runs[index]!.generation)!;
+        if (canGoOn(batch, tools)) {
+          replies.push({ row: unended[index]!, written: batch, rounds: tools?.rounds ?? 0 });
+          continue;
+        }
         const ended = (tools?.open ?? []).map((open) => endCall(open, mid, now()));
         const extraStatements: Statement[] = [
           createEndStatement(id, mid, now()),
@@ -112,7 +140,16 @@ export async function recoverReplies(deps: RecoveryDeps): Promise<void> {
     }
   }
   if (recovered > 0) log("info", "Recovered interrupted replies", { count: recovered });
-  if (areAllSettled) await removeJournals(journalFolder);
+  if (areAllSettled && replies.length === 0) await removeJournals(journalFolder);
+  return { replies, isJournalNeeded: !areAllSettled };
+}
+
+/** Whether a reply can go on: its request is known, and no tool was running. */
+function canGoOn(written: JournalBatch, tools: RecoveredTools | undefined): written is UnfinishedReply["written"] {
+  const { plan } = written;
+  if (plan?.request === undefined || (tools?.open.length ?? 0) > 0) return false;
+  const hasWay = plan.stream != null || plan.isRepeated !== true;
+  return hasWay && (plan.restarts ?? 0) < MAX_RESTARTS;
 }
 
 /** The tool calls of an interrupted reply. */
@@ -212,14 +249,15 @@ export async function readJournal(
   if (keys.length === 0) return found;
   for (const number of await listJournalNumbers(folder)) {
     for await (
-      const [mid, generation, after, seq, text, reasoning, media = []] of readEntries(folder, sealer, number)
+      const [mid, generation, after, seq, text, reasoning, media, plan] of readEntries(folder, sealer, number)
     ) {
       const whole = found.get(generation);
       if (whole === undefined || messageIds.get(generation) !== mid || whole.seq !== after) continue;
       whole.seq = seq;
       whole.text += text;
       whole.reasoning += reasoning;
-      if (media.length > 0) whole.media = [...whole.media ?? [], ...media];
+      if (media && media.length > 0) whole.media = [...whole.media ?? [], ...media];
+      if (plan !== undefined) whole.plan = { ...whole.plan, ...plan };
     }
   }
   return found;

@@ -6,9 +6,17 @@ import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import { branchIds, findChangedIds, getPath, getPositions, moveMids, planReplacement } from "../message_tree.ts";
-import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retireBlock } from "./block_rows.ts";
+import {
+  type BlockName,
+  type BlockRow,
+  insertMessages,
+  isLost,
+  type OpenBlock,
+  removeMids,
+  retireBlock,
+} from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
-import { readTextsOfMany } from "../stored_form.ts";
+import { MessageTexts } from "../stored_form.ts";
 import { BlockWriter, type NewBlock } from "./block_writer.ts";
 import { getContentText, type Message, toStoredOrder } from "../message.ts";
 import {
@@ -103,9 +111,10 @@ export class BlockStore extends BlockWriter {
    *
    * @param next The messages of each segment.
    * @param branches Ids of the branch points.
-   * @param storedBlocks All current blocks, from `openTree`. If a revision uses them, mark them as retained first.
-   * @returns The statements, the text of each message unless they're long, the IDs of stored messages whose text
-   *   changed, and whether nothing changed.
+   * @param storedBlocks All current blocks, from `openTree`.
+   * @returns The statements, the blocks that the caller must remove from the conversation first, unchanged blocks, the
+   *   texts of the other messages unless all together are long, the IDs of stored messages whose text changed, and
+   *   whether nothing changed.
    */
   async replaceSegments(
     conversationId: string,
@@ -113,21 +122,27 @@ export class BlockStore extends BlockWriter {
     branches: ReadonlySet<string> = new Set(),
     storedBlocks: ReadonlyMap<number, OpenBlock[]> = new Map(),
   ): Promise<
-    { statements: Statement[]; texts?: Map<Message, string>; changed: Set<string>; isUnchanged: boolean }
+    {
+      statements: Statement[];
+      retired: BlockName[];
+      staying: OpenBlock[];
+      texts?: MessageTexts;
+      changed: Set<string>;
+      isUnchanged: boolean;
+    }
   > {
-    const textOf = new Map<Message, string>();
+    const texts = new MessageTexts();
     const leaving: OpenBlock[] = [];
+    const staying: OpenBlock[] = [];
     const moving: Statement[] = [];
     const pieces: Omit<NewBlock, "over">[] = [];
     for (const segment of new Set([...storedBlocks.keys(), ...next.keys()])) {
       const [messages, blocks] = [next.get(segment) ?? [], storedBlocks.get(segment) ?? []];
-      const texts = await readTextsOfMany(messages);
-      messages.forEach((message, index) => textOf.set(message, texts[index]!));
-      await yieldIfTickUsedUp();
       const slots = await planReplacement(blocks, messages, texts, branches);
       await yieldIfTickUsedUp();
-      const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
-      leaving.push(...blocks.filter((block) => !staying.has(block)));
+      const stayingHere = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
+      leaving.push(...blocks.filter((block) => !stayingHere.has(block)));
+      staying.push(...stayingHere);
       const positions = getPositions(slots);
       slots.forEach((slot, index) => {
         const position = positions?.[index] ?? (index + 1) * 1024;
@@ -141,20 +156,16 @@ export class BlockStore extends BlockWriter {
         }
       });
     }
-    const successors = new Map(
-      leaving.filter(({ row }) => !isLost(row)).map(({ row, messages }) => [messages[0]?.id, row]),
-    );
+    const removable = leaving.filter(({ row }) => !isLost(row));
+    const successors = new Map(removable.map(({ row, messages }) => [messages[0]?.id, row]));
     const added = pieces.map((block) => ({ ...block, over: successors.get(block.piece.mids[0]) }));
-    const changed = await findChangedIds(leaving, next, textOf, pieces);
+    const changed = await findChangedIds(leaving, next, texts, pieces);
     await yieldIfTickUsedUp();
-    let chars = 0;
-    for (const text of textOf.values()) chars += text.length;
-    const isLong = chars > MAX_RETURNED_CHARS;
-    if (isLong) textOf.clear(); // The pieces have the texts and free them one by one.
+    const isLong = staying.reduce((sum, { text }) => sum + text.length, texts.chars) > MAX_RETURNED_CHARS;
+    if (isLong) texts.clear(); // The pieces have the texts and free them one by one.
     const written = await this.insertPieces(conversationId, added);
     await yieldIfTickUsedUp();
     const statements = [
-      ...leaving.flatMap(({ row }) => retireBlock(row)),
       ...moving,
       ...moveMids(conversationId, leaving, written.owners),
       ...written.statements,
@@ -162,8 +173,10 @@ export class BlockStore extends BlockWriter {
     await yieldIfTickUsedUp();
     return {
       statements,
+      retired: removable.map(({ row }) => [row.id, row.version] as const),
+      staying,
       changed,
-      texts: isLong ? undefined : textOf,
+      texts: isLong ? undefined : texts,
       isUnchanged: leaving.length === 0 && added.length === 0,
     };
   }
@@ -431,7 +444,7 @@ export class BlockStore extends BlockWriter {
     const countOnPath = row.message_count - index + this.countIn(conversationId, tree.listRangesAfter(row));
     if (staying.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, staying));
-    const last = staying.at(-1) ?? this.#findLastBefore(conversationId, row);
+    const last = staying.at(-1) ?? this.findLast(conversationId, row);
     return {
       statements,
       last,
@@ -477,7 +490,7 @@ export class BlockStore extends BlockWriter {
     const { row, messages, index } = this.#find(conversationId, mid);
     const next = index + 1 < messages.length ? undefined : this.next(conversationId, row);
     return {
-      after: messages[index - 1]?.id ?? this.#findLastBefore(conversationId, row)?.id,
+      after: messages[index - 1]?.id ?? this.findLast(conversationId, row)?.id,
       before: messages[index + 1]?.id ?? (next && this.openMessages(conversationId, next)[0]?.id),
       segment: row.segment,
     };
@@ -524,11 +537,12 @@ export class BlockStore extends BlockWriter {
   #findLastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
     const isOnPath = this.getTree(conversationId).findRangeIndex(row) !== undefined;
     if (!isOnPath || this.hasNext(conversationId, row)) return "unchanged";
-    return messages.at(-1) ?? this.#findLastBefore(conversationId, row);
+    return messages.at(-1) ?? this.findLast(conversationId, row);
   }
 
-  #findLastBefore(conversationId: string, row: BlockRow): Message | undefined {
-    const previous = this.findPrevious(conversationId, row);
+  /** Returns the last message of the path, or the last one before a block. */
+  findLast(conversationId: string, before?: BlockRow): Message | undefined {
+    const previous = this.findPrevious(conversationId, before);
     return previous === undefined ? undefined : this.openMessages(conversationId, previous).at(-1);
   }
 

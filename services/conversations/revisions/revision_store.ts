@@ -115,12 +115,17 @@ export class RevisionStore {
     return found;
   }
 
-  /** Returns the statements that store a whole state. Run them before those that change its blocks. */
+  /**
+   * Returns the statements that store a whole state. Run them before those that change its blocks.
+   *
+   * @param change.variants Versions that the change removes or replaces.
+   * @param change.retired Blocks to remove from the conversation, which only the revision will use.
+   */
   keepTree(
     state: ConversationState,
     cause: RevisionCause,
     { segments, continuations }: OpenTree,
-    variants: VariantText[],
+    { variants, retired }: { variants: VariantText[]; retired: BlockName[] },
   ): Statement[] {
     // All current blocks, on and off the active path: `prune` relies on it.
     const all = [...segments.values()].flat();
@@ -130,6 +135,12 @@ export class RevisionStore {
       ? {}
       : { segments: rows.map(({ segment }) => segment), continuations } satisfies Partial<RevisionRecord>;
     return [
+      // Each row is changed once: its manifest is kept per change.
+      ...(retired.length === 0 ? [] : [{
+        sql: `UPDATE block SET kept = 1, live = 0
+              WHERE (id, version) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`,
+        params: [JSON.stringify(retired)],
+      }]),
       {
         sql: "UPDATE block SET kept = 1 WHERE conversation_id = ? AND live = 1 AND kept = 0",
         params: [state.id],

@@ -248,7 +248,7 @@ async function compareRevision(
   return { ...limitDifferences(listChanged(await open(rows, now), await open(present, then))), fields };
 }
 
-function listChanged(before: Message[], after: Message[]): MessageDifference[] {
+function listChanged(before: readonly Message[], after: readonly Message[]): MessageDifference[] {
   const now = new Map(after.map((message) => [message.id, message]));
   const then = new Set(before.map(({ id }) => id));
   const missing = before.flatMap((message) => {

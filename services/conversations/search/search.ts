@@ -13,6 +13,11 @@ export interface SearchRequest {
   query: string;
   conversationId?: string;
   characterId?: string;
+  /** Only messages with this role, without titles and documents. */
+  role?: string;
+  /** Only messages made at this time or later, and before the other; ISO 8601. Without documents. */
+  since?: string;
+  until?: string;
   /** A conversation to exclude. Documents are excluded then, too. */
   excludedId?: string;
   /** `next_cursor` of the previous page. */
@@ -77,15 +82,19 @@ export class Search {
    * @throws The reason of `client`.
    */
   async search(request: SearchRequest, client: AbortSignal): Promise<SearchPage> {
-    const { query, conversationId, characterId, excludedId, cursor } = request;
+    const { query, conversationId, characterId, role, since, until, excludedId, cursor } = request;
     const documentsFrom = cursor === undefined ? undefined : parseDocumentCursor(cursor);
     const scanRequest: FindRequest = {
       terms: parseQuery(query),
       conversationId,
       characterId,
       excludedId,
+      ...(role !== undefined && { role }),
+      ...(since !== undefined && { sinceMs: Date.parse(since) }),
+      ...(until !== undefined && { untilMs: Date.parse(until) }),
       from: cursor === undefined || documentsFrom !== undefined ? undefined : parseCursor(cursor),
-      hasDocuments: conversationId === undefined && characterId === undefined && excludedId === undefined,
+      // These name what only messages have.
+      hasDocuments: [conversationId, characterId, excludedId, role, since, until].every((each) => each === undefined),
       documentsFrom,
     };
     client.throwIfAborted();

@@ -39,6 +39,11 @@ export interface ScanRequest {
   conversationId?: string;
   characterId?: string;
   excludedId?: string;
+  /** Only messages with this role. */
+  role?: string;
+  /** Only messages made at this time or later, and before the other; milliseconds since 1970. */
+  sinceMs?: number;
+  untilMs?: number;
   from?: ScanCursor;
 }
 
@@ -158,7 +163,8 @@ const NOT_READ = new Uint8Array();
  * @throws The signal's reason once it fires.
  */
 export async function scan(source: ScanSource, request: ScanRequest, signal: AbortSignal): Promise<ScanPage> {
-  const { terms } = request;
+  const { terms, role } = request;
+  const isInTime = createTimeTest(request);
   const mayHold = createQuickTest(terms);
   const items: SearchHit[] = [];
   const unreadable = new Set<string>();
@@ -198,7 +204,8 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
       if (block === undefined) {
         storeCollection();
         if (source.folded !== undefined && !visit.isFolded) collection = { visit, blocks: [] };
-        if (containsAllTerms(foldForSearch(visit.title), terms)) items.push(createTitleHit(visit, terms));
+        const isWanted = role === undefined && isInTime(visit.row.created_at);
+        if (isWanted && containsAllTerms(foldForSearch(visit.title), terms)) items.push(createTitleHit(visit, terms));
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
@@ -211,7 +218,11 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
           collection.blocks.push({ id, version, segment, position, text, sizeBytes });
         }
         if (folded !== undefined || mayHold(json, isAscii)) {
-          const stop = matchBlock(items, visit, block, json, terms);
+          const stop = matchBlock(items, visit, block, json, {
+            terms,
+            isWanted: (message) =>
+              (role === undefined || message.role === role) && isInTime(Date.parse(message.created_at)),
+          });
           if (stop !== undefined) return createPage(createCursor(visit, block, stop));
         }
       } else unreadable.add(visit.row.id);
@@ -221,13 +232,19 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   }
 }
 
+/** Returns a test whether a time, in milliseconds, is in the range of a request. */
+function createTimeTest({ sinceMs, untilMs }: ScanRequest): (timeMs: number) => boolean {
+  if (sinceMs === undefined && untilMs === undefined) return () => true;
+  return (timeMs) => timeMs >= (sinceMs ?? -Infinity) && timeMs < (untilMs ?? Infinity);
+}
+
 /** Adds the hits of a block, newest first. Returns the index of the last one if the page is full. */
 function matchBlock(
   items: SearchHit[],
   visit: Visit,
   block: BlockRow,
   json: string,
-  terms: string[],
+  { terms, isWanted }: { terms: string[]; isWanted: (message: Message) => boolean },
 ): number | undefined {
   const messages = parseMessages(json);
   const { from } = visit;
@@ -235,6 +252,7 @@ function matchBlock(
   let index = isHere ? Math.min(from.index, messages.length) : messages.length;
   while (--index >= 0) {
     const message = messages[index]!;
+    if (!isWanted(message)) continue;
     const text = toSearchText(message);
     if (!containsAllTerms(foldForSearch(text), terms)) continue;
     items.push({

@@ -3,17 +3,18 @@ import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
 import {
   ExtractionFault,
   type ExtractionInput,
+  formatLink,
   isOle2,
   type PageSink,
   type TextBlock,
   toSections,
 } from "./extraction.ts";
-import { findSymbol, noteMacros, readDrawings } from "./office_parts.ts";
-import { Archive, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
+import { findFieldAddress, findSymbol, formatNumber, noteMacros, readDrawings } from "./office_parts.ts";
+import { Archive, readAddresses, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
 
 const MAIN_PART = /^word\/document\d*\.xml$/i;
-/** Elements whose text isn't part of the document: deleted text, field codes, copies of drawings for old programs. */
-const SKIPPED = new Set(["del", "movefrom", "instrtext", "deltext", "fallback"]);
+/** Elements whose text isn't part of the document: deleted text, copies of drawings for old programs. */
+const SKIPPED = new Set(["del", "movefrom", "deltext", "fallback"]);
 /** Elements around changed text. */
 const CHANGES = new Set(["ins", "del", "moveto", "movefrom"]);
 
@@ -27,33 +28,43 @@ export async function extractDocx({ bytes, limits }: ExtractionInput, sink: Page
   // ECMA-376 encryption wraps the ZIP in an OLE2 file ([MS-OFFCRYPTO], section 2.3.4.4).
   if (isOle2(bytes)) throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
   const archive = await Archive.open(bytes, limits);
-  const main = [...archive.entries.keys()].find((path) => MAIN_PART.test(path));
+  const named = (await readRelations(archive, "")).find(({ kind }) => kind === "officeDocument")?.path;
+  const main = named !== undefined && archive.entries.has(named)
+    ? named
+    : [...archive.entries.keys()].find((path) => MAIN_PART.test(path));
   if (main === undefined) throw new ExtractionFault("unsupported", "Can't read the file: it isn't a Word document");
   const relations = await readRelations(archive, main);
   /** Reads all parts of a kind. Without relationships, they have their usual names. */
   const readParts = async (kind: string) => {
-    const named = relations.filter((relation) => relation.kind === kind).map(({ path }) => path);
-    const paths = named.length > 0 ? named : [`word/${kind}.xml`];
+    const own = relations.filter((relation) => relation.kind === kind).map(({ path }) => path);
+    const paths = own.length > 0 ? own : [`word/${kind}.xml`];
     // One after the other: the archive is read at one position.
-    return await Array.fromAsync(paths, (path) => readPart(archive, path));
+    return await Array.fromAsync(
+      paths,
+      async (path) => ({ xml: await readPart(archive, path), addresses: await readAddresses(archive, path) }),
+    );
   };
-  const styles = parseStyles((await readParts("styles"))[0]!);
-  const numbering = parseNumbering((await readParts("numbering"))[0]!);
+  const styles = parseStyles((await readParts("styles"))[0]!.xml);
+  const numbering = parseNumbering((await readParts("numbering"))[0]!.xml);
   const xml = await readPart(archive, main);
   if (!/<\/(?:[\w.-]{1,20}:)?document\s*>\s*$/.test(xml.slice(-200))) {
     throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
   }
-  const context = { styles, numbering, references: new References(), sink };
-  const body = parseBlocks(xml, context);
+  const context = { styles, numbering, references: new References(), sink, addresses: new Map<string, string>() };
+  const body = parseBlocks(xml, { ...context, addresses: await readAddresses(archive, main) });
   const [headers, footers] = [await readParts("header"), await readParts("footer")].map((parts) =>
-    listDistinct(parts.flatMap((part) => parseBlocks(part, context)))
+    listDistinct(parts.flatMap(({ xml, addresses }) => parseBlocks(xml, { ...context, addresses })))
   );
   const notes: TextBlock[] = [];
   for (const kind of ["footnote", "endnote"] as const) {
-    for (const part of await readParts(`${kind}s`)) notes.push(...parseNotes(part, kind, context));
+    for (const { xml, addresses } of await readParts(`${kind}s`)) {
+      notes.push(...parseNotes(xml, kind, { ...context, addresses }));
+    }
   }
   const comments: TextBlock[] = [];
-  for (const part of await readParts("comments")) comments.push(...parseNotes(part, "comment", context));
+  for (const { xml, addresses } of await readParts("comments")) {
+    comments.push(...parseNotes(xml, "comment", { ...context, addresses }));
+  }
   sink.begin({ unit: "section", total: 0 });
   noteMacros(archive, sink);
   const drawings = await readDrawings(archive, relations, sink);
@@ -171,31 +182,6 @@ function parseNumbering(xml: string): (position: ListPosition) => string {
   };
 }
 
-const ROMAN = [
-  ...[[1000, "m"], [900, "cm"], [500, "d"], [400, "cd"], [100, "c"], [90, "xc"], [50, "l"], [40, "xl"]] as const,
-  ...[[10, "x"], [9, "ix"], [5, "v"], [4, "iv"], [1, "i"]] as const,
-];
-
-function formatNumber(number: number, format: string): string {
-  if (number < 1 || number > 10_000) return String(number);
-  const letter = String.fromCharCode(97 + (number - 1) % 26).repeat(Math.ceil(number / 26));
-  let roman = "";
-  let rest = number;
-  for (const [value, digits] of ROMAN) for (; rest >= value; rest -= value) roman += digits;
-  switch (format) {
-    case "lowerLetter":
-      return letter;
-    case "upperLetter":
-      return letter.toUpperCase();
-    case "lowerRoman":
-      return roman;
-    case "upperRoman":
-      return roman.toUpperCase();
-    default:
-      return String(number);
-  }
-}
-
 /** Numbers notes in the order in which the text refers to them. */
 class References {
   readonly #numbers = new Map<string, number>();
@@ -222,6 +208,8 @@ interface DocxContext {
   numbering: (position: ListPosition) => string;
   references: References;
   sink: PageSink;
+  /** Addresses of links by the IDs of the part. */
+  addresses: ReadonlyMap<string, string>;
 }
 
 /** Returns paragraphs and table rows of a part. */
@@ -274,6 +262,10 @@ class BlockParser {
   #list: ListPosition | undefined;
   #skipped = 0;
   #isTextOpen = false;
+  #isCodeOpen = false;
+  #isInRun = false;
+  /** Open fields and links: the code of a field, and where the text starts. */
+  readonly #fields: { code: string; address?: string; start: number }[] = [];
   #isInProperties = 0;
   #equation: { content: Equation; depth: number } | undefined;
   #rubyText: string | undefined;
@@ -326,13 +318,30 @@ class BlockParser {
         this.#rows.at(-1)?.push("");
         break;
       case "r":
+        this.#isInRun = true;
         this.#runScript = "baseline";
+        break;
+      case "vanish":
+        // A mark of a paragraph can be hidden, too, which says nothing about its text.
+        if (this.#isInRun && !/^(0|false|off)$/.test(val)) sink.note("hidden");
         break;
       case "vertalign":
         this.#runScript = val === "superscript" || val === "subscript" ? val : "baseline";
         break;
       case "t":
         this.#isTextOpen = true;
+        break;
+      case "instrtext":
+        this.#isCodeOpen = true;
+        break;
+      case "fldchar":
+        this.#readFieldMark(attributes.fldchartype ?? "");
+        break;
+      case "fldsimple":
+        this.#openField({ code: attributes.instr ?? "" });
+        break;
+      case "hyperlink":
+        this.#openField({ code: "", address: this.context.addresses.get(attributes.id ?? "") });
         break;
       case "tab":
       case "ptab":
@@ -382,6 +391,8 @@ class BlockParser {
     if (this.#skipped > 0) return;
     if (this.#equation !== undefined) return this.#equation.content.text(data);
     if (this.#isTextOpen) this.#add(data);
+    const field = this.#isCodeOpen ? this.#fields.at(-1) : undefined;
+    if (field !== undefined) field.code += data;
   }
 
   close(name: string): void {
@@ -397,6 +408,16 @@ class BlockParser {
     switch (name) {
       case "t":
         this.#isTextOpen = false;
+        break;
+      case "instrtext":
+        this.#isCodeOpen = false;
+        break;
+      case "r":
+        this.#isInRun = false;
+        break;
+      case "fldsimple":
+      case "hyperlink":
+        this.#endField();
         break;
       case "ppr":
       case "rpr":
@@ -446,6 +467,25 @@ class BlockParser {
     this.#script = { kind: this.#runScript, text: "" };
   }
 
+  #readFieldMark(type: string): void {
+    if (type === "begin") this.#openField({ code: "" });
+    else if (type === "end") this.#endField();
+  }
+
+  #openField(field: { code: string; address?: string | undefined }): void {
+    this.#flushScript();
+    this.#fields.push({ code: field.code, start: this.#text.length, ...(field.address && { address: field.address }) });
+  }
+
+  #endField(): void {
+    const field = this.#fields.pop();
+    const address = field?.address ?? findFieldAddress(field?.code ?? "");
+    if (field === undefined || address === undefined) return;
+    this.#flushScript();
+    const { start } = field;
+    this.#text = this.#text.slice(0, start) + formatLink(this.#text.slice(start), address, this.context.sink);
+  }
+
   #addSymbol({ font = "", char = "" }: XmlAttributes): void {
     const found = findSymbol(font, Number.parseInt(char, 16));
     if (found === undefined) this.context.sink.note("unmapped", { example: `${font} ${char}` });
@@ -464,6 +504,7 @@ class BlockParser {
       else this.#blocks.push({ text, ...(heading !== undefined && { heading }) });
     }
     this.#text = "";
+    for (const field of this.#fields) field.start = 0;
     this.#style = {};
     this.#list = undefined;
   }

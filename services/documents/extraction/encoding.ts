@@ -40,7 +40,7 @@ const STATISTICS_WEIGHT = 0.5;
 /** Bonus for an encoding of the user's languages. */
 const LANGUAGE_BONUS = 0.2;
 /** Share of damaged characters up to which a text is UTF-8. */
-const MAX_DAMAGED_SHARE = 0.02;
+const MAX_DAMAGED_SHARE = 1 / 3;
 
 /** Decodes text. A byte order mark comes first, then a declared encoding, valid UTF-8, and the most plausible one. */
 export function decode(bytes: Uint8Array, hints: EncodingHints = {}): DecodedText {

@@ -82,6 +82,26 @@ export interface TextBlock {
   isChapter?: boolean;
 }
 
+/** Maximum length of an address in the text. Longer ones have little besides IDs for statistics. */
+const MAX_ADDRESS = 300;
+
+/**
+ * Adds the address of a link to its text: `the shop (https://shop.example)`. One that can't be added is in the ledger.
+ * Places in the file, and addresses relative to it, mean nothing elsewhere and are left out.
+ */
+export function formatLink(text: string, address: string, sink: Pick<PageSink, "note">): string {
+  const clean = address.trim();
+  if (!/^(https?|ftp|mailto|tel):./i.test(clean)) return text;
+  const shown = clean.replace(/^\w+:(\/\/)?(www\.)?/i, "").replace(/\/$/, "");
+  if (text.includes(shown)) return text;
+  if (text.trim() === "" || clean.length > MAX_ADDRESS || /\s/.test(clean)) {
+    sink.note("link", { example: clean });
+    return text;
+  }
+  const end = text.trimEnd();
+  return `${end} (${clean})${text.slice(end.length)}`;
+}
+
 /** Maximum length of a section of several blocks, in UTF-16 units. */
 const SECTION_LENGTH = 3_000;
 /** Minimum length of a section before a heading starts a new one, so that a page of headings is one section. */
@@ -170,6 +190,9 @@ const OPEN_DOCUMENT_ENDINGS: Record<string, DocumentType> = {
   odt: "application/vnd.oasis.opendocument.text",
   ods: "application/vnd.oasis.opendocument.spreadsheet",
   odp: "application/vnd.oasis.opendocument.presentation",
+  ott: "application/vnd.oasis.opendocument.text",
+  ots: "application/vnd.oasis.opendocument.spreadsheet",
+  otp: "application/vnd.oasis.opendocument.presentation",
 };
 
 /** Number of bytes needed to recognize a file. */
@@ -190,6 +213,9 @@ const TEXT_ENDINGS: Record<string, DocumentType> = {
   ipynb: "application/x-ipynb+json",
   srt: "application/x-subrip",
   vtt: "text/vtt",
+  fodt: "application/vnd.oasis.opendocument.text",
+  fods: "application/vnd.oasis.opendocument.spreadsheet",
+  fodp: "application/vnd.oasis.opendocument.presentation",
   md: "text/markdown",
   markdown: "text/markdown",
   csv: "text/csv",
@@ -215,7 +241,7 @@ export function sniffDocument(head: Uint8Array, name: string, declared = ""): Do
     if (ending === "msg" || declared.startsWith("application/vnd.ms-outlook")) return "application/vnd.ms-outlook";
     return getOwn(OFFICE_TYPES, getOwn(OFFICE_ENDINGS, ending) ?? "");
   }
-  if (/^\s*\{\\rtf/.test(ascii)) return "application/rtf";
+  if (/^(?:\u00ef\u00bb\u00bf)?\s*\{\\rtf/.test(ascii)) return "application/rtf";
   if (!isLikelyText(head)) return undefined;
   if (/^text\/html\b|^application\/xhtml\+xml\b/i.test(declared)) return "text/html";
   const byName = getOwn(TEXT_ENDINGS, ending);

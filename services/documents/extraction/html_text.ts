@@ -7,7 +7,14 @@
 import { Parser } from "htmlparser2";
 import { getOwn } from "../../json/type_guards.ts";
 import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
-import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
+import {
+  ExtractionFault,
+  type ExtractionInput,
+  formatLink,
+  type PageSink,
+  type TextBlock,
+  toSections,
+} from "./extraction.ts";
 import { decodeInput, decodePart, findXmlEncoding } from "./plain_text.ts";
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom/worker";
@@ -16,7 +23,7 @@ import { Archive, readXmlTags } from "./xml_archive.ts";
 /** Elements whose text is skipped. */
 const SKIPPED = new Set([
   ...["script", "style", "template", "noscript", "iframe", "object", "embed", "rp"],
-  ...["select", "textarea", "canvas", "audio", "video", "map"],
+  ...["select", "canvas", "audio", "video", "map"],
 ]);
 
 /** Elements of SVG with text. */
@@ -30,8 +37,11 @@ const BLOCKS = new Set([
   ...["tr", "ul"],
 ]);
 
+/** Types of form fields whose value is text that a person wrote. */
+const VALUE_TYPES = /^(text|email|tel|url|number|date|time|month|week|datetime-local|search)$/i;
+
 /** What a page contains besides text. */
-type HtmlLosses = Partial<Record<"image" | "media" | "embedded" | "script", number>>;
+type HtmlLosses = Partial<Record<"image" | "media" | "embedded" | "script" | "link", number>>;
 
 const LOSSES: Readonly<Record<string, keyof HtmlLosses>> = {
   img: "image",
@@ -53,9 +63,14 @@ export interface HtmlText {
   losses: HtmlLosses;
 }
 
-/** Converts HTML. @param options.isXml XHTML or SVG: any element may close itself. */
-export function convertHtml(html: string, { isXml = false } = {}): HtmlText {
-  const converter = new HtmlConverter();
+/**
+ * Converts HTML.
+ *
+ * @param options.isXml XHTML or SVG: any element may close itself.
+ * @param options.isPage A page of a website: the addresses of its many links are only counted.
+ */
+export function convertHtml(html: string, { isXml = false, isPage = false } = {}): HtmlText {
+  const converter = new HtmlConverter(isPage);
   const parser = new Parser({
     onopentag: (name, attributes) => converter.open(toLocalName(name), attributes),
     ontext: (data) => converter.text(data),
@@ -102,6 +117,8 @@ class HtmlConverter {
   readonly #lists: (number | undefined)[] = [];
   /** Where raised and lowered texts of the block start. */
   #scripts: number[] = [];
+  /** Open links: where their text starts in the block, and the number of blocks before them. */
+  readonly #links: { address: string; start: number; blocks: number }[] = [];
   #text = "";
   #title: string | undefined;
   #heading: number | undefined;
@@ -117,6 +134,8 @@ class HtmlConverter {
   #deepest = 0;
   #isRowStart = true;
 
+  constructor(readonly isPage: boolean) {}
+
   open(name: string, attributes: Record<string, string>): void {
     this.#deepest = Math.max(this.#deepest, ++this.#depth);
     if (this.#equation !== undefined) {
@@ -124,7 +143,7 @@ class HtmlConverter {
       return this.#equation.content.open(name, attributes);
     }
     const loss = getOwn(LOSSES, name);
-    if (loss !== undefined) this.#losses[loss] = (this.#losses[loss] ?? 0) + 1;
+    if (loss !== undefined) this.#note(loss);
     if (this.#skipped > 0) {
       if (SKIPPED.has(name)) this.#skipped++;
       return;
@@ -143,10 +162,17 @@ class HtmlConverter {
     if (name === "br") return void (this.#text += "\n");
     if (name === "sup" || name === "sub") return void this.#scripts.push(this.#text.length);
     if (name === "rt") return void (this.#text += "(");
+    if (name === "a") {
+      const address = attributes.href ?? attributes["xlink:href"] ?? "";
+      return void this.#links.push({ address, start: this.#text.length, blocks: this.#blocks.length });
+    }
     if (name === "td" || name === "th") {
       if (!this.#isRowStart) this.#text += " | ";
       this.#isRowStart = false;
       return;
+    }
+    if (name === "input" && VALUE_TYPES.test(attributes.type ?? "text") && attributes.value) {
+      this.#text += `${/\s$/.test(this.#text) ? "" : " "}${attributes.value} `;
     }
     if (name === "img" && attributes.alt) this.#text += ` ${attributes.alt} `;
     if (!BLOCKS.has(name)) return;
@@ -156,7 +182,7 @@ class HtmlConverter {
     if (name === "ul" || name === "ol") {
       this.#lists.push(name === "ul" ? undefined : Math.trunc(Number(attributes.start ?? 1)) || 0);
     }
-    if (name === "li") this.#text = this.#startItem();
+    if (name === "li") this.#text = this.#startItem(attributes.value);
     if (/^h[1-6]$/.test(name)) this.#heading = Number(name[1]);
   }
 
@@ -194,6 +220,7 @@ class HtmlConverter {
       return;
     }
     if (name === "rt") return void (this.#text = `${this.#text.trimEnd()})`);
+    if (name === "a") return this.#endLink();
     if (!BLOCKS.has(name)) return;
     if (/^(- |\d+\. )$/.test(this.#text)) this.#text = "";
     this.#endBlock();
@@ -203,6 +230,7 @@ class HtmlConverter {
   }
 
   end(): HtmlText {
+    while (this.#links.length > 0) this.#endLink();
     this.#endBlock();
     return {
       title: (this.#title ?? "").replace(/\s+/g, " ").trim(),
@@ -212,8 +240,30 @@ class HtmlConverter {
     };
   }
 
-  #startItem(): string {
-    const number = this.#lists.at(-1);
+  #note(loss: keyof HtmlLosses): void {
+    this.#losses[loss] = (this.#losses[loss] ?? 0) + 1;
+  }
+
+  #endLink(): void {
+    const link = this.#links.pop();
+    if (link === undefined) return;
+    const sink = { note: () => this.#note("link") };
+    const text = this.#text.slice(link.start);
+    // A link can have blocks of its own. Its address follows the last one.
+    const block = text.trim() === "" && this.#blocks.length > link.blocks ? this.#blocks.at(-1) : undefined;
+    const linked = formatLink(block?.text ?? text, link.address, sink);
+    if (this.isPage) {
+      if (linked !== (block?.text ?? text)) this.#note("link");
+    } else if (block !== undefined) block.text = linked;
+    else this.#text = this.#text.slice(0, link.start) + linked;
+  }
+
+  #startItem(value = ""): string {
+    const number = this.#lists.at(-1) === undefined
+      ? undefined
+      : /^\s*-?\d{1,9}\s*$/.test(value)
+      ? Number(value)
+      : this.#lists.at(-1);
     if (number === undefined) return "- ";
     this.#lists[this.#lists.length - 1] = number + 1;
     return `${number}. `;
@@ -228,6 +278,7 @@ class HtmlConverter {
     if (clean !== "") this.#blocks.push({ text: clean, ...(heading !== undefined && { heading }) });
     this.#text = "";
     this.#scripts = [];
+    for (const link of this.#links) link.start = 0;
   }
 }
 
@@ -252,7 +303,7 @@ const MIN_MAIN_TEXT = 200;
 /** Extracts an HTML file. For a link, only its main text if there is one. */
 export async function extractHtml(input: ExtractionInput, sink: PageSink): Promise<void> {
   const html = decodeInput(input, sink, [findXmlEncoding(input.bytes), findMetaCharset(input.bytes)]);
-  const whole = convertHtml(html, { isXml: /^\s*<\?xml\b/.test(html) });
+  const whole = convertHtml(html, { isXml: /^\s*<\?xml\b/.test(html), isPage: input.url !== undefined });
   const main = input.url === undefined ? undefined : findMainText(html, whole);
   const { title, blocks } = main ?? whole;
   noteLosses(main ?? whole, sink);
@@ -261,7 +312,8 @@ export async function extractHtml(input: ExtractionInput, sink: PageSink): Promi
   for (const section of toSections(blocks)) await sink.add(section);
 }
 
-function countCharacters({ blocks }: HtmlText): number {
+/** Number of characters of the text. */
+export function countCharacters({ blocks }: HtmlText): number {
   return blocks.reduce((sum, { text }) => sum + text.length, 0);
 }
 
@@ -271,7 +323,7 @@ function findMainText(html: string, whole: HtmlText): HtmlText | undefined {
     const { document } = parseHTML(html);
     const article = new Readability(document as unknown as Document, { charThreshold: MIN_MAIN_TEXT }).parse();
     if (!article?.content || (article.textContent ?? "").trim().length < MIN_MAIN_TEXT) return undefined;
-    const main = convertHtml(article.content);
+    const main = convertHtml(article.content, { isPage: true });
     return { ...main, title: article.title?.trim() || whole.title };
   } catch {
     return undefined; // The text of the whole page can be used.
@@ -286,7 +338,7 @@ const CHARSET_BYTES = 256 * 1024;
  *
  * @see https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding
  */
-function findMetaCharset(bytes: Uint8Array): string | undefined {
+export function findMetaCharset(bytes: Uint8Array): string | undefined {
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, CHARSET_BYTES));
   return /<meta\b[^>]{0,200}charset\s*=\s*["']?([\w:-]{2,40})/i.exec(head)?.[1];
 }
@@ -299,6 +351,10 @@ interface Package {
   title: string;
   /** The text files, in order. */
   spine: { path: string; type: string }[];
+  /** Texts that aren't in the spine, besides the navigation. */
+  others: string[];
+  /** IDs in the spine that nothing has. */
+  missing: string[];
 }
 
 /**
@@ -309,8 +365,8 @@ interface Package {
 export async function extractEpub({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
   const archive = await Archive.open(bytes, limits);
   await refuseEncryption(archive);
-  const packagePath = findRootFile(await readXml(archive, "META-INF/container.xml"));
-  const { title, spine } = parsePackage(await readXml(archive, packagePath), packagePath);
+  const packagePath = await findPackage(archive);
+  const { title, spine, others, missing } = parsePackage(await readXml(archive, packagePath), packagePath);
   sink.begin({ unit: "section", total: 0, ...(title !== "" && { title }) });
   let found = 0;
   for (const { path, type } of spine) {
@@ -331,6 +387,8 @@ export async function extractEpub({ bytes, limits }: ExtractionInput, sink: Page
     const blocks: TextBlock[] = [{ ...first, isChapter: true }, ...rest];
     for (const section of toSections(blocks)) await sink.add(section);
   }
+  for (const path of others) sink.note("embedded", { example: path });
+  for (const id of missing) sink.note("missing", { example: id });
   if (found === 0) throw new ExtractionFault("damaged", "Can't read the book: it has no readable chapters");
 }
 
@@ -353,6 +411,13 @@ async function refuseEncryption(archive: Archive): Promise<void> {
   });
 }
 
+/** Returns the path of the package document; without a container, that of any. */
+async function findPackage(archive: Archive): Promise<string> {
+  const other = [...archive.entries.keys()].find((path) => /\.opf$/i.test(path));
+  if (other !== undefined && await archive.read("META-INF/container.xml") === undefined) return other;
+  return findRootFile(await readXml(archive, "META-INF/container.xml"));
+}
+
 function findRootFile(xml: string): string {
   let path: string | undefined;
   readXmlTags(xml, {
@@ -365,12 +430,13 @@ function findRootFile(xml: string): string {
 }
 
 function parsePackage(xml: string, packagePath: string): Package {
-  const items = new Map<string, { href: string; type: string }>();
+  const items = new Map<string, { href: string; type: string; isNavigation: boolean }>();
   const order: string[] = [];
   const titles: string[] = [];
   readXmlTags(xml, {
-    open(name, { id, href, idref, "media-type": type = "" }) {
-      if (name === "item" && id !== undefined && href !== undefined) items.set(id, { href, type });
+    open(name, { id, href, idref, "media-type": type = "", properties = "" }) {
+      const isNavigation = /\bnav\b/.test(properties);
+      if (name === "item" && id !== undefined && href !== undefined) items.set(id, { href, type, isNavigation });
       if (name === "itemref" && idref !== undefined) order.push(idref);
       if (name === "title") titles.push("");
     },
@@ -382,7 +448,10 @@ function parsePackage(xml: string, packagePath: string): Package {
   const spine = order.map((id) => items.get(id)).filter((item) => item !== undefined)
     .map(({ href, type }) => ({ path: resolvePath(folder, href), type }));
   const title = titles.map((text) => text.replace(/\s+/g, " ").trim()).find((text) => text !== "") ?? "";
-  return { title: title.slice(0, 300), spine };
+  const others = Array.from(items).filter(([id, { type, isNavigation }]) =>
+    /^application\/xhtml\+xml$/i.test(type) && !isNavigation && !order.includes(id)
+  ).map(([, { href }]) => resolvePath(folder, href));
+  return { title: title.slice(0, 300), spine, others, missing: order.filter((id) => !items.has(id)) };
 }
 
 /** Resolves a path. Paths are only looked up in the archive, so `..` is harmless. */

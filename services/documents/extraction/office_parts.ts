@@ -84,6 +84,23 @@ function parseChart(xml: string): string {
     : [heading === "" ? "Chart" : `Chart: ${heading}`, ...table].join("\n");
 }
 
+/** Returns the address in the code of a field, such as `HYPERLINK "https://a.example" \o "Tip"`. */
+export function findFieldAddress(code: string): string | undefined {
+  const [, quoted, plain] = /^\s*HYPERLINK\s+(?:"([^"]*)"|([^\s\\"]\S*))/i.exec(code) ?? [];
+  return quoted ?? plain;
+}
+
+/** Returns the character in the code of a field, such as `SYMBOL 183 \f "Symbol"`. */
+export function findFieldSymbol(code: string): string | undefined {
+  const [, number = "", font = ""] = /^\s*SYMBOL\s+(0x[\da-f]+|\d+)(?:[^"]*\\f\s*"([^"]*)")?/i.exec(code) ?? [];
+  return number === "" ? undefined : findSymbol(font, Number(number));
+}
+
+/** Returns the address of a formula that is a link, such as `HYPERLINK("https://a.example","shop")`. */
+export function findFormulaAddress(formula: string): string | undefined {
+  return /^(?:\w+:)?=?\s*HYPERLINK\s*\(\s*"([^"]*)"/i.exec(formula)?.[1];
+}
+
 /** Names macros in the ledger. They aren't text. */
 export function noteMacros(archive: Archive, sink: PageSink): void {
   const macros = [...archive.entries.keys()].filter((path) => /(^|\/)vbaProject\.bin$|^Basic\/.*\.xml$/i.test(path));
@@ -102,6 +119,32 @@ export function findSymbol(font: string, code: number): string | undefined {
   const symbols = /^symbol/i.test(font) ? SYMBOL : /^wingdings/i.test(font) ? WINGDINGS : undefined;
   return symbols?.[isPrivate ? code - 0xf000 : code] ??
     (isPrivate || !(code > 0x1f) ? undefined : String.fromCharCode(code));
+}
+
+const ROMAN = [
+  ...[[1000, "m"], [900, "cm"], [500, "d"], [400, "cd"], [100, "c"], [90, "xc"], [50, "l"], [40, "xl"]] as const,
+  ...[[10, "x"], [9, "ix"], [5, "v"], [4, "iv"], [1, "i"]] as const,
+];
+
+/** Formats the number of a list item. @param format As in DOCX: `lowerRoman`, `upperLetter` … */
+export function formatNumber(number: number, format: string): string {
+  if (number < 1 || number > 10_000) return String(number);
+  const letter = String.fromCharCode(97 + (number - 1) % 26).repeat(Math.ceil(number / 26));
+  let roman = "";
+  let rest = number;
+  for (const [value, digits] of ROMAN) for (; rest >= value; rest -= value) roman += digits;
+  switch (format) {
+    case "lowerLetter":
+      return letter;
+    case "upperLetter":
+      return letter.toUpperCase();
+    case "lowerRoman":
+      return roman;
+    case "upperRoman":
+      return roman.toUpperCase();
+    default:
+      return String(number);
+  }
 }
 
 /** Characters of a font from a code on. */

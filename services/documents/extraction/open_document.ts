@@ -1,8 +1,18 @@
 /** Extracts OpenDocument files of text, tables and slides (ODT, ODS, ODP). */
 import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
-import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
-import { noteMacros } from "./office_parts.ts";
+import {
+  ExtractionFault,
+  type ExtractionInput,
+  formatLink,
+  type PageSink,
+  type TextBlock,
+  toSections,
+} from "./extraction.ts";
+import { findFormulaAddress, formatNumber, noteMacros } from "./office_parts.ts";
 import { TableWriter } from "./table_writer.ts";
+import { joinBytes } from "../../storage/atomic_file.ts";
+import { createEntry, writeZip } from "../../storage/zip/zip_writer.ts";
+import { getOwn } from "../../json/type_guards.ts";
 import { Archive, readPart, readXmlTags, streamXmlTags, type XmlAttributes } from "./xml_archive.ts";
 
 /**
@@ -12,7 +22,9 @@ import { Archive, readPart, readXmlTags, streamXmlTags, type XmlAttributes } fro
  * @see https://docs.oasis-open.org/office/OpenDocument/v1.3/
  */
 export async function extractOpenDocument({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
-  const archive = await Archive.open(bytes, limits);
+  // A flat file is one XML document of all parts (part 3, section 2.1).
+  const isFlat = /^(?:\u00ef\u00bb\u00bf)?\s*</.test(new TextDecoder("latin1").decode(bytes.subarray(0, 100)));
+  const archive = await Archive.open(isFlat ? await wrapFlat(bytes) : bytes, limits);
   await refuseEncryption(archive);
   if (!archive.entries.has("content.xml")) {
     throw new ExtractionFault("unsupported", "Can't read the file: it isn't an OpenDocument file");
@@ -46,6 +58,12 @@ export async function extractOpenDocument({ bytes, limits }: ExtractionInput, si
     }
     for (const section of toSections(part.blocks)) await sink.add(section);
   }
+}
+
+/** Puts a flat file into an archive. */
+async function wrapFlat(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const entries = ["content.xml", "meta.xml"].map((path) => createEntry(path, bytes));
+  return joinBytes(await Array.fromAsync(writeZip(entries, { isLarge: false })));
 }
 
 async function refuseEncryption(archive: Archive): Promise<void> {
@@ -90,7 +108,26 @@ interface ListLevel {
   prefix: string;
   suffix: string;
   start: number;
+  format: NumberFormat;
+  /** Number of levels whose numbers are written: 2 for `2.1`. */
+  shown: number;
 }
+
+/** A list, from its start to its end. */
+interface OpenList {
+  style: string;
+  id: string | undefined;
+  /** Number of the last item; `undefined` before the first one. */
+  number: number | undefined;
+  /** Number that the next item has by itself. */
+  next: number | undefined;
+  /** Set until an item has text of its own if the list goes on with the numbers of an earlier one. */
+  isContinued: boolean;
+}
+
+/** Formats of numbers (ODF 1.3, part 3, section 19.500). */
+const NUMBER_FORMATS = { "1": "decimal", a: "lowerLetter", A: "upperLetter", i: "lowerRoman", I: "upperRoman" };
+type NumberFormat = typeof NUMBER_FORMATS[keyof typeof NUMBER_FORMATS];
 
 interface Context {
   styles: Styles;
@@ -144,7 +181,11 @@ class ContentParser {
   readonly #paragraphs: Paragraph[] = [];
   readonly #scripts: { start: number; kind: "super" | "sub" | undefined }[] = [];
   readonly #rows: Row[] = [];
-  readonly #lists: { style: string; count: number }[] = [];
+  readonly #lists: OpenList[] = [];
+  /** The last list of each level that ended, and all that can be continued by their IDs. */
+  readonly #endedLists: OpenList[] = [];
+  readonly #namedLists = new Map<string, OpenList>();
+  readonly #links: { address: string; start: number; paragraph: Paragraph }[] = [];
   #isItemStart = false;
   #isBody = false;
   #isSheet = false;
@@ -167,7 +208,9 @@ class ContentParser {
 
   open = (name: string, attributes: XmlAttributes, written: Readonly<Record<string, string>>): void => {
     const { sink, styles } = this.context;
-    if (this.#skipped > 0 || SKIPPED.has(name)) {
+    // The date of a comment has no attributes, unlike one in the text.
+    const isSkipped = SKIPPED.has(name) && !(name === "date" && Object.keys(attributes).length > 0);
+    if (this.#skipped > 0 || isSkipped) {
       if (name === "changed-region") sink.note("tracked_changes");
       return void this.#skipped++;
     }
@@ -252,11 +295,28 @@ class ContentParser {
       case "ruby-text":
         this.#add("(");
         break;
-      case "list":
-        this.#lists.push({ style: styleName || (this.#lists.at(-1)?.style ?? ""), count: 0 });
+      case "section":
+        if (/^(none|condition)$/.test(attributes.display ?? "")) sink.note("hidden", { example: attributes.name });
         break;
-      case "list-item":
+      case "hidden-paragraph":
+      case "hidden-text":
+        sink.note("hidden");
+        this.#add(attributes["string-value"] ?? "");
+        break;
+      case "list":
+        this.#openList(attributes);
+        break;
+      case "list-header":
+        this.#isItemStart = false;
+        break;
+      case "list-item": {
         this.#isItemStart = true;
+        const list = this.#lists.at(-1);
+        if (list && attributes["start-value"] !== undefined) list.next = Number(attributes["start-value"]) || 0;
+        break;
+      }
+      case "a":
+        if (paragraph) this.#links.push({ address: attributes.href ?? "", start: paragraph.text.length, paragraph });
         break;
       case "note": {
         const mark = `[${++this.#noteCount}]`;
@@ -337,7 +397,10 @@ class ContentParser {
         if (this.#isBody) this.#endParagraph();
         break;
       case "list":
-        this.#lists.pop();
+        this.#closeList();
+        break;
+      case "a":
+        this.#endLink();
         break;
       case "note":
       case "annotation":
@@ -406,7 +469,9 @@ class ContentParser {
     const level = name.endsWith("bullet") || format === "" ? undefined : {
       prefix: written["style:num-prefix"] ?? "",
       suffix: written["style:num-suffix"] ?? "",
-      start: Number(attributes["start-value"]) || 1,
+      start: Number(attributes["start-value"] ?? 1) || 0,
+      format: getOwn(NUMBER_FORMATS, format) ?? "decimal",
+      shown: Number(attributes["display-levels"]) || 1,
     };
     this.context.styles.lists.get(this.#listStyle)?.set(Number(attributes.level), level);
   }
@@ -453,8 +518,10 @@ class ContentParser {
     let text = cell.text || (cell.value ?? "");
     if (cell.formula !== undefined) {
       const { sink } = this.context;
-      if (text !== "") sink.note("stored_result");
-      else {
+      if (text !== "") {
+        sink.note("stored_result");
+        text = formatLink(text, findFormulaAddress(cell.formula) ?? "", sink);
+      } else {
         sink.note("formula", { example: `${this.table?.name ?? "table"}, row ${this.#rowNumber + 1}` });
         text = cell.formula.replace(/^\w+:(?==)/, "");
       }
@@ -516,6 +583,7 @@ class ContentParser {
   }
 
   #endParagraph(): void {
+    while (this.#links.length > 0 && this.#links.at(-1)!.paragraph === this.#paragraphs.at(-1)) this.#endLink();
     const { text, heading } = this.#paragraphs.pop()!;
     const clean = text.replace(/ *\n */g, "\n").trim();
     const start = this.#isItemStart ? this.#startItem() : "";
@@ -523,12 +591,50 @@ class ContentParser {
     if (clean !== "") this.#addBlock({ text: start + clean, ...(heading !== undefined && { heading }) });
   }
 
+  #openList(attributes: XmlAttributes): void {
+    const outer = this.#lists.at(-1);
+    const style = attributes["style-name"] || (outer?.style ?? "");
+    const named = this.#namedLists.get(attributes["continue-list"] ?? "");
+    const goesOn = attributes["continue-numbering"] === "true" || (outer?.isContinued ?? false);
+    const last = this.#endedLists[this.#lists.length];
+    const before = named ?? (goesOn && last?.style === style ? last : undefined);
+    this.#lists.push({
+      ...{ style, id: attributes.id, number: before?.number, next: undefined, isContinued: before !== undefined },
+    });
+  }
+
+  #closeList(): void {
+    const list = this.#lists.pop();
+    if (list === undefined) return;
+    this.#endedLists[this.#lists.length] = list;
+    if (list.id !== undefined) this.#namedLists.set(list.id, list);
+  }
+
+  /** Counts an item and returns its number: `"2.1 "`, or `"- "`. */
   #startItem(): string {
     const list = this.#lists.at(-1);
     if (list === undefined) return "";
-    list.count++;
-    const level = this.context.styles.lists.get(list.style)?.get(this.#lists.length);
-    return level === undefined ? "- " : `${level.prefix}${level.start + list.count - 1}${level.suffix} `;
+    const levels = this.context.styles.lists.get(list.style);
+    const depth = this.#lists.length;
+    const level = levels?.get(depth);
+    list.number = list.next ?? (list.number === undefined ? level?.start ?? 1 : list.number + 1);
+    list.next = undefined;
+    list.isContinued = false;
+    this.#endedLists.length = Math.min(this.#endedLists.length, depth);
+    if (level === undefined) return "- ";
+    const numbers = this.#lists.slice(Math.max(0, depth - level.shown)).map(({ number }, n, shown) => {
+      const own = levels?.get(depth - shown.length + n + 1);
+      return formatNumber(number ?? own?.start ?? 1, own?.format ?? "decimal");
+    });
+    return `${level.prefix}${numbers.join(".")}${level.suffix} `;
+  }
+
+  #endLink(): void {
+    const paragraph = this.#paragraphs.at(-1);
+    if (paragraph === undefined || this.#links.at(-1)?.paragraph !== paragraph) return;
+    const { address, start } = this.#links.pop()!;
+    paragraph.text = paragraph.text.slice(0, start) +
+      formatLink(paragraph.text.slice(start), address, this.context.sink);
   }
 
   /** Adds a block to the open cell, note or text. */

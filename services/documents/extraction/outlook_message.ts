@@ -4,7 +4,7 @@ import * as msgReader from "@kenjiuno/msgreader";
 import { decompressRTF } from "@kenjiuno/decompressrtf";
 import { decode } from "./encoding.ts";
 import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
-import { convertHtml, noteLosses } from "./html_text.ts";
+import { convertHtml, findMetaCharset, noteLosses } from "./html_text.ts";
 import { decodePart } from "./plain_text.ts";
 import { convertRtf } from "./rtf.ts";
 
@@ -95,7 +95,7 @@ function toDate(text = ""): string {
 
 /** Returns the text of a message that has it only as HTML or RTF. */
 function readFormatted({ bodyHtml, html, compressedRtf }: FieldsData, sink: PageSink): TextBlock[] {
-  const source = bodyHtml ?? (html && decodePart(html));
+  const source = bodyHtml ?? (html && decodePart(html, { declared: [findMetaCharset(html)] }));
   if (source) {
     const page = convertHtml(source);
     noteLosses(page, sink);

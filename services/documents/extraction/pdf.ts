@@ -103,6 +103,9 @@ export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageS
         const unmapped = countUnmapped(items as TextItem[]);
         sink.note("unmapped", { count: unmapped, example: `page ${n}` });
         const text = joinItems(placeTexts(items as TextItem[], listTexts(annotations)));
+        for (const address of listAddresses(annotations)) {
+          if (!text.includes(address)) sink.note("link", { example: address });
+        }
         if (text.trim() === "") emptyPages.push(n);
         if (n === 1 && isXfaPlaceholder(text, pdf.numPages)) sink.note("xfa");
         await sink.add(text);
@@ -147,6 +150,8 @@ function countUnmapped(items: readonly TextItem[]): number {
 /** The relevant fields of an annotation. */
 interface Annotation {
   subtype?: string;
+  url?: string;
+  unsafeUrl?: string;
   fieldType?: string;
   fieldValue?: unknown;
   buttonValue?: string;
@@ -166,6 +171,14 @@ interface Annotation {
 /** Flags of annotations that aren't shown: hidden (2) and no view (32). ISO 32000-1, table 165. */
 const HIDDEN_FLAGS = 2 | 32;
 const SHAPES = ["Highlight", "Underline", "StrikeOut", "Squiggly", "Text", "Caret", "Ink", "Square", "Circle", "Line"];
+
+/** Returns the addresses of the links of a page, each once: a link has an annotation for each of its lines. */
+function listAddresses(annotations: readonly Annotation[]): Set<string> {
+  return new Set(annotations.flatMap(({ subtype, url, unsafeUrl }) => {
+    const address = subtype === "Link" ? url ?? unsafeUrl : undefined;
+    return address ? [address] : [];
+  }));
+}
 
 /** Returns the texts of forms, notes and stamps. */
 function listTexts(annotations: readonly Annotation[]): PlacedText[] {

@@ -3,13 +3,14 @@ import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
 import {
   ExtractionFault,
   type ExtractionInput,
+  formatLink,
   isOle2,
   type PageSink,
   type TextBlock,
   toSections,
 } from "./extraction.ts";
 import { noteMacros, readDrawings, type Relation } from "./office_parts.ts";
-import { Archive, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
+import { Archive, readAddresses, readPart, readRelations, readXmlTags, type XmlAttributes } from "./xml_archive.ts";
 
 /**
  * Extracts a PPTX file. Each slide starts a section.
@@ -68,14 +69,18 @@ async function readSlide(
   sink: PageSink,
 ): Promise<TextBlock[]> {
   const relations = await readRelations(archive, path);
-  const { title, blocks, isHidden } = parseShapes(await readPart(archive, path), sink);
+  const { title, blocks, isHidden } = parseShapes(
+    await readPart(archive, path),
+    await readAddresses(archive, path),
+    sink,
+  );
   if (isHidden) sink.note("hidden", { example: `slide ${number}` });
   const heading = `# Slide ${number}${isHidden ? " (hidden)" : ""}${title === "" ? "" : `: ${title}`}`;
   const after = await readDrawings(archive, relations, sink);
   for (const { kind, path } of relations) {
     if (kind === "notesSlide") {
       // Notes pages have the slide as an image, which isn't an image of the file.
-      const notes = parseShapes(await readPart(archive, path), undefined);
+      const notes = parseShapes(await readPart(archive, path), await readAddresses(archive, path), undefined);
       const text = notes.blocks.map(({ text }) => text).join("\n");
       if (text !== "") after.push({ text: `Notes: ${text}` });
     } else if (kind === "comments") {
@@ -101,9 +106,10 @@ const FILLED_IN = new Set(["sldnum", "dt", "sldimg"]);
 /** Returns title, paragraphs and table rows of a slide or its notes, in the order of the file. */
 function parseShapes(
   xml: string,
+  addresses: ReadonlyMap<string, string>,
   sink: PageSink | undefined,
 ): { title: string; blocks: TextBlock[]; isHidden: boolean } {
-  const parser = new ShapeParser(sink);
+  const parser = new ShapeParser(addresses, sink);
   readXmlTags(xml, {
     open: (name, attributes) => parser.open(name, attributes),
     text: (data, name) => parser.text(data, name),
@@ -127,7 +133,13 @@ class ShapeParser {
   #cells: string[] | undefined;
   #equation: { content: Equation; depth: number } | undefined;
 
-  constructor(readonly sink: PageSink | undefined) {}
+  #runStart = 0;
+  #isRun = false;
+  /** Links of the paragraph: neighboring runs with the same address are one. */
+  #links: { start: number; end: number; address: string }[] = [];
+  #address: string | undefined;
+
+  constructor(readonly addresses: ReadonlyMap<string, string>, readonly sink: PageSink | undefined) {}
 
   open(name: string, attributes: XmlAttributes): void {
     if (name === "fallback" || this.#skipped > 0) return void this.#skipped++;
@@ -154,6 +166,16 @@ class ShapeParser {
       case "blip":
         this.sink?.note("image");
         break;
+      case "r":
+        this.#isRun = true;
+        this.#runStart = this.#text.length;
+        break;
+      case "hlinkclick": {
+        const address = this.addresses.get(attributes.id ?? "");
+        if (this.#isRun) this.#address = address;
+        else formatLink("", address ?? "", this.sink ?? { note: () => {} });
+        break;
+      }
       case "ppr":
         this.#level = Number(lvl) || 0;
         break;
@@ -193,7 +215,7 @@ class ShapeParser {
       this.#equation = undefined;
       return;
     }
-    if (name === "r") this.#shift = 0;
+    if (name === "r") this.#endRun();
     else if (name === "p") this.#endParagraph();
     else if (name === "tr") {
       const row = this.#cells?.join(" | ") ?? "";
@@ -202,7 +224,22 @@ class ShapeParser {
     }
   }
 
+  #endRun(): void {
+    this.#shift = 0;
+    this.#isRun = false;
+    const address = this.#address;
+    this.#address = undefined;
+    if (address === undefined) return;
+    const last = this.#links.at(-1);
+    if (last?.address === address && last.end === this.#runStart) last.end = this.#text.length;
+    else this.#links.push({ start: this.#runStart, end: this.#text.length, address });
+  }
+
   #endParagraph(): void {
+    for (const { start, end, address } of this.#links.splice(0).reverse()) {
+      const linked = formatLink(this.#text.slice(start, end), address, this.sink ?? { note: () => {} });
+      this.#text = this.#text.slice(0, start) + linked + this.#text.slice(end);
+    }
     const text = this.#text.trim();
     const level = this.#level;
     this.#text = "";

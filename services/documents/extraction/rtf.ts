@@ -1,7 +1,14 @@
 /** Extracts RTF files, and the RTF of mail. */
 import { Buffer } from "node:buffer";
-import { findSymbol } from "./office_parts.ts";
-import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
+import { findFieldAddress, findFieldSymbol, findSymbol } from "./office_parts.ts";
+import {
+  ExtractionFault,
+  type ExtractionInput,
+  formatLink,
+  type PageSink,
+  type TextBlock,
+  toSections,
+} from "./extraction.ts";
 import { Equation, formatSubscript, formatSuperscript } from "./equations.ts";
 import { convertHtml, type HtmlText } from "./html_text.ts";
 
@@ -55,7 +62,7 @@ const CHARACTERS: Record<string, string> = {
 /** Groups without text of the document: tables of fonts and styles, field codes, data, and copies for old programs. */
 const SKIPPED = new Set([
   ...["colortbl", "filetbl", "stylesheet", "revtbl", "rsidtbl", "listtable", "listoverridetable", "generator"],
-  ...["fldinst", "datafield", "nonshppict", "shprslt", "sn", "sv", "objdata", "objclass", "objname", "bkmkstart"],
+  ...["datafield", "nonshppict", "shprslt", "sn", "sv", "objdata", "objclass", "objname", "bkmkstart"],
   ...[
     "bkmkend",
     "themedata",
@@ -76,7 +83,7 @@ const SKIPPED = new Set([
 /** Groups that other programs may skip (`\*`) but that have text. */
 const READABLE = new Set([
   ...["shppict", "shpinst", "shptxt", "annotation", "atnauthor", "footnote", "ud", "moMath", "moMathPara"],
-  ...["htmltag", "shpgrp", "pntext", "listtext", "do", "dptxbxtext"],
+  ...["htmltag", "fldinst", "shpgrp", "pntext", "listtext", "do", "dptxbxtext"],
 ]);
 
 /** Where the text of a group goes. */
@@ -90,6 +97,7 @@ type Destination =
   | "author"
   | "image"
   | "html"
+  | "field"
   | "equation"
   | "mark";
 
@@ -147,6 +155,8 @@ class RtfReader {
   readonly #comments: Note[] = [];
   /** The text around the open note. */
   #around: { blocks: TextBlock[]; text: string; cells: string[]; depth: number; note: Note } | undefined;
+  /** Open fields: their codes, and where their text starts. */
+  readonly #fields: { code: string; start: number }[] = [];
   #author = "";
   #title = "";
   #equation: Equation | undefined;
@@ -158,9 +168,11 @@ class RtfReader {
   constructor(bytes: Uint8Array, readonly sink: PageSink) {
     // One character per byte; a TextDecoder reads Latin 1 as Windows-1252.
     this.#source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
-    if (!/^\s*\{\\rtf/.test(this.#source.slice(0, 1000))) {
+    const start = /^(?:\u00ef\u00bb\u00bf)?\s*(?=\{\\rtf)/.exec(this.#source.slice(0, 1000))?.[0];
+    if (start === undefined) {
       throw new ExtractionFault("damaged", "Can't read the file: it isn't RTF");
     }
+    this.#at = start.length;
   }
 
   read(): void {
@@ -221,6 +233,7 @@ class RtfReader {
 
   #endElement({ element, start, destination }: Group): void {
     if (element === "header") this.#endParagraph();
+    else if (element === "field") this.#endField();
     else if (element === "list") {
       const mark = this.#text.slice(start).trim();
       this.#text = `${this.#text.slice(0, start)}${
@@ -351,6 +364,15 @@ class RtfReader {
       case "shptxt":
       case "dptxbxtext":
         group.element = "header";
+        break;
+      case "field":
+        if (group.destination !== "text") break;
+        group.element = "field";
+        this.#endScript();
+        this.#fields.push({ code: "", start: this.#text.length });
+        break;
+      case "fldinst":
+        group.destination = "field";
         break;
       case "listtext":
       case "pntext":
@@ -514,6 +536,11 @@ class RtfReader {
       case "html":
         this.#html += text;
         break;
+      case "field": {
+        const field = this.#fields.at(-1);
+        if (field !== undefined) field.code += text;
+        break;
+      }
       case "equation":
         this.#equation?.text(text);
         break;
@@ -528,6 +555,19 @@ class RtfReader {
           this.#text += text;
         }
     }
+  }
+
+  #endField(): void {
+    const { code, start } = this.#fields.pop()!;
+    if (this.#wrapsHtml) return;
+    const symbol = this.#text.slice(start).trim() === "" ? findFieldSymbol(code) : undefined;
+    if (symbol !== undefined) return this.#add(symbol);
+    const address = findFieldAddress(code);
+    if (address === undefined) return;
+    this.#endScript();
+    // A field can have paragraphs of its own.
+    const from = start <= this.#text.length ? start : 0;
+    this.#text = this.#text.slice(0, from) + formatLink(this.#text.slice(from), address, this.sink);
   }
 
   #startNote(notes: Note[], mark: string): void {

@@ -3,7 +3,7 @@ import type { ExtractionInput, PageSink } from "./extraction.ts";
 import { toSections } from "./extraction.ts";
 import { decodeInput } from "./plain_text.ts";
 
-const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}`;
+const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{2})(?:[.,]\d{1,3})?`;
 const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}`);
 
 /**
@@ -21,7 +21,7 @@ export async function extractSubtitles(input: ExtractionInput, sink: PageSink): 
 function* listCues(text: string, isVtt: boolean): Generator<{ text: string }> {
   let shown: string[] = [];
   let wasRolling = false;
-  for (const block of text.split(/\n[ \t]*\n+/)) {
+  for (const block of text.split(/\n[ \t]*\n+/).flatMap(splitCues)) {
     const lines = block.split("\n").filter((line) => line.trim() !== "");
     const at = lines.findIndex((line) => TIMES.test(line));
     if (at < 0) {
@@ -44,6 +44,17 @@ function* listCues(text: string, isVtt: boolean): Generator<{ text: string }> {
     shown = current;
     if (own.length > 0 || name.length > 0) yield { text: [formatTime(lines[at]!), ...name, ...own].join(" ") };
   }
+}
+
+/** Splits cues without an empty line between them: before the number of the next one. */
+function splitCues(block: string): string[] {
+  const lines = block.split("\n");
+  const starts = lines.flatMap((line, n) =>
+    TIMES.test(line) ? [/^\s*\d+\s*$/.test(lines[n - 1] ?? "") ? n - 1 : n] : []
+  );
+  if (starts.length < 2) return [block];
+  const [, ...others] = starts;
+  return [0, ...others].map((start, n) => lines.slice(start, others[n]).join("\n"));
 }
 
 /** Returns the start of a cue: `"[0:01:02]"`. */

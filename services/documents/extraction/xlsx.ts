@@ -1,8 +1,16 @@
 /** Extracts XLSX files: the cells of all sheets as tables, with comments, text boxes and charts. */
-import { ExtractionFault, type ExtractionInput, isOle2, type PageSink } from "./extraction.ts";
-import { noteMacros, readDrawings, type Relation } from "./office_parts.ts";
+import { ExtractionFault, type ExtractionInput, formatLink, isOle2, type PageSink } from "./extraction.ts";
+import { findFormulaAddress, noteMacros, readDrawings, type Relation } from "./office_parts.ts";
 import { TableWriter } from "./table_writer.ts";
-import { Archive, readPart, readRelations, readXmlTags, streamXmlTags, type XmlAttributes } from "./xml_archive.ts";
+import {
+  Archive,
+  readAddresses,
+  readPart,
+  readRelations,
+  readXmlTags,
+  streamXmlTags,
+  type XmlAttributes,
+} from "./xml_archive.ts";
 
 /**
  * Extracts an XLSX file. Formulas are read as their stored results; without one, as they're written.
@@ -206,6 +214,11 @@ function formatValue(value: string, { kind, prefix, suffix }: NumberFormat, is19
   return kind === "date" && clock === "00:00:00" ? date : `${date} ${clock}`;
 }
 
+/** Decodes characters that XML can't have: `_x000D_`. @see ECMA-376, part 1, section 22.9.2.19 */
+function decodeEscapes(text: string): string {
+  return text.replace(/_x([\dA-Fa-f]{4})_/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
 function padTwo(number: number): string {
   return String(Math.abs(number)).padStart(2, "0");
 }
@@ -219,7 +232,7 @@ function parseColumn(reference: string): number | undefined {
 
 async function readSheet(book: Workbook, name: string, path: string): Promise<void> {
   const table = new TableWriter(book.sink, name);
-  const reader = new SheetReader(book, table, name);
+  const reader = new SheetReader(book, table, name, await readAddresses(book.archive, path));
   for await (
     const _ of streamXmlTags(book.archive, path, {
       open: (name, attributes) => reader.open(name, attributes),
@@ -235,11 +248,22 @@ async function readSheet(book: Workbook, name: string, path: string): Promise<vo
 class SheetReader {
   #row = 0;
   #column = 0;
-  #cell: { type: string; style: number; value: string; text: string; formula: string; hasFormula: boolean } | undefined;
+  #cell:
+    | { r: string; type: string; style: number; value: string; text: string; formula: string; hasFormula: boolean }
+    | undefined;
   #isReading = false;
   #headerText: string | undefined;
 
-  constructor(readonly book: Workbook, readonly table: TableWriter, readonly name: string) {}
+  /** Texts of the cells that can be an address, by their references. */
+  readonly #addressTexts = new Map<string, string>();
+
+  /** @param addresses Addresses of links by the IDs of the part. */
+  constructor(
+    readonly book: Workbook,
+    readonly table: TableWriter,
+    readonly name: string,
+    readonly addresses: ReadonlyMap<string, string>,
+  ) {}
 
   open(name: string, { r = "", t = "n", s = "0", hidden, ...others }: XmlAttributes): void {
     const { sink } = this.book;
@@ -254,7 +278,10 @@ class SheetReader {
         break;
       case "c":
         this.#column = parseColumn(r) ?? this.#column;
-        this.#cell = { type: t, style: Number(s), value: "", text: "", formula: "", hasFormula: false };
+        this.#cell = { r, type: t, style: Number(s), value: "", text: "", formula: "", hasFormula: false };
+        break;
+      case "hyperlink":
+        this.#addLink(others.ref ?? "", this.addresses.get(others.id ?? "") ?? "");
         break;
       case "f":
         if (this.#cell) this.#cell.hasFormula = true;
@@ -282,7 +309,7 @@ class SheetReader {
         this.#isReading = false;
         break;
       case "c":
-        this.table.addCell(this.#column++, this.#getText());
+        this.#addCell(this.#cell!.r, this.#getText());
         this.#cell = undefined;
         break;
       case "row":
@@ -298,7 +325,25 @@ class SheetReader {
     }
   }
 
+  #addCell(reference: string, text: string): void {
+    if (/:\/\/|www\.|@/.test(text)) this.#addressTexts.set(reference, text);
+    this.table.addCell(this.#column++, text);
+  }
+
+  /** Adds the address of a link below the table unless the cell has it. Links are listed after the cells. */
+  #addLink(reference: string, address: string): void {
+    const [first = ""] = reference.split(":");
+    const text = this.#addressTexts.get(first) ?? first;
+    if (formatLink(text, address, this.book.sink) !== text) this.table.addNote(`[${first}] ${address.trim()}`);
+  }
+
   #getText(): string {
+    const text = this.#getStoredText();
+    const address = findFormulaAddress(this.#cell!.formula);
+    return address === undefined || text.startsWith("=") ? text : formatLink(text, address, this.book.sink);
+  }
+
+  #getStoredText(): string {
     const { type, style, value, text, formula, hasFormula } = this.#cell!;
     const { sink, strings, formats, is1904 } = this.book;
     if (hasFormula) {
@@ -309,10 +354,15 @@ class SheetReader {
       sink.note("stored_result");
     }
     switch (type) {
-      case "s":
-        return strings[Number(value)] ?? "";
+      case "s": {
+        const found = strings[Number(value)];
+        if (found === undefined) sink.note("missing", { example: `${this.name}, row ${this.#row}` });
+        return decodeEscapes(found ?? "");
+      }
       case "inlineStr":
-        return text;
+        return decodeEscapes(text);
+      case "str":
+        return decodeEscapes(value);
       case "b":
         return isTrue(value) ? "TRUE" : "FALSE";
       case "n":

@@ -12,6 +12,8 @@ const MAX_ENTRIES = 50_000;
 /** An archive of a document. Inflates up to a number of bytes for all entries together. */
 export class Archive {
   #inflatedBytes = 0;
+  /** Paths by their lower case. */
+  #spellings: Map<string, string> | undefined;
 
   private constructor(
     readonly file: MemoryFile,
@@ -23,7 +25,8 @@ export class Archive {
   static async open(bytes: Uint8Array, limits: ExtractionLimits): Promise<Archive> {
     const file = new MemoryFile(bytes);
     const { entries } = await toFault(readZipDirectory(file, MAX_ENTRIES));
-    return new Archive(file, new Map(entries.map((entry) => [entry.path, entry])), limits);
+    // Some programs write backslashes, which the format doesn't allow.
+    return new Archive(file, new Map(entries.map((entry) => [entry.path.replaceAll("\\", "/"), entry])), limits);
   }
 
   /** Returns the content of an entry; `undefined` if there is none. @throws {ExtractionFault} */
@@ -40,8 +43,14 @@ export class Archive {
     for (let next; !(next = await toFault(pieces.next())).done;) yield next.value;
   }
 
+  /** Systems whose file names ignore case write references in another case. */
+  #findSpelling(path: string): string | undefined {
+    this.#spellings ??= new Map(Array.from(this.entries.keys(), (path) => [path.toLowerCase(), path]));
+    return this.#spellings.get(path.toLowerCase());
+  }
+
   #find(path: string): ZipEntry | undefined {
-    const entry = this.entries.get(path);
+    const entry = this.entries.get(path) ?? this.entries.get(this.#findSpelling(path) ?? "");
     if (entry === undefined) return undefined;
     if (entry.method === -1) {
       throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
@@ -72,7 +81,7 @@ export async function readRelations(
 ): Promise<{ id: string; kind: string; path: string }[]> {
   const folder = path.slice(0, path.lastIndexOf("/") + 1);
   const relations: { id: string; kind: string; path: string }[] = [];
-  readXmlTags(await readPart(archive, `${folder}_rels/${path.slice(folder.length)}.rels`), {
+  readXmlTags(await readPart(archive, getRelationsPath(path)), {
     open(name, { id = "", type = "", target = "", targetmode }) {
       if (name !== "relationship" || targetmode === "External") return;
       const steps = (target.startsWith("/") ? target : folder + target).split("/");
@@ -85,6 +94,22 @@ export async function readRelations(
     },
   });
   return relations;
+}
+
+/** Returns the addresses outside of the file that a part refers to, by the IDs of the relationships. */
+export async function readAddresses(archive: Archive, path: string): Promise<Map<string, string>> {
+  const addresses = new Map<string, string>();
+  readXmlTags(await readPart(archive, getRelationsPath(path)), {
+    open(name, { id = "", target = "", targetmode }) {
+      if (name === "relationship" && targetmode === "External") addresses.set(id, target);
+    },
+  });
+  return addresses;
+}
+
+function getRelationsPath(path: string): string {
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  return `${folder}_rels/${path.slice(folder.length)}.rels`;
 }
 
 async function toFault<T>(reading: Promise<T>): Promise<T> {

@@ -60,12 +60,17 @@ class BackyardArchive {
       }
     }
     const characters = asTexts(manifest.characters);
+    if (characters.length === 0 && asTexts(manifest.scenarios).length === 0) {
+      throw new AppError("unprocessable", "the manifest names neither characters nor scenarios");
+    }
     const ids: string[] = [];
     let name = "";
     for (const path of characters) {
       try {
         const character = await this.#readJson(`${this.root}${path}`);
-        const id = deriveStableId("backyard", "character", asText(character.id), asText(character.createdAt));
+        // Without an ID, characters of several archives have the same path.
+        const key = asText(character.id) || `${asText(character.name)} ${asText(character.persona)}`;
+        const id = deriveStableId("backyard", "character", key, asText(character.createdAt));
         name ||= asText(character.name) || asText(character.displayName);
         yield* this.#convertCharacter({ id, path: `${this.root}${path}`, character, manifest, scenarios });
         ids.push(id);
@@ -178,7 +183,8 @@ function* noteScenarios(scenarios: readonly Scenario[]): Generator<ImportStep> {
     if (asText(json.grammar) !== "") yield createChangedNote(path, importReason("other_parts", { kinds: "grammar" }));
     if (asText(json.backgroundImage) !== "") yield createChangedNote(path, "backgrounds");
   }
-  if (scenarios.length > 0) yield { ...createLeftOutNote("", "backyard_sampling"), count: scenarios.length };
+  const [first] = scenarios;
+  if (first !== undefined) yield createLeftOutNote(first.path, "backyard_sampling", scenarios.length);
   for (const [index, { path, json }] of scenarios.entries()) {
     const isOnlyInChat = index > 0 && asText(json.narrative) !== "" && listObjects(json.messages).length === 0;
     if (isOnlyInChat) {

@@ -86,7 +86,9 @@ function convertLmStudioVersion(version: JsonObject, losses: Losses): TreeMessag
   }
   const role = asText(version.role);
   const content = joinTexts(texts);
-  if (!["user", "assistant", "system"].includes(role) || content === "") return undefined;
+  const isKnown = ["user", "assistant", "system"].includes(role);
+  if (!isKnown && content !== "") losses.add(role);
+  if (!isKnown || content === "" && reasoning.length === 0) return undefined;
   return createTreeMessage({ role, content, reasoning: joinTexts(reasoning), time: undefined, model });
 }
 
@@ -127,7 +129,9 @@ function* convertJanThread(thread: JsonObject, lines: string, source: string): G
     });
     const role = asText(message.role);
     const { reasoning, content } = splitThinking(joinTexts(texts));
-    const isShown = ["user", "assistant", "system"].includes(role) && content !== "";
+    const isKnown = ["user", "assistant", "system"].includes(role);
+    if (!isKnown && content !== "") losses.add(role);
+    const isShown = isKnown && (content !== "" || reasoning !== "");
     list.push({
       id: asText(message.id) || `n${index}`,
       message: isShown ? createTreeMessage({ role, content, reasoning, time: message.created_at }) : undefined,

@@ -22,6 +22,8 @@ export interface Connection {
   model?: string;
   /** Number of tokens, entered by the owner. */
   contextSize?: number;
+  /** The same for single models, by name. They take precedence. */
+  contextSizes?: Record<string, number>;
   /** Override the configured timeouts. */
   timeouts?: Partial<CallTimeouts>;
   hasKey: boolean;
@@ -31,6 +33,8 @@ export interface Connection {
   extraBody?: Record<string, unknown>;
   /** The dialect, if the owner chose one. */
   serverOverride?: DialectName;
+  /** Whether the provider of the Responses API may store replies while they're written. */
+  background?: boolean;
   isActive: boolean;
   createdAtMs: number;
   updatedAtMs: number;
@@ -49,6 +53,8 @@ export interface ConnectionInput {
   baseUrl?: string | null;
   model?: string | null;
   contextSize?: number | null;
+  /** `null` removes one model's size, or all of them; other models keep theirs. */
+  contextSizes?: Record<string, number | null> | null;
   timeouts?: Partial<CallTimeouts> | null;
   /** The stored key only stays if the origin stays the same. */
   apiKey?: string | null;
@@ -56,6 +62,7 @@ export interface ConnectionInput {
   headers?: Record<string, string | null> | null;
   extraBody?: Record<string, unknown> | null;
   serverOverride?: DialectName | null;
+  background?: boolean | null;
 }
 
 /** The encrypted content. */
@@ -65,11 +72,13 @@ export interface ConnectionContent {
   baseUrl: string;
   model?: string;
   contextSize?: number;
+  contextSizes?: Record<string, number>;
   timeouts?: Partial<CallTimeouts>;
   key?: BoundKey;
   headers?: BoundHeaders;
   extraBody?: Record<string, unknown>;
   serverOverride?: DialectName;
+  background?: boolean;
 }
 
 const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = {
@@ -79,6 +88,7 @@ const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = {
 /** Fields that belong to the request itself. */
 const OWN_BODY_FIELDS = ["model", "messages", "stream"];
 const MAX_EXTRA_BODY_CHARS = 100_000;
+const MAX_SIZED_MODELS = 200;
 
 /**
  * Validates the input for a profile and returns its content.
@@ -89,6 +99,7 @@ const MAX_EXTRA_BODY_CHARS = 100_000;
 export function parseConnection(input: ConnectionInput, stored: ConnectionContent | undefined): ConnectionContent {
   const { model = stored?.model, contextSize = stored?.contextSize, timeouts = stored?.timeouts } = input;
   const { extraBody = stored?.extraBody, serverOverride = stored?.serverOverride } = input;
+  const { background = stored?.background } = input;
   // Entering an address turns the demo into a model server.
   const storedKind = stored?.kind === "demo" && input.baseUrl ? undefined : stored?.kind;
   const kind = (input.kind === undefined ? storedKind : input.kind) ?? "openai";
@@ -102,12 +113,14 @@ export function parseConnection(input: ConnectionInput, stored: ConnectionConten
     baseUrl,
     ...(model && { model }),
     ...(contextSize && { contextSize }),
+    ...updateContextSizes(stored?.contextSizes, input.contextSizes),
     ...pickTimeouts(timeouts),
     ...(kind === "demo" ? {} : {
       ...updateBoundKey(baseUrl, input.apiKey, stored?.key),
       ...updateHeaders(baseUrl, input.headers, stored?.headers),
       ...parseExtraBody(extraBody),
       ...(serverOverride && { serverOverride }),
+      ...(kind === "openai-responses" && background && { background }),
     }),
   };
 }
@@ -129,6 +142,20 @@ function parseExtraBody(
     : undefined;
   if (message === undefined) return { extraBody };
   throw new AppError("invalid_request", `Can't save: ${message}`, { issues: [{ path: "extra_body", message }] });
+}
+
+/** @throws {AppError} `invalid_request` for too many models. */
+function updateContextSizes(
+  stored: Record<string, number> | undefined,
+  changes: ConnectionInput["contextSizes"],
+): Pick<ConnectionContent, "contextSizes"> {
+  const entries = Object.entries(changes === null ? {} : { ...stored, ...changes })
+    .filter((entry): entry is [string, number] => entry[1] !== null);
+  if (entries.length > MAX_SIZED_MODELS) {
+    const message = `at most ${MAX_SIZED_MODELS} models can have a context size`;
+    throw new AppError("invalid_request", `Can't save: ${message}`, { issues: [{ path: "context_sizes", message }] });
+  }
+  return entries.length === 0 ? {} : { contextSizes: Object.fromEntries(entries) };
 }
 
 /** Returns the timeouts that are set. An explicit `undefined` would override the configured timeout. */

@@ -8,6 +8,7 @@ import { getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
+import { parseContracts, type ServerContract } from "../contract/contract.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { parseDialectName } from "../dialects/dialects.ts";
 import type { CallConnection, CallFailure, ModelThinking, ServerNotice } from "../provider.ts";
@@ -34,6 +35,8 @@ export interface ConnectionFacts {
   /** Whether models think, if the server reports it. */
   thinking?: Record<string, ModelThinking>;
   refusals: StoredRefusal[];
+  /** What the server was found to do, by model. */
+  contracts?: Record<string, ServerContract>;
   lastCall?: LastCall;
   notice?: ServerNotice;
 }
@@ -46,6 +49,8 @@ export interface ConnectionMemoryDeps {
   events: EventHub;
   log: Log;
   now(): number;
+  /** Called when a connection works again after its calls failed. */
+  onRecovered?(id: string): void;
 }
 
 /** How long a rejected field is remembered. */
@@ -55,6 +60,8 @@ const MAX_REFUSALS = 200;
 const SAVE_DELAY_MS = 2_000;
 /** Maximum number of models whose facts are stored. */
 const MAX_MODELS = 1_000;
+/** Maximum number of models per connection whose contracts are stored. */
+const MAX_CONTRACTS = 50;
 /** Key in table `setting`. */
 const KEY = "connection_facts";
 const AAD = { table: "setting", id: KEY, field: "value", version: 1 };
@@ -107,6 +114,7 @@ export class ConnectionMemory {
         // A server that still works isn't worth an event.
         const isNews = failure !== undefined || before?.failure !== undefined;
         if (isNews) this.#deps.events.publish({ kind: "connection", id });
+        if (failure === undefined && before?.failure !== undefined) this.#deps.onRecovered?.(id);
       },
       reportDialect: (detected) => {
         if (!isCurrent() || facts.detected === detected) return;
@@ -137,6 +145,12 @@ export class ConnectionMemory {
         facts.firstModel = firstModel;
         facts.thinking = thinking;
         this.#announceChange(id, isVisible);
+      },
+      reportContract: (model, contract) => {
+        if (!isCurrent()) return;
+        const others = Object.entries(facts.contracts ?? {}).filter(([name]) => name !== model);
+        facts.contracts = Object.fromEntries([...others, [model, contract] as const].slice(-MAX_CONTRACTS));
+        this.#announceChange(id);
       },
     };
   }
@@ -172,7 +186,11 @@ export class ConnectionMemory {
       const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", KEY);
       if (row === undefined) return new Map();
       const stored: [string, ConnectionFacts][] = JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed)));
-      return new Map(stored.map(([id, facts]) => [id, { ...facts, detected: parseDialectName(facts.detected) }]));
+      return new Map(stored.map(([id, facts]) => [id, {
+        ...facts,
+        detected: parseDialectName(facts.detected),
+        contracts: parseContracts(facts.contracts),
+      }]));
     } catch (error) {
       // It's learned again with the next calls.
       log("warn", "Can't read the stored facts about connections", { error: getErrorMessage(error) });
@@ -201,6 +219,6 @@ export class ConnectionMemory {
 /** Returns whether there is something to store. A failed call isn't stored. */
 function isStored(facts: ConnectionFacts | undefined): boolean {
   if (facts === undefined) return false;
-  const { detected, firstModel, thinking, refusals } = facts;
-  return detected !== undefined || firstModel !== undefined || thinking !== undefined || refusals.length > 0;
+  const { detected, firstModel, thinking, refusals, contracts } = facts;
+  return [detected, firstModel, thinking, contracts].some((fact) => fact !== undefined) || refusals.length > 0;
 }

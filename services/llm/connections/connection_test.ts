@@ -13,7 +13,7 @@ import type { DialectName } from "../dialects/dialect.ts";
 import { findDialectOfAddress, getDialectOfSoftware } from "../dialects/dialects.ts";
 import { runCall, sendRequest } from "../model_call.ts";
 import { parseModelList } from "../streaming/response_body.ts";
-import { type IdentifyingResponse, identifyServer } from "./server_detection.ts";
+import { type IdentifyingResponse, identifyServer, isSpeech } from "./server_detection.ts";
 
 /** The result of a connection test. */
 export interface ConnectionTestResult {
@@ -210,8 +210,12 @@ function getKeyAdvice(error: UpstreamError, target: UpstreamTarget, url: URL): s
 
 /** What a server reports about itself. */
 export interface ServerIdentity {
+  /** Product name: `"vLLM"`. Absent if the server doesn't report it, and for services known by their address. */
+  software?: string;
   /** Absent if the server doesn't report it. */
   dialect?: DialectName;
+  /** True if all its models speak or transcribe. */
+  isSpeech?: boolean;
   models: ModelFacts[];
 }
 
@@ -258,12 +262,18 @@ export async function identifyTarget(
   const isKnown = findDialectOfAddress(target.baseUrl) !== undefined;
   const software = isKnown ? undefined : await identifyServer(listed, (path) => request(root + path));
   const dialect = software === undefined ? undefined : getDialectOfSoftware(software);
-  const models = (parseModelList(listed.json)?.data ?? []).map((entry) => readModelFacts(entry));
+  const entries = parseModelList(listed.json)?.data ?? [];
+  const models = entries.map((entry) => readModelFacts(entry));
   if (dialect === "llama.cpp" && models.length === 1) {
     const template = readField((await request(`${root}/props`))?.json, "chat_template");
     if (typeof template === "string") models[0]!.thinking = /enable_thinking|reasoning_effort/.test(template);
   }
-  return { ...(dialect && dialect !== "generic" && { dialect }), models };
+  return {
+    ...(software !== undefined && { software }),
+    ...(dialect && dialect !== "generic" && { dialect }),
+    ...(isSpeech(entries) && { isSpeech: true }),
+    models,
+  };
 }
 
 /** Returns the facts in an entry of a model list. OpenRouter lists the parameters of each model. */

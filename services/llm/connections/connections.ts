@@ -5,6 +5,7 @@ import { type ProfileWrite, SealedProfiles } from "../../storage/documents/seale
 import type { Database } from "../../storage/database/database.ts";
 import type { CallTimeouts } from "../../http/upstream_error.ts";
 import { splitQuery } from "../../http/base_url.ts";
+import { applyContract } from "../contract/contract.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { chooseDialect } from "../dialects/dialects.ts";
 import type { CallConnection, UpstreamTarget } from "../provider.ts";
@@ -27,7 +28,7 @@ const DEMO_INSTALLED = "demo_installed";
 const DEMO_ID = "demo";
 
 /** The dependencies of the profiles. */
-export interface ConnectionsDeps extends Pick<ConnectionMemoryDeps, "log"> {
+export interface ConnectionsDeps extends Pick<ConnectionMemoryDeps, "log" | "onRecovered"> {
   db: Database;
   /** For the purpose "connections". */
   sealer: PurposeSealer;
@@ -128,17 +129,21 @@ export class Connections {
   /**
    * Returns the target of a profile, including its key.
    *
+   * @param model The model to call, if it's known already.
    * @throws {AppError} `not_found`; `conflict` if it's unreadable
    */
-  getTarget(id: string): UpstreamTarget {
+  getTarget(id: string, model?: string): UpstreamTarget {
     const content = this.#profiles.getContent(id);
-    const dialect = this.getDialect(id);
+    const dialect = this.getDialect(id, model);
     const connection = {
       id,
       name: content.name,
       memory: this.memory.toCallMemory(id, content.model !== undefined),
     } satisfies CallConnection;
-    return { ...this.#toTarget(content), ...(dialect && { dialect }), connection };
+    const target = this.#toTarget(content);
+    const sizes = content.contextSizes ?? {};
+    if (model !== undefined && Object.hasOwn(sizes, model)) target.contextSize = sizes[model];
+    return { ...target, ...(dialect && { dialect }), connection };
   }
 
   /** Returns whether unsaved input is for the server of a saved profile. */
@@ -154,8 +159,21 @@ export class Connections {
     return this.memory.find(id);
   }
 
-  /** Returns the dialect in force. Returns `undefined` for the demo and for an unreadable profile. */
-  getDialect(id: string): Dialect | undefined {
+  /**
+   * Returns the dialect in force: the table's, with what the server was found to do. Returns `undefined` for the demo and
+   * for an unreadable profile.
+   *
+   * @param model The connection's own, or the first that the server lists, by default.
+   */
+  getDialect(id: string, model?: string): Dialect | undefined {
+    const { contracts, firstModel } = this.memory.find(id);
+    const used = model ?? this.#profiles.find(id)?.content?.model ?? firstModel;
+    const known = this.getKnownDialect(id);
+    return known && applyContract(known, used === undefined ? undefined : contracts?.[used]);
+  }
+
+  /** Returns what the table says about the server of a profile. */
+  getKnownDialect(id: string): Dialect | undefined {
     const content = this.#profiles.find(id)?.content;
     if (content === undefined || content.kind === "demo") return undefined;
     const { kind, baseUrl, serverOverride: override } = content;
@@ -187,7 +205,7 @@ export class Connections {
   }
 
   #toTarget(content: ConnectionContent): UpstreamTarget {
-    const { kind, key, headers, contextSize, extraBody } = content;
+    const { kind, key, headers, contextSize, extraBody, background } = content;
     const timeouts = { ...this.#timeouts, ...content.timeouts };
     const { baseUrl, query } = splitQuery(content.baseUrl);
     return {
@@ -199,6 +217,7 @@ export class Connections {
       ...(query && { query }),
       ...(headers && { headers: headers.values }),
       ...(extraBody && { extraBody }),
+      ...(background && { background }),
     };
   }
 }

@@ -28,7 +28,10 @@ interface DetectionPort {
   as: number;
 }
 
-/** What to probe. Tests use other ports. Each port gets at most two requests. */
+/**
+ * What to probe. Tests use other ports. Each port gets at most two requests; a server of unknown software that asks for a
+ * key is also asked for what only one product has.
+ */
 export type DetectionOptions =
   & Omit<ProbeOptions<DetectionPort>, "ports" | "otherPort">
   & Partial<Pick<ProbeOptions<DetectionPort>, "ports">>;
@@ -50,12 +53,8 @@ export async function identifyServer(
 ): Promise<string | undefined> {
   const listed = detectByModels(models)?.software;
   if (listed !== undefined && listed !== UNKNOWN) return listed;
-  const found = await Promise.all(OWN_ENDPOINTS.map(async ({ path, software, isOwn }) => {
-    const response = await request(path);
-    return response?.status === 200 && isOwn(response.json) ? software : undefined;
-  }));
-  const first = found.find((software) => software !== undefined);
-  if (first !== undefined) return first;
+  const found = await identifyByEndpoints(request);
+  if (found !== undefined) return found;
   const isPython = /^BaseHTTP\//i.test(models.headers.get("server") ?? "");
   return isPython && isOkObject(await request("/health")) ? "mlx_lm" : undefined;
 }
@@ -109,8 +108,20 @@ async function runPlan(as: number, probe: Probe): Promise<Detection | undefined>
   if (plan === undefined) throw new Error(`No probe plan for port ${as}`);
   const first = await probe(plan.path);
   const next = first === undefined ? undefined : plan.detect(first);
-  if (next === undefined || "software" in next) return next;
-  return next.detect(await probe(next.path));
+  const found = next === undefined || "software" in next ? next : next.detect(await probe(next.path));
+  if (!found?.needsKey || found.software !== UNKNOWN) return found;
+  return { ...found, software: await identifyByEndpoints(probe) ?? UNKNOWN };
+}
+
+/** Identifies a server by the endpoints that only one product has. Most of them need no key. */
+async function identifyByEndpoints(
+  request: (path: string) => Promise<IdentifyingResponse | undefined>,
+): Promise<string | undefined> {
+  const found = await Promise.all(OWN_ENDPOINTS.map(async ({ path, software, isOwn }) => {
+    const response = await request(path);
+    return response?.status === 200 && isOwn(response.json) ? software : undefined;
+  }));
+  return found.find((software) => software !== undefined);
 }
 
 /** What the responses reveal. */
@@ -262,7 +273,8 @@ function detectByModels(response: IdentifyingResponse): Detection | undefined {
   return { software: named ?? software, models: list.data.map((model) => model.id) };
 }
 
-function isSpeech(models: ListedModel[]): boolean {
+/** Reports whether a server has models, and all of them speak or transcribe. */
+export function isSpeech(models: ListedModel[]): boolean {
   return models.length > 0 &&
     models.every((model) =>
       SPEECH_OWNERS.has(String(model.owned_by)) || SPEECH_TASKS.has(String(model.task)) || SPEECH_MODEL.test(model.id)

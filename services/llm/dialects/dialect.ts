@@ -81,8 +81,12 @@ export interface Dialect {
   continues: boolean;
   /** Fields without which the server repeats that message, or begins a new one. */
   continuationFields?: Readonly<Record<string, unknown>>;
+  /** Whether the server keeps streams under an ID of the caller, so that a reply outlives the connection. */
+  keepsStreams?: boolean;
   /** Fields that request the progress of the prompt in a stream. */
   progressFields?: Readonly<Record<string, unknown>>;
+  /** False if a system message is refused: its text is sent with the user's first message. */
+  hasSystemMessages?: boolean;
   /** Content types of supported images; empty if images aren't supported. */
   imageTypes: readonly string[];
   /** Whether documents are separate content blocks. */
@@ -117,6 +121,12 @@ export const OPENAI_SAMPLERS = mapToSameNames(
 
 /** Content types of images that hosted models support. */
 export const COMMON_IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"] as const;
+
+/** Asks to continue the last message exactly, instead of writing it again (docs/protocols/llm.md). */
+export const CONTINUE_LAST_MESSAGE = { continue_final_message: true, add_generation_prompt: false } as const;
+
+/** Asks llama.cpp for the progress of the prompt. */
+export const SHOW_PROGRESS = { return_progress: true } as const;
 
 /** Sends `reasoning_effort` unchanged, with the efforts that the server supports. */
 export function sendEffort(...efforts: ReasoningEffort[]): ThinkingSwitch {

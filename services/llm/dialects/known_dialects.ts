@@ -1,12 +1,14 @@
 /** Dialects of hosted services, of servers that people run themselves, and of unknown servers. */
 import {
   COMMON_IMAGE_TYPES,
+  CONTINUE_LAST_MESSAGE,
   type Dialect,
   findNearestEffort,
   mapToSameNames,
   OPENAI_SAMPLERS,
   sendEffort,
   sendTemplateSwitch,
+  SHOW_PROGRESS,
 } from "./dialect.ts";
 
 /** Common properties of most servers with an OpenAI-compatible API. */
@@ -23,9 +25,6 @@ const COMMON = {
   cacheMarks: "none",
   returnsReasoningWithTools: [],
 } as const satisfies Partial<Dialect>;
-
-/** Asks to continue the last message exactly, instead of writing it again (docs/protocols/llm.md). */
-const CONTINUE_LAST_MESSAGE = { continue_final_message: true, add_generation_prompt: false };
 
 /** @see https://platform.openai.com/docs/api-reference/chat/create */
 const openai: Dialect = {
@@ -187,7 +186,8 @@ const llamaCpp: Dialect = {
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
   continues: true,
-  progressFields: { return_progress: true },
+  keepsStreams: true,
+  progressFields: SHOW_PROGRESS,
   continuationFields: CONTINUE_LAST_MESSAGE,
   imageTypes: ["image/png", "image/jpeg", "image/gif", "image/bmp"],
 };

@@ -11,6 +11,8 @@ import type { CallIdRule, Dialect, DialectName } from "./dialect.ts";
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Servers whose API only has the roles system, user, assistant and tool. */
 const WITHOUT_DEVELOPER: readonly DialectName[] = ["mistral", "deepseek", "groq", "gemini", "ollama", "anthropic"];
+/** Servers whose messages have no names: the API has no such field, or refuses it. */
+const WITHOUT_NAMES: readonly DialectName[] = ["anthropic", "gemini", "mistral", "ollama"];
 /** Hosted services. Some refuse an empty text next to calls; all accept none. */
 const NO_EMPTY_TEXT: readonly DialectName[] = [
   ...["openai", "azure", "anthropic", "gemini", "mistral", "deepseek", "openrouter", "groq"] as const,
@@ -41,6 +43,8 @@ const FORMATS: Record<string, string> = {
 interface Destination {
   /** The model's name at OpenRouter has its vendor, which decides on reasoning of other vendors. */
   model?: string;
+  /** False if the API has no names of messages, though the dialect does. */
+  takesNames?: boolean;
   /** Sounds of its own replies aren't sent back: the server knows them. */
   connectionId?: string;
 }
@@ -49,7 +53,7 @@ interface Destination {
 export function fitMessages(
   dialect: Dialect,
   messages: readonly ChatMessage[],
-  { model = "", connectionId }: Destination = {},
+  { model = "", connectionId, takesNames = !WITHOUT_NAMES.includes(dialect.name) }: Destination = {},
 ): ChatMessage[] {
   const { name, callIds } = dialect;
   const ids = new CallIds(callIds);
@@ -58,6 +62,7 @@ export function fitMessages(
     const role = WITHOUT_DEVELOPER.includes(name) && message.role === "developer" ? "system" : message.role;
     const { tool_calls: calls } = message;
     let next: ChatMessage = role === message.role ? message : { ...message, role };
+    if (!takesNames) next = putNameInText(next);
     if (Array.isArray(calls)) {
       if (NO_EMPTY_TEXT.includes(name) && isBlank(next.content)) next = { ...next, content: null };
       else next = { ...next };
@@ -74,6 +79,22 @@ export function fitMessages(
     else fitted.push(next);
   }
   return fitted;
+}
+
+/** Puts the name of a message in front of its text. Results of tools have the name of the tool, which stays. */
+export function putNameInText(message: ChatMessage): ChatMessage {
+  const { name, ...rest } = message;
+  if (typeof name !== "string" || message.role === "tool") return message;
+  const isTurn = message.role === "user" || message.role === "assistant";
+  return isTurn && name !== "" && rest.content ? { ...rest, content: prefixName(rest.content, name) } : rest;
+}
+
+/** Returns content with a name in front of its text. */
+export function prefixName(content: string | ContentPart[], name: string): string | ContentPart[] {
+  if (typeof content === "string") return `${name}: ${content}`;
+  const index = content.findIndex((part) => typeof part.text === "string");
+  if (index < 0) return [{ type: "text", text: `${name}:` }, ...content];
+  return content.map((part, n) => n === index ? { ...part, text: `${name}: ${part.text}` } : part);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { ChatCall, CompletionChoice, OpenAiCompletion } from "../chat_event
 import {
   createAuthHeaders,
   getTargetDialect,
+  keepsStreams,
   type Provider,
   type ProviderKind,
   type SentFacts,
@@ -15,7 +16,7 @@ import {
 import { findDeployment, isHosted } from "../dialects/dialects.ts";
 import { EndpointSearch, getServerRoot, listEndpointPrefixes } from "../../http/base_url.ts";
 import { type AcceptedResponse, acceptResponse, readModelList } from "../streaming/response_body.ts";
-import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
+import { type ModelCall, openKeptStream, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import { sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { readReply } from "../streaming/reply_reader.ts";
@@ -42,8 +43,12 @@ export function createOpenAiProvider(http: HttpClient): Provider {
     stream: boolean,
   ): Promise<{ accepted: AcceptedResponse; sent: SentFacts }> {
     const { target } = call;
-    const accept: Record<string, string> = stream ? { accept: "text/event-stream, application/json" } : {};
-    const headers = { ...createAuthHeaders(target), ...accept };
+    const accept: Record<string, string> = stream ? { accept: STREAM_TYPES } : {};
+    // Only for streams: a whole reply would take the ID, and still end with its caller.
+    const id = stream && chat.streamId !== undefined && keepsStreams(target)
+      ? { "x-conversation-id": chat.streamId }
+      : undefined;
+    const headers = { ...createAuthHeaders(target), ...accept, ...id };
     const request = createOpenAiBody(target, chat, { stream });
     return await endpoints.find(target.baseUrl, async (prefix) => {
       const url = `${prefix}/chat/completions`;
@@ -63,6 +68,28 @@ export function createOpenAiProvider(http: HttpClient): Provider {
       openStream(target, signal, async (call) => {
         const { accepted, sent } = await sendChat(call, chat, true);
         return { ...readReply(accepted, call, createOpenAiTranslator(call)), sent };
+      }),
+
+    reopenChatStream: (target, { streamId }, signal) =>
+      openKeptStream(target, signal, (call) =>
+        endpoints.find(target.baseUrl, async (prefix) => {
+          const url = toStreamUrl(prefix, streamId);
+          const headers = { ...createAuthHeaders(target), accept: STREAM_TYPES };
+          const response = await sendRequest(http, call, { url: `${url}&from=0`, headers });
+          if (!response.ok) throw await call.readError(response);
+          const translator = createOpenAiTranslator(call);
+          return readReply(await acceptResponse(call, response, true, translator), call, translator);
+        })),
+
+    releaseChatStream: (target, streamId, signal) =>
+      runCall(withQuickTimeouts(target), signal, async (call) => {
+        // The paths that chat requests use: an unknown path is 404 like an unknown ID.
+        for (const prefix of listEndpointPrefixes(target.baseUrl)) {
+          const url = toStreamUrl(prefix, streamId);
+          const response = await sendRequest(http, call, { url, headers: createAuthHeaders(target), method: "DELETE" });
+          await response.body?.cancel();
+          if (response.ok) return;
+        }
       }),
 
     completeChat: (target, chat, signal) =>
@@ -86,6 +113,13 @@ export function createOpenAiProvider(http: HttpClient): Provider {
     readContextSize: (target, model, signal) => findContextSize(http, withQuickTimeouts(target), model, signal),
     countTokens: (target, model, texts, signal) => tokenCounts.count(withQuickTimeouts(target), model, texts, signal),
   };
+}
+
+const STREAM_TYPES = "text/event-stream, application/json";
+
+/** Returns the address of a kept stream. @see https://github.com/ggml-org/llama.cpp/pull/23226 */
+function toStreamUrl(prefix: string, streamId: string): string {
+  return `${prefix}/stream?conv_id=${encodeURIComponent(streamId)}`;
 }
 
 /** Adds the fields that a server omitted. */

@@ -2,7 +2,7 @@
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../chat_event.ts";
 import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
-import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
+import { getDefaultMaxTokens, getTargetDialect, type LeftOutField, type UpstreamTarget } from "../provider.ts";
 import { fitMessages } from "../dialects/portable_messages.ts";
 import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
 import { isLimitName, type ModelRequestBody } from "../refused_fields.ts";
@@ -23,10 +23,17 @@ export function createOpenAiBody(
 ): ModelRequestBody {
   const dialect = getTargetDialect(target);
   const callerNames = new Map<string, string>();
+  const leftOut: LeftOutField[] = [];
   let fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(call.params)) {
     if (value === undefined || value === null || RESERVED_FIELDS.has(name) || isLimitName(name)) continue;
     if (name === "stream_options" && !options.stream) continue;
+    if (name === "logit_bias" && Array.isArray(value) && value.every(isTextBias)) {
+      const { sent, reason } = fitLogitBias(dialect, value);
+      if (sent !== undefined) fields = mergeFields({ logit_bias: sent }, fields);
+      if (reason !== undefined) leftOut.push({ field: name, status: 400, reason });
+      continue;
+    }
     const effort = name === "reasoning_effort" ? REASONING_EFFORTS.find((one) => one === value) : undefined;
     const translated = effort === undefined
       ? { [toServerName(dialect, name, call.params)]: value }
@@ -47,7 +54,49 @@ export function createOpenAiBody(
   for (const field of RESERVED_FIELDS) delete body[field];
   const fitted = fitMessages(dialect, call.messages, { model: call.model, connectionId: target.connection?.id });
   const messages = chooseReasoning(dialect, fitted);
-  return { fields: { model: call.model, messages, ...body, stream: options.stream }, callerNames };
+  return { fields: { model: call.model, messages, ...body, stream: options.stream }, callerNames, leftOut };
+}
+
+/** One text of a preset's logit bias. */
+interface TextBias {
+  /** Text, or a JSON array of token IDs. */
+  text: string;
+  value: number;
+}
+
+function isTextBias(entry: unknown): entry is TextBias {
+  return isJsonObject(entry) && typeof entry.text === "string" && typeof entry.value === "number";
+}
+
+/**
+ * Converts texts to what a server accepts. Only llama.cpp turns texts into tokens itself; elsewhere, only token IDs are
+ * sent.
+ *
+ * @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
+ */
+function fitLogitBias({ name, samplers }: Dialect, biases: readonly TextBias[]): { sent?: unknown; reason?: string } {
+  if (!Object.hasOwn(samplers, "logit_bias")) return { reason: "the server has no logit bias" };
+  const ids: [number, number][] = [];
+  const texts: [string, number][] = [];
+  for (const { text, value } of biases) {
+    const tokens = parseTokenIds(text);
+    if (tokens === undefined) texts.push([text, value]);
+    else ids.push(...tokens.map((id): [number, number] => [id, value]));
+  }
+  if (name === "llama.cpp") return { sent: [...ids, ...texts] };
+  return {
+    ...(ids.length > 0 && { sent: Object.fromEntries(ids) }),
+    ...(texts.length > 0 && { reason: "only llama.cpp accepts texts; other servers need token IDs: [1, 2]" }),
+  };
+}
+
+function parseTokenIds(text: string): number[] | undefined {
+  if (!/^\s*\[[\s\d,]*\]\s*$/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

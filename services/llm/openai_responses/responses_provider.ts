@@ -1,9 +1,9 @@
 /** Servers with OpenAI's Responses API. Model lists and sizes are those of the OpenAI-compatible API. */
-import { EndpointSearch } from "../../http/base_url.ts";
+import { EndpointSearch, listEndpointPrefixes } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { asObject, isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";
 import type { ChatCall, ChatEvent, Usage } from "../chat_event.ts";
-import { type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
+import { type ModelCall, openKeptStream, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import { createAuthHeaders, type Provider, type SentFacts } from "../provider.ts";
 import { type ModelRequestBody, sendLearning, UnsavedRefusals } from "../refused_fields.ts";
 import { collectCompletion } from "../streaming/completion.ts";
@@ -28,7 +28,7 @@ export function createResponsesProvider(http: HttpClient, openai: Provider): Pro
   ): Promise<{ accepted: AcceptedResponse; sent: SentFacts }> {
     const { target } = call;
     const { body, leftOut } = createResponsesBody(target, chat, stream);
-    const accept: Record<string, string> = stream ? { accept: "text/event-stream, application/json" } : {};
+    const accept: Record<string, string> = stream ? { accept: STREAM_TYPES } : {};
     const headers = { ...createAuthHeaders(target), ...accept };
     const request: ModelRequestBody = { fields: body, callerNames: new Map() };
     return await endpoints.find(target.baseUrl, async (prefix) => {
@@ -45,7 +45,40 @@ export function createResponsesProvider(http: HttpClient, openai: Provider): Pro
     openChatStream: (target, chat, signal) =>
       openStream(target, signal, async (call) => {
         const { accepted, sent } = await sendChat(call, chat, true);
-        return { ...readReply(accepted, call, createResponsesTranslator(call)), sent };
+        const isKept = chat.streamId !== undefined && target.background === true;
+        return { ...readReply(accepted, call, createResponsesTranslator(call, { isKept })), sent };
+      }),
+
+    reopenChatStream: (target, { streamId, after }, signal) =>
+      openKeptStream(target, signal, (call) =>
+        endpoints.find(target.baseUrl, async (prefix) => {
+          const position = after === undefined ? "" : `&starting_after=${after}`;
+          const url = `${toResponseUrl(prefix, streamId)}?stream=true${position}`;
+          const response = await sendRequest(http, call, {
+            url,
+            headers: { ...createAuthHeaders(target), accept: STREAM_TYPES },
+          });
+          if (!response.ok) throw await call.readError(response);
+          const translator = createResponsesTranslator(call, {
+            isKept: true,
+            responseId: streamId,
+            isResumed: after !== undefined,
+          });
+          return readReply(await acceptResponse(call, response, true, translator), call, translator);
+        })),
+
+    releaseChatStream: (target, streamId, signal) =>
+      runCall(withQuickTimeouts(target), signal, async (call) => {
+        const headers = createAuthHeaders(target);
+        for (const prefix of listEndpointPrefixes(target.baseUrl)) {
+          const url = toResponseUrl(prefix, streamId);
+          // One that is still being written can't be deleted; one that has ended can't be canceled.
+          const cancelled = await sendRequest(http, call, { url: `${url}/cancel`, headers, body: {} });
+          await cancelled.body?.cancel();
+          const deleted = await sendRequest(http, call, { url, headers, method: "DELETE" });
+          await deleted.body?.cancel();
+          if (deleted.ok) return;
+        }
       }),
     completeChat: (target, chat, signal) =>
       runCall(target, signal, async (call) => {
@@ -55,8 +88,28 @@ export function createResponsesProvider(http: HttpClient, openai: Provider): Pro
   };
 }
 
-/** Creates the translator of one reply. */
-function createResponsesTranslator(call: ModelCall): ReplyTranslator {
+const STREAM_TYPES = "text/event-stream, application/json";
+
+/** @see https://platform.openai.com/docs/guides/background */
+function toResponseUrl(prefix: string, id: string): string {
+  return `${prefix}/responses/${encodeURIComponent(id)}`;
+}
+
+/**
+ * Creates the translator of one reply.
+ *
+ * @param options.isKept Reports under which ID the server keeps the reply, and where it is.
+ * @param options.responseId The ID, if it's known.
+ * @param options.isResumed The stream begins within a reply. What an item contains in whole was streamed, maybe before.
+ */
+function createResponsesTranslator(
+  call: ModelCall,
+  { isKept = false, responseId, isResumed = false }: {
+    isKept?: boolean;
+    responseId?: string;
+    isResumed?: boolean;
+  } = {},
+): ReplyTranslator {
   /** Number of each tool call in the reply, by its position in the output. */
   const callNumbers = new Map<unknown, number>();
   /** Positions in the output whose text or arguments were streamed. */
@@ -65,7 +118,7 @@ function createResponsesTranslator(call: ModelCall): ReplyTranslator {
 
   function addItem(position: unknown, item: Record<string, unknown>, out: ChatEvent[]): void {
     if (item.type === "reasoning") {
-      if (!streamed.has(position)) addText("reasoning", joinTexts(item.summary), out);
+      if (!isResumed && !streamed.has(position)) addText("reasoning", joinTexts(item.summary), out);
       if (isNonEmptyString(item.encrypted_content)) {
         const detail = {
           type: "reasoning.encrypted",
@@ -76,7 +129,7 @@ function createResponsesTranslator(call: ModelCall): ReplyTranslator {
         out.push({ type: "reasoning_details", details: [detail] });
       }
     } else if (item.type === "message") {
-      if (!streamed.has(position)) addText("text", joinTexts(item.content), out);
+      if (!isResumed && !streamed.has(position)) addText("text", joinTexts(item.content), out);
     } else if (item.type === "function_call") {
       startCall(position, item, out);
       if (!streamed.has(position) && isNonEmptyString(item.arguments)) addArguments(position, item.arguments, out);
@@ -108,10 +161,23 @@ function createResponsesTranslator(call: ModelCall): ReplyTranslator {
     if (isJsonObject(response.usage)) out.push({ type: "usage", usage: toUsage(response.usage) });
   }
 
+  /** Reports where the stream is: once per read, after its last event. */
+  function notePosition(event: Record<string, unknown>, out: ChatEvent[]): void {
+    const { id } = asObject(event.response);
+    if (isNonEmptyString(id)) responseId = id;
+    const after = event.sequence_number;
+    if (!isKept || responseId === undefined || typeof after !== "number") return;
+    const earlier = out.findIndex(({ type }) => type === "kept");
+    if (earlier >= 0) out.splice(earlier, 1);
+    out.push({ type: "kept", id: responseId, after });
+  }
+
   return {
+    isResumed,
     translateEvent(name, data, out) {
       if (data === "" || data === "[DONE]") return data !== "";
       const event = asObject(parseEventData(call, data));
+      notePosition(event, out);
       const { delta, output_index: position } = event;
       const text = typeof delta === "string" ? delta : "";
       switch (event.type ?? name) {

@@ -7,7 +7,7 @@ import { asObject, isJsonObject, isNonEmptyString } from "../../json/type_guards
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { fitMessages } from "../dialects/portable_messages.ts";
 import { fitToolDefinitions } from "../dialects/tool_definitions.ts";
-import { getTargetDialect, type LeftOutField, type UpstreamTarget } from "../provider.ts";
+import { getTargetDialect, keepsStreams, type LeftOutField, type UpstreamTarget } from "../provider.ts";
 import { isLimitName } from "../refused_fields.ts";
 
 /** Format of reasoning that this API returned, in OpenRouter's form. */
@@ -16,7 +16,10 @@ export const RESPONSES_FORMAT = "openai-responses-v1";
 /** Fields that both APIs have. */
 const SAME_FIELDS = new Set(["temperature", "top_p", "parallel_tool_calls", "user", "metadata", "service_tier"]);
 
-/** Builds the body. Nothing is stored at the server, so reasoning is returned encrypted and sent back with results. */
+/**
+ * Builds the body. Reasoning is returned encrypted and sent back with results, because nothing is stored at the server: at
+ * most a stream that has to outlive its connection, until it's released.
+ */
 export function createResponsesBody(
   target: UpstreamTarget,
   call: ChatCall,
@@ -35,15 +38,17 @@ export function createResponsesBody(
     else if (SAME_FIELDS.has(name)) fields[name] = value;
     else leftOut.push({ field: name, status: 400, reason: "the Responses API doesn't have this field" });
   }
+  const isKept = stream && call.streamId !== undefined && keepsStreams(target);
   return {
     body: {
       ...target.extraBody,
       ...call.extraBody,
       ...fields,
       model: call.model,
-      input: toItems(fitMessages(dialect, call.messages, { model: call.model })),
+      input: toItems(fitMessages(dialect, call.messages, { model: call.model, takesNames: false })),
       include: ["reasoning.encrypted_content"],
-      store: false,
+      store: isKept,
+      ...(isKept && { background: true }),
       stream,
     },
     leftOut,

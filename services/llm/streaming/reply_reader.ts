@@ -81,7 +81,7 @@ async function* yieldBatches(
         break;
       }
       // The prompt may take longer than the pauses within a reply.
-      if (batch.length > 0 && batch.every(({ type }) => type === "progress")) call.timer.restart();
+      if (batch.length > 0 && batch.every(({ type }) => type === "progress" || type === "kept")) call.timer.restart();
       if (batch.length > 0) yield batch;
       if (wasCancelled()) return;
       if (reader.hasFinished) call.timer.startEnding();
@@ -125,7 +125,7 @@ class ReplyReader {
   #isEnding = false;
   /** Reads of white space before the form is known. */
   #held: Uint8Array = new Uint8Array();
-  #hasContent = false;
+  #hasContent: boolean;
   #finishReason: string | undefined;
   #interruption: unknown;
 
@@ -137,6 +137,7 @@ class ReplyReader {
   constructor(call: ModelCall, translator: ReplyTranslator) {
     this.#call = call;
     this.#translator = translator;
+    this.#hasContent = translator.isResumed === true;
     this.#parser = translator.hasLines
       ? new LineParser((line) => this.#onEvent(undefined, line))
       : new EventStreamParser(this.#onEvent);

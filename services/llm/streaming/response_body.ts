@@ -16,6 +16,8 @@ const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 export interface ReplyTranslator {
   /** True if each line of the stream is one JSON value; otherwise it's an event stream. */
   readonly hasLines?: boolean;
+  /** True if the stream begins within a reply, so that it may have no more content. */
+  readonly isResumed?: boolean;
   /**
    * Translates one stream event into `out`.
    *

@@ -1,6 +1,6 @@
 /**
  * llama.cpp's server: finds the program, builds its command line, and keeps one model running. Restarts a server that
- * ends, and stops an idle one.
+ * ends, stops an idle one, and takes over the one that an earlier Parlor left.
  */
 import { basename } from "node:path";
 import { delay } from "../../async/delay.ts";
@@ -13,11 +13,25 @@ import {
   freeMemory,
   isFile,
   measureResidentBytes,
+  type ProcessEnd,
+  readStartTime,
   startWatched,
+  takeOverProcess,
   type WatchedProcess,
+  WatcherPipe,
 } from "../../process/supervised_process.ts";
 import type { Log } from "../../log.ts";
+import { isStillRunning, type ServerRecord } from "./left_server.ts";
 import type { RunnerStatus } from "./runner.ts";
+
+/** How to start a server. */
+interface StartOptions {
+  program: string;
+  options: Omit<LlamaOptions, "port">;
+  /** Path for the pipe of its watcher. */
+  pipePath: string;
+  times: RunnerTimes;
+}
 
 /** A running llama-server on a free port of the loopback interface, with a random key. */
 export class LlamaServer {
@@ -25,29 +39,72 @@ export class LlamaServer {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly process: WatchedProcess;
+  /** What the next Parlor must know to take it over. */
+  readonly record: ServerRecord;
   readonly #healthMs: number;
   readonly #client = openHttpClient();
+
+  private constructor(record: ServerRecord, process: WatchedProcess, healthMs: number) {
+    this.record = record;
+    this.baseUrl = `http://127.0.0.1:${record.port}`;
+    this.apiKey = record.apiKey;
+    this.process = process;
+    this.#healthMs = healthMs;
+  }
 
   /**
    * Starts the server. It responds once it has loaded its model.
    *
-   * @param healthMs Maximum time to wait for a response.
    * @throws {AppError} `not_available` if the program can't be started
    */
-  constructor(program: string, options: Omit<LlamaOptions, "port">, healthMs: number) {
+  static async start({ program, options, pipePath, times }: StartOptions): Promise<LlamaServer> {
     const port = findFreePort();
-    this.baseUrl = `http://127.0.0.1:${port}`;
-    this.apiKey = randomToken(24);
-    this.#healthMs = healthMs;
-    this.process = startWatched(program, {
-      args: createLlamaArguments({ ...options, port }),
-      env: { LLAMA_API_KEY: this.apiKey },
-    });
+    const apiKey = randomToken(24);
+    const pipe = await WatcherPipe.create(pipePath);
+    try {
+      const process = startWatched(program, {
+        args: createLlamaArguments({ ...options, port }),
+        env: { LLAMA_API_KEY: apiKey },
+        outlives: pipe && { pipe, waitSeconds: Math.ceil(times.leftMs / 1000) },
+      });
+      const { pid } = process;
+      const startedAtMs = await readStartTime(pid) ?? Date.now();
+      const record = { pid, startedAtMs, port, apiKey, pipe: pipe?.path ?? null, program };
+      return new LlamaServer(record, process, times.healthMs);
+    } catch (error) {
+      await pipe?.discard();
+      throw error;
+    }
+  }
+
+  /**
+   * Takes over the server that an earlier Parlor left. One that can't be recognized is ended by its watcher, because the pipe
+   * is removed.
+   *
+   * @returns `undefined` if it isn't running anymore, or can't be recognized.
+   */
+  static async takeOver(record: ServerRecord, healthMs: number, signal: AbortSignal): Promise<LlamaServer | undefined> {
+    if (!await isStillRunning(record)) {
+      if (record.pipe !== null) await Deno.remove(record.pipe).catch(() => {});
+      return undefined;
+    }
+    const pipe = record.pipe === null ? undefined : await WatcherPipe.open(record.pipe);
+    const server = new LlamaServer(record, await takeOverProcess(record.pid, pipe), healthMs);
+    if (await server.#knowsKey(signal)) return server;
+    await server.stop();
+    return undefined;
   }
 
   /** Stops the server. */
   async stop(): Promise<void> {
     await this.process.stop();
+    this.#client.close();
+  }
+
+  /** Lets the server run on after the end of Parlor. Stops it where that isn't possible. */
+  async leave(): Promise<void> {
+    if (this.process.leave === undefined) return await this.stop();
+    this.process.leave();
     this.#client.close();
   }
 
@@ -70,6 +127,12 @@ export class LlamaServer {
   async isBusy(signal: AbortSignal): Promise<boolean> {
     const slots = await this.#ask("/slots", signal, (answer) => answer.json());
     return Array.isArray(slots) && slots.some((slot) => slot?.is_processing === true);
+  }
+
+  /** Returns whether the server accepts its key, also while it loads its model. */
+  async #knowsKey(signal: AbortSignal): Promise<boolean> {
+    const status = await this.#ask("/slots", signal, (answer) => Promise.resolve(answer.status));
+    return status !== undefined && status !== 401 && status !== 403;
   }
 
   /** Sends a request. Returns `undefined` if there is no response. */
@@ -168,6 +231,8 @@ export interface RunnerTimes {
   healthMs: number;
   /** First delay before a restart. It doubles each time. */
   restartMs: number;
+  /** How long a server without Parlor waits for the next one. */
+  leftMs: number;
 }
 
 export const SUPERVISOR_TIMES: RunnerTimes = {
@@ -176,24 +241,34 @@ export const SUPERVISOR_TIMES: RunnerTimes = {
   watchMs: 5_000,
   healthMs: 10_000,
   restartMs: 1_000,
+  leftMs: 10 * 60_000,
 };
+
+/** The reason of a signal that lets the server run on after the end of Parlor. */
+export const LEAVE_RUNNING = new DOMException("The local model is left running", "AbortError");
 
 /** What to run, and the listeners. */
 export interface SupervisedModel {
   program: string;
   options: Omit<LlamaOptions, "port">;
+  /** A server of an earlier Parlor, to go on with. */
+  takenOver?: LlamaServer;
+  /** Returns a new path for the pipe of a server's watcher. */
+  createPipePath(): Promise<string>;
   /** Minutes without use after which it's stopped; 0 for never. */
   idleMinutes: number;
   /** Last use, by `performance.now()`. Updated by the runner. */
   usage: { atMs: number };
   times: RunnerTimes;
   log: Log;
-  /** Stops the model. */
+  /** Stops the model; with the reason `LEAVE_RUNNING`, its server runs on. */
   signal: AbortSignal;
   /** Called at each start, before the server responds. */
-  onStart(server: LlamaServer): void;
+  onStart(server: LlamaServer): Promise<void>;
   /** Called when the server is ready. */
   onReady(server: LlamaServer): Promise<void>;
+  /** Called when the server has ended, unless it was left. */
+  onEnd(): Promise<void>;
   /** Called with status changes. */
   onChange(change: Partial<Pick<RunnerStatus, "state" | "error" | "restarts" | "memoryBytes" | "startedAtMs">>): void;
 }
@@ -220,9 +295,13 @@ const MIN_FREE_SHARE = 0.03;
  */
 export async function keepRunning(model: SupervisedModel): Promise<void> {
   let inARow = 0;
+  let server = model.takenOver;
   for (let restarts = 1;; restarts++) {
     const beganAt = performance.now();
-    const end = await runOnce(model);
+    const { program, options, times } = model;
+    server ??= await LlamaServer.start({ program, options, pipePath: await model.createPipePath(), times });
+    const end = await runOnce(model, server);
+    server = undefined;
     if (end.kind === "stopped") return;
     if (end.kind === "failed" || !end.wasReady) throw new Error(end.message);
     inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
@@ -234,18 +313,16 @@ export async function keepRunning(model: SupervisedModel): Promise<void> {
   }
 }
 
-async function runOnce(model: SupervisedModel): Promise<RunEnd> {
+async function runOnce(model: SupervisedModel, server: LlamaServer): Promise<RunEnd> {
   const { signal, times } = model;
-  const server = new LlamaServer(model.program, model.options, times.healthMs);
-  model.onStart(server);
   let wasReady = false;
-  const exit = server.process.ended.then(
-    (status): RunEnd => ({ kind: "ended", wasReady, message: describeExit(status) }),
-  );
+  const exit = server.process.ended.then((end): RunEnd => ({ kind: "ended", wasReady, message: describeExit(end) }));
   const watching = new AbortController();
   const onAbort = () => watching.abort();
   signal.addEventListener("abort", onAbort);
   const follow = async (): Promise<RunEnd> => {
+    signal.throwIfAborted();
+    await model.onStart(server);
     if (!await server.waitUntilHealthy(times.startMs, times.startPollMs, watching.signal)) {
       return { kind: "failed", message: `it wasn't ready after ${Math.round(times.startMs / 1000)} s` };
     }
@@ -261,7 +338,12 @@ async function runOnce(model: SupervisedModel): Promise<RunEnd> {
   } finally {
     signal.removeEventListener("abort", onAbort);
     watching.abort();
-    await server.stop();
+    if (signal.reason === LEAVE_RUNNING) {
+      await server.leave();
+    } else {
+      await server.stop();
+      await model.onEnd();
+    }
   }
 }
 
@@ -288,7 +370,8 @@ async function watch(model: SupervisedModel, server: LlamaServer, signal: AbortS
   }
 }
 
-function describeExit({ code, signal }: Deno.CommandStatus): string {
+function describeExit({ code, signal }: ProcessEnd): string {
+  if (code === null && signal === null) return "llama-server ended";
   if (signal === "SIGKILL") return "llama-server was killed, probably because the system ran out of memory";
   return signal === null ? `llama-server ended with code ${code}` : `llama-server was ended by ${signal}`;
 }

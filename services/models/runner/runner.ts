@@ -1,5 +1,9 @@
-/** Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. */
+/**
+ * Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. The server
+ * outlives Parlor for a while, and is taken over by the next one.
+ */
 import { basename, join } from "node:path";
+import { raceAbort } from "../../async/delay.ts";
 import { Mutex } from "../../async/locks.ts";
 import { AppError, getErrorMessage } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
@@ -12,12 +16,14 @@ import {
   findLlamaServer,
   HOW_TO_GET,
   keepRunning,
+  LEAVE_RUNNING,
   type LlamaOptions,
-  type LlamaServer,
+  LlamaServer,
   notFound,
   type RunnerTimes,
   SUPERVISOR_TIMES,
 } from "./llama_server.ts";
+import { LeftServerFile } from "./left_server.ts";
 
 /** State of the runner. */
 export type RunnerState = "stopped" | "starting" | "running" | "failed";
@@ -40,7 +46,7 @@ interface RunOptions {
 }
 
 /** The settings of a run, with defaults filled in. */
-interface RunSettings extends RunRequest {
+export interface RunSettings extends RunRequest {
   contextSize: number;
   idleMinutes: number;
 }
@@ -78,6 +84,8 @@ export interface OfferedConnection {
 
 /** The dependencies of the runner. */
 export interface RunnerDeps {
+  /** The data folder, for what the next Parlor must know. */
+  dataDir: string;
   folder: ModelsFolder;
   local: LocalModels;
   /** `llama_server_path` */
@@ -107,6 +115,18 @@ interface Run {
   over: Promise<void>;
 }
 
+/** A run that begins. */
+interface NewRun {
+  program: string;
+  settings: RunSettings;
+  model: LocalModel;
+  paths: ModelPaths;
+  /** Activates its connection as soon as it's ready. */
+  activate?: boolean;
+  /** Taken over from an earlier Parlor. */
+  server?: LlamaServer;
+}
+
 /** Runs at most one model. */
 export class Runner {
   readonly #options: RunnerDeps;
@@ -120,17 +140,50 @@ export class Runner {
   readonly #lock = new Mutex();
   /** Set while a chat restarts the model; other chats wait for it. */
   #waking: Promise<void> | undefined;
-  #isClosed = false;
+  readonly #closing = new AbortController();
   readonly #memory: RunMemory;
+  readonly #left: LeftServerFile;
+  #takingOver: Promise<void> | undefined;
 
   constructor(options: RunnerDeps) {
     this.#options = options;
     this.#memory = new RunMemory(options.folder);
+    this.#left = new LeftServerFile(options.dataDir);
     this.#times = { ...SUPERVISOR_TIMES, ...options.times };
+  }
+
+  /** Takes over the server that an earlier Parlor left, if there is one. Everything else here waits for that. */
+  takeOver(): Promise<void> {
+    return this.#takingOver ??= this.#lock.run(() => this.#takeOver()).catch((error) => {
+      this.#options.log("warn", "Can't take over the local model of the last run", { error: getErrorMessage(error) });
+    });
+  }
+
+  async #takeOver(): Promise<void> {
+    const { signal } = this.#closing;
+    const left = await this.#left.load();
+    if (left === undefined || signal.aborted) return;
+    const { settings, program } = left;
+    const server = await LlamaServer.takeOver(left, this.#times.healthMs, signal);
+    if (server === undefined) return await this.#left.clear();
+    try {
+      const model = await this.#getModel(settings.path);
+      this.#begin({ program, settings, model, paths: await this.#getPaths(model), server });
+      this.#options.log("info", "Took over the local model of the last run", { path: settings.path });
+    } catch (error) {
+      await server.stop(); // Its file was deleted
+      await this.#left.clear();
+      throw error;
+    }
   }
 
   /** Returns the current status. */
   async getStatus(): Promise<RunnerStatus> {
+    await this.takeOver();
+    return await this.#createStatus();
+  }
+
+  async #createStatus(): Promise<RunnerStatus> {
     const program = await findLlamaServer(this.#options.programPath) ?? null;
     return {
       ...this.#status,
@@ -158,27 +211,29 @@ export class Runner {
    * @throws {AppError} `not_available` if llama-server isn't found, with instructions to install it; `not_found`,
    *   `invalid_request`
    */
-  run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
-    return this.#lock.run(async () => {
-      if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
+  async run(request: RunRequest, { activate = false }: RunOptions = {}): Promise<RunnerStatus> {
+    await this.takeOver();
+    return await this.#lock.run(async () => {
+      if (this.#closing.signal.aborted) throw new AppError("not_available", "The server is shutting down");
       const model = await this.#getModel(request.path);
       const program = await findLlamaServer(this.#options.programPath);
       if (program === undefined) throw notFound(this.#options.programPath);
       await this.#end();
       const settings = waitForStop(request, model);
       await this.#memory.save(settings);
-      this.#begin(program, settings, model, await this.#getPaths(model), options.activate ?? false);
-      return await this.getStatus();
+      this.#begin({ program, settings, model, paths: await this.#getPaths(model), activate });
+      return await this.#createStatus();
     });
   }
 
   /** Stops the model and waits for its end. */
-  stop(): Promise<RunnerStatus> {
-    return this.#lock.run(async () => {
+  async stop(): Promise<RunnerStatus> {
+    await this.takeOver();
+    return await this.#lock.run(async () => {
       await this.#end();
       await this.#memory.clear();
       this.#set({ state: "stopped", error: undefined });
-      return await this.getStatus();
+      return await this.#createStatus();
     });
   }
 
@@ -196,12 +251,9 @@ export class Runner {
   async wake(signal: AbortSignal): Promise<void> {
     this.#usage.atMs = performance.now();
     if (this.#status.state === "running") return;
+    await raceAbort(this.takeOver(), signal);
     if (this.#run === undefined) await (this.#waking ??= this.#startAgain().finally(() => this.#waking = undefined));
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      if (signal.aborted) reject(signal.reason);
-    });
-    await Promise.race([this.#run?.ready, aborted]);
+    await raceAbort(Promise.resolve(this.#run?.ready), signal);
     this.#usage.atMs = performance.now();
   }
 
@@ -218,13 +270,17 @@ export class Runner {
     await this.run(request);
   }
 
-  /** Stops the model. After the next start of Parlor, it's restarted when needed. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await this.#lock.run(() => this.#end());
+  /**
+   * Stops the model, or leaves its server running for the next Parlor. After the next start, it's restarted when needed.
+   *
+   * @param options.leave Replies go on in it.
+   */
+  async close({ leave = false }: { leave?: boolean } = {}): Promise<void> {
+    this.#closing.abort();
+    await this.#lock.run(() => this.#end(leave));
   }
 
-  #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
+  #begin({ program, settings, model, paths, activate = false, server: taken }: NewRun): void {
     const ready = Promise.withResolvers<void>();
     ready.promise.catch(() => {}); // Handled by the code that awaits it
     const abort = new AbortController();
@@ -240,14 +296,23 @@ export class Runner {
       times: this.#times,
       log: this.#options.log,
       options: { ...paths, contextSize, gpuLayers },
+      takenOver: taken,
+      createPipePath: () => this.#left.createPipePath(),
       signal: abort.signal,
-      onStart: ({ process }) => this.#lines = process.lines,
+      onStart: async ({ process, record }) => {
+        this.#lines = process.lines;
+        await this.#left.save({ ...record, settings }).catch((error) =>
+          this.#options.log("warn", "The local model can't outlive Parlor", { error: getErrorMessage(error) })
+        );
+      },
       onReady: async (server) => {
         await this.#offer(run, server);
         this.#usage.atMs = performance.now();
-        this.#set({ state: "running", startedAtMs: Date.now(), error: undefined });
+        const startedAtMs = server === taken ? server.record.startedAtMs : Date.now();
+        this.#set({ state: "running", startedAtMs, error: undefined });
         ready.resolve();
       },
+      onEnd: () => this.#left.clear(),
       onChange: (change) => this.#set(change),
     });
     const ended = { memoryBytes: undefined, startedAtMs: undefined } satisfies Partial<RunnerStatus>;
@@ -278,8 +343,8 @@ export class Runner {
     run.activate = false;
   }
 
-  async #end(): Promise<void> {
-    this.#run?.abort.abort(new DOMException("The local model was stopped", "AbortError"));
+  async #end(leave = false): Promise<void> {
+    this.#run?.abort.abort(leave ? LEAVE_RUNNING : new DOMException("The local model was stopped", "AbortError"));
     await this.#run?.over;
   }
 

@@ -98,7 +98,9 @@ async function serveJobs(service: SandboxService): Promise<void> {
   };
   const reader = new FrameReader(MAX_FRAME_BYTES);
   const piece = new Uint8Array(PIECE_BYTES);
-  for (let count = await Deno.stdin.read(piece); count !== null; count = await Deno.stdin.read(piece)) {
+  // Parlor writes a message at once, so waiting for its rest blocks nothing, and `read` would change threads each time.
+  const next = async () => reader.isInside ? Deno.stdin.readSync(piece) : await Deno.stdin.read(piece);
+  for (let count = await next(); count !== null; count = await next()) {
     for (const { value, bytes } of reader.read(piece.subarray(0, count))) {
       const message = value as ParentMessage;
       if (message.kind === "job") {

@@ -39,14 +39,21 @@ export class FrameError extends Error {}
 /** Puts the frames of a pipe together. Holds at most one incomplete frame. */
 export class FrameReader {
   readonly #maxBytes: number;
-  /** The head, then the rest of the frame. */
+  /** The head, the lengths of all arrays, then the text, then each array. */
   #buffer: Uint8Array<ArrayBuffer> = new Uint8Array(HEAD_BYTES);
   #filled = 0;
-  #lengths: number[] | undefined;
+  /** The parts of the frame, once their lengths are known. */
+  #parts: Uint8Array<ArrayBuffer>[] | undefined;
+  #part = 0;
 
   /** @param maxBytes Maximum size of one frame. @param maxTextBytes Maximum size of its JSON, which is parsed at once. */
   constructor(maxBytes: number, readonly maxTextBytes: number = maxBytes) {
     this.#maxBytes = maxBytes;
+  }
+
+  /** True while the rest of a message is on its way. */
+  get isInside(): boolean {
+    return this.#parts !== undefined || this.#filled > 0;
   }
 
   /** Yields the messages that a piece completes. @throws {FrameError} before anything larger is allocated. */
@@ -64,40 +71,41 @@ export class FrameReader {
     }
   }
 
-  /** Called when the buffer is full: reads the head, the lengths, or the rest. */
+  /** Called when the buffer is full: goes on to the lengths, the first part, and the next ones. */
   #advance(): SandboxMessage | undefined {
-    const view = new DataView(this.#buffer.buffer);
-    if (this.#lengths === undefined) {
-      const arrays = view.getUint32(0, true);
-      if (arrays > MAX_ARRAYS) throw new FrameError("it isn't a message");
-      const headBytes = HEAD_BYTES + arrays * NUMBER_BYTES;
-      if (this.#buffer.length < headBytes) return void this.#grow(headBytes);
-      this.#lengths = Array.from(
-        { length: arrays + 1 },
-        (_, n) => view.getUint32(NUMBER_BYTES + n * NUMBER_BYTES, true),
-      );
-      const sizeBytes = this.#lengths.reduce((sum, length) => sum + length, 0);
-      if (this.#lengths[0]! > this.maxTextBytes) throw new FrameError("its text is too long");
-      if (sizeBytes > this.#maxBytes) throw new FrameError(`${sizeBytes} bytes; the limit is ${this.#maxBytes}`);
-      this.#buffer = new Uint8Array(sizeBytes);
-      this.#filled = 0;
-      if (sizeBytes > 0) return;
-    }
-    const [textBytes, ...lengths] = this.#lengths as [number, ...number[]];
-    const value = parseValue(this.#buffer.subarray(0, textBytes));
-    let at = textBytes;
-    // Copies, because readers of binary formats use the whole buffer of an array.
-    const bytes = lengths.map((length) => this.#buffer.slice(at, at += length));
-    this.#buffer = new Uint8Array(HEAD_BYTES);
-    this.#filled = 0;
-    this.#lengths = undefined;
-    return { value, bytes };
+    if (this.#parts === undefined) return void this.#readHead();
+    if (++this.#part < this.#parts.length) return void this.#fill(this.#parts[this.#part]!);
+    const [text, ...bytes] = this.#parts as [Uint8Array, ...Uint8Array<ArrayBuffer>[]];
+    this.#parts = undefined;
+    this.#fill(new Uint8Array(HEAD_BYTES));
+    return { value: parseValue(text), bytes };
   }
 
-  #grow(length: number): void {
-    const larger = new Uint8Array(length);
-    larger.set(this.#buffer);
-    this.#buffer = larger;
+  #readHead(): void {
+    const head = this.#buffer;
+    const view = new DataView(head.buffer);
+    const arrays = view.getUint32(0, true);
+    if (arrays > MAX_ARRAYS) throw new FrameError("it isn't a message");
+    const headBytes = HEAD_BYTES + arrays * NUMBER_BYTES;
+    if (head.length < headBytes) {
+      this.#fill(new Uint8Array(headBytes));
+      this.#buffer.set(head);
+      this.#filled = head.length;
+      return;
+    }
+    const lengths = Array.from({ length: arrays + 1 }, (_, n) => view.getUint32((n + 1) * NUMBER_BYTES, true));
+    const sizeBytes = lengths.reduce((sum, length) => sum + length, 0);
+    if (lengths[0]! > this.maxTextBytes) throw new FrameError("its text is too long");
+    if (sizeBytes > this.#maxBytes) throw new FrameError(`${sizeBytes} bytes; the limit is ${this.#maxBytes}`);
+    // Each has its own buffer, because readers of binary formats use the whole buffer of an array.
+    this.#parts = lengths.map((length) => new Uint8Array(length));
+    this.#part = 0;
+    this.#fill(this.#parts[0]!);
+  }
+
+  #fill(buffer: Uint8Array<ArrayBuffer>): void {
+    this.#buffer = buffer;
+    this.#filled = 0;
   }
 }
 

@@ -149,13 +149,27 @@ export class Sandbox {
    *   child can be started; the reason of `signal`; errors of `functions`. No process of the job is left then.
    */
   async run(kind: SandboxKind, job: SandboxJob = {}): Promise<SandboxMessage> {
+    const pool = await this.#openPool(kind);
+    job.signal?.throwIfAborted();
+    return await pool.run(job);
+  }
+
+  /** Starts a child, if there is none, for a job that will come soon. If it can't be started, the job fails. */
+  async prepare(kind: SandboxKind): Promise<void> {
+    try {
+      (await this.#openPool(kind)).prepare();
+    } catch {
+      // The job tries again.
+    }
+  }
+
+  async #openPool(kind: SandboxKind): Promise<Pool> {
     // Loaded with the first job: most starts need none.
     const { startSupervised } = await import("./supervisor.ts");
-    job.signal?.throwIfAborted();
     if (this.#isClosed) throw createClosedError();
     const pool = this.#pools.get(kind.url.href) ?? new Pool(kind, this.#times, startSupervised);
     this.#pools.set(kind.url.href, pool);
-    return await pool.run(job);
+    return pool;
   }
 
   /** Ends all jobs and children. */
@@ -208,6 +222,10 @@ class Pool {
       this.#waiting.push({ job: running, start });
       this.#startWaiting();
     });
+  }
+
+  prepare(): void {
+    if (this.#children.size === 0) this.#open();
   }
 
   async close(): Promise<void> {

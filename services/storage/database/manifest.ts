@@ -267,7 +267,7 @@ function transact(connection: DatabaseSync, work: () => void): void {
 /** Sums the rows of queries of `path` and `entry`, by path. @throws SQLite's errors */
 export function sumRows(
   key: string,
-  connection: DatabaseSync,
+  connection: Pick<DatabaseSync, "prepare">,
   queries: { sql: string; params: string[] }[],
 ): Map<string, ManifestRow> {
   const items = new Map<string, ManifestRow>();

@@ -382,4 +382,24 @@ export const MIGRATIONS: Migration[] = [
       CREATE INDEX reply_by_conversation ON reply(conversation_id);
     `,
   },
+  {
+    version: 15,
+    // One index finds the present blocks of a chat in order, and all of them. With two, a change wrote a page more, and
+    // SQLite looked for present blocks among all that revisions have.
+    sql: `
+      DROP INDEX block_by_conversation;
+      DROP INDEX block_by_position;
+      CREATE INDEX block_by_position ON block(conversation_id, live, segment, position);
+    `,
+  },
+  {
+    version: 16,
+    // Chats with an unread reply.
+    sql: `
+      CREATE TABLE unread(
+        conversation_id TEXT PRIMARY KEY,
+        since INTEGER NOT NULL
+      ) STRICT;
+    `,
+  },
 ];

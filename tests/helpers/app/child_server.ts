@@ -46,6 +46,13 @@ export interface ChildServer extends AsyncDisposable {
   json<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
+/** Connects a server to a double of a model server, and makes that its active connection. */
+export async function connectModel(server: Pick<ChildServer, "json">, url: string): Promise<void> {
+  const connection = { id: "double", name: "Double", kind: "openai", base_url: url, model: "fake-model" };
+  await server.json("PUT", "/api/connections", connection);
+  await server.json("POST", "/api/connections/double/activate");
+}
+
 /** Starts a server on a free port. @throws {Error} with its output when it ends or stays silent. */
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const { executable, deno = Deno.execPath(), root = ROOT, dataDir, args = [], denoFlags = [], entry = "main.ts" } =

@@ -61,6 +61,8 @@ export async function fillHouse(app: TestApp): Promise<void> {
   const workflow = { "1": { class_type: "SaveImage", inputs: { text: "%prompt%" } } };
   for (const id of ["w1", "w2"]) await expectOk(app.put(`/api/image/workflows/${id}`, workflow));
   await expectOk(app.delete("/api/image/workflows/w2"));
+  const price = { prompt: 0.5, completion: 1.5 };
+  await expectOk(app.put("/api/usage/prices", { connection_id: "double", model: "m", price }));
   await fillVersions(app);
   await enrol(app, "example.org");
 }
@@ -90,6 +92,7 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
     ...["/api/lorebooks", "/api/lorebooks/b1", "/api/presets", "/api/presets/s1"],
     ...["/api/image/connections", "/api/image/workflows", "/api/image/workflows/w1"],
     ...["/api/auth/credentials", "/api/jobs", "/api/attachments/a.png"],
+    ...["/api/usage", "/api/usage/prices", "/api/conversations/c2/usage"],
   ];
   const [{ id: voice }] = await (await expectOk(app.get("/api/voices"))).json();
   const versioned = ["/api/characters/h1", "/api/personas/p1", "/api/image/workflows/w1", `/api/voices/${voice}`];

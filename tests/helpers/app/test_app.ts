@@ -12,7 +12,7 @@ import { answerInTime } from "../network/slow_answers.ts";
 
 /** Options. */
 export interface TestAppOptions {
-  /** Configuration besides the defaults. `host`, `port` and `dataDir` are set by the helper. */
+  /** Configuration besides the defaults. `dataDir` is set by the helper. */
   config?: Partial<Config>;
   /** An existing data directory, which isn't deleted at the end. */
   dataDir?: string;
@@ -23,6 +23,8 @@ export interface TestAppOptions {
   uiFolder?: string;
   /** Address to listen on; 127.0.0.1 by default. */
   host?: string;
+  /** A free one by default. */
+  port?: number;
   /** Changes the listener's information about a request, such as the peer address or the tailnet listener. */
   connection?: { peerAddress?: string; listener?: "main" | "tailnet" };
   now?: () => number;
@@ -36,8 +38,12 @@ export interface TestAppOptions {
   /** Additional tool sources. */
   toolSources?: ServiceOptions["toolSources"];
   toolLimits?: ServiceOptions["toolLimits"];
+  /** Model servers are asked what they do when they're new or have changed. Without it only tests of connections ask. */
+  probes?: ServiceOptions["probes"];
   /** Receives the server's terminal output. */
   announce?: (text: string) => void;
+  /** Called when the server is asked to stop. */
+  requestStop?: () => void;
 }
 
 /** An address where nothing listens. */
@@ -132,15 +138,18 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
   });
   const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes, toolSources, toolLimits } =
     options;
+  const { probes = { isManual: true } } = options;
   const services = await openServices(config, {
     log,
     version: "0.0.0-test",
     now,
     announce,
+    requestStop: options.requestStop,
     backupPassphrase: options.backupPassphrase,
     titleIdleMs,
     imageLimits,
     tailnetTimes,
+    probes,
     toolSources,
     toolLimits,
   });
@@ -149,7 +158,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     const { ownListeners } = services;
     const listener = openListener({
       host: options.host ?? "127.0.0.1",
-      port: 0,
+      port: options.port ?? 0,
       tls: options.tls,
       limits: { closeMs: 1_000, ...options.limits },
       handler: (request, connection) =>

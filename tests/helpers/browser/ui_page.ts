@@ -1,5 +1,5 @@
 /** The built page with the fake API in a real browser, for tests of views. */
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
 import { builtUi } from "./built_ui.ts";
 import { FakeApi } from "../fakes/api/fake_api.ts";
@@ -60,6 +60,20 @@ export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
     },
     close: () => browser.close(),
   };
+}
+
+/** Opens the options of a stored chat: by their button, on phones from the menu of the title. */
+export async function openChatOptions(page: Page): Promise<void> {
+  const isPhone = page.viewportSize()!.width < 720;
+  if (isPhone) await page.getByRole("button", { name: "Chat actions" }).click();
+  await page.getByRole(isPhone ? "menuitem" : "button", { name: "Chat options" }).click();
+}
+
+/** Opens the menu of a message. On touch screens the actions of one's own are folded until they have the focus. */
+export async function openMessageActions(message: Locator): Promise<void> {
+  const button = message.getByRole("button", { name: "Message actions" });
+  await button.focus();
+  await button.click();
 }
 
 /**

@@ -11,6 +11,8 @@ export interface FakeSpeechSwitches {
   contentType: string;
   /** Status and body of an error response. */
   refusal: { status: number; body: unknown; retryAfter?: string } | undefined;
+  /** Fields without which a request for speech is refused, as OpenAI's and Speaches' are. */
+  required: ("model" | "voice")[];
   /** Body with status 200 instead of audio: nothing, or text. */
   instead: string | undefined;
   /** Disconnects after this number of bytes. */
@@ -60,6 +62,7 @@ const PLAIN: FakeSpeechSwitches = {
   audio: undefined,
   contentType: "audio/mpeg",
   refusal: undefined,
+  required: [],
   instead: undefined,
   cutAfterBytes: undefined,
   beforeCut: undefined,
@@ -137,6 +140,11 @@ export function openFakeSpeech(changes: Partial<FakeSpeechSwitches> = {}): FakeS
       return Response.json(switches.voices);
     }
     if (route.startsWith(`${switches.prefix}/audio/speech`) && request.method === "POST") {
+      const missing = switches.required.filter((field) => !(json?.[field] ?? form?.get(field)));
+      if (missing.length > 0) {
+        const detail = missing.map((field) => ({ type: "missing", loc: ["body", field], msg: "Field required" }));
+        return Response.json({ detail }, { status: 422 });
+      }
       return speak(String(json?.input ?? form?.get("input") ?? ""));
     }
     return Response.json({ detail: "Not Found" }, { status: 404 });

@@ -42,3 +42,39 @@ export function writePdf(
   parts.push(`startxref\n${length}\n%%EOF\n`);
   return encoder.encode(parts.join(""));
 }
+
+/** Writes a PDF of one page whose text is in a font with a predefined character map, without any embedded data. */
+export function writeMappedPdf(map: string, ordering: string, codes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const hex = Array.from(codes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return writePdf(["x"], {
+    change: (objects) => {
+      const content = `BT /F1 24 Tf 40 20 Td <${hex}> Tj ET`;
+      return {
+        ...objects,
+        3: `<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /${map} /DescendantFonts [6 0 R] >>`,
+        5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+        6: `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /X /DW 1000 /FontDescriptor 7 0 R /CIDSystemInfo ` +
+          `<< /Registry (Adobe) /Ordering (${ordering}) /Supplement 2 >> >>`,
+        7: "<< /Type /FontDescriptor /FontName /X /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 " +
+          "/Descent -200 /CapHeight 700 /StemV 80 >>",
+      };
+    },
+  });
+}
+
+/** Writes a PDF with the lines "Name:" and "Country:" and annotations. */
+export function writeForm(annotations: readonly string[]): Uint8Array<ArrayBuffer> {
+  const numbers = annotations.map((_, n) => `${20 + n} 0 R`).join(" ");
+  return writePdf(["x"], {
+    change: (objects) => {
+      const content = "BT /F1 12 Tf 20 150 Td (Name:) Tj 0 -30 Td (Country:) Tj ET";
+      return {
+        ...objects,
+        1: `<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [${numbers}] /DA (/F1 12 Tf) >> >>`,
+        4: objects[4]!.replace(/\[0 0 400 \d+\]/, "[0 0 400 200]").replace(/>>$/, `/Annots [${numbers}] >>`),
+        5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+        ...Object.fromEntries(annotations.map((one, n) => [20 + n, `<< /Type /Annot /F 4 ${one} >>`])),
+      };
+    },
+  });
+}

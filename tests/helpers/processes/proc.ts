@@ -1,7 +1,12 @@
 /** Processes and threads of this machine as Linux reports them in /proc. */
 
-/** Returns the ids of the descendants of a process, without itself. */
-export function listDescendants(pid: number): number[] {
+/**
+ * Returns the ids of the descendants of a process, without itself.
+ *
+ * @param except Leaves these and theirs out, such as the browser that the tests of a lane share: it starts processes at any
+ *   time.
+ */
+export function listDescendants(pid: number, except: readonly number[] = []): number[] {
   const children = new Map<number, number[]>();
   for (const { name } of Deno.readDirSync("/proc")) {
     const stat = /^\d+$/.test(name) ? readStat(`/proc/${name}/stat`) : undefined;
@@ -9,8 +14,9 @@ export function listDescendants(pid: number): number[] {
     const parent = Number(stat[1]);
     children.set(parent, [...children.get(parent) ?? [], Number(name)]);
   }
-  const found = [...children.get(pid) ?? []];
-  for (const each of found) found.push(...children.get(each) ?? []);
+  const getChildren = (parent: number) => (children.get(parent) ?? []).filter((child) => !except.includes(child));
+  const found = getChildren(pid);
+  for (const each of found) found.push(...getChildren(each));
   return found;
 }
 

@@ -39,6 +39,7 @@ test("a token can't create tokens or invites, but lists and revokes them", { tag
   expect([(await script.post("/api/auth/token", { label: "more" })).status]).toEqual([403]);
   expect((await script.post("/api/auth/token", { label: "more" })).code).toBe("session_required");
   expect((await script.post("/api/auth/invites", {})).code).toBe("session_required");
+  expect((await script.post("/api/stop")).code).toBe("forbidden");
   expect((await script.post("/api/auth/cli/approve", { challenge: "c".repeat(43) })).code).toBe("session_required");
   expect((await script.get("/api/auth/tokens")).json).toHaveLength(1);
   expect((await script.get("/api/auth/credentials")).json).toMatchObject([{ current: false }]);
@@ -263,6 +264,32 @@ test("a caller who can read the session key is the owner at this machine, even i
   });
   expect((await remote.post("/api/auth/invites", {})).status).toBe(401);
 });
+
+test(
+  "only the command on its machine stops the server: no page, session or token does",
+  { tags: ["S12"] },
+  async () => {
+    let stops = 0;
+    await using app = await openTestApp({ requestStop: () => stops++ });
+    const here = new Visitor(app, { host: `localhost:${app.port}` });
+    expect([await here.isIn(), (await here.post("/api/stop")).code]).toEqual([true, "forbidden"]);
+    await here.enrol();
+    const { token } = (await here.post("/api/auth/token", { label: "t" })).json;
+    expect((await here.post("/api/stop")).code).toBe("forbidden");
+    expect((await here.ask("POST", "/api/stop", undefined, bearer(token))).code).toBe("forbidden");
+    expect((await here.get("/api/stop")).status).toBe(405);
+    const key = await Deno.readFile(`${app.dataDir}/session-key`);
+    const late = bearer(createOperatorProof(key, Date.now() - 120_000));
+    expect((await here.ask("POST", "/api/stop", undefined, late)).status).not.toBe(202);
+    expect(stops).toBe(0);
+    const proof = bearer(createOperatorProof(key, Date.now()));
+    expect(await here.ask("POST", "/api/stop", undefined, proof)).toMatchObject({
+      status: 202,
+      json: { pid: Deno.pid },
+    });
+    expect(stops).toBe(1);
+  },
+);
 
 test('under pairing = "code" the first enrollment requires the code on the terminal, or an invite', async () => {
   const shown: string[] = [];

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { gather, useModel } from "../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { addDocument, uploadDocument, writePdf } from "../../helpers/files/document_files.ts";
+import { encodeText } from "../../helpers/files/encode_text.ts";
+import { writeForm, writeMappedPdf } from "../../helpers/files/pdf_files.ts";
 import { readConversation, say } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
@@ -68,6 +70,25 @@ test("sends a whole document before its message, marked as data, and says so in 
   expect((await findMessage("a1")).documents).toEqual([{ id, use: "auto", sent }]);
 });
 
+test("what is filled in, and Japanese text without embedded fonts, is in the prompt; a scan says so instead", async () => {
+  const form = writeForm([
+    "/Subtype /Widget /FT /Tx /T (name) /V (Mia Example) /Rect [100 145 300 165]",
+    "/Subtype /Widget /FT /Ch /Ff 131072 /T (country) /Opt [[(no) (Norway)] [(pe) (Peru)]] /V (pe) /Rect [100 115 300 135]",
+  ]);
+  const japanese = writeMappedPdf("90ms-RKSJ-H", "Japan1", encodeText("図書館は九時", "shift_jis"));
+  const documents = [
+    await addDocument(app, "form.pdf", form),
+    await addDocument(app, "japanese.pdf", japanese),
+  ];
+  const { messages } = await preview(turn(1, "What do they say?", documents.map(({ id }) => ({ id }))));
+  const [sent] = messages as Sent[];
+  expect(sent!.content).toContain("Name: Mia Example");
+  expect(sent!.content).toContain("Country: Peru");
+  expect(sent!.content).toContain("図書館は九時");
+  const scan = await addDocument(app, "scan.pdf", writePdf([" "]));
+  expect(scan).toMatchObject({ state: "failed", error: { message: expect.stringContaining("pages as images") } });
+});
+
 test("keeps the start of the prompt the same from turn to turn", async () => {
   const { id } = await addDocument(app, "report.pdf", writePdf(["Alpha is one.", "Beta is two."]));
   const { id: other } = await addDocument(app, "other.txt", "Gamma is three.");
@@ -116,6 +137,34 @@ test("sends the pages that the user chose, and the beginning of a document that 
   const whole = await preview(turn(1, "What is this?", [{ id, use: "whole" }]));
   expect(whole.documents[0].pages).toMatch(/^1-[234]$/);
   expect(whole.fits).toBe(true);
+});
+
+test("a size that is only assumed cuts what the user didn't choose; a size set for the model holds for that model", async () => {
+  await using plain = await openFakeLlm();
+  await useModel(app, plain);
+  const pages = Array.from({ length: 40 }, (_, n) => longPages()[n % TOPICS.length]!);
+  const { id } = await addDocument(app, "long.pdf", writePdf(pages));
+  const see = async (documents: unknown[], more = {}) => {
+    const seen = await preview({ ...turn(1, "Which one?", documents), ...more });
+    return { size: seen.context_size, isAssumed: seen.context_size_assumed, pages: seen.documents[0].pages };
+  };
+  const assumed = { size: 8192, isAssumed: true };
+  const automatic = await see([{ id }]);
+  expect(automatic).toMatchObject(assumed);
+  expect(automatic.pages).not.toBe("1-40");
+  expect(await see([{ id, use: "whole" }])).toEqual({ ...assumed, pages: "1-40" });
+  expect(await see([{ id, use: "pages", pages: "2-39" }])).toEqual({ ...assumed, pages: "2-39" });
+  const messages = [{ role: "user", content: "Which one?", documents: [{ id, use: "whole" }] }];
+  expect((await preview({ messages })).documents).toMatchObject([{ pages: "1-40" }]);
+
+  const [connection] = await (await app.get("/api/connections")).json();
+  const model = (await preview({ messages })).model;
+  await app.put("/api/connections", { id: connection.id, context_sizes: { [model]: 65_536, other: 4096 } });
+  expect(await see([{ id }])).toEqual({ size: 65_536, isAssumed: false, pages: "1-40" });
+  const small = await see([{ id, use: "whole" }], { model: "other" });
+  expect(small).toMatchObject({ size: 4096, isAssumed: false });
+  expect(small.pages).not.toBe("1-40");
+  expect(await see([{ id }], { model: "third" })).toMatchObject(assumed);
 });
 
 test("sends the beginning when nothing matches the question", async () => {

@@ -61,6 +61,16 @@ test("the gallery lists the picture of a reply, and removing it there removes it
   expect((await savedMessage(app, "a1"))!.content).toBe("");
 });
 
+test("of a very long message, the gallery keeps the begin with its picture", async () => {
+  await using model = openMediaModel({ images: [PIXEL] });
+  await using app = await openTestApp();
+  await useModel(app, model);
+  const content = "Draw a harbor. ".repeat(2_000);
+  await askAndRead(app, 1, { messages: [{ id: "u1", role: "user", content }] });
+  const { items } = await (await app.get("/api/image/gallery")).json();
+  expect(items.map(({ prompt }: { prompt: string }) => prompt)).toEqual([content.slice(0, 20_000)]);
+});
+
 test("stores the sound of a reply as a WAV file with its transcript, and a new version has its own", async () => {
   await using model = openMediaModel({ sound: SPOKEN });
   await using app = await openTestApp();

@@ -79,7 +79,13 @@ test("a reply stores how its prompt filled the context, and where the sent messa
   await app.put("/api/conversations/c1", { messages, system_prompt: "Be brief." });
   await gather(await ask(app, 1, { context: "server", max_tokens: 100 }));
   const { context_use: use } = await savedMessage(app, "a1") as {
-    context_use: { size: number; tokens: number; parts: { kind: string; tokens: number }[]; first_message_id: string };
+    context_use: {
+      size: number;
+      tokens: number;
+      parts: { kind: string; tokens: number }[];
+      first_message_id: string;
+      left_out: object;
+    };
   };
   const sent = llm.chats[0]!.json!.messages as { role: string; content: string }[];
   const oldest = sent.find(({ role }) => role !== "system")!;
@@ -88,8 +94,33 @@ test("a reply stores how its prompt filled the context, and where the sent messa
     reply_tokens: 100,
     first_message_id: `m${Number.parseInt(oldest.content)}`,
   });
+  expect(use.left_out).toEqual({ messages: Number.parseInt(oldest.content) });
   expect(use.parts.map(({ kind }) => kind).toSorted()).toEqual(["history", "main"]);
   expect(use.parts.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(use.tokens);
+});
+
+test("a reply stores which examples, lorebook entries and notes its prompt left out", async () => {
+  llm.contextSize = 1_024;
+  const fields = { name: "Ada", mes_example: `<START>\nAda: ${"example ".repeat(2_000)}` };
+  await app.put("/api/characters/ada", fields);
+  const entry = { uid: 0, key: ["ferry"], content: "It comes at nine.", comment: "Ferry" };
+  const form = new FormData();
+  const book = { entries: { 0: { ...entry, probability: 0, useProbability: true } } };
+  form.set("file", new File([JSON.stringify(book)], "Harbor.json"));
+  const created = await (await app.post("/api/lorebooks/import", form)).json();
+  await app.put("/api/memories/n1", { text: "word ".repeat(400), scope: { kind: "everything" } });
+  await app.put("/api/conversations/c1", {
+    participants: [{ character_id: "ada" }],
+    lorebook_ids: [created.id],
+    messages: [say("m0", "The ferry and the lamp")],
+  });
+  await gather(await ask(app, 1, { context: "server", max_tokens: 100 }));
+  const { context_use: use } = await savedMessage(app, "a1") as { context_use: { left_out: object } };
+  expect(use.left_out).toEqual({
+    pieces: [{ kind: "examples", tokens: expect.any(Number) }],
+    lorebook_entries: [{ lorebook_name: "Harbor", entry_name: "Ferry", reason: "probability", key: "ferry" }],
+    memories: ["n1"],
+  });
 });
 
 test("a chat that fits has no oldest message", async () => {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { beginReply, savedMessage } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { fixtureImage, withOrientation } from "../../helpers/files/image_files.ts";
+import { noise, picturePart, putPicture } from "../../helpers/files/pictures.ts";
 import { idsOf, range, readConversation, say } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
@@ -198,4 +200,25 @@ test("rejects a patch that is stale, contains messages, or names no conversation
   expect(await read()).toEqual(before);
   expect((await patch({ draft: "Dear", revision: 77, id: "c9" })).status).toBe(200);
   expect(await read()).toEqual({ ...before, draft: "Dear", draft_version: 1 });
+});
+
+test("gives the sizes of pictures with the messages, as they are shown, and stores none that a client sends", async () => {
+  const photo = withOrientation(fixtureImage("quarters.jpg"), 6);
+  await putPicture(app, "part.png", noise(40, 30));
+  await putPicture(app, "photo.jpg", photo);
+  await putPicture(app, "other.png", noise(7, 8));
+  const messages = [
+    { id: "m0", role: "user", content: [picturePart("/api/attachments/part.png")] },
+    { id: "m1", role: "assistant", content: "Here", attachments: ["photo.jpg", "gone.png"] },
+    { id: "m2", role: "user", content: "Thanks" },
+  ];
+  await app.put("/api/conversations/c1", { title: "Tea", messages, image_sizes: { "part.png": { width: 1 } } });
+  const part = { "part.png": { width: 40, height: 30 } };
+  const both = { ...part, "photo.jpg": { width: 32, height: 48 } };
+  expect((await page("limit=3")).image_sizes).toEqual(both);
+  expect((await page("limit=5&before=m1")).image_sizes).toEqual(part);
+  expect((await page("limit=1")).image_sizes).toBeUndefined();
+  const recent = async () => await (await app.get("/api/conversations/c1?view=recent&limit=2")).json();
+  expect((await recent()).image_sizes).toEqual({ "photo.jpg": both["photo.jpg"] });
+  expect(await read()).not.toHaveProperty("image_sizes");
 });

@@ -205,3 +205,22 @@ test("finds a changed title by its new words only", async () => {
   expect(await searchAll(app, "harbour", { character_id: "eve" })).toMatchObject([{ title: "Harbour" }]);
   expect(await searchAll(app, "harbour", { character_id: "ada" })).toEqual([]);
 });
+
+test("narrows the search to a role and a time", async () => {
+  await using app = await openTestApp();
+  const at = (year: number) => ({ created_at: `${year}-06-01T00:00:00.000Z` });
+  await save(app, "c1", [
+    { ...turn("u1", "A lighthouse?"), ...at(2021) },
+    { ...turn("a1", "The lighthouse.", "assistant"), ...at(2022) },
+    { ...turn("u2", "Which lighthouse?"), ...at(2023) },
+  ], { title: "The lighthouse" });
+  const find = async (more: Record<string, string>) => idsOf(await searchAll(app, "lighthouse", more));
+  expect(await find({})).toEqual([null, "u2", "a1", "u1"]);
+  expect(await find({ role: "user" })).toEqual(["u2", "u1"]);
+  expect(await find({ role: "assistant" })).toEqual(["a1"]);
+  expect(await find({ since: "2022-01-01T00:00:00Z", until: "2023-06-01T00:00:00.000Z" })).toEqual(["a1"]);
+  expect(await find({ since: "2022-06-01T02:00:00+02:00", role: "user" })).toEqual(["u2"]);
+  for (const bad of ["since=yesterday", "until=2022-13-40T00:00:00Z", "role=narrator"]) {
+    expect((await app.get(`/api/search?q=lighthouse&${bad}`)).status).toBe(400);
+  }
+});

@@ -344,7 +344,10 @@ test("an import keeps the settings and servers of this server", async () => {
 
 test("prompt templates are exported, and imported where there are none", async () => {
   await using app = await openTestApp();
-  const prompt_templates = [{ name: "sum-up", text: "Sum up [[text]]." }];
+  const prompt_templates = [
+    { name: "sum-up", text: "Sum up [[text]]." },
+    { name: "wave", text: "*waves*", button: { label: "Wave", action: "send_after", character_ids: ["mia"] } },
+  ];
   await app.patch("/api/settings", { prompt_templates });
   const zip = await (await app.get("/api/export")).bytes();
   expect(added(await importReport(app, "kind=parlor", zip)).settings).toBe(0);
@@ -417,4 +420,32 @@ test("values of servers and settings in an export are validated", async () => {
   });
   const [backend] = await (await app.get("/api/image/connections")).json();
   expect(backend).toMatchObject({ name: "Z", defaults: {} });
+});
+
+test("an export of many chats has all of them in order and their images, also after others were cut off", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  const sizes = Array.from({ length: 40 }, (_, n) => n % 5 === 0 ? 60_000 : 300);
+  for (const [n, size] of sizes.entries()) {
+    const messages = [{ id: `m${n}`, role: "user", content: `${n} `.repeat(size / 3) }];
+    await app.put(`/api/conversations/many-${n}`, { title: `Chat ${n}`, messages });
+  }
+  // The last one refers to an image that no other has.
+  const [part] = (await (await app.get("/api/conversations/c1")).json()).messages[0].content.slice(-1);
+  await app.put("/api/conversations/c1", { title: "Without", messages: [] });
+  await app.put("/api/conversations/zz", { title: "Last", messages: [{ id: "z", role: "user", content: [part] }] });
+  for (let cut = 0; cut < 3; cut++) {
+    const reader = (await app.get("/api/export")).body!.getReader();
+    await reader.read();
+    await reader.cancel();
+  }
+  const files = unzipSync(await (await app.get("/api/export")).bytes());
+  const paths = Object.keys(files).filter((path) => /^conversations\//.test(path));
+  expect(paths).toHaveLength(sizes.length + 2);
+  for (const n of sizes.keys()) {
+    const { messages } = JSON.parse(new TextDecoder().decode(files[`conversations/many-${n}.json`]));
+    expect(messages[0].content.startsWith(`${n} ${n} `)).toBe(true);
+  }
+  expect(files["attachments/boat.png"]?.length).toBeGreaterThan(0);
+  expect(files["unreadable.json"]).toBeUndefined();
 });

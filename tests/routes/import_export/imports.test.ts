@@ -1,3 +1,4 @@
+import { PRESET_LEDGER } from "../../../services/presets/preset_ledger.ts";
 import { crc32, deflateRawSync } from "node:zlib";
 import { strFromU8, strToU8, unzipSync } from "fflate";
 import { expect, test } from "vitest";
@@ -17,7 +18,7 @@ test("a zip of a SillyTavern user is imported with swipes, images, notes and lin
   const report = await importReport(app, "kind=sillytavern", zipped(tavernFolder()));
   expect(added(report)).toEqual(EVERYTHING);
   expect(report.messages).toBe(6);
-  expect(report.lines).toMatchObject([
+  expect(report.lines.filter(({ code }) => code !== "unused_part")).toMatchObject([
     {
       level: "left_out",
       source: "backgrounds",
@@ -129,7 +130,8 @@ test("expression images are imported with their character and exported in its CH
   const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(files));
   const report = await importReport(app, "kind=sillytavern", zipped(files));
   expect(trial.lines).toEqual(report.lines);
-  expect(report.lines.filter(({ source }) => source.startsWith("characters"))).toMatchObject([
+  const named = report.lines.filter(({ code }) => code !== "unused_part");
+  expect(named.filter(({ source }) => source.startsWith("characters"))).toMatchObject([
     { level: "kept", source: "characters/Fox.png", code: "files_in_card", count: 4 },
     { level: "left_out", source: "characters/Fox", code: "expressions_only", count: 1 },
     { level: "left_out", source: "characters/Nobody", code: "expressions_only", count: 1 },
@@ -170,7 +172,8 @@ test("expression images are found by the character's name, or in the folder that
     "characters/Birds/night/joy.png": picture(5),
     "characters/Birds/day/joy.png": picture(6),
   };
-  const { lines } = await importReport(app, "kind=sillytavern", zipped(all));
+  const report = await importReport(app, "kind=sillytavern", zipped(all));
+  const lines = report.lines.filter(({ code }) => code !== "unused_part");
   expect(
     lines.filter(({ source }) => source.startsWith("characters/")).toSorted((a, b) => a.source < b.source ? -1 : 1),
   )
@@ -220,6 +223,36 @@ test("a dry run changes nothing and counts like the import, which then needs no 
   const late = await app.post(`/api/import?kind=sillytavern&upload_id=${trial.upload_id}`);
   expect(late.status).toBe(404);
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
+});
+
+test("the report says of each card and preset what has no effect, also in a dry run", async () => {
+  await using app = await openTestApp();
+  const files = {
+    ...tavernFolder(),
+    "OpenAI Settings/Own.json": lines([{
+      ...{ temperature: 1, show_thoughts: true, openai_model: "gpt-4" },
+      prompts: [{ identifier: "main", role: "system", content: "Be {{char}}. {{nothinghere}}" }],
+    }]),
+  };
+  const read = async (query: string) => {
+    const report = await importReport(app, query, zipped(files));
+    const unused = report.lines.filter(({ code }) => code === "unused_part");
+    return {
+      preset: unused.filter(({ source }) => source.includes("Own.json")).map(({ level, params }) => [level, params]),
+      card: unused.filter(({ source }) => source === "characters/Fox.png").map(({ params }) => params?.kind),
+      ledger: report.ledger.filter(({ kind }) => kind === "unused_part").map(({ params }) => params?.kind),
+    };
+  };
+  const trial = await read("kind=sillytavern&dry_run=true");
+  expect(await read("kind=sillytavern")).toEqual(trial);
+  const say = (kind: keyof typeof PRESET_LEDGER, names: string) => ["kept", { kind, part: PRESET_LEDGER[kind], names }];
+  expect(trial.preset).toEqual([
+    say("unknown_macro", "{{nothinghere}}"),
+    say("preset_setting", "show_thoughts"),
+    say("preset_connection", "openai_model"),
+  ]);
+  expect(trial.card).toContain("program_data");
+  expect(new Set(trial.ledger).size).toBe(trial.ledger.length);
 });
 
 test("broken items are named, and the rest is imported", async () => {

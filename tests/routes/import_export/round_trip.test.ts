@@ -40,6 +40,8 @@ async function fillRest(app: TestApp): Promise<void> {
   for (const [name, enabled] of [["on", true], ["off", false]] as const) {
     await ok(app.put(`/api/tools/servers/${name}`, { name, url: MCP, enabled, headers: { "X-Key": "header-secret" } }));
   }
+  await ok(app.put("/api/regex_scripts/quotes", { name: "Quotes", find: "/a/g", replace: "b", max_depth: 4 }));
+  await ok(app.put("/api/regex_scripts/dots", { name: "Dots", find: "c", enabled: false, order: 0.5 }));
   await ok(app.put("/api/tools/web", { search_url: "http://127.0.0.1:9/search", read_page: false }));
   const notify = { kind: "ntfy", url: "http://127.0.0.1:9/topic", token: "push-secret" };
   await ok(app.put("/api/push/server", notify));
@@ -99,7 +101,7 @@ test("a house with one of everything is exported, imported and exported again wi
   expect([...folders].sort()).toEqual([
     ...["attachments", "characters", "connections", "conversations", "document_files", "documents", "gallery"],
     ...["image_connections", "lorebooks", "memories", "parlor-export.json", "personas", "presets", "proposals"],
-    ...["settings.json", "tool_servers", "variants", "voices", "workflows"],
+    ...["regex_scripts", "settings.json", "tool_servers", "usage.json", "variants", "voices", "workflows"],
   ]);
   expect(Object.keys(before.files).filter((path) => path.startsWith("proposals/"))).toHaveLength(4);
 

@@ -48,6 +48,58 @@ test("text is spoken by the configured server with the configured model, voice a
   expect(request!.headers.get("authorization")).toBe("Bearer k1");
 });
 
+test.each([
+  {
+    server: "with lists",
+    models: { data: [{ id: "whisper-1" }, { id: "kokoro" }, { id: "tts-1" }] },
+    voices: { voices: ["af_sky", "af_heart"] },
+    pages: {},
+    sends: { model: "kokoro", voice: "af_sky" },
+  },
+  {
+    server: "with documented voices",
+    models: { data: [{ id: "gpt-4.1" }, { id: "tts-1" }] },
+    voices: undefined,
+    pages: {},
+    sends: { model: "tts-1", voice: "alloy" },
+  },
+  {
+    server: "that lists the voices of each model",
+    models: {
+      data: [{ id: "Systran/whisper", task: "automatic-speech-recognition" }, { id: "a/b", task: "text-to-speech" }],
+    },
+    voices: undefined,
+    pages: { "/v1/models/a/b": { id: "a/b", voices: [{ name: "emma" }] } },
+    sends: { model: "a/b", voice: "emma" },
+  },
+])("a server $server that requires model and voice gets the first of each, and is asked for them once", async (one) => {
+  const { models, voices, pages, sends } = one;
+  await using speech = openFakeSpeech({ models, voices, pages, required: ["model", "voice"] });
+  await using app = await openTestApp();
+  await app.put("/api/tts/config", { base_url: speech.url });
+  expect((await app.post("/api/tts/speak", { text: "One" })).headers.get("content-type")).toBe("audio/mpeg");
+  const sent = () => speech.requests.filter(({ path }) => path === "/v1/audio/speech").map(({ json }) => json);
+  expect(sent()).toMatchObject([{ input: "One" }, { input: "One", ...sends }]);
+  const asked = speech.requests.length;
+  expect((await app.post("/api/tts/speak", { text: "Two" })).status).toBe(200);
+  expect(speech.requests).toHaveLength(asked + 1);
+  expect(sent()[2]).toMatchObject({ input: "Two", ...sends });
+  // What the owner chose stays.
+  expect((await app.post("/api/tts/speak", { text: "Three", voice: "mine" })).status).toBe(200);
+  expect(sent().at(-1)).toMatchObject({ model: sends.model, voice: "mine" });
+});
+
+test("a server that requires a voice and lists none says so, and is asked no more than once for one text", async () => {
+  await using speech = openFakeSpeech({ models: { data: [{ id: "m" }] }, voices: undefined, required: ["voice"] });
+  await using app = await openTestApp();
+  await app.put("/api/tts/config", { base_url: speech.url, model: "m" });
+  expect(await errorOf(await app.post("/api/tts/speak", { text: "Hi" }))).toMatchObject({
+    status: 502,
+    message: expect.stringContaining("voice: Field required"),
+  });
+  expect(speech.requests.filter(({ path }) => path === "/v1/audio/speech")).toHaveLength(1);
+});
+
 test("values of the request take precedence over the configured ones", async () => {
   await using speech = openFakeSpeech({ format: "wav", contentType: "text/html" });
   await using app = await openTestApp();

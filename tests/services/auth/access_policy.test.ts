@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { type AccessSettings, createAccessPolicy, type RouteAccess } from "../../../services/auth/access_policy.ts";
+import {
+  type AccessSettings,
+  createAccessPolicy,
+  findLoopbackAddress,
+  logOpenAddresses,
+  type RouteAccess,
+} from "../../../services/auth/access_policy.ts";
 import { createFailureLimiter } from "../../../services/auth/enrolment_codes.ts";
 import type { CredentialStore } from "../../../services/auth/credential_stores.ts";
 
@@ -120,4 +126,19 @@ test("a token with the scope openai can use only that API, even with a bypass", 
   for (const route of ["ceremony", "setup_status", "other"] as const) {
     await expect(access.decide(local, {}, route)).rejects.toMatchObject({ code: "forbidden" });
   }
+});
+
+test.each([
+  ["on its own", {}, "Open http://localhost:8787 in a browser"],
+  ["on port 80", { port: 80 }, "Open http://localhost in a browser"],
+  ["behind a proxy elsewhere", { trustedProxies: ["10.0.0.7"] }, "Open http://localhost:8787 in a browser"],
+  // A browser on this machine doesn't name its client, so Parlor refuses it.
+  ["behind a proxy here", { trustedProxies: ["127.0.0.0/8", "::1"] }, 'Set pairing = "code"'],
+  ["with a certificate", { tlsCert: "/etc/parlor/cert.pem" }, 'Set pairing = "code"'],
+])("the line about open loopback addresses names what works %s", (_, changes, remedy) => {
+  const place = { host: "127.0.0.1", port: 8787, tlsCert: null, trustedProxies: [], ...changes };
+  const lines: string[] = [];
+  const open = { loopback: ["localhost"], names: [], addresses: [], plainNames: [], patterns: [] };
+  logOpenAddresses(open, findLoopbackAddress(place), (_level, message) => lines.push(message));
+  expect(lines).toEqual([expect.stringContaining(`this machine: localhost. ${remedy}`)]);
 });

@@ -7,6 +7,7 @@ import { rotateKey } from "../../../services/backup/key_management.ts";
 import { PURPOSES, refuseUnknownColumns, reseal } from "../../../services/backup/reseal_rows.ts";
 import { fillHouse, lookAround, restoreAll } from "../../helpers/app/full_house.ts";
 import { filesBelow, type TempFolder, tempFolder } from "../../helpers/files/storage_folder.ts";
+import { isLong } from "../../helpers/files/sample.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 
 let home: TempFolder;
@@ -79,7 +80,13 @@ describe("a data directory with something of every kind", () => {
         expect.arrayContaining(["resealed", "ready", "placed app.db", "placed storage-key", "done"]),
       );
       const isReadyAt = steps.indexOf("ready");
-      for (let at = 0; at < steps.length; at++) {
+      // Every file and folder is swapped alike; a usual run takes the two that matter most, and another at random.
+      const isSwap = (step: string) => /^(removed|cleared|placed) /.test(step);
+      const others = steps.filter((step) => isSwap(step) && !/^placed (app\.db|storage-key)$/.test(step));
+      const chosen = others[Math.floor(Math.random() * others.length)];
+      const isTaken = (step: string) => isLong() || step === chosen || !others.includes(step);
+      for (const [at, step] of steps.entries()) {
+        if (!isTaken(step)) continue;
         await using copy = await copyOfFull();
         const { dataDir } = copy;
         const oldKey = await keyOf(dataDir);
@@ -88,10 +95,10 @@ describe("a data directory with something of every kind", () => {
           if (count++ === at) throw new Error("killed");
         };
         await expect(rotateKey({ dataDir, keepUnreadable: false, watch })).rejects.toThrow("killed");
-        expect(await lookInto(dataDir), steps[at]).toEqual(before);
-        expect((await keyOf(dataDir)).every((byte, i) => byte === oldKey[i]), steps[at]).toBe(at < isReadyAt);
+        expect(await lookInto(dataDir), step).toEqual(before);
+        expect((await keyOf(dataDir)).every((byte, i) => byte === oldKey[i]), step).toBe(at < isReadyAt);
         await rotateKey({ dataDir, keepUnreadable: false });
-        expect(await lookInto(dataDir), steps[at]).toEqual(before);
+        expect(await lookInto(dataDir), step).toEqual(before);
       }
     },
   );

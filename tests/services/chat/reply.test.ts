@@ -57,6 +57,7 @@ async function follow(source: Pick<Reply, "next">, from: ReplyCursor) {
   for (let place = from;;) {
     const step = await source.next(place);
     if ("end" in step) return { ...all, end: step.end };
+    if ("suspended" in step) return { ...all, end: step.suspended };
     if ("notice" in step) {
       all.notices.push(step.notice.message);
       place = step.after;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isGreetingTitle } from "../../../services/conversations/conversation.ts";
-import { completeMessage } from "../../../services/conversations/message.ts";
+import { completeMessage, hasSameJson, type Message } from "../../../services/conversations/message.ts";
 
 const head = (title: string) => ({ title, participants: [{ character_id: "mira" }] });
 const content = `*The door creaks open.* "Good evening, Ada."`;
@@ -22,4 +22,18 @@ test("a title that repeats a message of the user, or a chat without a character,
   expect(isGreetingTitle(head("The door creaks open."), { ...greeting, role: "user" })).toBe(false);
   expect(isGreetingTitle({ title: "The door creaks open.", participants: [] }, greeting)).toBe(false);
   expect(isGreetingTitle(head("The door creaks open."), undefined)).toBe(false);
+});
+
+test("two messages have the same JSON if all fields are equal, in the same order", () => {
+  const message = { id: "m", role: "user", content: "a", attachments: ["x.png"], none: null } as unknown as Message;
+  const is = (other: object) => hasSameJson(message, other as Message);
+  expect(is(structuredClone(message))).toBe(true);
+  expect(is({ ...message, content: "b" })).toBe(false);
+  expect(is({ ...message, attachments: ["y.png"] })).toBe(false);
+  expect(is({ ...message, none: "null" })).toBe(false);
+  expect(is({ ...message, more: 1 })).toBe(false);
+  const { none: _, ...less } = message;
+  expect(is(less)).toBe(false);
+  const { id, ...rest } = message;
+  expect(is({ ...rest, id })).toBe(false);
 });

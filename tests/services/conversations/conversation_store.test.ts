@@ -34,10 +34,10 @@ afterAll(async () => {
 
 test("caches the head that was written or read last, safe from changes by callers", async () => {
   const store = new ConversationStore(db, sealer);
-  await db.write([store.insert(FIRST, "", undefined)]);
+  await db.write([store.insert(FIRST, { snippet: "" }, undefined)]);
   expect(store.find("c1")).toEqual(FIRST);
   const second = { ...FIRST, revision: 2, head: { ...FIRST.head, title: "Evening" } };
-  await db.write([store.update(second, "")]);
+  await db.write([store.update(second, { snippet: "" })]);
   opened = 0;
   store.get("c1").head.title = "scribbled over";
   expect(store.get("c1")).toEqual(second);
@@ -52,7 +52,7 @@ test("doesn't use the cache for a failed write or a row changed on disk", async 
   const store = new ConversationStore(db, sealer);
   const standing = store.get("c1");
   const never = { ...standing, revision: 9, head: { ...standing.head, title: "never written" } };
-  await expect(db.write([store.update(never, "")])).rejects.toMatchObject({ code: "conflict" });
+  await expect(db.write([store.update(never, { snippet: "" })])).rejects.toMatchObject({ code: "conflict" });
   expect(store.get("c1")).toEqual(standing);
   await db.write([{ sql: "UPDATE conversation SET revision = 7 WHERE id = 'c1'" }]);
   expect(() => store.get("c1")).toThrow(/Can't read the settings of conversation/);
@@ -63,14 +63,14 @@ test("keeps the mark of a greeting as title across writes without decrypting the
   const head = { title: "The door creaks…", participants: [{ character_id: "mira" }] };
   const first: ConversationState = { ...FIRST, id: "c2", head };
   const store = new ConversationStore(db, sealer);
-  await db.write([store.insert(first, "", greeting)]);
+  await db.write([store.insert(first, { snippet: "" }, greeting)]);
   opened = 0;
-  await db.write([store.update({ ...first, revision: 2 }, "Hello")]);
+  await db.write([store.update({ ...first, revision: 2 }, { snippet: "Hello" })]);
   expect(store.findSummary("c2")).toMatchObject({ revision: 2, snippet: "Hello", has_greeting_title: true });
   expect(opened).toBe(0);
 
   const later = new ConversationStore(db, sealer);
-  await db.write([later.update({ ...first, revision: 3 }, "Bye")]);
+  await db.write([later.update({ ...first, revision: 3 }, { snippet: "Bye" })]);
   expect(later.findSummary("c2")).toMatchObject({ revision: 3, snippet: "Bye", has_greeting_title: true });
   expect(opened).toBe(1);
   // A summary that was changed on disk isn't taken from the cache.

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { AttachmentRows } from "../../../services/attachments/attachment_rows.ts";
 import { Attachments } from "../../../services/attachments/attachments.ts";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { openImagePool } from "../../../services/attachments/images/image_pool.ts";
@@ -107,7 +108,7 @@ beforeAll(async () => {
     maxBytes: 1e6,
     log: () => {},
   });
-  reader = new ConversationReader({ store, blocks, variants, live });
+  reader = new ConversationReader({ store, blocks, variants, live, attachments: new AttachmentRows(db) });
   const parts = {
     db,
     store,
@@ -196,4 +197,56 @@ test("the search for references to attachments never holds a whole conversation"
   const { bytesRead } = await costOf(() => references.sweep());
   expect(bytesRead).toBeLessThan(100 * 1024);
   expect(db.all("SELECT name FROM attachment_ref WHERE owner_id = 'large'")).toEqual([]);
+});
+
+test("a whole save changes the row of each replaced block once, and writes no block if nothing changed", async () => {
+  const at = "2026-01-01T00:00:00.000Z";
+  const text = (n: number, letter: string) => {
+    return { id: `whole${n}`, role: "user", content: letter.repeat(400), created_at: at, updated_at: at };
+  };
+  const save = (letter: string, changed = (_: number) => true) =>
+    conversations.put("whole", {
+      title: "whole",
+      messages: Array.from({ length: 400 }, (_, n) => text(n, changed(n) ? letter : "a")),
+    });
+  const countBlocks = () => db.all("SELECT id FROM block WHERE conversation_id = 'whole' AND live = 1").length;
+  await save("a");
+  const blocks = countBlocks();
+  expect(blocks).toBeGreaterThan(10);
+
+  const unchanged = await costOf(() => save("a"));
+  expect(unchanged.bytesWritten).toBeLessThan(4 * 1024);
+  expect(unchanged.rowsChanged).toBeLessThan(5);
+
+  const one = await costOf(() => save("b", (n) => n === 200));
+  expect(one.bytesWritten).toBeLessThan(30 * 1024);
+  // The first revision of the messages keeps all blocks.
+  expect(one.rowsChanged).toBeLessThan(blocks + 6);
+  expect(
+    JSON.parse(
+      db.get<{ entry: string }>(
+        "SELECT entry FROM change WHERE conversation_id = 'whole' ORDER BY revision DESC LIMIT 1",
+      )!.entry,
+    ),
+  ).toEqual({
+    added: [],
+    changed: ["whole200"],
+    removed: [],
+    isReordered: false,
+  });
+
+  const all = await costOf(() => save("c"));
+  expect(all.rowsChanged).toBeLessThan(2 * blocks + 6);
+  expect(countBlocks()).toBe(blocks);
+  const { json } = await save("c");
+  const { messages: saved } = JSON.parse(new TextDecoder().decode(json as Uint8Array));
+  expect(saved).toMatchObject(Array.from({ length: 400 }, (_, n) => text(n, "c")));
+});
+
+test("present blocks are found without those that only revisions have", () => {
+  const plan = db.all<{ detail: string }>(
+    "EXPLAIN QUERY PLAN UPDATE block SET kept = 1 WHERE conversation_id = ? AND live = 1 AND kept = 0",
+    "whole",
+  );
+  expect(plan.map(({ detail }) => detail).join()).toMatch(/conversation_id=\? AND live=\?/);
 });

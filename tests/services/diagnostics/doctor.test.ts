@@ -1,6 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
 import { checkTools, type DoctorConfig, runDoctorChecks } from "../../../services/diagnostics/doctor.ts";
+import { LeftServerFile } from "../../../services/models/runner/left_server.ts";
+import { readStartTime } from "../../../services/process/supervised_process.ts";
 import type { Finding } from "../../../services/diagnostics/finding.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { addDocument } from "../../helpers/files/document_files.ts";
@@ -53,6 +55,37 @@ test.each([["ahead", 40], ["back", -40]])(
     expect(await jumpOf()).toBeUndefined();
   },
 );
+
+test("names a model that runs without Parlor, unless its process ID belongs to another process", async () => {
+  await using app = await openTestApp();
+  const child = new Deno.Command("sleep", { args: ["300"] }).spawn();
+  try {
+    const save = async (startedAtMs: number) => {
+      const settings = { path: "x.gguf", contextSize: 512, idleMinutes: 30 };
+      const server = {
+        pid: child.pid,
+        startedAtMs,
+        port: 1,
+        apiKey: "k",
+        pipe: null,
+        program: "llama-server",
+        settings,
+      };
+      await new LeftServerFile(app.dataDir).save(server);
+    };
+    await new LeftServerFile(app.dataDir).createPipePath();
+    await save(Date.now() - DAY_MS);
+    expect(codesOf(await find(app))).not.toContain("model_left");
+    await save((await readStartTime(child.pid))!);
+    expect((await find(app)).find(({ code }) => code === "model_left")).toMatchObject({
+      level: "note",
+      params: { model: "x.gguf", pid: child.pid },
+    });
+  } finally {
+    child.kill("SIGKILL");
+    await child.status;
+  }
+});
 
 test("opens the last backup: intact, with a later time, damaged, missing", async () => {
   await using home = await tempFolder();

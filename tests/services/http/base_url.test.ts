@@ -25,6 +25,18 @@ test.each([
   ["https://openrouter.ai/api/v1", "https://openrouter.ai/api/v1"],
   ["HTTPS://Example.ORG:443/Proxy/llm/", "https://example.org/Proxy/llm"],
   ["http://h:80/v1?x=1#y", "http://h/v1"],
+  ["192.168.1.5:8080", "http://192.168.1.5:8080"],
+  ["8.8.8.8:8080/v1", "http://8.8.8.8:8080/v1"],
+  ["desk:8080", "http://desk:8080"],
+  ["desk.local:8080/v1", "http://desk.local:8080/v1"],
+  ["host.docker.internal:11434", "http://host.docker.internal:11434"],
+  ["nas.fritz.box", "http://nas.fritz.box"],
+  ["desk.fox-owl.ts.net:8080", "http://desk.fox-owl.ts.net:8080"],
+  ["desk.fox-owl.ts.net", "https://desk.fox-owl.ts.net"],
+  ["api.example.com/v1/", "https://api.example.com/v1"],
+  ["API.Example.com:8443", "https://api.example.com:8443"],
+  ["example.com:80/v1", "http://example.com/v1"],
+  ["xn--bcher-kva.example", "https://xn--bcher-kva.example"],
 ])("%j becomes %j", (text, url) => {
   expect(normalizeBaseUrl(text)).toBe(url);
 });

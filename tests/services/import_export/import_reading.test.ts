@@ -46,7 +46,7 @@ test.each([
     const scratch = join(folder, "scratch");
     const reading = Array.fromAsync(readImport(own, { kind: "risuai", path, scratch, limits }));
     await expect(reading).rejects.toMatchObject({ code: "unprocessable", message: `Can't read the import: ${found}` });
-    expect(listDescendants(Deno.pid).filter((pid) => !before.includes(pid))).toEqual([]);
+    expect(listDescendants(Deno.pid, before)).toEqual([]);
     expect(await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).toEqual(["database.bin"]);
   },
 );
@@ -63,7 +63,7 @@ test("an import that is stopped while it's read ends with its child", async () =
     readImport(own, { kind: "risuai", path, scratch, begin, signal: stopping.signal }),
   );
   await expect(reading).rejects.toThrow("stopped");
-  expect(listDescendants(Deno.pid).filter((pid) => !before.includes(pid))).toEqual([]);
+  expect(listDescendants(Deno.pid, before)).toEqual([]);
 });
 
 const levels = (count: number) => `${'{"a":'.repeat(count)}1${"}".repeat(count)}`;

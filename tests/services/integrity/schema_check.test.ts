@@ -14,14 +14,25 @@ function createDatabase(path = ":memory:", version = Infinity): DatabaseSync {
   return database;
 }
 
+/** Makes a table again, with other white space. */
+const DRAFT_AGAIN = `DROP TABLE draft;
+  CREATE TABLE draft(
+    conversation_id TEXT PRIMARY KEY,
+    version INTEGER NOT NULL, sealed BLOB NOT NULL
+  ) STRICT`;
+
 test.each([
   ["a missing table", "DROP TABLE revision"],
   ["a table too many", "CREATE TABLE revisioo(a TEXT)"],
   ["another name of a column", "ALTER TABLE draft RENAME COLUMN version TO versioo"],
-  ["a missing index", "DROP INDEX block_by_conversation"],
+  [
+    "another letter case in its text",
+    DRAFT_AGAIN.replace("sealed BLOB NOT NULL", "sealed BLOB NOT nULL"),
+  ],
+  ["a missing index", "DROP INDEX block_by_position"],
   [
     "an index of another column",
-    "DROP INDEX block_by_conversation; CREATE INDEX block_by_conversation ON block(position)",
+    "DROP INDEX block_by_position; CREATE INDEX block_by_position ON block(position)",
   ],
 ])("%s is damage of the schema", async (_, sql) => {
   await using home = await tempFolder();
@@ -40,4 +51,10 @@ test("the schema of an earlier version, and a table that was put aside, are no d
   using aside = createDatabase();
   aside.exec("CREATE TABLE manifest_damaged_9(path TEXT PRIMARY KEY) STRICT");
   expect(checkSchema(aside)).toEqual([]);
+});
+
+test("other white space in the schema's text is no damage", () => {
+  using database = createDatabase();
+  database.exec(DRAFT_AGAIN);
+  expect(checkSchema(database)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { parseJsonIncrementally } from "../../../services/json/incremental_parse.ts";
+import { isNestedDeeper, isValueDeeper, parseJsonIncrementally } from "../../../services/json/incremental_parse.ts";
 
 const MAX_DEPTH = 500;
 const encoder = new TextEncoder();
@@ -13,6 +13,8 @@ const ITEMS = Array.from({ length: 4_000 }, (_, n) => ({
   empty: [[], {}, "", null, true, -1.5e-7],
 }));
 const LIST = JSON.stringify(ITEMS);
+/** The items without brackets. */
+const HALF = LIST.slice(1, -1);
 
 test.each([
   ["a long list between other members", `{"title":"T, [1]","messages":${LIST},"draft":"d"}`],
@@ -27,6 +29,8 @@ test.each([
   ["a list that lies deeper", `{"data":{"messages":${LIST}}}`],
   ["a list by itself", LIST],
   ["a list of lists", `[${LIST},${LIST}]`],
+  ["a list of texts with spaces around it", ` [ "[", ${HALF} , "]" ]\n`],
+  ["a list after a byte order mark", `\ufeff${LIST}`],
   ["a string by itself", JSON.stringify("x,[".repeat(100_000))],
   ["nothing in it", "{}"],
   ["a byte order mark at its begin", `\ufeff{"messages":${LIST}}`],
@@ -34,8 +38,6 @@ test.each([
   // As text, because comparing objects would ignore the name `__proto__`.
   expect(JSON.stringify(await parse(text)) === JSON.stringify(JSON.parse(text.replace(/^\ufeff/, "")))).toBe(true);
 });
-
-const HALF = LIST.slice(1, -1);
 
 test.each([
   ["nothing at all", ""],
@@ -53,6 +55,11 @@ test.each([
   ["a string without an end", `{"messages":[${HALF},"a]}`],
   ["a byte order mark between two items", `{"messages":[${HALF},\ufeff${HALF}]}`],
   ["something before the document", `x{"messages":[${HALF}]}`],
+  ["no end of a list by itself", `[${HALF}`],
+  ["another end of a list by itself", `[${HALF}}`],
+  ["two lists", `[${HALF}][${HALF}]`],
+  ["a name in a list by itself", `[${HALF},"a":1,${HALF}]`],
+  ["something before a list", `"a"[${HALF}]`],
 ])("refuses %s", async (_what, text) => {
   expect(() => JSON.parse(text)).toThrow(SyntaxError);
   await expect(parse(text)).rejects.toThrow(SyntaxError);
@@ -79,8 +86,11 @@ test.each([
   },
 );
 
-test("parses a long list piece by piece", async () => {
-  const text = `{"messages":[${Array(10).fill(HALF).join(",")}]}`;
+test.each([
+  ["", ""],
+  ['{"messages":', "}"],
+])("parses a long list piece by piece: %s[…]%s", async (begin, end) => {
+  const text = `${begin}[${Array(10).fill(HALF).join(",")}]${end}`;
   const parsed = vi.spyOn(JSON, "parse");
   try {
     await parse(text);
@@ -90,4 +100,22 @@ test("parses a long list piece by piece", async () => {
   } finally {
     parsed.mockRestore();
   }
+});
+
+test.each([
+  [[], 1],
+  [{ a: [{}] }, 3],
+  [[1, { list: [null, "[[", [2]] }], 4],
+  [JSON.parse('{"__proto__":[[]]}'), 3],
+])("counts the levels of %j in the value as in its bytes", (value, levels) => {
+  // Longer than the limit: shorter bytes can't be nested deeper.
+  const bytes = new TextEncoder().encode(`${JSON.stringify(value)}          `);
+  for (const limit of [levels - 1, levels]) {
+    expect(isValueDeeper(value, limit)).toBe(limit < levels);
+    expect(isNestedDeeper(bytes, limit)).toBe(limit < levels);
+  }
+});
+
+test("a value without levels is never nested too deep", () => {
+  for (const value of ["[[", 1, null, true]) expect(isValueDeeper(value, 0)).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { activate, type Activation, type ActivationInput } from "../../../services/lorebooks/activation.ts";
+import type { BookOrder } from "../../../services/lorebooks/activation_rules.ts";
 import { Sandbox } from "../../../services/platform/sandbox/sandbox.ts";
 import { SandboxKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
@@ -254,10 +255,73 @@ test("limits each book by its own budget, and prefers chat books", async () => {
   expect(contents(await scan([], { books: [small, chat], budgetTokens: 4 }))).toEqual(["chat"]);
 });
 
-test("includes the same content once", async () => {
-  const found = await scan([entry("same", ["dragon"]), entry("same", ["sleeps"]), entry("", ["dragon"])]);
-  expect(contents(found)).toEqual(["same"]);
-  expect(found.dropped).toMatchObject([{ reason: "duplicate", key: "sleeps" }]);
+test.each<[BookOrder, string[], string[]]>([
+  ["character_first", ["c1", "c2"], ["g2", "c2", "g1", "c1", "p"]],
+  ["global_first", ["g1", "g2"], ["c2", "g2", "c1", "g1", "p"]],
+  ["evenly", ["g1", "c1"], ["c2", "g2", "c1", "g1", "p"]],
+])("books of characters and those for all chats: %s", async (bookOrder, fitting, all) => {
+  const constant = (name: string, insertion_order: number) => entry(name, [], { constant: true, insertion_order });
+  const books = [
+    book([constant("g2", 10), constant("g1", 20)], {}, "global", "g"),
+    book([constant("c2", 10), constant("c1", 20)], {}, "character", "c"),
+    book([constant("p", 30)], {}, "persona", "p"),
+  ];
+  const find = async (budgetTokens?: number) => {
+    const { entries } = await scan([], { books, bookOrder, budgetTokens: budgetTokens ?? 100 });
+    return entries.map(({ content }) => content);
+  };
+  expect(await find()).toEqual(all);
+  expect((await find(5)).toSorted()).toEqual([...fitting, "p"].toSorted());
+});
+
+test("what a lorebook has twice is sent twice, and what two lorebooks have is sent once", async () => {
+  const twice = [entry("same", ["dragon"]), entry("same", ["sleeps"]), entry("", ["dragon"])];
+  const found = await scan([], { books: [book(twice), book([entry("same", ["sleeps"])], {}, "global", "b2")] });
+  expect(contents(found)).toEqual(["same", "same"]);
+  expect(found.dropped).toMatchObject([{ reason: "duplicate", key: "sleeps", entry: { bookId: "b2" } }]);
+});
+
+test("constant entries come before others only by their order, and sticky ones first", async () => {
+  const entries = [
+    entry("constant", [], { constant: true, insertion_order: 1 }),
+    entry("found", ["dragon"], { insertion_order: 2 }),
+    entry("stays", ["owl"], { id: 7, insertion_order: 0, more: { sticky: 9 } }),
+  ];
+  expect(contents(await scan(entries, { budgetTokens: 9 }))).toEqual(["found"]);
+  const state = { "b1/7": 3 };
+  expect(contents(await scan(entries, { budgetTokens: 10, state, messageCount: 5 }))).toEqual(["stays", "found"]);
+});
+
+test("what ignores the budget uses it, and a full budget ends the recursion", async () => {
+  const free = (content: string, keys: string[]) => entry(content, keys, { more: { ignore_budget: true } });
+  const entries = [free("a dragon egg", ["dragon"]), entry("low", ["dragon"], { insertion_order: 1 })];
+  expect(contents(await scan(entries, { budgetTokens: 14 }))).toEqual(["a dragon egg"]);
+  const more = [...entries, free("a hen", ["egg"])];
+  expect(contents(await scan(more, { budgetTokens: 14 }))).toEqual(["a dragon egg"]);
+  expect(contents(await scan(more, { budgetTokens: 99 }))).toEqual(["low", "a dragon egg", "a hen"]);
+});
+
+test("scans more messages until enough entries are active, and their content in between", async () => {
+  const says = ["An owl.", "A fox.", "A hen.", "A cat.", "Nothing."];
+  const entries = [
+    entry("cat", ["cat"]),
+    entry("hen and straw", ["hen"]),
+    entry("fox", ["fox"]),
+    entry("owl", ["owl"]),
+    entry("straw", ["straw"]),
+  ];
+  expect(contents(await scan(entries, { says }))).toEqual(["cat"]);
+  expect(contents(await scan(entries, { says, minActivations: 2 }))).toEqual(["cat", "hen and straw", "straw"]);
+  expect(contents(await scan(entries, { says, minActivations: 4 }))).toEqual([
+    ...["cat", "hen and straw", "straw", "fox"],
+  ]);
+  const most = { says, minActivations: 9, minActivationsDepth: 3 };
+  expect(contents(await scan(entries, most))).toEqual(["cat", "hen and straw", "straw", "fox"]);
+  expect(contents(await scan(entries, { says, minActivations: 9 }))).toHaveLength(5);
+  const own = [entry("owl", ["owl"], { more: { scan_depth: 1 } })];
+  expect(contents(await scan(own, { says, minActivations: 9 }))).toEqual([]);
+  const ofBook = book([entry("hen", ["hen"])], { scan_depth: 1 });
+  expect(contents(await scan([], { says, books: [ofBook], minActivations: 1 }))).toEqual(["hen"]);
 });
 
 test("rolls a probability once per entry, and only below 100 percent", async () => {
@@ -293,7 +357,7 @@ test("scans active entries recursively, as far as entries and books allow", asyn
 
 test("stops recursion at its limit, and cycles by themselves", async () => {
   const links = Array.from({ length: 30 }, (_, n) => entry(`link${n + 1}.`, [n === 0 ? "dragon" : `link${n}.`]));
-  expect(contents(await scan(links))).toHaveLength(11);
+  expect(contents(await scan(links))).toHaveLength(30);
   expect(contents(await scan(links, { maxRecursion: 2 }))).toHaveLength(3);
   const circle = [entry("dragon egg", ["dragon"]), entry("dragon hen", ["egg"])];
   expect(contents(await scan(circle))).toEqual(["dragon egg", "dragon hen"]);
@@ -311,6 +375,11 @@ test("activates delayed entries only during recursion; secondary keys may match 
   const level = (n: number) => entry(`level ${n}`, ["dragon"], { more: { delay_until_recursion: n } });
   expect(contents(await scan([level(5)]))).toEqual([]);
   expect(contents(await scan([level(5), level(2), level(9)]))).toEqual(["level 5", "level 2", "level 9"]);
+  // Levels count even if none of their entries can become active.
+  const disabled = entry("disabled", [], { enabled: false, more: { delay_until_recursion: true } });
+  expect(contents(await scan([level(5), disabled]))).toEqual(["level 5"]);
+  const onSwipes = entry("on swipes", [], { more: { delay_until_recursion: 9, triggers: ["swipe"] } });
+  expect(contents(await scan([waits, onSwipes]))).toEqual(["late"]);
   const both = [
     entry("and gold", ["sleeps"]),
     entry("x", ["dragon"], { selective: true, secondary_keys: ["gold"] }),
@@ -342,6 +411,19 @@ test("keeps a sticky entry active, then cools down, then allows it again", async
   expect((await at(7, "nothing")).entries).toEqual([]);
   expect((await at(9, "dragon")).entries[0]!.reason.kind).toBe("key");
   expect((await at(12, "nothing")).entries[0]!.reason.kind).toBe("sticky");
+});
+
+test("the cooldown begins when it's seen that an entry isn't sticky any more", async () => {
+  const one = entry("x", ["dragon"], { more: { sticky: 1, cooldown: 4 } });
+  let state = {};
+  const isActive = async (messageCount: number) => {
+    const found = await scan([one], { messageCount, state });
+    state = JSON.parse(JSON.stringify(found.state));
+    return found.entries.length === 1;
+  };
+  const seen: boolean[] = [];
+  for (const count of [1, 3, 5, 7, 9, 11]) seen.push(await isActive(count));
+  expect(seen).toEqual([true, false, false, true, false, false]);
 });
 
 test("forgets activations of regenerated replies and deleted messages", async () => {
@@ -380,6 +462,43 @@ test("activates one entry per group: by weight, override or score; an active one
     entry("x", ["gold"], { more: { group: "g" } }),
   ];
   expect(contents(await scan(later))).toEqual(["first gold"]);
+});
+
+test("an entry that loses in two groups takes no other one with it", async () => {
+  const chosen = (group: string) => entry(`of ${group}`, ["dragon"], { more: { group, group_override: true } });
+  const loser = entry("of both", ["dragon"], { more: { group: "g, h" } });
+  const found = await scan([chosen("g"), chosen("h"), loser, entry("of none", ["dragon"])]);
+  expect(contents(found)).toEqual(["of g", "of h", "of none"]);
+  expect(found.dropped).toMatchObject([{ entry: { entryId: "#2" }, reason: "group" }]);
+});
+
+test("the chosen one of a group may lose by its probability; then another gets the next scan", async () => {
+  const never = entry("never", ["dragon"], { more: { group: "g", group_override: true, probability: 0 } });
+  const other = entry("other", ["dragon"], { more: { group: "g" } });
+  expect(contents(await scan([never, other]))).toEqual([]);
+  expect(contents(await scan([never, other, entry("again", ["sleeps"])]))).toEqual(["again", "other"]);
+});
+
+test("an entry without content may be the chosen one of a group", async () => {
+  const nothing = entry("", ["dragon"], { more: { group: "g", group_weight: 50 } });
+  const something = entry("x", ["dragon"], { more: { group: "g", group_weight: 50 } });
+  const found = await scan([nothing, something, entry("egg", ["sleeps"])], { random: () => 0.2 });
+  expect(contents(found)).toEqual(["egg"]);
+  expect(found.dropped.map(({ reason }) => reason).sort()).toEqual(["empty", "group"]);
+  expect(contents(await scan([nothing, something], { random: () => 0.7 }))).toEqual(["x"]);
+});
+
+test("all sticky entries of a group stay; of further keys, all must be found to count for the score", async () => {
+  const sticky = (content: string, id: number) => entry(content, ["owl"], { id, more: { group: "g", sticky: 9 } });
+  const rest = entry("new", ["dragon"], { id: 3, more: { group: "g", group_override: true } });
+  const state = { "b1/1": 3, "b1/2": 3 };
+  expect(contents(await scan([sticky("a", 1), sticky("b", 2), rest], { state, messageCount: 5 }))).toEqual(["a", "b"]);
+  const more = { group: "s", use_group_scoring: true };
+  const two = entry("two", ["dragon", "sleeps"], { more });
+  const all = entry("all", ["dragon"], {
+    ...{ constant: true, selective: true, secondary_keys: ["the", "owl"], more: { ...more, selectiveLogic: 3 } },
+  });
+  expect(contents(await scan([two, all]))).toEqual(["two"]);
 });
 
 test("limits entries to generation types", async () => {

@@ -36,3 +36,14 @@ test("names the macros of prompts that Parlor doesn't have", () => {
     { kind: "unknown_macro", count: 1, examples: ["{{upper}}"] },
   ]);
 });
+
+test("names the texts of the logit bias, or its list if that isn't in the file", () => {
+  const read = (fields: object) =>
+    runAtOnce(collectPresetLedger(parseSillyTavernPreset({ temperature: 1, ...fields })))
+      .map(({ kind, examples }) => [kind, ...examples ?? []]);
+  expect(read({ bias_preset_selected: "Default (none)" })).toEqual([]);
+  expect(read({ bias_preset_selected: "Mine" })).toEqual([["preset_setting", "bias_preset_selected"]]);
+  expect(read({ bias_preset_selected: "Mine", logit_bias: [{ text: "wolf", value: 1 }] })).toEqual([
+    ["preset_logit_bias", "wolf"],
+  ]);
+});

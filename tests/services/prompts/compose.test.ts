@@ -193,6 +193,24 @@ test.each(
   expect(inserted).toEqual([]);
 });
 
+test("the persona's description is where its placement says, and as often", () => {
+  const at = (position: "note_top" | "note_bottom" | "at_depth" | "none", more: Partial<PromptContext> = {}) => {
+    const persona = { name: "Sam", description: "Sam asks.", placement: { position, depth: 3, role: "user" as const } };
+    const { leading, inserted } = compose(scene({ persona, ...more }), [lore("top", { position: "note_top" })]);
+    const place = ({ role, depth, text }: (typeof inserted)[number]) => `${role} ${depth}: ${text}`;
+    expect(leading.filter(({ part }) => part === "persona")).toEqual([]);
+    return inserted.map(place);
+  };
+  expect(at("none")).toEqual(["system 4: Lore top."]);
+  expect(at("at_depth")).toEqual(["system 4: Lore top.", "user 3: Sam asks."]);
+  expect(at("note_top")).toEqual(["system 4: Sam asks.", "system 4: Lore top."]);
+  expect(at("note_bottom", { note: NOTE })).toEqual([
+    ...[`${NOTE.role} ${NOTE.depth}: Lore top.`, `${NOTE.role} ${NOTE.depth}: ${NOTE.text}`],
+    `${NOTE.role} ${NOTE.depth}: Sam asks.`,
+  ]);
+  expect(at("note_top", { note: { ...NOTE, isOmitted: true } })).toEqual([]);
+});
+
 test("a note that isn't due is omitted with the entries around it", () => {
   const entries = [lore("top", { position: "note_top" }), lore("deep", { position: "at_depth", depth: 2 })];
   const { inserted } = compose(scene({ note: { ...NOTE, isOmitted: true } }), entries);

@@ -47,3 +47,16 @@ test.each([
 ])("recognizes %j as a template error: %s", (message, isRefusal) => {
   expect(isTemplateRefusal(message)).toBe(isRefusal);
 });
+
+test("messages that become one have their names in the text", () => {
+  const given = [
+    { role: "user", content: "Hi", name: "Ann" },
+    { role: "user", content: "Hello", name: "Bo" },
+    { role: "assistant", content: "Hey", name: "Fox" },
+  ];
+  expect(toAlternatingRoles(given, 0)).toEqual(given);
+  expect(toAlternatingRoles(given, 1)).toEqual([
+    { role: "user", content: "Ann: Hi\n\nBo: Hello" },
+    { role: "assistant", content: "Fox: Hey" },
+  ]);
+});

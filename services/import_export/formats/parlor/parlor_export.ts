@@ -28,6 +28,7 @@ import {
   parseSettings,
 } from "./parlor_settings.ts";
 import { createChangedNote, createRefusedNote } from "../../import_report.ts";
+import { parseUsage } from "../../../usage/usage.ts";
 
 /** Maximum size of a file, larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -44,10 +45,12 @@ const FOLDERS = [
     "connections",
     "image_connections",
   ],
-  "tool_servers",
+  ...["tool_servers", "regex_scripts"],
   ...["documents", "characters", "attachments", "conversations", "gallery"],
 ];
 const SETTINGS = "settings.json";
+/** Imported with the settings. */
+const USAGE = "usage.json";
 /** Fields that only the server sets. */
 const OWN_FIELDS = [
   "id",
@@ -87,7 +90,11 @@ export async function* readParlorExport(source: ImportSource, host: ImportHost):
   const settings = byPath.get(SETTINGS);
   if (settings !== undefined) {
     try {
-      yield parseSettings(parseJsonObject(await source.read(settings, MAX_BYTES)), SETTINGS);
+      const usage = byPath.get(USAGE);
+      yield {
+        ...parseSettings(parseJsonObject(await source.read(settings, MAX_BYTES)), SETTINGS),
+        ...(usage !== undefined && { usage: parseUsage(parseJsonObject(await source.read(usage, MAX_BYTES))) }),
+      };
     } catch (error) {
       yield createRefusedNote(SETTINGS, error);
     }
@@ -122,7 +129,9 @@ async function* readSteps(
   if (folder === "personas") {
     const image = byPath.get(`personas/${id}.png`);
     const avatar = image && await source.read(image, MAX_BYTES);
-    yield { what: "persona", ...named, description: asText(json.description), avatar };
+    const { placement } = json;
+    const characterIds = asTexts(json.character_ids).filter(isId);
+    yield { what: "persona", ...named, description: asText(json.description), placement, characterIds, avatar };
   } else if (folder === "lorebooks") {
     const scope = (["global", "character", "persona", "chat"] as const).find((one) => one === json.scope);
     yield {
@@ -144,7 +153,9 @@ async function* readSteps(
   else if (folder === "connections") yield parseExportedConnection(json, named);
   else if (folder === "image_connections") yield parseImageConnection(json, named);
   else if (folder === "tool_servers") yield parseExportedToolServer(json, named);
-  else if (folder === "documents") {
+  else if (folder === "regex_scripts") {
+    yield { what: "regex_script", ...named, json: json.script, order: asNumber(json.order) };
+  } else if (folder === "documents") {
     const original = byPath.get(`document_files/${id}`);
     if (original === undefined) throw new AppError("unprocessable", "its file is missing");
     const bytes = await source.read(original, MAX_BYTES);

@@ -1,7 +1,7 @@
 /** Reads notes, proposals and generated images of an export, and ends the replies that weren't finished. */
 import { isAttachmentName } from "../../../attachments/attachment_rows.ts";
 import { AppError } from "../../../errors.ts";
-import type { ImageOrigin } from "../../../image_generation/image_gallery.ts";
+import { type ImageOrigin, MAX_PROMPT_CHARS } from "../../../image_generation/image_gallery.ts";
 import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { MAX_MEMORY_TEXT, type MemoryFields, parseScope } from "../../../memories/memory.ts";
 import type { ProposalState } from "../../../memories/memory_proposals.ts";
@@ -17,8 +17,6 @@ import type {
 
 /** Maximum length of a note's name in the report. */
 const NAME_LENGTH = 60;
-/** Like in requests for images. */
-const MAX_PROMPT_CHARS = 20_000;
 const MAX_NAME_CHARS = 300;
 /** @see https://tc39.es/ecma262/#sec-time-values-and-time-range */
 const MAX_TIME_MS = 8.64e15;

@@ -6,6 +6,7 @@ import { parseDialectName } from "../../../llm/dialects/dialects.ts";
 import { PROVIDER_KINDS } from "../../../llm/provider.ts";
 import { AppError } from "../../../errors.ts";
 import { SERVER_TRANSPORTS } from "../../../mcp/tool_server.ts";
+import { BOOK_ORDERS } from "../../../lorebooks/activation_rules.ts";
 import { isId } from "../../../storage/ids.ts";
 import {
   asArray,
@@ -16,7 +17,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../json/type_guards.ts";
-import { findTemplateProblem } from "../../../settings/prompt_templates.ts";
+import { parseTemplates } from "../../../settings/prompt_templates.ts";
 import { DEFAULT_SETTINGS, type SettingsPatch } from "../../../settings/settings.ts";
 import { NOTIFY_KINDS } from "../../../push/notify_server.ts";
 import { AUDIO_FORMATS } from "../../../speech/audio_format.ts";
@@ -43,20 +44,26 @@ const RULES: Record<string, (value: unknown) => boolean> = {
   theme: (value) => ["system", "light", "dark"].includes(value as string),
   portrait_size: (value) => ["small", "medium", "large"].includes(value as string),
   message_style: (value) => ["plain", "bubbles"].includes(value as string),
-  font_size: (value) => Number.isInteger(value) && (value as number) >= 85 && (value as number) <= 140,
-  memory_budget_percent: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 50,
-  memory_idle_minutes: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 10_080,
+  font_size: isIntegerIn(85, 140),
+  memory_budget_percent: isIntegerIn(0, 50),
+  memory_idle_minutes: isIntegerIn(1, 10_080),
+  lore_budget_percent: isIntegerIn(0, 100),
+  lore_budget_tokens: isIntegerIn(1, 10_000_000),
+  lore_min_activations: isIntegerIn(0, 1_000),
+  lore_min_activations_depth: isIntegerIn(1, 1_000),
+  lore_max_recursion: isIntegerIn(0, 100),
+  lore_order: (value) => BOOK_ORDERS.some((order) => order === value),
   accent_hue: (value) => typeof value === "number" && value >= 0 && value <= 360,
   default_persona_id: (value) => isId(pickText(value)),
   preset_id: (value) => isId(pickText(value)),
-  prompt_templates: (value) => {
-    const isList = Array.isArray(value) &&
-      value.every((one) => isJsonObject(one) && typeof one.name === "string" && typeof one.text === "string");
-    return isList && findTemplateProblem(value) === undefined;
-  },
+  prompt_templates: (value) => parseTemplates(value) !== undefined,
   chat_background: (value) => ATTACHMENT_URL.test(pickText(value)),
   language: (value) => /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(pickText(value)),
 };
+function isIntegerIn(least: number, most: number): (value: unknown) => boolean {
+  return (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+}
+
 const SPEED = { least: 0.25, most: 4 };
 
 /** Reads a connection. @throws {AppError} `unprocessable` */
@@ -78,6 +85,7 @@ export function parseExportedConnection(json: JsonObject, origin: Origin): Impor
       timeouts,
       ...(contextSize !== undefined && contextSize > 0 && { contextSize }),
       ...(isJsonObject(json.extraBody) && { extraBody: json.extraBody }),
+      ...(json.background === true && { background: true }),
       serverOverride: parseDialectName(json.serverOverride),
     },
   };
@@ -126,16 +134,22 @@ export function parseExportedToolServer(json: JsonObject, origin: Origin): Impor
   };
 }
 
-/** Reads settings without unknown fields or wrong types. */
-export function parseSettings(json: JsonObject, source: string): ImportedSettings {
-  const input = asObject(json.settings);
+/** Returns the settings that have a valid value. */
+export function pickSettings(input: JsonObject): SettingsPatch {
   const settings = Object.entries(DEFAULT_SETTINGS).flatMap(([name, standard]) => {
     const value = input[name];
     const isOfKind = standard === null || typeof value === typeof standard;
     const isShort = typeof value !== "string" || value.length <= MAX_TEXT;
     const rule = getOwn(RULES, name) ?? ((value) => standard !== null || typeof value === "string");
-    return value !== null && value !== undefined && isOfKind && isShort && rule(value) ? [[name, value]] : [];
+    return value !== null && value !== undefined && isOfKind && isShort && rule(value)
+      ? [[name, name === "prompt_templates" ? parseTemplates(value) : value]]
+      : [];
   });
+  return Object.fromEntries(settings) as SettingsPatch;
+}
+
+/** Reads settings without unknown fields or wrong types. */
+export function parseSettings(json: JsonObject, source: string): ImportedSettings {
   const { baseUrl, model, voice, format, speed, hasKey } = asObject(json.speech);
   const transcription = asObject(json.transcription);
   const [web, notifications] = [asObject(json.web), asObject(json.notifications)];
@@ -147,7 +161,7 @@ export function parseSettings(json: JsonObject, source: string): ImportedSetting
     id: "settings",
     source,
     name: "settings",
-    settings: Object.fromEntries(settings) as SettingsPatch,
+    settings: pickSettings(asObject(json.settings)),
     hadSpeechKey: hasKey === true,
     ...(pickText(baseUrl) !== "" && {
       speech: {

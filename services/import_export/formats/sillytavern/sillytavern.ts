@@ -1,4 +1,5 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
+import { readLogitBias } from "../../../presets/preset.ts";
 import { SCAN_DEFAULTS } from "../../../lorebooks/scan_entries.ts";
 import { createChangedNote, createLeftOutNote, createRefusedNote, importReason } from "../../import_report.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
@@ -21,7 +22,8 @@ import {
   type TavernChatContext,
   type TavernParent,
 } from "./tavern_chat.ts";
-import { type QuickReplySet, readOwnSettings } from "./tavern_settings.ts";
+import { type QuickReplyFile, readQuickReplies } from "./quick_replies.ts";
+import { readOwnSettings } from "./tavern_settings.ts";
 import { listObjects } from "../chat_files.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
@@ -40,6 +42,8 @@ interface References {
   byName: Map<string, string | undefined>;
   /** Ids by image file. */
   personas: Map<string, string>;
+  /** Image files of personas by the card file that they are bound to. */
+  connections: Map<string, string>;
   /** Ids by name. */
   lorebooks: Map<string, string>;
 }
@@ -48,25 +52,34 @@ interface References {
 export async function* readSillyTavern(source: ImportSource, host: ImportHost): AsyncGenerator<ImportStep> {
   const folder = openTavernFolder(source);
   yield* folder.leftOut;
-  const known: References = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
+  const known: References = {
+    ...{ characters: new Map(), byName: new Map(), personas: new Map(), connections: new Map(), lorebooks: new Map() },
+  };
   const reading = new Reading(source, folder, known, host);
   const settings = await reading.readSettings();
   yield* reading.notes.splice(0);
   yield* reading.readPersonas(settings);
   yield* reading.readLorebooks(settings);
   yield* reading.readCharacters(settings);
-  yield* reading.readPresets();
+  yield* reading.readPresets(settings);
   yield* reading.readChats();
   yield* reading.readGroupChats();
+  const { templates, notes } = readQuickReplies(settings, await reading.readQuickReplySets(), {
+    characters: known.characters,
+    chats: reading.quickRepliesOfChats,
+  });
+  yield* notes;
   yield* readOwnSettings(settings, {
     source: folder.find("settings.json")?.path ?? "settings.json",
     personas: known.personas,
-    quickReplies: await reading.readQuickReplies(),
+    templates,
   });
 }
 
 class Reading {
   readonly notes: ImportNote[] = [];
+  /** What chats say about sets of quick replies, by conversation ID. */
+  readonly quickRepliesOfChats = new Map<string, unknown>();
   /** Names of the cards that limits mention, by file without `.png`. */
   readonly #cardNames = new Map<string, string>();
   /** Chats with branches, by path in the folder. */
@@ -97,6 +110,13 @@ class Reading {
       this.known.personas.set(file, id);
       const stored = descriptions[file];
       const description = asText(isJsonObject(stored) ? stored.description : stored);
+      const characterIds: string[] = [];
+      for (const { type, id: card } of listObjects(asObject(stored).connections)) {
+        const cardFile = this.folder.find(`characters/${asText(card)}`);
+        if (type !== "character" || cardFile === undefined || this.known.connections.has(asText(card))) continue;
+        this.known.connections.set(asText(card), file);
+        characterIds.push(deriveStableId("sillytavern", "character", asText(card)));
+      }
       const image = this.folder.find(`User Avatars/${file}`);
       const avatar = image && await this.source.read(image, MAX_CARD_BYTES).catch(() => undefined);
       if (image !== undefined && avatar === undefined) yield createRefusedNote(image.path, "image_unreadable");
@@ -106,6 +126,8 @@ class Reading {
         source: `User Avatars/${file}`,
         name: asText(name) || file,
         description,
+        placement: isJsonObject(stored) ? toPlacement(stored) : undefined,
+        characterIds,
         avatar,
       };
     }
@@ -207,7 +229,7 @@ class Reading {
         const added = tags.filter((tag) => !card.data.tags.includes(tag));
         card.data.tags = [...card.data.tags, ...new Set(added)];
         const note = notes.get(stem);
-        if (note !== undefined) card.data.extensions = { ...card.data.extensions, depth_prompt: joinNotes(card, note) };
+        if (note !== undefined) addAuthorNote(card, note);
         const world = asText(card.data.extensions.world);
         const isLinked = card.data.character_book !== undefined && this.known.lorebooks.has(world);
         if (isLinked) {
@@ -251,8 +273,8 @@ class Reading {
   }
 
   /** Reads the sets of quick replies. */
-  async readQuickReplies(): Promise<QuickReplySet[]> {
-    const sets: QuickReplySet[] = [];
+  async readQuickReplySets(): Promise<QuickReplyFile[]> {
+    const sets: QuickReplyFile[] = [];
     for (const file of this.folder.listFiles("QuickReplies")) {
       if (!/\.json$/i.test(file.path)) continue;
       const json = await this.#readJson(file).catch((error) => createRefusedNote(file.path, error));
@@ -261,7 +283,8 @@ class Reading {
     return sets;
   }
 
-  async *readPresets(): AsyncGenerator<ImportStep> {
+  async *readPresets(settings: JsonObject): AsyncGenerator<ImportStep> {
+    const { bias_presets } = asObject(settings.oai_settings);
     for (const folder of ["OpenAI Settings", "TextGen Settings"]) {
       for (const file of this.folder.listFiles(folder)) {
         if (!/\.(json|settings)$/i.test(file.path)) continue;
@@ -270,6 +293,11 @@ class Reading {
         if (isNote(json)) yield json;
         else {
           const id = deriveStableId("sillytavern", "preset", folder, name);
+          // SillyTavern's presets name their list of logit bias, which is in the settings.
+          const { bias_preset_selected } = json;
+          if (Array.isArray(asObject(bias_presets)[asText(bias_preset_selected)])) {
+            json.logit_bias ??= readLogitBias({ bias_presets, bias_preset_selected });
+          }
           yield { what: "preset", id, source: file.path, name, json };
         }
       }
@@ -284,7 +312,10 @@ class Reading {
       const context = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
       if (character === undefined) {
         yield createChangedNote(file.path, importReason("character_missing", { card }));
-      } else context.findCharacter = () => character;
+      } else {
+        context.findCharacter = () => character;
+        context.ownPersona = this.known.connections.get(card);
+      }
       yield* this.#readChat(file, context);
     }
   }
@@ -338,9 +369,12 @@ class Reading {
 
   async *#readChat(file: SourceFile, context: TavernChatContext): AsyncGenerator<ImportStep> {
     try {
-      const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), context);
+      const bytes = await this.source.read(file, MAX_CHAT_BYTES);
+      const { conversation, quickReplies, notes } = await readTavernChat(bytes, context);
       yield* notes;
-      if (conversation !== undefined) yield conversation;
+      if (conversation === undefined) return;
+      if (quickReplies !== undefined) this.quickRepliesOfChats.set(conversation.id, quickReplies);
+      yield conversation;
     } catch (error) {
       yield createRefusedNote(file.path, error);
     }
@@ -397,6 +431,14 @@ class Reading {
   }
 }
 
+/** Positions of a persona's description, by SillyTavern's numbers. Others are in the prompt. */
+const PERSONA_POSITIONS: Record<number, string> = { 2: "note_top", 3: "note_bottom", 4: "at_depth", 9: "none" };
+
+function toPlacement({ position, depth, role }: JsonObject): JsonObject | undefined {
+  const name = PERSONA_POSITIONS[asNumber(position) ?? 0];
+  return name === undefined ? undefined : { position: name, depth, role: NOTE_ROLES[asNumber(role) ?? 0] };
+}
+
 /** Identifies a chat within its import. */
 function getChatKey({ path }: SourceFile): string {
   return path.split("/").slice(-3).join("/");
@@ -412,29 +454,24 @@ function applySettings(book: JsonObject, info: JsonObject): void {
     ...(info.world_info_match_whole_words === true && { matchWholeWords: true }),
     ...(info.world_info_case_sensitive === true && { caseSensitive: true }),
     ...(info.world_info_use_group_scoring === true && { useGroupScoring: true }),
-    ...(depth !== undefined && depth !== SCAN_DEFAULTS.scanDepth && { scanDepth: depth }),
   };
   for (const entry of Object.values(asObject(book.entries)).filter(isJsonObject)) {
     for (const [field, value] of Object.entries(own)) entry[field] ??= value;
   }
+  if (depth !== undefined && depth !== SCAN_DEFAULTS.scanDepth) book.scan_depth ??= depth;
   if (info.world_info_recursive === false) book.recursive_scanning ??= false;
 }
 
-/** SillyTavern's default depth of an author's note. */
-const NOTE_DEPTH = 4;
 /** SillyTavern's names of roles, by number. */
 const NOTE_ROLES = ["system", "user", "assistant"];
 
-/** Adds the author's note of a character to the note in its card. */
-function joinNotes({ data }: Card, { prompt, depth, role }: JsonObject): JsonObject {
-  const own = asObject(data.extensions.depth_prompt);
-  const texts = [asText(own.prompt), asText(prompt)].filter((text) => text.trim() !== "");
-  return {
-    depth: asNumber(depth) ?? NOTE_DEPTH,
-    role: NOTE_ROLES[asNumber(role) ?? 0] ?? "system",
-    ...own,
-    prompt: texts.join("\n"),
-  };
+/** Places of a character's author's note relative to the chat's, by SillyTavern's numbers. */
+const NOTE_PLACES = ["replace", "before", "after"];
+
+/** Adds the author's note of a character to its card. */
+function addAuthorNote({ data }: Card, { prompt, position }: JsonObject): void {
+  const note = { text: asText(prompt), place: NOTE_PLACES[asNumber(position) ?? 0] ?? NOTE_PLACES[0]! };
+  data.extensions = { ...data.extensions, parlor: { ...asObject(data.extensions.parlor), note } };
 }
 
 /** Reads the names of SillyTavern's tags by ID. They're assigned to card files in `tag_map`. */

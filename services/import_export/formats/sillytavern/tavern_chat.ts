@@ -37,6 +37,8 @@ export interface TavernChatContext {
   participants: { character_id: string; muted?: boolean }[];
   /** Returns the character of a message by its image file, or else by its name. */
   findCharacter?(avatarFile: string | undefined, name: string): string | undefined;
+  /** Image file of the persona that is bound to the character. */
+  ownPersona?: string;
   /** Returns the persona with this image file. */
   findPersona?(avatarFile: string): string | undefined;
   /** Returns the id of a lorebook by name. */
@@ -56,11 +58,11 @@ export interface TavernParent {
   texts: readonly string[];
 }
 
-/** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
+/** Reads a chat and frees its bytes. @returns The conversation, if there is one, its link to sets of quick replies, and notes on skipped lines. */
 export async function readTavernChat(
   bytes: Uint8Array<ArrayBuffer>,
   context: TavernChatContext,
-): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
+): Promise<{ conversation?: ImportedConversation; quickReplies?: unknown; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
   const lines = readLines(bytes, context.source, notes);
   bytes.buffer.transfer(0); // No longer needed, and as large as everything read from it.
@@ -77,7 +79,7 @@ export async function readTavernChat(
   for (const [index, line] of messages.entries()) {
     read.push(await convertMessage(line, `${id}-${index}`, context, notes));
   }
-  const personaFile = asText(metadata.persona) || lastPersona(messages);
+  const personaFile = asText(metadata.persona) || (context.ownPersona ?? "") || lastPersona(messages);
   const lorebook = context.findLorebook?.(asText(metadata.world_info));
   const forkedFrom = await findFork(metadata, messages, context, notes);
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
@@ -103,7 +105,7 @@ export async function readTavernChat(
     updatedAt: times.at(-1),
     messages: read,
   };
-  return { conversation, notes };
+  return { conversation, quickReplies: metadata.quickReply, notes };
 }
 
 /** Reads what branches need of a chat that they were made of; `undefined` if it has no messages. */
@@ -270,10 +272,12 @@ const NOTE_POSITIONS: Record<number, string> = { 0: "after_main", 2: "before_mai
 
 function getNote(metadata: JsonObject): unknown {
   const text = asText(metadata.note_prompt);
-  if (text === "") return undefined;
   const depth = asNumber(metadata.note_depth) ?? 4;
   const position = NOTE_POSITIONS[asNumber(metadata.note_position) ?? 1];
   const interval = asNumber(metadata.note_interval);
+  // A chat without a note may have its place, for that of its character.
+  const isPlaced = depth !== 4 || position !== undefined || (interval ?? 1) !== 1 || Number(metadata.note_role) > 0;
+  if (text === "" && !isPlaced) return undefined;
   return {
     text,
     depth: Math.max(0, Math.floor(depth)),

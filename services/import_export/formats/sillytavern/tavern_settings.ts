@@ -1,17 +1,13 @@
-/** Reads settings of SillyTavern that are the user's own: the default persona and quick replies. Names the others. */
-import { asArray, asObject, asText, isFilled, type JsonObject } from "../../../json/type_guards.ts";
-import { type PromptTemplate, TEMPLATE_LIMITS } from "../../../settings/prompt_templates.ts";
+/** Reads settings of SillyTavern that are the user's own: the default persona and regex scripts. Names the others. */
+import { asNumber, asObject, asText, isFilled, type JsonObject } from "../../../json/type_guards.ts";
+import { splitReasoning } from "../../../llm/reasoning.ts";
+import type { PromptTemplate } from "../../../settings/prompt_templates.ts";
+import type { BookOrder } from "../../../lorebooks/activation_rules.ts";
+import type { OwnerSettings } from "../../../settings/settings.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
-import { createLeftOutNote, importReason } from "../../import_report.ts";
+import { createNamesNote } from "../../import_report.ts";
 import { deriveStableId } from "../../import_source.ts";
 import { listObjects } from "../chat_files.ts";
-
-/** A file of quick replies, or why it can't be read. */
-export interface QuickReplySet {
-  source: string;
-  json?: JsonObject;
-  fault?: ImportNote;
-}
 
 /** Values that a user wrote, by path in settings.json, and that Parlor has no place for. */
 const OWN_TEXTS = [
@@ -25,6 +21,8 @@ const OWN_TEXTS = [
   ...["extension_settings.connectionManager.profiles", "extension_settings.tts", "extension_settings.rvc"],
   ...["textgenerationwebui_settings.banned_tokens", "textgenerationwebui_settings.global_banned_tokens", "proxies"],
 ];
+/** The orders of lorebooks by SillyTavern's numbers. */
+const BOOK_STRATEGIES: readonly BookOrder[] = ["evenly", "character_first", "global_first"];
 /** Parts of settings.json that are read elsewhere. */
 const READ_PARTS = ["tags", "tag_map", "world_info_settings"];
 /** Parts that the lists above look into. */
@@ -34,87 +32,78 @@ const SEARCHED_PARTS = ["power_user", "extension_settings", "proxies"];
  * Yields the user's own settings as settings of Parlor, and notes about the others.
  *
  * @param options.personas IDs by image file.
+ * @param options.templates The quick replies.
  */
 export function* readOwnSettings(
   settings: JsonObject,
-  { source, personas, quickReplies }: {
+  { source, personas, templates }: {
     source: string;
     personas: ReadonlyMap<string, string>;
-    quickReplies: readonly QuickReplySet[];
+    templates: PromptTemplate[];
   },
 ): Generator<ImportStep> {
-  const templates: PromptTemplate[] = [];
-  for (const { source, json, fault } of quickReplies) {
-    if (fault !== undefined) yield fault;
-    else yield* readQuickReplies(json ?? {}, source, templates);
-  }
+  const lore = readLoreSettings(asObject(settings.world_info_settings));
   const persona = personas.get(asText(asObject(settings.power_user).default_persona));
-  if (persona !== undefined || templates.length > 0) {
+  if (persona !== undefined || templates.length > 0 || Object.keys(lore).length > 0) {
     yield {
       what: "settings",
       id: deriveStableId("sillytavern", "settings"),
       source,
       name: "SillyTavern",
       settings: {
+        ...lore,
         ...(persona !== undefined && { default_persona_id: persona }),
         ...(templates.length > 0 && { prompt_templates: templates }),
       },
       hadSpeechKey: false,
     };
   }
+  for (const [n, json] of listObjects(asObject(settings.extension_settings).regex).entries()) {
+    const name = asText(json.scriptName);
+    const id = deriveStableId("sillytavern", "regex_script", asText(json.id) || `${n} ${name}`);
+    yield { what: "regex_script", id, source, name, json };
+  }
   yield* nameOtherSettings(settings, source);
 }
 
+/** Reads the settings of World Info that apply to all lorebooks. The others are written into each. */
+function readLoreSettings(info: JsonObject): Partial<OwnerSettings> {
+  const read = (name: string, most: number) => {
+    const value = asNumber(info[`world_info_${name}`]);
+    return value !== undefined && value >= 0 ? Math.min(most, Math.floor(value)) : undefined;
+  };
+  const budget = read("budget", 1_000);
+  const tokens = read("budget_cap", 10_000_000);
+  const minActivations = read("min_activations", 1_000);
+  const depth = read("min_activations_depth_max", 1_000);
+  // SillyTavern also counts the first scan.
+  const steps = read("max_recursion_steps", 101);
+  const order = BOOK_STRATEGIES[read("character_strategy", 2) ?? -1];
+  return {
+    ...(budget !== undefined && budget <= 100 && { lore_budget_percent: budget }),
+    ...(tokens && { lore_budget_tokens: tokens }),
+    ...(minActivations !== undefined && { lore_min_activations: minActivations }),
+    ...(depth && { lore_min_activations_depth: depth }),
+    ...(steps && { lore_max_recursion: steps - 1 }),
+    ...(order && { lore_order: order }),
+    ...(typeof info.world_info_include_names === "boolean" && { lore_scans_names: info.world_info_include_names }),
+  };
+}
+
+/** Reports whether reasoning is added to prompts, or marked otherwise than models mark it. */
+function hasOwnReasoning({ add_to_prompts, auto_parse, prefix }: JsonObject): boolean {
+  const mark = asText(prefix).trim();
+  return add_to_prompts === true || (auto_parse === true && mark !== "" && splitReasoning(mark) === undefined);
+}
+
 function* nameOtherSettings(settings: JsonObject, source: string): Generator<ImportNote> {
-  const regexes = listObjects(asObject(settings.extension_settings).regex);
-  if (regexes.length > 0) {
-    const names = regexes.map(({ scriptName }) => asText(scriptName)).filter((name) => name !== "");
-    yield createNote(source, "tavern_regex", { names: names.join(", ") }, regexes.length);
-  }
   const found = OWN_TEXTS.filter((path) =>
     isFilled(path.split(".").reduce<unknown>((value, name) => asObject(value)[name], settings))
   );
-  if (found.length > 0) yield createNote(source, "tavern_own_settings", { names: found.join(", ") }, found.length);
+  if (hasOwnReasoning(asObject(asObject(settings.power_user).reasoning))) found.push("power_user.reasoning");
+  if (found.length > 0) yield createNamesNote(source, "tavern_own_settings", found);
   const others = Object.keys(settings).filter((name) =>
     !READ_PARTS.includes(name) && !SEARCHED_PARTS.includes(name) && isFilled(settings[name])
   );
-  if (others.length > 0) yield createNote(source, "tavern_settings", { names: others.join(", ") }, others.length);
-}
-
-function createNote(
-  source: string,
-  code: Parameters<typeof importReason>[0],
-  params: Record<string, string>,
-  count: number,
-): ImportNote {
-  return { ...createLeftOutNote(source, code, count), ...importReason(code, params) };
-}
-
-/** Adds the replies that are text. Version 1 has them in slots. */
-function* readQuickReplies(set: JsonObject, source: string, templates: PromptTemplate[]): Generator<ImportNote> {
-  const scripts: string[] = [];
-  const rest: string[] = [];
-  for (const reply of [...listObjects(set.qrList), ...listObjects(set.quickReplySlots)]) {
-    const label = asText(reply.label) || asText(reply.title);
-    const text = asText(reply.message) || asText(reply.mes);
-    if (text.trim() === "") continue;
-    if (/^\s*\//.test(text) || asArray(reply.contextList).length > 0) scripts.push(label);
-    else if (text.length > TEMPLATE_LIMITS.textChars || templates.length >= TEMPLATE_LIMITS.count) rest.push(label);
-    else templates.push({ name: createName(label, templates), text });
-  }
-  if (scripts.length > 0) {
-    yield createNote(source, "quick_reply_scripts", { names: scripts.join(", ") }, scripts.length);
-  }
-  if (rest.length > 0) yield createNote(source, "quick_replies_beyond", { names: rest.join(", ") }, rest.length);
-}
-
-/** Creates a name that templates may have and none has yet. */
-function createName(label: string, templates: readonly PromptTemplate[]): string {
-  const base = label.normalize("NFC").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
-  const short = [...base].slice(0, 30).join("") || "reply";
-  const isTaken = (name: string) => templates.some((one) => one.name.toLowerCase() === name.toLowerCase());
-  for (let n = 1;; n++) {
-    const name = n === 1 ? short : `${short}-${n}`;
-    if (!isTaken(name)) return name;
-  }
+  if (others.length > 0) yield createNamesNote(source, "tavern_settings", others);
 }

@@ -4,6 +4,7 @@ import type {
   ConnectionTest,
   Conversation,
   DetectedServer,
+  FoundServers,
   Health,
   Message,
   Settings,
@@ -47,6 +48,7 @@ export class FakeApi implements AsyncDisposable {
   readonly people = new FakeCharacters();
   connections: Connection[] = [demoConnection()];
   found: DetectedServer[] = [];
+  foundElsewhere: Partial<Omit<FoundServers, "models">> = {};
   testResult: ConnectionTest = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
   health: Partial<Health> = {};
   settings: Settings = defaultSettings();
@@ -231,6 +233,11 @@ export class FakeApi implements AsyncDisposable {
       }],
       ["GET", /^\/api\/events$/, () => this.#events()],
       ["GET", /^\/api\/connections$/, () => json(this.connections)],
+      [
+        "GET",
+        /^\/api\/conversations\/[^/]+\/regex_scripts$/,
+        () => json({ attached: [], has_active: false, max_depth: 0 }),
+      ],
       ["PUT", /^\/api\/connections$/, (request) => this.#saveConnection(request.body as Record<string, unknown>)],
       ["DELETE", /^\/api\/connections\/([^/]+)\/key$/, (_, [, id]) => {
         this.connections = this.connections.map((each) => each.id === id ? { ...each, has_key: false } : each);
@@ -252,7 +259,11 @@ export class FakeApi implements AsyncDisposable {
         /^\/api\/models\/local\/runner$/,
         () => json({ state: "stopped", program: null, restarts: 0, log: [] }),
       ],
-      ["POST", /^\/api\/connections\/discover$/, () => json(this.found)],
+      [
+        "POST",
+        /^\/api\/discover$/,
+        () => json({ models: this.found, speech: [], transcription: [], images: [], ...this.foundElsewhere }),
+      ],
       ["POST", /^\/api\/connections\/([^/]+)\/activate$/, (_, [, id]) => {
         this.connections = this.connections.map((each) => ({ ...each, active: each.id === id }));
         this.publish("connection", id!);
@@ -296,7 +307,11 @@ export class FakeApi implements AsyncDisposable {
   #list(query: URLSearchParams): Response {
     const all = [...this.conversations.values()]
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at))
-      .map(({ messages, ...head }) => ({ ...head, message_count: messages.length }));
+      .map(({ messages, ...head }) => ({
+        last_message_at: messages.at(-1)?.created_at ?? head.updated_at,
+        ...head,
+        message_count: messages.length,
+      }));
     const from = Number(query.get("cursor") ?? 0);
     const next = from + Number(query.get("limit") ?? 100);
     return json({ items: all.slice(from, next), next_cursor: next < all.length ? String(next) : null });
@@ -457,10 +472,19 @@ function defaultSettings(): Settings {
     font_size: 100,
     serif: false,
     send_on_enter: true,
+    continue_after_restart: "private",
     user_markdown: false,
     line_breaks: "keep",
     color_speech: true,
     dim_actions: true,
+    keep_found_lore: false,
+    lore_budget_percent: 25,
+    lore_budget_tokens: null,
+    lore_min_activations: 0,
+    lore_min_activations_depth: null,
+    lore_max_recursion: null,
+    lore_scans_names: true,
+    lore_order: "character_first",
     portrait_size: "small",
     message_style: "plain",
     chat_background: null,

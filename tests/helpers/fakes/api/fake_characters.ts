@@ -50,7 +50,7 @@ export class FakeCharacters {
 
   /** Stores a persona. */
   addPersona(id: string, name: string, description = ""): Persona {
-    const persona = { id, name, description, has_avatar: false, updated_at: this.now() };
+    const persona: Persona = { id, name, description, has_avatar: false, updated_at: this.now() };
     this.personas.set(id, persona);
     this.#versions.set(id, (this.#versions.get(id) ?? 0) + 1);
     return persona;
@@ -102,14 +102,15 @@ export function characterRoutes(api: FakeApi): Route[] {
   return [
     ["GET", /^\/api\/characters$/, ({ query }) => {
       const ids = query.get("ids")?.split(",");
-      if (ids) {
+      if (ids && query.get("limit") === null) {
         const known = ids.flatMap((id) => people.characters.get(id) ?? []);
         return Response.json(known.map(({ card: _, ...item }) => item));
       }
       const isWanted = query.get("favorite") === "true" ? ({ favorite }: Character) => favorite : () => true;
       const folder = query.get("folder");
       const all = people.listed(query.get("q") ?? "", query.get("tag"), query.get("sort") === "updated")
-        .filter(isWanted).filter((one) => folder === null || (one.folder ?? "") === folder);
+        .filter(isWanted).filter((one) => folder === null || (one.folder ?? "") === folder)
+        .filter(({ id }) => ids?.includes(id) ?? true);
       if (query.get("sort") === "favorites") all.sort((a, b) => Number(b.favorite) - Number(a.favorite));
       const from = Number(query.get("cursor") ?? 0);
       const next = from + Number(query.get("limit"));
@@ -187,7 +188,11 @@ export function characterRoutes(api: FakeApi): Route[] {
       }]);
       api.variants.set(conversation.messages[0]!.id, greetings);
       const participants = beginning.character_ids.map((character_id) => ({ character_id }));
-      Object.assign(conversation, { participants, persona_id: beginning.persona_id });
+      const bound = [...people.personas.values()].find(({ character_ids }) =>
+        participants.length === 1 && character_ids?.includes(beginning.character_ids[0]!)
+      );
+      const persona_id = beginning.persona_id ?? bound?.id ?? api.settings.default_persona_id ?? undefined;
+      Object.assign(conversation, { participants, persona_id });
       return Response.json(conversation, { status: 201 });
     }],
     ["GET", /^\/api\/personas$/, () => Response.json([...people.personas.values()])],
@@ -218,10 +223,12 @@ function personaRoutes(api: FakeApi): Route[] {
       if (wanted !== null && wanted !== people.versionOf(id!)) {
         return failure(412, "revision_mismatch", "The persona is at another version");
       }
-      const { name, description } = body as Persona;
+      const { name, description, placement, character_ids } = body as Persona;
       const before = people.personas.get(id!);
       const persona = people.addPersona(id!, name, description);
       persona.has_avatar = before?.has_avatar ?? false;
+      persona.placement = placement ?? undefined;
+      persona.character_ids = character_ids ?? before?.character_ids;
       api.publish("persona", id!);
       return answer(persona, before ? 200 : 201);
     }],

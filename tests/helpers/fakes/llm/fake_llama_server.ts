@@ -3,6 +3,9 @@
  * answers `/health` without and everything else with its key, and goes wrong as it is told to.
  */
 
+import { dirname } from "node:path";
+import { openFakeLlm } from "./fake_llm.ts";
+
 /** Switches of the fake. */
 export type LlamaMode =
   | "good"
@@ -16,6 +19,8 @@ export type LlamaMode =
   | "stubborn"
   /** Reports a running reply. */
   | "busy"
+  /** Keeps its replies, and writes the second half of each when the file `go-on` is in the folder of the model. */
+  | "keeps"
   /** Becomes ready, then no longer responds to `/health`. */
   | "hung";
 
@@ -38,6 +43,7 @@ function serve(mode: LlamaMode): void {
   }
   const key = Deno.env.get("LLAMA_API_KEY");
   Deno.addSignalListener("SIGTERM", () => mode === "stubborn" ? console.error("no") : Deno.exit(0));
+  if (mode === "keeps") return void writeInHalves(Number(option("--port")), key, `${dirname(option("--model"))}/go-on`);
   let looks = 0;
   Deno.serve({ hostname: "127.0.0.1", port: Number(option("--port")), onListen: () => {} }, (request) => {
     const { pathname } = new URL(request.url);
@@ -54,6 +60,19 @@ function serve(mode: LlamaMode): void {
     if (pathname === "/v1/chat/completions") return reply(option("--alias"));
     return Response.json({ object: "list", data: [{ id: option("--alias") }] });
   });
+}
+
+async function writeInHalves(port: number, apiKey: string | undefined, goOn: string): Promise<void> {
+  const llm = await openFakeLlm({ personality: "llama.cpp", apiKey, port, switches: { manual: "on" } });
+  for (;;) {
+    const call = await llm.nextCall();
+    await call.emit("The sea ");
+    while (!await Deno.stat(goOn).then(() => true, () => false)) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await call.emit("is blue.");
+    await call.finish();
+  }
 }
 
 /** Streams a fixed reply. */

@@ -2,6 +2,7 @@
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
 import { answerFailure, failInStream } from "./fake_llm_failures.ts";
 import { type FakePersonality, PERSONALITIES, type PersonalityName } from "./fake_llm_servers.ts";
+import { KeptStreams } from "./kept_streams.ts";
 import {
   fakeCompletion,
   FakeStream,
@@ -9,6 +10,7 @@ import {
   parseSwitches,
   PLAIN_SWITCHES,
   seededWords,
+  stopAt,
 } from "./fake_llm_stream.ts";
 
 export type { RecordedRequest } from "./fake_llm_http.ts";
@@ -90,6 +92,16 @@ export class ManualAnswer {
   }
 }
 
+/** What a server reports of its slots. */
+export interface FakeLoad {
+  /** Whether someone else's call runs. */
+  isBusy?: boolean;
+  /** Slots that keep the prompt of an earlier call. */
+  kept?: number;
+  /** Its slot stays busy after a client has left. */
+  ignoresCancel?: boolean;
+}
+
 /** A running fake server. */
 export class FakeLlm {
   pieces: string[];
@@ -105,7 +117,14 @@ export class FakeLlm {
   isLoading = false;
   /** If true, the server refuses because it is busy. */
   isBusy = false;
+  /** What servers that report their load report; absent as with older versions. */
+  load: FakeLoad | undefined;
+  /** Number of replies that llama.cpp writes at the same time. */
+  slots = 4;
+  /** Chat requests that are being answered. */
+  running = 0;
   personality: FakePersonality;
+  readonly streams = new KeptStreams();
   readonly #host: string;
   readonly #prefix: string;
   #http!: FakeHttp;
@@ -187,10 +206,18 @@ export class FakeLlm {
     const open = personality.openPaths?.includes(path) ?? false;
     if (!open && !this.#isAuthorized(request)) return await personality.unauthorized(request, answer);
     const isChat = request.method === "POST" && personality.isChatPath(path, this.#prefix);
-    if (isChat) return await this.#chat(request, answer);
+    if (isChat) {
+      this.running++;
+      try {
+        return await this.#chat(request, answer);
+      } finally {
+        if (!answer.isGone || this.load?.ignoresCancel !== true) this.running--;
+      }
+    }
     if (request.method === "POST" && path === `${this.#prefix}/embeddings` && this.embeddings !== undefined) {
       return await answer.json(200, this.#embed(request.json ?? {}));
     }
+    if (personality.keepsStreams && await this.streams.answer(request, answer, personality.headers)) return;
     const extra = await personality.extra?.(request, answer, this);
     if (extra) return;
     if (request.method === "GET" && personality.isModelsPath(path, this.#prefix)) {
@@ -238,7 +265,7 @@ export class FakeLlm {
     }
     if (await answerFailure(request, answer, switches, this.personality.headers)) return;
     const written = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;
-    const pieces = [...this.#repeat(request), ...written];
+    const pieces = [...this.#repeat(request), ...stopAt(switches.no_stop === "on" ? [] : request.json?.stop, written)];
     const isStream = request.json?.stream === true && switches.ignore_stream === "off";
     if (!isStream && switches.manual === "off") {
       const value = fakeCompletion(model, pieces.join(""), this.reasoning.join(""), switches);
@@ -246,6 +273,8 @@ export class FakeLlm {
     }
     const stream = new FakeStream(answer, switches, model);
     await stream.open(this.personality.headers);
+    const id = request.headers.get("x-conversation-id");
+    if (this.personality.keepsStreams && id !== null) this.streams.begin(id, answer);
     if (switches.manual === "on") return this.#offer(new ManualAnswer(request, answer, stream));
     await this.#speak(request, answer, stream, pieces);
   }
@@ -285,7 +314,7 @@ export class FakeLlm {
       ...pieces.map((text): ["text", string] => ["text", text]),
     ];
     for (const [index, [kind, text]] of steps.entries()) {
-      if (answer.isGone) return;
+      if (answer.keeper === undefined ? answer.isGone : answer.keeper.isDropped) return;
       if (switches.fail !== "none" && index === switches.after) break;
       const isLast = index === steps.length - 1 && switches.finish === "last";
       await put(stream.deltas(kind, text, isLast ? switches.reason : null));

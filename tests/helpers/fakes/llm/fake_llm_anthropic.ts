@@ -1,5 +1,6 @@
 /** Fake server for Anthropic Messages (docs/protocols/llm.md#anthropic-messages). */
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
+import { stopAt } from "./fake_llm_stream.ts";
 
 /** Switches of the fake. They can be changed while it runs. */
 export interface FakeAnthropicOptions {
@@ -96,13 +97,14 @@ class FakeAnthropic {
     }
     const refusal = findRefusal(body, fail);
     if (refusal !== undefined) return await refuse(answer, 400, "invalid_request_error", refusal);
-    if (body.stream !== true) return await answer.json(200, this.#whole());
+    const pieces = stopAt(body.stop_sequences, this.options.pieces);
+    if (body.stream !== true) return await answer.json(200, this.#whole(pieces));
     await answer.head(200, { "content-type": "text/event-stream" }, "chunked");
-    await this.#stream(answer);
+    await this.#stream(answer, pieces);
   }
 
-  async #stream(answer: FakeAnswer): Promise<void> {
-    const { pieces, thinking, tool, stopReason, fail } = this.options;
+  async #stream(answer: FakeAnswer, pieces: string[]): Promise<void> {
+    const { thinking, tool, stopReason, fail } = this.options;
     const send = (type: string, more: Record<string, unknown> = {}) =>
       answer.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
     const usage = { input_tokens: 10, cache_creation_input_tokens: 2, cache_read_input_tokens: 3, output_tokens: 1 };
@@ -150,8 +152,8 @@ class FakeAnthropic {
     await answer.end();
   }
 
-  #whole(): unknown {
-    const { pieces, thinking, tool, stopReason } = this.options;
+  #whole(pieces: string[]): unknown {
+    const { thinking, tool, stopReason } = this.options;
     const content: unknown[] = [];
     if (thinking.length > 0) content.push({ type: "thinking", thinking: thinking.join(""), signature: "c2ln" });
     content.push({ type: "text", text: pieces.join("") });

@@ -29,6 +29,8 @@ export class FakeAnswer {
   readonly gone: Promise<void>;
   isGone = false;
   isOver = false;
+  /** Gets the body, also when the client has left. */
+  keeper: { push(bytes: Uint8Array): void; end(): void; readonly isDropped: boolean } | undefined;
 
   constructor(socket: Socket, done: () => void) {
     this.#socket = socket;
@@ -70,6 +72,7 @@ export class FakeAnswer {
   async write(body: Uint8Array | string): Promise<void> {
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
     if (bytes.length === 0) return;
+    this.keeper?.push(bytes);
     if (this.#framing !== "chunked") return await this.#put(bytes);
     const size = new TextEncoder().encode(`${bytes.length.toString(16)}\r\n`);
     const framed = new Uint8Array(size.length + bytes.length + 2);
@@ -81,6 +84,7 @@ export class FakeAnswer {
 
   /** Ends the response according to its framing. */
   async end(): Promise<void> {
+    this.keeper?.end();
     if (this.#framing === "chunked") await this.#put(new TextEncoder().encode("0\r\n\r\n"));
     this.isOver = true;
     this.#socket.off("close", this.#onClose);

@@ -27,6 +27,8 @@ export interface FakePersonality {
   refuse?(request: RecordedRequest, answer: FakeAnswer, llm: FakeLlm): Promise<boolean>;
   /** Comments before the first frame. */
   preamble?: string;
+  /** Keeps streams whose request has an ID. */
+  keepsStreams?: boolean;
   /** Reports the progress of the prompt if the request asks for it, as llama.cpp does. */
   hasProgress?: boolean;
   /**
@@ -81,6 +83,16 @@ const generic: FakePersonality = {
   },
 };
 
+/** A slot that was used keeps its prompt (b11434). */
+function listSlots({ load = {}, running, slots }: FakeLlm): unknown[] {
+  const { kept = 0, isBusy = false } = load;
+  return Array.from({ length: slots }, (_, id) => ({
+    id,
+    is_processing: (isBusy && id === 0) || (running > 0 && id === slots - 1),
+    ...(id < kept && { id_task: 7, n_prompt_tokens: 900 }),
+  }));
+}
+
 const LLAMA_HEADERS = { server: "llama.cpp" };
 const llamaCpp: FakePersonality = {
   ...generic,
@@ -88,6 +100,7 @@ const llamaCpp: FakePersonality = {
   switches: { content: "null", timings: "on" },
   preamble: ":\n\n:\n\n",
   hasProgress: true,
+  keepsStreams: true,
   repeatsPrefill: true,
   openPaths: ["/health"],
   isChatPath: (path) => path === "/v1/chat/completions" || path === "/chat/completions",
@@ -108,13 +121,15 @@ const llamaCpp: FakePersonality = {
       "/health": { status: "ok" },
       "/props": {
         default_generation_settings: { n_ctx: llm.contextSize ?? 2048 },
-        total_slots: 4,
+        total_slots: llm.slots,
         build_info: "b11434",
       },
       "/tokenize": { tokens: fakeTokens(String(request.json?.content ?? "")) },
     }[pathOf(request)];
-    if (body) await answer.json(200, body, LLAMA_HEADERS);
-    return body !== undefined;
+    if (body) return await answer.json(200, body, LLAMA_HEADERS), true;
+    if (pathOf(request) !== "/slots" || llm.load === undefined) return false;
+    await answer.json(200, listSlots(llm), LLAMA_HEADERS);
+    return true;
   },
   refuse: async (request, answer, llm) => {
     const size = llm.contextSize ?? 2048;
@@ -274,10 +289,17 @@ const koboldCpp: FakePersonality = {
     answer.json(401, {
       detail: { error: "Unauthorized", msg: "Authentication key is missing or invalid.", type: "unauthorized" },
     }, KOBOLD_HEADERS),
-  extra: async (request, answer) => {
+  extra: async (request, answer, llm) => {
     const body = {
       "/api/extra/version": { result: "KoboldCpp", version: "1.76", protected: false, txt2img: false, vision: false },
       "/api/extra/true_max_context_length": { value: 6144 },
+      ...(llm.load && {
+        "/api/extra/perf": {
+          idle: llm.load.isBusy || llm.running > 0 ? 0 : 1,
+          queue: 0,
+          total_gens: llm.load.kept ?? 0,
+        },
+      }),
       "/api/extra/tokencount": {
         value: fakeTokens(String(request.json?.prompt ?? "")).length,
         ids: fakeTokens(String(request.json?.prompt ?? "")),
@@ -309,8 +331,9 @@ const tabbyApi: FakePersonality = {
   models: list(() => ({ owned_by: "tabbyAPI" })),
   unauthorized: (_, answer) => answer.json(401, { detail: "Please provide an API key" }),
   unknown: (_, answer) => answer.json(404, { detail: "Not Found" }),
-  extra: async (request, answer) => {
+  extra: async (request, answer, llm) => {
     const body = {
+      "/v1/model": { id: llm.models[0], object: "model", owned_by: "tabbyAPI", parameters: { max_seq_len: 12288 } },
       "/.well-known/serviceinfo": { version: 0.1, software: { name: "TabbyAPI", repository: "…" } },
       "/health": { status: "healthy", issues: [] },
       "/props": { total_slots: 1, default_generation_settings: { n_ctx: 12288 } },

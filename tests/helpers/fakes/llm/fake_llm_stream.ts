@@ -67,6 +67,8 @@ export interface FakeSwitches {
   no_tools: "on" | "off";
   /** `on`: refuses `response_format` with 400. */
   no_response_format: "on" | "off";
+  /** `on`: goes on after the text that the request asks to stop at. */
+  no_stop: "on" | "off";
   /** Name of `object` on the usage chunk. */
   usage_object: string;
   /** Prompt tokens in the usage. */
@@ -106,6 +108,7 @@ export const PLAIN_SWITCHES: FakeSwitches = {
   no_stream_options: "off",
   no_tools: "off",
   no_response_format: "off",
+  no_stop: "off",
   usage_object: "chat.completion.chunk",
 };
 
@@ -220,7 +223,11 @@ export class FakeStream {
   async write(text: string): Promise<void> {
     const bytes = new TextEncoder().encode(text);
     const size = this.switches.chunk > 0 ? this.switches.chunk : bytes.length;
-    for (let start = 0; start < bytes.length && !this.#answer.isGone; start += size) {
+    for (
+      let start = 0;
+      start < bytes.length && (!this.#answer.isGone || this.#answer.keeper !== undefined);
+      start += size
+    ) {
       await this.#answer.write(bytes.subarray(start, start + size));
     }
   }
@@ -267,4 +274,11 @@ export function fakeCompletion(model: string, text: string, reasoning: string, s
     choices: [{ index: 0, message, finish_reason: switches.reason }],
     ...(switches.usage !== "none" && { usage: usageOf(switches) }),
   };
+}
+
+/** Ends a reply before the first text that a request asks to stop at. @param stop A text or a list of texts. */
+export function stopAt(stop: unknown, pieces: string[]): string[] {
+  const text = pieces.join("");
+  const ends = [stop].flat().flatMap((one) => typeof one === "string" && text.includes(one) ? [text.indexOf(one)] : []);
+  return ends.length === 0 ? pieces : [text.slice(0, Math.min(...ends))];
 }

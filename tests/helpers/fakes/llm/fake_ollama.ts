@@ -6,6 +6,7 @@
  * PsHandler), server/prompt.go (which messages are dropped) and server/sched.go (needsReload). A word is one token here.
  */
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
+import { stopAt } from "./fake_llm_stream.ts";
 
 /** One installed model. */
 export interface FakeOllamaModel {
@@ -224,8 +225,13 @@ export class FakeOllama {
     return size;
   }
 
-  #lines(model: string, { think, tools }: Record<string, unknown>, promptTokens: number): Record<string, unknown>[] {
-    const { pieces = ["Hel", "lo"], thinking = [], toolCalls = [], doneReason = "stop" } = this.options;
+  #lines(
+    model: string,
+    { think, tools, options }: Record<string, unknown>,
+    promptTokens: number,
+  ): Record<string, unknown>[] {
+    const { thinking = [], toolCalls = [], doneReason = "stop" } = this.options;
+    const pieces = stopAt((options as { stop?: unknown } | undefined)?.stop, this.options.pieces ?? ["Hel", "lo"]);
     const frame = (message: Record<string, unknown>) => ({
       model,
       created_at: "2026-11-01T00:00:00Z",

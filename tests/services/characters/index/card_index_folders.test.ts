@@ -6,6 +6,7 @@ import { MIGRATIONS } from "../../../../services/storage/database/migrations.ts"
 import { drawAvatar, HEIGHT_PX, WIDTH_PX } from "../../../builtin_avatar.ts";
 import { chunksOf, plainPng, sillyTavernCard, sillyTavernPng, sillyTavernReads } from "../../../helpers/files/cards.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { listDescendants } from "../../../helpers/processes/proc.ts";
 import { inflateSync } from "node:zlib";
 
 const WIDTHS = 10_000;
@@ -42,6 +43,17 @@ async function untilNames(wanted: string[]): Promise<void> {
   await looking;
 }
 
+test("the sandbox starts for the first list, and for later ones only if a file has changed", async () => {
+  const before = listDescendants(Deno.pid);
+  const children = () => listDescendants(Deno.pid, before);
+  await list();
+  expect(children()).not.toEqual([]);
+  await app.put("/api/characters/fox", { card: JSON.parse(card("Fox")) });
+  await app.restart();
+  expect(await names()).toEqual(["Fox"]);
+  expect(children()).toEqual([]);
+});
+
 test("a damaged row is made again from its file", async () => {
   await app.put("/api/characters/fox", { card: JSON.parse(card("Fox")) });
   await app.put("/api/characters/owl", { card: JSON.parse(card("Owl")) });
@@ -58,6 +70,28 @@ test("a damaged row is made again from its file", async () => {
   expect(await list()).toEqual(before);
   expect((await app.get("/api/characters/fox")).status).toBe(200);
   expect(app.logLines.filter((line) => line.includes("list of cards was damaged"))).toHaveLength(1);
+});
+
+test("the check of all data makes rows again that are damaged but readable", async () => {
+  await app.put("/api/characters/fox", { card: JSON.parse(card("Fox")) });
+  await app.put("/api/characters/owl", { card: JSON.parse(card("Owl")) });
+  const before = await list();
+  const damaged = () => app.logLines.filter((line) => line.includes("Rows of the list of cards were damaged"));
+  await app.post("/api/data/check");
+  expect(damaged()).toEqual([]);
+  await app.restart(async () => {
+    const path = `${app.dataDir}/app.db`;
+    const file = await Deno.readFile(path);
+    const [from, to] = ['"name":"Fox"', '"name":"Fix"'].map((text) => new TextEncoder().encode(text));
+    const at = file.findIndex((_, start) => from!.every((byte, i) => file[start + i] === byte));
+    file.set(to!, at);
+    await Deno.writeFile(path, file);
+  });
+  expect(await names()).toEqual(["Fix", "Owl"]);
+  await app.post("/api/data/check");
+  expect(await list()).toEqual(before);
+  expect(damaged()).toHaveLength(1);
+  expect(damaged()[0]).toContain('"count":1');
 });
 
 test("a file put into the folder appears, changes and disappears, under its name or an ID derived from it", async () => {

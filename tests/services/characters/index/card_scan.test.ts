@@ -5,7 +5,15 @@ import { CardScan } from "../../../../services/characters/index/card_scan.ts";
 import { quoteKey } from "../../../../services/json/text.ts";
 import { Sandbox } from "../../../../services/platform/sandbox/sandbox.ts";
 import { type Database, openDatabase } from "../../../../services/storage/database/database.ts";
-import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
+import {
+  cardChunk,
+  END,
+  header,
+  pngOf,
+  type RawChunk,
+  sillyTavernCard,
+  sillyTavernPng,
+} from "../../../helpers/files/cards.ts";
 import { listDescendants } from "../../../helpers/processes/proc.ts";
 
 let root: string;
@@ -48,6 +56,37 @@ test("reads hundreds of cards in the sandbox, and none of them again", async () 
   scanner.close();
 });
 
+test("cards after many pixels are read, however many files there are", async () => {
+  const pixels = Array.from({ length: 9 }, (): RawChunk => ["IDAT", new Uint8Array(4_000)]);
+  for (let n = 1_000; n < 1_600; n++) {
+    const data = { ...sillyTavernCard(`Card ${n}`).data, description: `${n} `.repeat(n) };
+    const chunks = [header(2, 2), ...pixels, cardChunk("chara", { ...sillyTavernCard(""), data }), END];
+    await Deno.writeFile(`${root}/cards/c${n}.png`, n % 100 === 0 ? pngOf(...chunks).slice(0, 90) : pngOf(...chunks));
+  }
+  await using sandbox = new Sandbox();
+  const scanner = new CardScan(sandbox);
+  const found = (await scan(scanner)).map(({ name, isUnreadable = false }) => ({ name, isUnreadable }));
+  scanner.close();
+  expect(found).toEqual(Array.from({ length: 600 }, (_, n) => {
+    const isUnreadable = n % 100 === 0;
+    return { name: quoteKey(isUnreadable ? `c${1_000 + n}` : `Card ${1_000 + n}`), isUnreadable };
+  }));
+});
+
+test("closing ends a running scan, and the next one reads everything", async () => {
+  for (let n = 100; n < 400; n++) await Deno.writeTextFile(`${root}/cards/c${n}.json`, card(`Card ${n}`));
+  await using sandbox = new Sandbox();
+  const closed = new CardScan(sandbox);
+  const before = listDescendants(Deno.pid);
+  const ended = scan(closed).catch((error) => error);
+  await expect.poll(() => listDescendants(Deno.pid, before)).not.toEqual([]);
+  closed.close();
+  expect(await ended).toMatchObject({ code: "not_available" });
+  const scanner = new CardScan(sandbox);
+  expect(await scan(scanner)).toHaveLength(300);
+  scanner.close();
+});
+
 test("a card that exceeds a limit is the only one that isn't listed, and no process of it is left", {
   tags: ["J01"],
 }, async () => {
@@ -63,5 +102,5 @@ test("a card that exceeds a limit is the only one that isn't listed, and no proc
   expect((await scan(patient)).map(({ name }) => name)).toEqual(["Fox", "Bomb", "Owl"].map(quoteKey));
   patient.close();
   await sandbox.close();
-  expect(listDescendants(Deno.pid).filter((pid) => !before.includes(pid))).toEqual([]);
+  expect(listDescendants(Deno.pid, before)).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { unzipSync } from "fflate";
 import { expect, test } from "vitest";
 import { createChunk, joinPng, parsePng } from "../../../../services/attachments/images/png.ts";
 import { removeImageMetadata } from "../../../../services/characters/png/image_metadata.ts";
@@ -77,5 +78,13 @@ test.each(["characters", "personas"])(
     expect(typesOf(await read("?image_metadata=keep"))).toEqual(expect.arrayContaining(["parameters", "eXIf"]));
     if (kind === "personas") return;
     expect(new TextDecoder("latin1").decode(await read("?format=charx"))).not.toContain("Steps: 20");
+    const readAll = async (choice: object) => {
+      const answer = await app.post("/api/export", { kind: "characters", ids: [id], format: "png", ...choice });
+      return typesOf(
+        Object.values(unzipSync(new Uint8Array(await answer.arrayBuffer())))[0] as Uint8Array<ArrayBuffer>,
+      );
+    };
+    expect(await readAll({})).not.toContain("parameters");
+    expect(await readAll({ image_metadata: "keep" })).toEqual(expect.arrayContaining(["parameters", "eXIf"]));
   },
 );

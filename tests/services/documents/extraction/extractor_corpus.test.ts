@@ -1,7 +1,9 @@
 /** How much of a text comes out of a file of each kind: at least 98 % of its words, in several languages. */
 import { expect, test } from "vitest";
 import { encodeText } from "../../../helpers/files/encode_text.ts";
-import { openExtraction, textEntry, zipOf } from "../../../helpers/files/extract_document.ts";
+import * as kinds from "../../../helpers/files/document_kinds.ts";
+import { openExtraction } from "../../../helpers/files/extract_document.ts";
+import { writePdf } from "../../../helpers/files/pdf_files.ts";
 
 const extract = openExtraction();
 /** Share of the words that must be found. */
@@ -47,93 +49,82 @@ function measureShare(read: string, reference: string): number {
   return found.length / words.length;
 }
 
-const escape = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-const wrap = (tag: string, texts: readonly string[]) =>
-  texts.map((text) => `<${tag}>${escape(text)}</${tag}>`).join("\n");
-const html = (texts: readonly string[]) => `<!doctype html><meta charset="utf-8"><title>T</title>${wrap("p", texts)}`;
-const base64 = (text: string) => new TextEncoder().encode(text).toBase64().replace(/.{76}/g, "$&\r\n");
 const mail = (encoding: string, body: string) =>
   `From: a@b.example\r\nSubject: T\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n` +
   `Content-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`;
-const W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"';
-const docx = (texts: readonly string[]) =>
-  zipOf([
-    textEntry(
-      "[Content_Types].xml",
-      `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`,
-    ),
-    textEntry(
-      "_rels/.rels",
-      `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
-    ),
-    textEntry(
-      "word/document.xml",
-      // A word may be split between two runs.
-      `<w:document ${W}><w:body>${
-        texts.map((text) =>
-          `<w:p>${
-            [text.slice(0, 7), text.slice(7)].map((run) => `<w:r><w:t xml:space="preserve">${escape(run)}</w:t></w:r>`)
-              .join("")
-          }</w:p>`
-        ).join("")
-      }</w:body></w:document>`,
-    ),
-  ]);
-const epub = (texts: readonly string[]) =>
-  zipOf([
-    textEntry("mimetype", "application/epub+zip"),
-    textEntry(
-      "META-INF/container.xml",
-      '<container><rootfiles><rootfile full-path="book.opf"/></rootfiles></container>',
-    ),
-    textEntry(
-      "book.opf",
-      `<package><manifest>${texts.map((_, n) => `<item id="i${n}" href="${n}.xhtml"/>`).join("")}</manifest><spine>${
-        texts.map((_, n) => `<itemref idref="i${n}"/>`).join("")
-      }</spine></package>`,
-    ),
-    ...texts.map((text, n) =>
-      textEntry(`${n}.xhtml`, `<html xmlns="http://www.w3.org/1999/xhtml"><body>${wrap("p", [text])}</body></html>`)
-    ),
-  ]);
-const rtf = (texts: readonly string[]) => {
-  const encode = (text: string) =>
-    Array.from(text, (character) => {
-      const code = character.charCodeAt(0);
-      return code < 128 ? character : `\\u${code > 32767 ? code - 65536 : code}?`;
-    }).join("");
-  return `{\\rtf1\\ansi\\ansicpg1252 ${texts.map((text) => `${encode(text)}\\par `).join("")}}`;
-};
-const notebook = (texts: readonly string[]) =>
-  JSON.stringify({
-    nbformat: 4,
-    nbformat_minor: 5,
-    metadata: {},
-    cells: texts.map((text) => ({ cell_type: "markdown", metadata: {}, source: [text] })),
-  });
-const mhtml = (texts: readonly string[]) =>
-  `MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary="b"; type="text/html"\r\n\r\n--b\r\n` +
-  `Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\nContent-Location: https://a.example/\r\n\r\n` +
-  `${base64(html(texts))}\r\n--b--\r\n`;
-const subtitles = (texts: readonly string[]) =>
-  texts.map((text, n) =>
-    `${n + 1}\n00:00:${String(n).padStart(2, "0")},000 --> 00:00:${String(n).padStart(2, "0")},900\n${text}\n`
+/** As mail programs write what isn't ASCII. */
+const quotedPrintable = (text: string) =>
+  Array.from(
+    new TextEncoder().encode(text),
+    (byte) =>
+      byte === 10
+        ? "\r\n"
+        : byte < 127 && byte !== 61
+        ? String.fromCharCode(byte)
+        : `=${byte.toString(16).toUpperCase()}`,
   )
-    .join("\n");
+    .join("").replace(/([^\r\n=]|=..){70}/g, "$&=\r\n");
+/** A PDF whose font has no names of its characters but a predefined map (ISO 32000-1, section 9.7.5.2). */
+const mappedPdf = (texts: readonly string[], map: string, ordering: string) =>
+  writePdf(texts.map(() => "x"), {
+    change: (objects) => ({
+      ...objects,
+      3: `<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /${map} /DescendantFonts [900 0 R] >>`,
+      900:
+        `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Own /CIDSystemInfo << /Registry (Adobe) /Ordering (${ordering}) ` +
+        "/Supplement 2 >> /FontDescriptor 901 0 R >>",
+      901:
+        "<< /Type /FontDescriptor /FontName /Own /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >>",
+      ...Object.fromEntries(texts.map((text, n) => {
+        const shown = encodePdf(text, map).toHex();
+        const content = `BT /F1 8 Tf 10 20 Td <${shown}> Tj ET`;
+        return [5 + 2 * n, `<< /Length ${content.length} >>\nstream\n${content}\nendstream`];
+      })),
+    }),
+  });
+function encodePdf(text: string, map: string): Uint8Array {
+  if (map.startsWith("90ms")) return encodeText(text, "shift_jis");
+  return Uint8Array.from(Array.from(text).flatMap((one) => [one.charCodeAt(0) >> 8, one.charCodeAt(0) & 255]));
+}
+/** A PDF in Helvetica, whose characters are those of Windows-1252. */
+const latinPdf = (texts: readonly string[]) =>
+  writePdf(texts, {
+    change: (objects) =>
+      Object.fromEntries(
+        Object.entries(objects).map(([n, content]) => {
+          const written = content.replace("/Helvetica", "/Helvetica /Encoding /WinAnsiEncoding")
+            .replace(/[^\0-\x7f]/g, (one) => `\\${encodeText(one, "windows-1252")[0]!.toString(8)}`);
+          const stream = /stream\n([^]*)\nendstream/.exec(written)?.[1] ?? "";
+          return [n, written.replace(/\/Length \d+/, `/Length ${stream.length}`)];
+        }),
+      ),
+  });
 
-test.each([
+test.each<[string, string, ReturnType<kinds.DocumentWriter>, readonly string[]]>([
   ["text", "a.txt", ALL.join("\n\n"), ALL],
   ["Markdown", "a.md", ALL.map((text, n) => `${n % 3 === 0 ? "- " : ""}${text}`).join("\n\n"), ALL],
-  ["HTML", "a.html", html(ALL), ALL],
+  ["HTML", "a.html", kinds.writeHtml(ALL), ALL],
   ["HTML without end tags", "a.html", `<head><meta charset=utf-8><title>T</title><body><p>${ALL.join("<p>")}`, ALL],
-  ["EPUB", "a.epub", epub(ALL), ALL],
-  ["DOCX", "a.docx", docx(ALL), ALL],
-  ["RTF", "a.rtf", rtf(ALL), ALL],
-  ["a mail in Base64", "a.eml", mail("base64", base64(ALL.join("\n\n"))), ALL],
-  ["a saved page", "a.mhtml", mhtml(ALL), ALL],
-  ["a notebook", "a.ipynb", notebook(ALL), ALL],
-  ["a table", "a.csv", ALL.map((text, n) => `${n},"${text}"`).join("\r\n"), ALL],
-  ["subtitles", "a.srt", subtitles(ALL), ALL],
+  ["EPUB", "a.epub", kinds.writeEpub(ALL), ALL],
+  ["DOCX", "a.docx", kinds.writeDocx(ALL), ALL],
+  ["PPTX", "a.pptx", kinds.writePptx(ALL), ALL],
+  ["XLSX", "a.xlsx", kinds.writeXlsx(ALL), ALL],
+  ["ODT", "a.odt", kinds.writeOdt(ALL), ALL],
+  ["ODS", "a.ods", kinds.writeOds(ALL), ALL],
+  ["ODP", "a.odp", kinds.writeOdp(ALL), ALL],
+  ["RTF", "a.rtf", kinds.writeRtf(ALL), ALL],
+  ["a PDF", "a.pdf", latinPdf([...ENGLISH, ...GERMAN]), [...ENGLISH, ...GERMAN]],
+  ["a Japanese PDF in Unicode", "a.pdf", mappedPdf(JAPANESE, "UniJIS-UTF16-H", "Japan1"), JAPANESE],
+  ["a Japanese PDF in Shift-JIS", "a.pdf", mappedPdf(JAPANESE, "90ms-RKSJ-H", "Japan1"), JAPANESE],
+  ["an Outlook message", "a.msg", kinds.writeMsg(ALL), ALL],
+  ["a mail in Base64", "a.eml", kinds.writeEml(ALL), ALL],
+  ["a mail in Quoted-Printable", "a.eml", mail("quoted-printable", quotedPrintable(ALL.join("\n\n"))), ALL],
+  ["a saved page", "a.mhtml", kinds.writeMhtml(ALL), ALL],
+  ["a notebook", "a.ipynb", kinds.writeNotebook(ALL), ALL],
+  ["a table", "a.csv", kinds.writeCsv(ALL), ALL],
+  ["subtitles", "a.srt", kinds.writeSrt(ALL), ALL],
+  ["subtitles of the web", "a.vtt", kinds.writeVtt(ALL), ALL],
+  ["subtitles in Windows-1252", "a.srt", kinds.writeOldSrt(GERMAN), GERMAN],
   ["text in Shift-JIS", "a.txt", encodeText(JAPANESE.join("\n"), "shift_jis"), JAPANESE],
   ["text in EUC-JP", "a.txt", encodeText(JAPANESE.join("\n"), "euc-jp"), JAPANESE],
   ["text in UTF-16 without a mark", "a.txt", encodeText(ALL.join("\n"), "utf-16le"), ALL],

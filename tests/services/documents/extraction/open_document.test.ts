@@ -74,6 +74,71 @@ test("reads comments, numbered lists, ruby, equations, text boxes, headers, and 
   ]);
 });
 
+const listStyle = (name: string, levels: string[]) =>
+  `<text:list-style style:name="${name}">${
+    levels.map((attributes, n) =>
+      `<text:list-level-style-number text:level="${n + 1}" style:num-suffix="." ${attributes}/>`
+    ).join("")
+  }</text:list-style>`;
+const item = (content: string, attributes = "") => `<text:list-item ${attributes}>${content}</text:list-item>`;
+const list = (items: string, attributes = "") => `<text:list text:style-name="L" ${attributes}>${items}</text:list>`;
+const p = (text: string) => `<text:p>${text}</text:p>`;
+
+test.each<[string, string, string[]]>([
+  [
+    "that go on after a paragraph",
+    `${list(item(p("a")) + item(p("b")))}${p("x")}${list(item(p("c")), 'text:continue-numbering="true"')}${
+      list(item(p("d")))
+    }`,
+    ["1. a", "2. b", "x", "3. c", "1. d"],
+  ],
+  [
+    "that go on with an earlier one by its ID",
+    `${list(item(p("a")), 'xml:id="one"')}${list(item(p("b")) + item(p("c")))}${
+      list(item(p("d")), 'xml:id="two" text:continue-list="one"')
+    }${list(item(p("e")), 'text:continue-list="two"')}`,
+    ["1. a", "1. b", "2. c", "2. d", "3. e"],
+  ],
+  [
+    "with levels and formats",
+    list(
+      item(p("a") + list(item(p("b")) + item(p("c") + list(item(p("d")))))) + item(p("e") + list(item(p("f")))),
+    ),
+    ["1. a", "1.a. b", "1.b. c", "II. d", "2. e", "2.a. f"],
+  ],
+  [
+    "whose lower level goes on",
+    `${list(item(p("a") + list(item(p("b")))))}${p("x")}${
+      list(item(list(item(p("c")), 'text:continue-numbering="true"')) + item(p("d")), 'text:continue-numbering="true"')
+    }`,
+    ["1. a", "1.a. b", "x", "1.b. c", "2. d"],
+  ],
+  [
+    "with numbers of their own, a header, and items without text",
+    list(
+      `<text:list-header>${p("h")}</text:list-header>${item(p("a"), 'text:start-value="7"')}${item(p(""))}${
+        item(p("b"))
+      }`,
+    ),
+    ["h", "7. a", "9. b"],
+  ],
+])("numbers lists %s as they're written", async (_, content, lines) => {
+  const { pages } = await extract(
+    "a.odt",
+    await openDocument(
+      "text",
+      `<office:automatic-styles>${
+        listStyle("L", [
+          'style:num-format="1"',
+          'style:num-format="a" text:display-levels="2"',
+          'style:num-format="I" text:start-value="2"',
+        ])
+      }</office:automatic-styles><office:body><office:text>${content}</office:text></office:body>`,
+    ),
+  );
+  expect(pages.join("\n\n").split("\n\n")).toEqual(lines);
+});
+
 test("reads the slides of an ODP with their notes, and hidden tables of an ODS", async () => {
   const slides = await extract(
     "a.odp",

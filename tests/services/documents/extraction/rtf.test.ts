@@ -16,7 +16,7 @@ test.each([
   [String.raw`{\listtext 2.1\tab}item`, "2.1 item"],
   [
     String.raw`{\field{\*\fldinst HYPERLINK "http://x.example"}{\fldrslt link}}{\*\unknown secret}{\*\bkmkstart b}`,
-    "link",
+    "link (http://x.example)",
   ],
   [String.raw`{\upr{ansi ? \} x}{\*\ud{\u28450?}}}`, "漢"],
   [String.raw`{\pict\pngblip\bin4 }{}\}{\*\shppict{\pict 00}}{\nonshppict{\pict 00}}z`, "z"],

@@ -366,7 +366,7 @@ test("Backyard AI: the card with greetings and lore, chats with variants, and wh
     ["scenarios/3.json", "the archive doesn't contain this file", undefined],
     ["characters/a/character.json", "backyard_images", 1],
     ["scenarios/1.json", "other_parts", undefined],
-    ["", "backyard_sampling", 2],
+    ["scenarios/1.json", "backyard_sampling", 2],
     ["scenarios/2.json", "backyard_scenario", undefined],
     ["scenarios/1.json", "other_parts", 1],
     ["", "other_files", 1],

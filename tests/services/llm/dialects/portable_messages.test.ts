@@ -105,3 +105,31 @@ test("Mistral gets its order of roles", () => {
     ...["system", "user", "user", "assistant", "tool", "assistant", "user"],
   ]);
 });
+
+test("a name is in the text for servers whose messages have none, and names of tools stay", () => {
+  const messages: ChatMessage[] = [
+    { role: "system", content: "Be kind.", name: "rules" },
+    { role: "user", content: "Hi", name: "Ann" },
+    { role: "user", content: [{ type: "image_url" }, { type: "text", text: "Look" }], name: "Ann" },
+    { role: "assistant", content: "Hello", name: "Fox" },
+    { role: "tool", content: "5", name: "count", tool_call_id: "a" },
+  ];
+  for (const dialect of ["openai", "openrouter", "llama.cpp", "generic"] as const) {
+    expect(fit(dialect, messages)).toEqual(messages);
+  }
+  const { name: _, ...rules } = messages[0]!;
+  for (const dialect of ["anthropic", "gemini", "ollama"] as const) {
+    expect(fit(dialect, messages)).toEqual([
+      rules,
+      { role: "user", content: "Ann: Hi" },
+      { role: "user", content: [{ type: "image_url" }, { type: "text", text: "Ann: Look" }] },
+      { role: "assistant", content: "Fox: Hello" },
+      messages[4],
+    ]);
+  }
+  expect(fit("mistral", messages)[1]).toEqual({ role: "user", content: "Ann: Hi" });
+  expect(fitMessages(getDialect("openai"), messages, { takesNames: false })[1]).toEqual({
+    role: "user",
+    content: "Ann: Hi",
+  });
+});

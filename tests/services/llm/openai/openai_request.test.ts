@@ -104,3 +104,18 @@ test("a rejected field is stored under the caller's name", () => {
   expect(callerNames?.get("repeat_penalty")).toBe("repetition_penalty");
   expect(callerNames?.get("chat_template_kwargs")).toBe("reasoning_effort");
 });
+
+test("logit bias of texts is in the form of the server; what it can't have is named", () => {
+  const logit_bias = [{ text: " wolf", value: -5 }, { text: "[15, 16]", value: 3 }];
+  const send = (name: DialectName, biases: unknown = logit_bias) => {
+    const llama = target("http://h/v1", { dialect: getDialect(name) });
+    const { fields, leftOut } = createOpenAiBody(llama, ask("hi", { logit_bias: biases }), { stream: true });
+    return [fields.logit_bias, leftOut?.map(({ field }) => field)];
+  };
+  expect(send("llama.cpp")).toEqual([[[15, 3], [16, 3], [" wolf", -5]], []]);
+  expect(send("openai")).toEqual([{ 15: 3, 16: 3 }, ["logit_bias"]]);
+  expect(send("openai", [logit_bias[1]])).toEqual([{ 15: 3, 16: 3 }, []]);
+  expect(send("openai", [logit_bias[0]])).toEqual([undefined, ["logit_bias"]]);
+  expect(send("mistral")).toEqual([undefined, ["logit_bias"]]);
+  expect(send("openai", { 15: 3 })).toEqual([{ 15: 3 }, []]);
+});

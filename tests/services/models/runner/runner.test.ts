@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEventHub } from "../../../../services/events/event_hub.ts";
 import { LocalModels } from "../../../../services/models/local/local_models.ts";
 import { ModelsFolder } from "../../../../services/models/local/models_folder.ts";
@@ -10,7 +10,14 @@ import { commandLineOf, findProcesses, isGone } from "../../../helpers/processes
 import { tempFolder } from "../../../helpers/files/storage_folder.ts";
 
 const MODEL = "owner/name/x-Q4_K_M.gguf";
-const QUICK: RunnerTimes = { startMs: 20_000, startPollMs: 20, watchMs: 50, healthMs: 1_000, restartMs: 10 };
+const QUICK: RunnerTimes = {
+  startMs: 20_000,
+  startPollMs: 20,
+  watchMs: 50,
+  healthMs: 1_000,
+  restartMs: 10,
+  leftMs: 600_000,
+};
 
 async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes> = {}) {
   const temp = await tempFolder();
@@ -23,6 +30,7 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
   const programPath = mode === undefined ? `${temp.path}/nothing` : await fakeLlamaServer(temp.path, mode);
   const open = () =>
     new Runner({
+      dataDir: temp.path,
       folder,
       local: new LocalModels(folder, () => {}),
       programPath,
@@ -35,6 +43,8 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
   return {
     folder,
     offered,
+    /** What the next Parlor reads about the server. */
+    record: `${temp.path}/model-server/server.json`,
     get runner() {
       return runner;
     },
@@ -49,8 +59,8 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
       end();
       return await runner.getStatus();
     },
-    async restart() {
-      await runner.close();
+    async restart(options: { leave?: boolean } = {}) {
+      await runner.close(options);
       runner = open();
     },
     async pid() {
@@ -176,6 +186,73 @@ test("a chat after a restart starts the model again; after Stop it says that it 
   await expect(ask(bench.runner)).rejects.toMatchObject({
     code: "not_available",
     message: expect.stringMatching(/Start it/),
+  });
+});
+
+describe.skipIf(Deno.build.os === "windows")("a server that was left running", () => {
+  async function openLeft(change: (record: Record<string, unknown>) => void = () => {}) {
+    const bench = await openBench("good");
+    await bench.runner.run({ path: MODEL, contextSize: 512 });
+    await bench.until("running");
+    const pid = await bench.pid();
+    await bench.restart({ leave: true });
+    expect(await isGone(pid)).toBe(false);
+    const record = JSON.parse(await Deno.readTextFile(bench.record));
+    change(record);
+    await Deno.writeTextFile(bench.record, JSON.stringify(record));
+    return Object.assign(bench, { leftPid: pid });
+  }
+
+  test("is taken over with its address and key, and stopped", async () => {
+    await using bench = await openLeft();
+    await ask(bench.runner);
+    expect(await bench.runner.getStatus()).toMatchObject({
+      state: "running",
+      settings: { path: MODEL, contextSize: 512 },
+      startedAtMs: expect.any(Number),
+    });
+    expect(bench.offered).toHaveLength(2);
+    const { activate: _, ...first } = bench.offered[0]!;
+    expect(bench.offered[1]).toMatchObject(first);
+    expect(await bench.pid()).toBe(bench.leftPid);
+    await expect.poll(async () => (await bench.runner.getStatus()).memoryBytes ?? 0).toBeGreaterThan(1_000_000);
+    await bench.runner.stop();
+    expect(await isGone(bench.leftPid)).toBe(true);
+    await expect(Deno.stat(bench.record)).rejects.toBeInstanceOf(Deno.errors.NotFound);
+  });
+
+  test("can be stopped before anything else has used it", async () => {
+    await using bench = await openLeft();
+    await bench.runner.stop();
+    expect(await isGone(bench.leftPid)).toBe(true);
+  });
+
+  test("is started again if it ends afterwards", async () => {
+    await using bench = await openLeft();
+    await bench.until("running");
+    Deno.kill(bench.leftPid, "SIGKILL");
+    await expect.poll(async () => (await bench.runner.getStatus()).restarts).toBe(1);
+    await bench.until("running");
+    expect(await bench.pid()).not.toBe(bench.leftPid);
+  });
+
+  test.for<[string, (record: Record<string, unknown>) => void]>([
+    ["another process has its ID", (record) => record.startedAtMs = Date.now() - 86_400_000],
+    ["it doesn't know the key", (record) => record.apiKey = "other"],
+    ["another version has written about it", (record) => record.settings = { path: MODEL, contextSize: "512" }],
+  ])("isn't used if %s", async ([, change]) => {
+    await using bench = await openLeft(change);
+    expect((await bench.runner.getStatus()).state).toBe("stopped");
+    await ask(bench.runner);
+    expect(await bench.pid()).not.toBe(bench.leftPid);
+    await expect.poll(() => isGone(bench.leftPid), { timeout: 60_000 }).toBe(true);
+  });
+
+  test("ends if its model was deleted", async () => {
+    await using bench = await openLeft();
+    await Deno.remove(bench.folder.resolve(MODEL));
+    expect((await bench.runner.getStatus()).state).toBe("stopped");
+    expect(await isGone(bench.leftPid)).toBe(true);
   });
 });
 

@@ -18,7 +18,7 @@ const KIND: SandboxKind = {
 };
 
 const opened: Sandbox[] = [];
-const before = new Set(listDescendants(Deno.pid));
+const before = listDescendants(Deno.pid);
 
 function open(times: Partial<SandboxTimes> = {}): Sandbox {
   const sandbox = new Sandbox(times);
@@ -28,7 +28,7 @@ function open(times: Partial<SandboxTimes> = {}): Sandbox {
 
 /** The processes of the sandboxes of this test. */
 function listChildren(): number[] {
-  return listDescendants(Deno.pid).filter((pid) => !before.has(pid));
+  return listDescendants(Deno.pid, before);
 }
 
 async function echo(sandbox: Sandbox, arg = ""): Promise<{ pid: number; arg: string }> {
@@ -48,6 +48,20 @@ test("returns the result of a job with its bytes, and keeps the child for the ne
   const { pid, arg } = first.value as { pid: number; arg: string };
   expect(arg).toBe("ünï\ud800");
   expect(await echo(sandbox)).toEqual({ pid, arg: "" });
+});
+
+test("a prepared child serves the first job", async () => {
+  const sandbox = open();
+  await Promise.all([sandbox.prepare(KIND), sandbox.prepare(KIND)]);
+  expect(listChildren()).not.toEqual([]);
+  const { pid } = await echo(sandbox);
+  await sandbox.prepare(KIND);
+  // A shell, and the child.
+  expect(listChildren()).toHaveLength(2);
+  expect(listChildren()).toContain(pid);
+  await sandbox.close();
+  await sandbox.prepare(KIND);
+  expect(listChildren()).toEqual([]);
 });
 
 test("a child has no permission when it reads the first byte", { tags: ["J03"] }, async () => {

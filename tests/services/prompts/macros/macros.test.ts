@@ -59,6 +59,7 @@ test.each([
   ["{{if 1}}\n  a\n    b\n  c\n{{/if}}|{{#if 1}}  a {{/if}}|", "a\n  b\nc|  a |"],
   ["{{setvar::v::1}}{{if .v}}a{{/if}}{{if $v}}b{{else}}c{{/if}}{{if {{.v == 1}}}}d{{/if}}", "acd"],
   ["{{if 0}}{{setvar::w::1}}{{else}}{{setvar::w::2}}{{/if}}{{.w}}{{else}}", "2"],
+  ["{{if 0}}x{{IF 1}}a{{else}}b{{/IF}}{{else}}c{{/if}}", "c"],
   ["{{if 1}}a{{if 1}}b{{/if}}", "{{if 1}}ab"],
 ])("evaluates the conditions of %j to %j", (text, expanded) => {
   expect(expand(text)).toBe(expanded);

@@ -57,6 +57,9 @@ describe.each(VERSIONS)("schema %i", (version) => {
           draft: "half a thought",
           messages: [{ id: "m1", content: "Is anybody there?" }, { id: "m2", content: "Since the first schema." }],
         });
+        // Summaries of earlier versions don't have the time of the last message.
+        const { items } = await server.json<{ items: unknown[] }>("GET", "/api/conversations?view=summary");
+        expect(items).toMatchObject([{ id: "c1", last_message_at: "2026-01-01T00:00:00.000Z" }]);
         const connections = await server.json("GET", "/api/connections");
         expect(connections).toContainEqual(expect.objectContaining({ id: "kept", has_key: true }));
         await server.json("PATCH", "/api/conversations/c1/messages/m2", { content: "And still." });

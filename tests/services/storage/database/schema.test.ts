@@ -49,7 +49,7 @@ test("creates all tables, WAL and the newest schema in a new database, without a
       "manifest",
     ],
     ...["message", "reply", "reply_resume", "revision", "session", "setting", "stored_response"],
-    ...["tool_call", "tool_permission", "trash", "variant"],
+    ...["tool_call", "tool_permission", "trash", "unread", "variant"],
   ]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: NEWEST });
   expect(database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });

@@ -3,6 +3,8 @@ import { afterAll, expect, test } from "vitest";
 import { parseCard } from "../../../../../services/characters/card/card.ts";
 import { embedCard, parsePngCard } from "../../../../../services/characters/png/png_card.ts";
 import { readImport } from "../../../../../services/import_export/import_reading.ts";
+import { toQuickReplySets } from "../../../../../services/import_export/formats/sillytavern/quick_replies.ts";
+import { parseTemplates, type PromptTemplate } from "../../../../../services/settings/prompt_templates.ts";
 import { Sandbox } from "../../../../../services/platform/sandbox/sandbox.ts";
 import { picture } from "../../../../helpers/files/pictures.ts";
 import { tempFolder } from "../../../../helpers/files/storage_folder.ts";
@@ -39,22 +41,111 @@ async function read(files: Record<string, Uint8Array | object>) {
   return { steps, cards: Object.fromEntries(cards), codes: steps.flatMap((step) => "code" in step ? [step.code] : []) };
 }
 
-test("the author's note of a character becomes its character's note, unless it's off", async () => {
+test("the author's note of a character is in its card with its place, unless it's off", async () => {
   const chara = [
-    { name: "Mia", prompt: "Mia is tired.", useChara: true, depth: 2, role: 1 },
+    { name: "Mia", prompt: "Mia is tired.", useChara: true, position: 2 },
     { name: "Bo", prompt: "Second.", useChara: true },
     { name: "Cy", prompt: "Unused.", useChara: false },
   ];
   const { cards, codes } = await read({
     "settings.json": { extension_settings: { note: { chara } } },
     "characters/Mia.png": cardOf("Mia"),
-    "characters/Bo.png": cardOf("Bo", { extensions: { depth_prompt: { prompt: "First.", depth: 7, role: "system" } } }),
+    "characters/Bo.png": cardOf("Bo", { extensions: { depth_prompt: { prompt: "First." }, parlor: { folder: "B" } } }),
     "characters/Cy.png": cardOf("Cy"),
   });
-  expect(cards.Mia!.extensions.depth_prompt).toEqual({ prompt: "Mia is tired.", depth: 2, role: "user" });
-  expect(cards.Bo!.extensions.depth_prompt).toEqual({ prompt: "First.\nSecond.", depth: 7, role: "system" });
-  expect(cards.Cy!.extensions.depth_prompt).toBeUndefined();
+  expect(cards.Mia!.extensions.parlor).toEqual({ note: { text: "Mia is tired.", place: "after" } });
+  expect(cards.Bo!.extensions).toMatchObject({
+    depth_prompt: { prompt: "First." },
+    parlor: { folder: "B", note: { text: "Second.", place: "replace" } },
+  });
+  expect(cards.Cy!.extensions.parlor).toBeUndefined();
   expect(codes).toEqual(["tavern_note_off"]);
+});
+
+test("a persona that is connected to characters is for new chats with them; the first one of two is", async () => {
+  const connected = (...files: string[]) => ({
+    description: "",
+    connections: files.map((id) => ({ type: "character", id })),
+  });
+  const { steps } = await read({
+    "settings.json": {
+      power_user: {
+        personas: { "a.png": "Ann", "b.png": "Bea" },
+        persona_descriptions: { "a.png": connected("Mia.png", "Gone.png"), "b.png": connected("Mia.png", "Bo.png") },
+      },
+    },
+    "characters/Mia.png": cardOf("Mia"),
+    "characters/Bo.png": cardOf("Bo"),
+  });
+  const ids = new Map(steps.flatMap((step) => step.what === "character" ? [[step.name, step.id] as const] : []));
+  expect(steps.flatMap((step) => step.what === "persona" ? [[step.name, step.characterIds]] : [])).toEqual([
+    ["Ann", [ids.get("Mia")]],
+    ["Bea", [ids.get("Bo")]],
+  ]);
+});
+
+test("a set of quick replies is the same after an import and an export; other actions get a set of their own", async () => {
+  const reply = (id: number, label: string, message: string, more: object = {}) => ({
+    ...{ id, icon: "fa-star", showLabel: true, label, title: "Tip", message, preventAutoExecute: false },
+    ...{ contextList: [{ set: "Mine", isChained: false }], isHidden: false, executeOnStartup: false },
+    ...{ executeOnUser: true, executeOnAi: false, executeOnChatChange: false, executeOnGroupMemberDraft: false },
+    ...{ executeOnNewChat: false, executeBeforeGeneration: false, automationId: "x", ...more },
+  });
+  const set = {
+    ...{ version: 2, name: "Mine", disableSend: false, placeBeforeInput: true, injectInput: true },
+    ...{ color: "rgba(1, 2, 3, 1)", onlyBorderColor: true, idIndex: 9, sorting: "own" },
+    qrList: [
+      reply(4, "Wave", "*waves*"),
+      reply(9, "L".repeat(70), "Long"),
+      reply(5, "Hid", "Hidden", { isHidden: true }),
+    ],
+  };
+  const setList = [{ set: "Mine", isVisible: true }];
+  const { steps } = await read({
+    "settings.json": { extension_settings: { quickReplyV2: { isEnabled: true, config: { setList } } } },
+    "QuickReplies/Mine.json": set,
+  });
+  const settings = steps.flatMap((step) => step.what === "settings" ? [step.settings] : []);
+  const templates = parseTemplates(settings[0]!.prompt_templates)!;
+  expect(toQuickReplySets(templates)).toEqual([set]);
+  const [wave, ...others] = templates;
+  const [mine, sent] = toQuickReplySets([
+    { ...wave!, text: "*nods*", button: { label: "Nod", action: "send_before" } },
+    ...others,
+    { name: "plain", text: "Plain." },
+    { name: "quick", text: "Quick.", button: { label: "Quick", action: "send" } },
+  ]);
+  expect(mine!.qrList[0]).toEqual(reply(4, "Nod", "*nods*"));
+  expect(sent).toMatchObject({
+    ...{ version: 2, name: "Parlor", disableSend: false, injectInput: false },
+    qrList: [
+      { id: 1, label: "plain", message: "Plain.", isHidden: true },
+      { id: 2, label: "Quick", message: "Quick.", isHidden: false },
+    ],
+  });
+});
+
+test("a preset has the list of logit bias that it names", async () => {
+  const bias_presets = { Mine: [{ id: "1", text: " wolf", value: -500 }, { text: "", value: 1 }], Other: [] };
+  const { steps } = await read({
+    "settings.json": { oai_settings: { bias_presets } },
+    "OpenAI Settings/A.json": { temperature: 1, bias_preset_selected: "Mine" },
+    "OpenAI Settings/B.json": { temperature: 1, bias_preset_selected: "Other" },
+  });
+  expect(steps.flatMap((step) => step.what === "preset" ? [step.json] : [])).toMatchObject([
+    { rest: { logit_bias: [{ text: " wolf", value: -100 }] } },
+    { rest: { logit_bias: [] } },
+  ]);
+});
+
+test.each([
+  [{ prefix: "<think>", suffix: "</think>", auto_parse: true, add_to_prompts: false }, false],
+  [{ prefix: "<think>", suffix: "</think>", auto_parse: true, add_to_prompts: true }, true],
+  [{ prefix: "(thinks)", suffix: "(says)", auto_parse: true }, true],
+  [{ prefix: "(thinks)", suffix: "(says)", auto_parse: false }, false],
+])("the report names reasoning settings that Parlor doesn't follow: %j", async (reasoning, isNamed) => {
+  const { steps } = await read({ "settings.json": { power_user: { reasoning } } });
+  expect(JSON.stringify(steps).includes("power_user.reasoning")).toBe(isNamed);
 });
 
 test("further books of a character belong to it, and the linked book replaces the one in the card", async () => {
@@ -112,11 +203,13 @@ test("a branch says which message of its chat it follows, and a chat keeps its n
   expect(head).toMatchObject({ summary: { text: "They met.", up_to_message_id: `${id}-1` } });
 });
 
-test("the default persona and quick replies become settings, and the other settings are named", async () => {
+const BOLD = { id: "b1", scriptName: "Bold", findRegex: "/\\*/g", replaceString: "**", placement: [2] };
+
+test("the default persona, quick replies and regex scripts are read, and the other settings are named", async () => {
   const { steps } = await read({
     "settings.json": {
       power_user: { personas: { "ann.png": "Ann" }, default_persona: "ann.png", custom_css: "body {}" },
-      extension_settings: { regex: [{ scriptName: "Bold" }, { scriptName: "Trim" }], note: { default: "" } },
+      extension_settings: { regex: [BOLD, { scriptName: "Trim", findRegex: "a" }], note: { default: "" } },
       tags: [],
       kai_settings: { temp: 1 },
     },
@@ -144,31 +237,133 @@ test("the default persona and quick replies become settings, and the other setti
       ],
     },
   }]);
+  expect(steps.filter((step) => step.what === "regex_script")).toMatchObject([
+    { name: "Bold", source: "settings.json", json: BOLD },
+    { name: "Trim", json: { findRegex: "a" } },
+  ]);
   const notes = steps.flatMap((step) => step.what === "note" ? [[step.code, step.count, step.params]] : []);
   expect(notes).toEqual([
     ["not_json", undefined, undefined],
     ["quick_reply_scripts", 1, { names: "Roll" }],
-    ["tavern_regex", 2, { names: "Bold, Trim" }],
     ["tavern_own_settings", 1, { names: "power_user.custom_css" }],
     ["tavern_settings", 1, { names: "kai_settings" }],
   ]);
+});
+
+test("the place of a persona's description is imported; a chat without a persona has that of its character", async () => {
+  const descriptions = {
+    "a.png": { description: "A", position: 4, depth: 6, role: 2 },
+    "b.png": { description: "B", position: 3, connections: [{ type: "character", id: "Mia.png" }] },
+    "c.png": { description: "C", position: 0 },
+    "d.png": { description: "D", position: 9, depth: "x" },
+  };
+  const personas = Object.fromEntries(Object.keys(descriptions).map((file) => [file, file[0]]));
+  const lines = (metadata: object) => {
+    const header = { user_name: "Ann", character_name: "Mia", chat_metadata: metadata };
+    const all = [header, { name: "Ann", is_user: true, mes: "Hi" }].map((line) => JSON.stringify(line));
+    return new TextEncoder().encode(all.join("\n"));
+  };
+  const { steps } = await read({
+    "settings.json": { power_user: { personas, persona_descriptions: descriptions } },
+    "characters/Mia.png": cardOf("Mia"),
+    "chats/Mia/a.jsonl": lines({}),
+    "chats/Mia/b.jsonl": lines({ persona: "c.png" }),
+  });
+  const found = steps.flatMap((step) => step.what === "persona" ? [step] : []);
+  expect(found.map(({ name, placement }) => [name, placement])).toEqual([
+    ["a", { position: "at_depth", depth: 6, role: "assistant" }],
+    ["b", { position: "note_bottom", depth: undefined, role: "system" }],
+    ["c", undefined],
+    ["d", { position: "none", depth: "x", role: "system" }],
+  ]);
+  const ids = Object.fromEntries(found.map(({ name, id }) => [name, id]));
+  const chats = steps.flatMap((step) => step.what === "conversation" ? [[step.name, step.head.persona_id]] : []);
+  expect(Object.fromEntries(chats)).toEqual({ a: ids.b, b: ids.c });
+});
+
+test("quick replies of sets that are shown get buttons: in all chats, or with a character or chat", async () => {
+  const set = (name: string, label: string, more: object = {}) => ({
+    ...{ version: 2, name, disableSend: false, injectInput: false, placeBeforeInput: false, ...more },
+    qrList: [{ label, message: `*${label}*` }],
+  });
+  const header = { user_name: "Ann", chat_metadata: { quickReply: { setList: [{ set: "Chat", isVisible: true }] } } };
+  const lines = [header, { name: "Ann", is_user: true, mes: "Hi" }].map((line) => JSON.stringify(line));
+  const qrList = [
+    { label: "Wave", title: "A wave", message: "*waves*", executeOnStartup: true, contextList: [{ set: "Mia" }] },
+    { label: "Roll", message: "/roll 1d6 | /echo" },
+    { label: "Secret", message: "*hides*", isHidden: true },
+    { label: "Quiet", message: "/roll 2d6", isHidden: true },
+  ];
+  const files = (isEnabled: boolean) => ({
+    "settings.json": {
+      extension_settings: {
+        quickReplyV2: {
+          isEnabled,
+          config: { setList: [{ set: "Main", isVisible: true }, { set: "Off", isVisible: false }, { set: "Gone" }] },
+          characterConfigs: { "Mia.png": { setList: [{ set: "Mia" }] }, "Gone.png": { setList: [{ set: "Main" }] } },
+        },
+      },
+    },
+    "characters/Mia.png": cardOf("Mia"),
+    "chats/Mia/a.jsonl": new TextEncoder().encode(lines.join("\n")),
+    "QuickReplies/Chat.json": set("Chat", "Chat", { injectInput: true, placeBeforeInput: true }),
+    "QuickReplies/Main.json": { ...set("Main", ""), disableSend: true, qrList },
+    "QuickReplies/Mia.json": set("Mia", "Mia", { injectInput: true }),
+    "QuickReplies/Off.json": set("Off", "Off"),
+    "QuickReplies/Old.json": { name: "Old", quickReplySlots: [{ label: "Old", mes: "Old" }] },
+  });
+  const { steps } = await read(files(true));
+  const getId = (what: string) => (steps.find((step) => step.what === what) as { id: string }).id;
+  const [settings] = steps.filter((step) => step.what === "settings");
+  expect(settings).toMatchObject({ settings: { prompt_templates: expect.any(Array) } });
+  const { prompt_templates } = (settings as { settings: { prompt_templates: PromptTemplate[] } }).settings;
+  expect(prompt_templates.map(({ quick_reply: _, ...template }) => template)).toEqual([
+    { name: "Wave", text: "*waves*", button: { label: "Wave", action: "insert_after" } },
+    { name: "Roll", text: "/roll 1d6 | /echo", button: { label: "Roll", action: "insert_after" } },
+    { name: "Secret", text: "*hides*" },
+    {
+      ...{ name: "Chat", text: "*Chat*" },
+      button: { label: "Chat", action: "send_before", conversation_ids: [getId("conversation")] },
+    },
+    { name: "Mia", text: "*Mia*", button: { label: "Mia", action: "send_after", character_ids: [getId("character")] } },
+    { name: "Off", text: "*Off*" },
+    { name: "Old", text: "Old" },
+  ]);
+  const notes = steps.flatMap((step) => step.what === "note" ? [[step.code, step.count, step.params?.names]] : []);
+  expect(notes).toEqual([
+    ["quick_reply_scripts", 1, "Quiet"],
+    ["quick_reply_scripts_shown", 1, "Roll"],
+    ["quick_reply_menus", 1, "Wave"],
+    ["quick_reply_automatic", 1, "Wave"],
+  ]);
+
+  const off = await read(files(false));
+  const [without] = off.steps.filter((step) => step.what === "settings");
+  expect(JSON.stringify(without)).toContain("*waves*");
+  expect(JSON.stringify(without)).not.toContain("button");
 });
 
 test("the user's World Info settings apply to entries that don't have their own", async () => {
   const entry = (more: object = {}) => ({ uid: 0, key: ["mill"], content: "Old", caseSensitive: null, ...more });
   const world_info_settings = {
     ...{ world_info_match_whole_words: true, world_info_case_sensitive: false, world_info_use_group_scoring: true },
-    ...{ world_info_depth: 5, world_info_recursive: false },
+    ...{ world_info_depth: 5, world_info_recursive: false, world_info_budget: 40, world_info_budget_cap: 900 },
+    ...{ world_info_min_activations: 3, world_info_min_activations_depth_max: 0, world_info_max_recursion_steps: 1 },
+    ...{ world_info_include_names: false, world_info_character_strategy: 2 },
   };
   const { steps } = await read({
     "settings.json": { world_info_settings },
     "worlds/Mill.json": { entries: { 0: entry(), 1: entry({ matchWholeWords: false, scanDepth: 0 }) } },
   });
   const [step] = steps.filter(({ what }) => what === "lorebook");
-  const { recursive_scanning, entries } = (step as { book: { recursive_scanning?: boolean; entries: object } }).book;
-  expect(recursive_scanning).toBe(false);
+  const { entries, ...book } = (step as { book: { recursive_scanning?: boolean; entries: object } }).book;
+  expect(book).toEqual({ recursive_scanning: false, scan_depth: 5 });
+  expect(steps.flatMap((step) => step.what === "settings" ? [step.settings] : [])).toEqual([{
+    ...{ lore_budget_percent: 40, lore_budget_tokens: 900, lore_min_activations: 3, lore_max_recursion: 0 },
+    ...{ lore_order: "global_first", lore_scans_names: false },
+  }]);
   expect(Object.values(entries)).toMatchObject([
-    { extensions: { match_whole_words: true, case_sensitive: null, use_group_scoring: true, scan_depth: 5 } },
+    { extensions: { match_whole_words: true, case_sensitive: null, use_group_scoring: true } },
     { extensions: { match_whole_words: false, use_group_scoring: true, scan_depth: 0 } },
   ]);
 });
