@@ -24,6 +24,10 @@ addEventListener("message", async ({ source: sender, data: { id, source, isDark 
     root.setAttribute("width", width);
     root.setAttribute("height", height);
     root.style.removeProperty("max-width");
+    // Safari doesn't inherit it, and would set the names of actors too high.
+    for (const line of root.querySelectorAll("text[dominant-baseline] tspan")) {
+      line.setAttribute("dominant-baseline", line.closest("text").getAttribute("dominant-baseline"));
+    }
     parent.postMessage({ id, svg: new XMLSerializer().serializeToString(root), width, height }, "*");
   } catch (error) {
     parent.postMessage({ id, error: String(error).slice(0, 300) }, "*");

@@ -25,6 +25,7 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   const { document } = window;
   store.device.open(document.documentElement);
   followKeyboard(window, document.documentElement);
+  followInput(document);
   language.subscribe((name) => document.documentElement.lang = name);
   // The device's settings are known at once. A language that can't be loaded leaves English.
   await store.preferences.showLanguage().catch(() => {});
@@ -64,6 +65,15 @@ globalThis.addEventListener(
   "load",
   () => setTimeout(() => whenIdle(() => startServiceWorker(window)), REGISTER_AFTER_MS),
 );
+
+/** Notes whether the last input was a press: what gets the focus from the page then has no ring. */
+function followInput(document: Document): void {
+  for (const kind of ["pointerdown", "keydown"]) {
+    document.addEventListener(kind, () => {
+      document.documentElement.dataset.input = kind;
+    }, { capture: true, passive: true });
+  }
+}
 
 /** Less than any keyboard, more than rounding, in px. */
 const KEYBOARD_PX = 120;

@@ -42,7 +42,8 @@ test("preloads everything that the first script imports", async () => {
   const scripts = (await findFirstLoad(files, released)).filter(({ path }) => path.endsWith(".js"));
   const preloaded = [...page.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path);
   const entry = /<script type="module" src="\/([^"]+)">/.exec(page)![1]!;
-  expect([entry, ...preloaded].sort()).toEqual(scripts.map(({ path }) => path).sort());
+  const theme = /<script src="\/([^"]+)">/.exec(page)![1]!;
+  expect([entry, theme, ...preloaded].sort()).toEqual(scripts.map(({ path }) => path).sort());
 });
 
 test("loads message rendering on demand, and caches it for offline use", async () => {
@@ -72,4 +73,9 @@ test("includes the page of components only in developer builds", async () => {
   };
   expect(await has(developers, developersFiles)).toBe(true);
   expect(await has(released, files)).toBe(false);
+});
+
+test("the start of the installed app has the color of the icon, because it knows no theme", async () => {
+  const manifest = JSON.parse(await assetOf("manifest.webmanifest"));
+  expect(manifest.background_color).toBe(manifest.theme_color);
 });

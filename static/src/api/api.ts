@@ -10,8 +10,8 @@ import type {
   ConnectionInput,
   ConnectionTest,
   ConversationSummary,
-  DetectedServer,
   DocumentHit,
+  FoundServers,
   Health,
   Job,
   Page,
@@ -23,9 +23,22 @@ import type {
 } from "./types.ts";
 
 /** Calls that belong to no single screen. All calls throw `ApiError`. */
+/** Which messages a search finds. */
+export interface SearchFilters {
+  character_id?: string;
+  role?: string;
+  /** ISO 8601. */
+  since?: string;
+}
+
 interface ActivityApi {
   /** Searches messages and titles of all conversations, then documents. A page can be short and still have a next one. */
-  search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit | DocumentHit>>;
+  search(
+    query: string,
+    cursor: string | undefined,
+    signal: AbortSignal,
+    filters?: SearchFilters,
+  ): Promise<Page<SearchHit | DocumentHit>>;
   listTrash(): Promise<TrashItem[]>;
   emptyTrash(): Promise<void>;
   /** Lists jobs. Arrays and objects are left out of each `detail`. */
@@ -47,8 +60,8 @@ function activityApi(client: ApiClient): ActivityApi {
     await response.body?.cancel();
   }
   return {
-    search(query, cursor, signal) {
-      const params = new URLSearchParams({ q: query });
+    search(query, cursor, signal, filters) {
+      const params = new URLSearchParams({ q: query, ...filters });
       if (cursor !== undefined) params.set("cursor", cursor);
       return json("GET", `/api/search?${params}`, { signal });
     },
@@ -86,7 +99,7 @@ export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterAp
   listReplies(): Promise<RunningReply[]>;
   /** Returns the event stream of a running or recently ended reply, after `lastEventId` or from its start. */
   attachReply(messageId: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
-  stopReply(messageId: string): Promise<void>;
+  stopReply(messageId: string, conversationId?: string): Promise<void>;
   openEvents(signal: AbortSignal): Promise<Response>;
   listConnections(): Promise<Connection[]>;
   saveConnection(input: ConnectionInput): Promise<Connection>;
@@ -94,7 +107,7 @@ export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterAp
   clearConnectionKey(id: string): Promise<void>;
   activateConnection(id: string): Promise<Connection>;
   testConnection(input: ConnectionInput): Promise<ConnectionTest>;
-  discoverServers(): Promise<DetectedServer[]>;
+  discoverServers(): Promise<FoundServers>;
   getSettings(): Promise<Settings>;
   /** Returns all settings after the change. */
   changeSettings(changes: Partial<Settings>): Promise<Settings>;
@@ -154,7 +167,10 @@ export function createApi(client: ApiClient): Api {
       if (lastEventId !== undefined) headers["last-event-id"] = lastEventId;
       return client.send("GET", reply(messageId), { headers, signal });
     },
-    stopReply: (messageId) => done("POST", `${reply(messageId)}/stop`, { body: {} }),
+    stopReply(messageId, conversationId) {
+      const query = conversationId === undefined ? "" : `?conversation_id=${encodeURIComponent(conversationId)}`;
+      return done("POST", `${reply(messageId)}/stop${query}`, { body: {} });
+    },
     openEvents: (signal) => client.send("GET", "/api/events", { headers: asStream, signal }),
     listConnections: () => json("GET", "/api/connections"),
     saveConnection: (input) => json("PUT", "/api/connections", { body: input }),
@@ -162,7 +178,7 @@ export function createApi(client: ApiClient): Api {
     clearConnectionKey: (id) => done("DELETE", `${connection(id)}/key`),
     activateConnection: (id) => json("POST", `${connection(id)}/activate`, { body: {} }),
     testConnection: (input) => json("POST", "/api/connections/test", { body: input }),
-    discoverServers: () => json("POST", "/api/connections/discover", { body: {} }),
+    discoverServers: () => json("POST", "/api/discover", { body: {} }),
     getSettings: () => json("GET", "/api/settings"),
     changeSettings: (changes) => json("PATCH", "/api/settings", { body: changes }),
     getHealth: () => json("GET", "/api/health"),

@@ -21,8 +21,11 @@ export interface VersionedCharacter {
   version: string;
 }
 
-/** Orders of the list; `favorites` has these first, each part by name. */
-export type CharacterOrder = "name" | "favorites" | "updated";
+/**
+ * Orders of the list; `favorites` has these first, each part by name. `talked` is the page's: the server sorts those by
+ * name.
+ */
+export type CharacterOrder = "name" | "favorites" | "updated" | "talked";
 
 /** Filter and order of the list of characters. */
 export interface CharacterQuery {
@@ -32,6 +35,8 @@ export interface CharacterQuery {
   favorite?: boolean;
   /** Only in this folder; `null` in none. */
   folder?: string | null;
+  /** Only these. */
+  ids?: readonly string[];
   sort: CharacterOrder;
 }
 
@@ -92,7 +97,13 @@ export interface CharacterApi {
   getPersona(id: string): Promise<{ persona: Persona; version: string }>;
   savePersona(
     id: string,
-    fields: { name: string; description: string; documents?: readonly DocumentUse[] },
+    fields: {
+      name: string;
+      description: string;
+      placement?: Persona["placement"] | null;
+      character_ids?: string[];
+      documents?: readonly DocumentUse[];
+    },
     version?: string,
   ): Promise<{ persona: Persona; version: string }>;
   /** Creates a persona from the card file of a persona or a character. */
@@ -138,8 +149,9 @@ export function characterApi(client: ApiClient): CharacterApi {
   const ifMatch = (version: string | undefined) => version ? { "if-match": version } : undefined;
 
   return {
-    listCharacters({ q, tag, favorite, folder, sort }, limit, cursor, signal) {
-      const params = new URLSearchParams({ limit: String(limit), sort });
+    listCharacters({ q, tag, favorite, folder, ids, sort }, limit, cursor, signal) {
+      const params = new URLSearchParams({ limit: String(limit), sort: sort === "talked" ? "name" : sort });
+      if (ids !== undefined) params.set("ids", ids.join(","));
       if (q.trim() !== "") params.set("q", q.trim());
       if (tag !== "") params.set("tag", tag);
       if (favorite) params.set("favorite", "true");

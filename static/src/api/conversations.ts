@@ -1,13 +1,14 @@
 /** API calls for one conversation and its messages. */
+import { noteImageSizes } from "../state/chat/image_sizes.ts";
 import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
   ChatPreview,
+  ChatRequest,
   Conversation,
   ConversationChanges,
   ConversationHead,
   ConversationPatch,
-  DamagedPart,
   Message,
   Page,
   RecentConversation,
@@ -32,13 +33,15 @@ export interface ConversationApi {
   /** Makes a conversation, unless it exists. */
   createConversation(id: string, fields: ConversationPatch): Promise<void>;
   changeConversation(id: string, changes: ConversationPatch): Promise<ConversationHead>;
+  /** Marks all replies as read. */
+  markRead(id: string): Promise<void>;
   /** Returns the last messages, or those before another one, oldest first. `limit` is at most 500. */
   listMessages(
     id: string,
     limit: number,
     before?: string,
     signal?: AbortSignal,
-  ): Promise<Page<Message> & { damaged?: DamagedPart[] }>;
+  ): Promise<Page<Message> & Pick<RecentConversation, "damaged" | "image_sizes">>;
   getMessage(id: string, messageId: string): Promise<Message>;
   /** Returns what changed since a revision; undefined if the server no longer knows. */
   getChanges(id: string, since: number): Promise<ConversationChanges | undefined>;
@@ -57,10 +60,15 @@ export interface ConversationApi {
   forkConversation(id: string, messageId: string): Promise<Conversation>;
   getBranches(id: string): Promise<Branches>;
   /**
-   * Returns the prompt for these messages after the conversation. @param userMessageId Id of a message that is already
-   * stored.
+   * Returns the prompt for these messages after the conversation. @param more With the ID of a message that is already
+   * stored, or the model of a conversation that isn't.
    */
-  previewChat(id: string, turns: RequestMessage[], signal: AbortSignal, userMessageId?: string): Promise<ChatPreview>;
+  previewChat(
+    id: string,
+    turns: RequestMessage[],
+    signal: AbortSignal,
+    more?: Partial<Pick<ChatRequest, "user_message_id" | "connection_id" | "model">>,
+  ): Promise<ChatPreview>;
   searchMessages(
     conversationId: string,
     query: string,
@@ -85,12 +93,17 @@ export function conversationApi(client: ApiClient): ConversationApi {
     await response.body?.cancel();
     return response;
   }
+  async function noted<T extends Pick<RecentConversation, "image_sizes">>(reading: Promise<T>): Promise<T> {
+    const page = await reading;
+    noteImageSizes(page.image_sizes);
+    return page;
+  }
   const conversation = (id: string) => `/api/conversations/${encodeURIComponent(id)}`;
   const message = (id: string, messageId: string) => `${conversation(id)}/messages/${encodeURIComponent(messageId)}`;
 
   return {
     getHead: (id) => json("GET", `${conversation(id)}?view=head`),
-    getRecent: (id, limit) => json("GET", `${conversation(id)}?view=recent&limit=${limit}`),
+    getRecent: (id, limit) => noted(json("GET", `${conversation(id)}?view=recent&limit=${limit}`)),
     async createConversation(id, fields) {
       try {
         await done("PUT", conversation(id), { body: { ...fields, messages: [] }, headers: { "if-none-match": "*" } });
@@ -100,10 +113,13 @@ export function conversationApi(client: ApiClient): ConversationApi {
       }
     },
     changeConversation: (id, changes) => json("PATCH", conversation(id), { body: changes }),
+    async markRead(id) {
+      await done("POST", `${conversation(id)}/read`);
+    },
     listMessages(id, limit, before, signal) {
       const query = new URLSearchParams({ limit: String(limit) });
       if (before !== undefined) query.set("before", before);
-      return json("GET", `${conversation(id)}/messages?${query}`, { signal });
+      return noted(json("GET", `${conversation(id)}/messages?${query}`, { signal }));
     },
     getMessage: (id, messageId) => json("GET", message(id, messageId)),
     async getChanges(id, since) {
@@ -137,9 +153,9 @@ export function conversationApi(client: ApiClient): ConversationApi {
     },
     forkConversation: (id, messageId) => json("POST", `${conversation(id)}/fork`, { body: { message_id: messageId } }),
     getBranches: (id) => json("GET", `${conversation(id)}/branches`),
-    previewChat: (id, messages, signal, user_message_id) =>
+    previewChat: (id, messages, signal, more) =>
       json("POST", "/api/chat/preview", {
-        body: { conversation_id: id, user_message_id, context: "server", messages, time_zone: getTimeZone() },
+        body: { ...more, conversation_id: id, context: "server", messages, time_zone: getTimeZone() },
         signal,
       }),
     searchMessages(conversationId, query, cursor, signal) {

@@ -114,3 +114,16 @@ export async function changeTemplates(
     }
   }
 }
+
+const QUICK_REPLY_SETS = "/api/settings/quick_reply_sets";
+
+/** Lists the names of the sets of quick replies that the templates become in SillyTavern. @throws {ApiError} */
+export async function listQuickReplySets(client: ApiClient): Promise<string[]> {
+  const sets: { name: string }[] = await (await client.send("GET", QUICK_REPLY_SETS)).json();
+  return sets.map(({ name }) => name);
+}
+
+/** Returns the path of a set's file. */
+export function quickReplySetPath(name: string): string {
+  return `${QUICK_REPLY_SETS}/export?set=${encodeURIComponent(name)}`;
+}

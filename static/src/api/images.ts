@@ -2,7 +2,6 @@
 import type {
   BackendDetection,
   Checkpoint,
-  DetectedBackend,
   GalleryImage,
   GeneratedImages,
   GenerateImage,
@@ -25,7 +24,6 @@ export interface ImageApi {
   deleteBackend(id: string): Promise<void>;
   activateBackend(id: string): Promise<ImageBackend>;
   testBackend(input: ImageBackendInput): Promise<ImageBackendTest>;
-  discoverBackends(): Promise<DetectedBackend[]>;
   /** Finds out the kind of the server at an address. */
   detectBackend(baseUrl: string): Promise<BackendDetection>;
   listCheckpoints(id: string): Promise<Checkpoint[]>;
@@ -74,7 +72,6 @@ export function imageApi(client: ApiClient): ImageApi {
     deleteBackend: (id) => done("DELETE", backend(id)),
     activateBackend: (id) => json("POST", `${backend(id)}/activate`, { body: {} }),
     testBackend: (input) => json("POST", "/api/image/connections/test", { body: input }),
-    discoverBackends: () => json("POST", "/api/image/discover", { body: {} }),
     detectBackend: (base_url) => json("POST", "/api/image/detect", { body: { base_url } }),
     listCheckpoints: (id) => json("GET", `${backend(id)}/checkpoints`),
     listWorkflows: () => json("GET", "/api/image/workflows"),

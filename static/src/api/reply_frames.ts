@@ -75,6 +75,7 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
   }
   if (typeof value !== "object" || value === null) return undefined;
   if (event.event === "notice") return parseNotice(value as Record<string, unknown>);
+  if (event.event === "restarting") return undefined; // The stream ends, and the page connects again.
   if (event.event === "prompt_progress") return { kind: "progress", progress: value as PromptProgress };
   if (event.event === "tool_call") return parseCall(value as Record<string, unknown>);
   if (event.event === "message") return parseStoredMessage(value as Record<string, unknown>);

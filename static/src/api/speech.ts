@@ -1,8 +1,8 @@
 /** API calls for speech servers, voices and transcription. */
 import type {
-  DetectedTranscriptionServer,
   SpeechConfig,
   SpeechConfigPatch,
+  SpeechDetection,
   Transcript,
   TranscriptionConfig,
   TranscriptionConfigPatch,
@@ -21,6 +21,8 @@ export interface SpeechApi {
   speak(request: { text: string; voice: string | undefined }, signal: AbortSignal): Promise<Response>;
   getSpeechConfig(): Promise<SpeechConfig>;
   changeSpeechConfig(changes: SpeechConfigPatch): Promise<SpeechConfig>;
+  /** Finds out what the server at an address is. */
+  detectSpeechServer(baseUrl: string): Promise<SpeechDetection>;
   listVoices(): Promise<Voices>;
   listSpeechModels(): Promise<string[]>;
   listVoiceSamples(): Promise<VoiceSample[]>;
@@ -43,6 +45,7 @@ export function speechApi(client: ApiClient): SpeechApi {
     speak: (request, signal) => client.send("POST", "/api/tts/speak", { body: request, signal }),
     getSpeechConfig: () => json("GET", "/api/tts/config"),
     changeSpeechConfig: (changes) => json("PUT", "/api/tts/config", { body: changes }),
+    detectSpeechServer: (base_url) => json("POST", "/api/tts/detect", { body: { base_url } }),
     listVoices: () => json("GET", "/api/tts/voices"),
     async listSpeechModels() {
       return (await json<{ data: { id: string }[] }>("GET", "/api/tts/models")).data.map(({ id }) => id);
@@ -68,7 +71,6 @@ export interface TranscriptionApi {
   getConfig(): Promise<TranscriptionConfig>;
   changeConfig(changes: TranscriptionConfigPatch): Promise<TranscriptionConfig>;
   test(changes: TranscriptionConfigPatch): Promise<TranscriptionTest>;
-  discover(): Promise<DetectedTranscriptionServer[]>;
   /** @param onText Called with the text so far. */
   transcribe(
     audio: Blob,
@@ -85,7 +87,6 @@ export function transcriptionApi(client: ApiClient): TranscriptionApi {
     getConfig: () => json("GET", "/api/stt/config"),
     changeConfig: (changes) => json("PUT", "/api/stt/config", changes),
     test: (changes) => json("POST", "/api/stt/test", changes),
-    discover: () => json("POST", "/api/stt/discover"),
     async transcribe(audio, { prompt, signal, onText }) {
       const form = new FormData();
       if (prompt) form.set("prompt", prompt);

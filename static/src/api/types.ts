@@ -39,8 +39,19 @@ export type {
   MemoryScopeJson as MemoryScope,
   MemoryVersionJson as MemoryVersion,
 } from "../../../routes/schemas/memories.ts";
+export type {
+  ChatUsageJson as ChatUsage,
+  ModelPriceJson as ModelPrice,
+  ModelUsageJson as ModelUsage,
+  UsageJson as UsageReport,
+  UsageSumsJson as UsageSums,
+  UsageTotalJson as UsageTotal,
+} from "../../../routes/schemas/usage.ts";
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
-export type { PromptTemplateJson as PromptTemplate } from "../../../routes/schemas/settings.ts";
+export type {
+  PromptTemplateJson as PromptTemplate,
+  TemplateButtonJson as TemplateButton,
+} from "../../../routes/schemas/settings.ts";
 export type { AuthStatus } from "../../../routes/schemas/auth.ts";
 export type {
   AddressCheckJson as AddressCheck,
@@ -72,6 +83,7 @@ export type {
   ConnectionInputJson as ConnectionInput,
   ConnectionTestJson as ConnectionTest,
   DetectedServerJson as DetectedServer,
+  FoundServersJson as FoundServers,
 } from "../../../routes/schemas/connections.ts";
 export type {
   ConversationHeadJson as ConversationHead,
@@ -156,12 +168,13 @@ export type {
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
 export type { TrashItemJson as TrashItem } from "../../../routes/schemas/data.ts";
 export type {
+  DetectedSpeechServerJson as DetectedSpeechServer,
   SpeechConfigJson as SpeechConfig,
   SpeechConfigPatchJson as SpeechConfigPatch,
+  SpeechDetectionJson as SpeechDetection,
   VoicesJson as Voices,
 } from "../../../routes/schemas/speech.ts";
 export type {
-  DetectedTranscriptionServerJson as DetectedTranscriptionServer,
   TranscriptionConfigJson as TranscriptionConfig,
   TranscriptionConfigPatchJson as TranscriptionConfigPatch,
   TranscriptionTestJson as TranscriptionTest,
@@ -307,3 +320,9 @@ export type {
   ToolServerImportJson as ToolServerImport,
   ToolServerJson as ToolServer,
 } from "../../../routes/schemas/tool_servers.ts";
+export type {
+  AttachedRegexScriptsJson as AttachedRegexScripts,
+  ConversationRegexScriptsJson as ConversationRegexScripts,
+  RegexScriptInputJson as RegexScriptInput,
+  RegexScriptJson as RegexScript,
+} from "../../../routes/schemas/regex_scripts.ts";

@@ -73,7 +73,7 @@ export function saveFile(file: Blob, name: string): void {
 /** Downloads several conversations or characters as one ZIP file. Shows a failure. */
 export async function downloadAll(
   store: Store,
-  body: { kind: "conversations" | "characters"; ids: readonly string[]; format: string },
+  body: { kind: "conversations" | "characters"; ids: readonly string[]; format: string; image_metadata?: "keep" },
 ): Promise<void> {
   try {
     const response = await store.api.client.send("POST", "/api/export", { body });

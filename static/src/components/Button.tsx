@@ -3,7 +3,7 @@
  *
  * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`,
  * `isExpanded?`, `form?`, `label?`.
- * LinkButton: `href`, `children`; `kind?`, `icon?`.
+ * LinkButton: `href`, `children`; `kind?`, `icon?`, `onClick?`.
  * IconButton: `icon`, `label`; `onClick?`, `kind?`, `isPressed?`, `isExpanded?`, `isDisabled?`, `type?`.
  */
 import type { ComponentChildren } from "preact";
@@ -52,15 +52,19 @@ export function Button(props: ButtonProps) {
 
 /** A link styled as a button. */
 export function LinkButton(
-  { href, children, kind = "plain", icon }: {
+  { href, children, kind = "plain", icon, label, onClick }: {
     href: string;
     children: ComponentChildren;
     kind?: ButtonProps["kind"];
     icon?: IconName;
+    /** The accessible name, if the text alone is ambiguous. */
+    label?: string;
+    /** Called before the link is followed. */
+    onClick?: () => void;
   },
 ) {
   return (
-    <a class={`button ${kind}`} href={href}>
+    <a class={`button ${kind}`} href={href} aria-label={label} onClick={onClick}>
       {icon && <Icon name={icon} />}
       <span>{children}</span>
     </a>

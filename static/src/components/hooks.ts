@@ -15,6 +15,9 @@ export function useMedia(query: string): boolean {
   return holds;
 }
 
+/** Width of the left edge of a touch screen from which a swipe opens the drawer, in px. */
+export const EDGE_PX = 24;
+
 /** Returns the time, every second while `isRunning`. */
 export function useNow(isRunning: boolean): number {
   const [now, setNow] = useState(() => Date.now());
@@ -32,6 +35,23 @@ export function useTitle(title: string): void {
   useEffect(() => {
     document.title = title;
   }, [title]);
+}
+
+/**
+ * Calls back one frame after elements have changed their size. In the same frame, what moves would be measured again,
+ * which browsers report as an error. Returns a function that stops it.
+ */
+export function watchSize(elements: readonly Element[], onResize: ResizeObserverCallback): () => void {
+  let frame = 0;
+  const observer = new ResizeObserver((...change) => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => onResize(...change));
+  });
+  for (const element of elements) observer.observe(element);
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+  };
 }
 
 /** Runs work when the page is idle. Returns a function that cancels it. Safari has no idle callbacks. */

@@ -57,7 +57,8 @@ let running: RenderBudget | undefined;
  * Returns the sanitized MathML of a formula. `source` means: it isn't TeX, is incomplete or exceeds a limit, so its
  * source says more than an error; `late` means: it took too long, and may succeed next time.
  *
- * The page's content security policy forbids `style` attributes, so colors become `mathcolor` and the rest is removed.
+ * The page's content security policy forbids `style` attributes, so colors become `mathcolor`, boxes `notation`, and the rest is
+ * removed.
  *
  * @param budget The message's remaining time. A formula gets at most 100 ms of it.
  */
@@ -189,7 +190,8 @@ function createPurifier() {
 function withoutStyles(mathml: string): string {
   return mathml.replace(/ style="([^"]*)"/g, (_, style: string) => {
     const color = /(?:^|;)\s*color:\s*(#[0-9a-f]{3,8})/i.exec(style)?.[1];
-    return color === undefined ? "" : ` mathcolor="${color}"`;
+    const box = /(?:^|;)\s*border:/i.test(style) ? ' notation="box"' : "";
+    return color === undefined ? box : `${box} mathcolor="${color}"`;
   });
 }
 

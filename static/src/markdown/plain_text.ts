@@ -5,6 +5,10 @@ import { stripTags } from "./html_tags.ts";
 export interface SpokenWords {
   formula: string;
   diagram: string;
+  /** A block of code. Absent: nothing is said of it. */
+  code?: string;
+  /** A line between parts of a text. Absent: nothing is said of it. */
+  rule?: string;
 }
 
 /** A link or an image. It never crosses another opening bracket, so that 100,000 of them take linear time. */
@@ -150,12 +154,17 @@ function decodeEntity(entity: string, decimal?: string, hex?: string, name?: str
 const DIAGRAMS = new Set(["mermaid"]);
 const FENCE = /^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*)*(`{3,}|~{3,})[ \t]*([^\s`]*)/;
 
+/** A line between parts. Hyphens below a line of text mark it as a heading instead. */
+const RULE_LINE = /^[ \t>]*(?:(?:\*[ \t]*){3,}|(-)[ \t]*(?:-[ \t]*){2,}|(?:_[ \t]*){3,})\s*$/;
+
 /** Follows the blocks of a growing text: code, diagrams and formulas on lines of their own aren't read line by line. */
 export class SpokenBlocks {
   readonly #words: SpokenWords;
   #isAtLineStart = true;
   #fence: string | undefined;
   #formulaEnd: string | undefined;
+  /** Whether the line before has text. */
+  #isBelowText = false;
 
   constructor(words: SpokenWords) {
     this.#words = words;
@@ -172,6 +181,8 @@ export class SpokenBlocks {
   }
 
   #nextLine(line: string, isStart: boolean): string {
+    const isBelowText = this.#isBelowText;
+    this.#isBelowText = line.trim() !== "";
     const fence = isStart ? FENCE.exec(line) : null;
     if (this.#fence !== undefined) {
       const isEnd = fence !== null && fence[2] === "" && fence[1]!.startsWith(this.#fence);
@@ -180,7 +191,13 @@ export class SpokenBlocks {
     }
     if (fence !== null && this.#formulaEnd === undefined) {
       this.#fence = fence[1];
-      return DIAGRAMS.has(fence[2]!.toLowerCase()) ? `${this.#words.diagram}.\n` : "";
+      const word = DIAGRAMS.has(fence[2]!.toLowerCase()) ? this.#words.diagram : this.#words.code;
+      return word === undefined ? "" : `${word}.\n`;
+    }
+    const rule = isStart && this.#formulaEnd === undefined ? RULE_LINE.exec(line) : null;
+    if (rule !== null && !(rule[1] === "-" && isBelowText)) {
+      this.#isBelowText = false;
+      return this.#words.rule === undefined ? "" : `${this.#words.rule}.\n`;
     }
     return this.#skipFormulas(line);
   }

@@ -54,7 +54,9 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
         return;
       }
       voices = chooseVoices(store, chat, message);
-      pieces = new SpeechSegments(texts.chat.spoken, {
+      // Read aloud, code and rules are pauses.
+      const { formula, diagram } = texts.chat.spoken;
+      pieces = new SpeechSegments({ formula, diagram }, {
         isSplit: voices.narration !== voices.quoted,
         known: splitReasoning(known).text,
       });

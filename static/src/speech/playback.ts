@@ -37,13 +37,16 @@ export class Playback {
    */
   async play(audio: StreamedAudio, signal: AbortSignal): Promise<void> {
     const type = await audio.contentType;
-    const isStreamed = canStream(type);
-    const source = isStreamed ? new MediaSource() : await audio.toBlob();
+    const Source = findMediaSource(type);
+    const stream = Source && new Source();
+    const source = stream ?? await audio.toBlob();
+    // A managed source opens only then.
+    this.#element.disableRemotePlayback = stream !== undefined;
     signal.throwIfAborted();
     const url = URL.createObjectURL(source);
     try {
       const over = this.#begin(url, signal);
-      const fed = isStreamed ? feed(source as MediaSource, type, audio) : Promise.resolve(undefined);
+      const fed = stream ? feed(stream, type, audio) : Promise.resolve(undefined);
       await Promise.race([over, fed.then((failure) => failure?.isBare ? Promise.reject(failure.thrown) : over)]);
       const failure = await fed;
       if (failure) throw failure.thrown;
@@ -95,8 +98,13 @@ export class Playback {
   }
 }
 
-function canStream(type: string): boolean {
-  return type !== "" && globalThis.MediaSource !== undefined && MediaSource.isTypeSupported(type);
+/** Finds what plays audio of this type while it arrives. iPhones have only the managed kind. */
+function findMediaSource(type: string): typeof MediaSource | undefined {
+  const { MediaSource: plain, ManagedMediaSource: managed } = globalThis as typeof globalThis & {
+    ManagedMediaSource?: typeof MediaSource;
+  };
+  const source = plain ?? managed;
+  return type !== "" && source?.isTypeSupported(type) ? source : undefined;
 }
 
 /** Feeds audio to the player as it arrives. Returns its failure, with `isBare` if nothing had arrived before. */

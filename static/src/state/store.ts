@@ -15,9 +15,11 @@ import { newId } from "./app/ids.ts";
 import { LatestRead } from "./app/latest_read.ts";
 import { notifyWhenHidden } from "./app/notifications.ts";
 import type { Outbox } from "./app/outbox.ts";
+import { getPerson } from "./app/outbox_store.ts";
 import { OpenChat } from "./chat/open_chat.ts";
 import { Profiles } from "./characters/profiles.ts";
 import { FileUrls } from "./app/file_urls.ts";
+import type { PageUpdate } from "./app/page_update.ts";
 import { Preferences } from "./app/preferences.ts";
 import { Router } from "./app/router.ts";
 import { Retries } from "./app/retries.ts";
@@ -54,6 +56,8 @@ export class Store {
   readonly failedReads = new Retries(() => this.#readAgain());
   readonly speaking = new ReadAloud(this);
   readonly toasts = new ToastQueue();
+  /** The chat that is printed as soon as it's shown. */
+  readonly printing = signal<string | undefined>(undefined);
   readonly chat = signal<OpenChat | undefined>(undefined);
   /** Calls about authentication. */
   readonly access: AccessApi;
@@ -66,6 +70,8 @@ export class Store {
   readonly isSetupCompleted = computed(() => this.setup.value?.completed ?? true);
   /** Set if the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);
+  /** Why not even the state of sign-in can be read: the page's address isn't allowed. No sign-in helps then. */
+  readonly hostRefusal = signal<ApiError | undefined>(undefined);
   /** True if the sidebar is open as a drawer, on narrow screens. */
   readonly isDrawerOpen = signal(false);
   /** The overlay that is shown over every screen. */
@@ -77,6 +83,7 @@ export class Store {
   /** What this browser made and the server doesn't have yet. */
   readonly outbox: Outbox;
   readonly #document: Document;
+  #update: Promise<PageUpdate> | undefined;
   #listeners = new Set<(event: ChangeEvent | undefined) => void>();
   #storage: Storage | undefined;
   readonly #notifiedCalls = new Set<string>();
@@ -107,6 +114,7 @@ export class Store {
         void this.outbox.send();
         this.#catchUp(wasLive);
       },
+      onBuild: (build) => void this.#onBuild(build, window),
       onRefused: () => this.#readAll(),
     });
   }
@@ -215,8 +223,11 @@ export class Store {
   async refreshAuth(): Promise<void> {
     try {
       await this.#authReads.run(() => this.access.status(), (status) => this.auth.value = status);
-    } catch {
-      // If even this is refused, other requests show why.
+      this.hostRefusal.value = undefined;
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      // Other failures are shown by other requests.
+      this.hostRefusal.value = error.status === 403 ? error : undefined;
     }
   }
 
@@ -291,6 +302,7 @@ export class Store {
     else if (event.kind === "reply_ended") {
       void this.#readReplies();
       this.#notifyOfReply(event.id);
+      if (!isOpen) void this.#sendUnshown(event.id);
     } else if (event.kind === "approval") {
       void this.#readReplies().then(() => this.#notifyOfApproval(event.id));
     } else if (event.kind === "connection") void this.connections.onChanged();
@@ -301,9 +313,26 @@ export class Store {
     else if (event.kind === "access") this.accessVersion.value++;
   }
 
+  /** Its code is loaded with the first connection, while the server has the build of this page. */
+  async #onBuild(build: string, window: Window): Promise<void> {
+    this.#update ??= import("./app/page_update.ts").then(({ PageUpdate }) => new PageUpdate(this, window));
+    try {
+      (await this.#update).onBuild(build);
+    } catch {
+      this.#update = undefined;
+    }
+  }
+
   async #readReplies(): Promise<void> {
     const replies = await this.chats.refreshReplies();
     this.chat.peek()?.onReplies(replies);
+  }
+
+  /** Sends what waits for the end of a reply in a chat that isn't shown. */
+  async #sendUnshown(id: string): Promise<void> {
+    if (!this.outbox.queued.peek().some(({ conversationId }) => conversationId === id)) return;
+    const { sendUnshown } = await import("./chat/message_queue.ts");
+    await sendUnshown(id, this.api, this.outbox).catch((thrown) => this.report(thrown));
   }
 
   #notifyOfReply(conversationId: string): void {
@@ -344,9 +373,15 @@ export class Store {
       api: this.api,
       storage: this.#storage,
       outbox: this.outbox,
-      onFirstSend: (id: string) => this.router.go(`/c/${id}`, { replace: true }),
+      onFirstSend: (id: string) => {
+        this.router.go(`/c/${id}`, { replace: true });
+        void import("./app/form_draft_store.ts").then((drafts) => {
+          drafts.putDraft(drafts.draftKey(getPerson(this.auth.peek()), drafts.NEW_CHAT_OPTIONS), undefined);
+        }, () => {});
+      },
       defaultPersonaId: () => this.preferences.settings.value?.default_persona_id,
       onFirstRefused: () => this.router.go("/new", { replace: true }),
+      onQueueFull: (limit: number) => this.toasts.show(texts.queue.full(limit), { isError: true }),
     };
   }
 }

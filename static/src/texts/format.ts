@@ -78,7 +78,7 @@ export function formatDateTime(iso: string | undefined): string {
 }
 
 /** Groups newest-first items under Today, Yesterday, This week (the last seven days) and their months. */
-export function groupByDay<T extends { updated_at: string }>(
+export function groupByDay<T extends { last_message_at: string }>(
   items: readonly T[],
   now: Date,
 ): { title: string; items: T[] }[] {
@@ -86,7 +86,7 @@ export function groupByDay<T extends { updated_at: string }>(
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate());
   const daysAgo = (n: number) => new Date(midnight.getFullYear(), midnight.getMonth(), midnight.getDate() - n);
   for (const item of items) {
-    const date = new Date(item.updated_at);
+    const date = new Date(item.last_message_at);
     const title = Number.isNaN(date.getTime()) || date >= midnight
       ? texts.nav.today
       : date >= daysAgo(1)

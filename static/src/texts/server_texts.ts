@@ -41,7 +41,9 @@ export function translateReason(
   { code, params, reason }: { code?: string; params?: Params; reason: string },
 ): string {
   const text = code === undefined ? undefined : serverTexts?.reasons[code];
-  return text === undefined ? reason : fillPlaceholders(text, params);
+  if (text === undefined) return reason;
+  const part = params?.kind === undefined ? undefined : serverTexts?.ledger[params.kind];
+  return fillPlaceholders(text, part === undefined ? params : { ...params, part });
 }
 
 /** Returns what a ledger counts in the current language, or the server's text if there is no translation. */

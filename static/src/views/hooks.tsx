@@ -16,7 +16,10 @@ export interface Resource<T> {
   value: T | undefined;
   error: ApiError | undefined;
   isBusy: boolean;
-  again(): void;
+  /** Loads it again. Resolves when that has ended, also with an error. */
+  again(): Promise<void>;
+  /** Shows what a change answered. Reads that began before it don't count. */
+  set(value: T): void;
 }
 
 /** Changes come in bursts; one more read answers all. In milliseconds. */
@@ -33,20 +36,22 @@ export function useResource<T>(read: () => Promise<T>, ...eventKinds: string[]):
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(true);
+  const take = (found: T) => {
+    setValue(found);
+    setError(undefined);
+  };
   const again = () => {
     setBusy(true);
-    latest.run(read, (found) => {
-      setValue(found);
-      setError(undefined);
-    }).catch((thrown) => setError(asApiError(thrown))).finally(() => setBusy(false));
+    return latest.run(read, take).catch((thrown) => setError(asApiError(thrown))).finally(() => setBusy(false));
   };
+  const set = (changed: T) => latest.put(changed, take);
   useEffect(() => {
-    again();
+    void again();
     if (eventKinds.length === 0) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const readAgain = () => {
       timer = undefined;
-      again();
+      void again();
     };
     const stop = store.listen((event) => {
       if (event === undefined || eventKinds.includes(event.kind)) timer ??= setTimeout(readAgain, READ_AFTER_MS);
@@ -56,7 +61,7 @@ export function useResource<T>(read: () => Promise<T>, ...eventKinds: string[]):
       clearTimeout(timer);
     };
   }, []);
-  return { value, error, isBusy, again };
+  return { value, error, isBusy, again, set };
 }
 
 /** A list that is loaded when shown and reloaded on request. */

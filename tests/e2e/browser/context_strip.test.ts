@@ -38,6 +38,7 @@ test("shows how much of the prompt is read, then how full the context is, and op
 }, async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp", models: ["small"], switches: { manual: "on" } });
   llm.contextSize = 8_192;
+  llm.slots = 1;
   await using app = await openTestApp();
   await connect(app, llm);
   await saveChat(app, "c1", "The lighthouse");

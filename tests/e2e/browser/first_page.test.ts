@@ -10,8 +10,8 @@ import {
   type WatchedPage,
 } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
-import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { eventually, sendMessage } from "../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
@@ -28,6 +28,8 @@ const NOWHERE = "127.0.0.1:9";
 async function openServer(args: string[] = [], searched = NOWHERE): Promise<ChildServer> {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
   const server = await startChildServer({ dataDir, args: ["--discover-hosts", searched, ...args] });
+  // Calls of the model are counted.
+  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
   return {
     ...server,
     async [Symbol.asyncDispose]() {
@@ -35,12 +37,6 @@ async function openServer(args: string[] = [], searched = NOWHERE): Promise<Chil
       await Deno.remove(dataDir, { recursive: true });
     },
   };
-}
-
-async function connect(server: ChildServer, llm: FakeLlm): Promise<void> {
-  const body = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-  await server.json("PUT", "/api/connections", body);
-  await server.json("POST", "/api/connections/double/activate");
 }
 
 async function openAt(server: ChildServer, path: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
@@ -85,7 +81,7 @@ test("a newcomer opens the page, writes to the demo and reads its reply", async 
 test("a reply outlives a reload, shows live in a second browser, and its Stop works there", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   await using server = await openServer();
-  await connect(server, llm);
+  await connectModel(server, llm.url);
   const ui = await openAt(server, "/new");
   await sendMessage(ui.page, "Tell me a story");
   const call = await llm.nextCall();
@@ -113,7 +109,7 @@ test("a reply outlives a reload, shows live in a second browser, and its Stop wo
 test("a reply started elsewhere shows live in a page that has the chat open", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   await using server = await openServer();
-  await connect(server, llm);
+  await connectModel(server, llm.url);
   await server.json("PUT", "/api/conversations/c1", { title: "Shared", messages: [] });
   const ui = await openAt(server, "/c/c1");
   await ui.page.getByRole("heading", { name: "Shared" }).waitFor();
@@ -134,7 +130,7 @@ test("a reply started elsewhere shows live in a page that has the chat open", as
 test("a failed model is shown with its reason, and Retry gets the reply", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   await using server = await openServer();
-  await connect(server, llm);
+  await connectModel(server, llm.url);
   const ui = await openAt(server, "/new");
   await sendMessage(ui.page, "Go on");
   const first = await llm.nextCall();
@@ -156,7 +152,7 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
   const first = await startChildServer({ dataDir });
-  await connect(first, llm);
+  await connectModel(first, llm.url);
   const ui = await openAt(first, "/new");
   await sendMessage(ui.page, "Tell me");
   await (await llm.nextCall()).emit("Until here");
@@ -167,7 +163,7 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   // The page finds its server at the same address again and reconnects.
   await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
   expect(server.url).toBe(first.url);
-  await ui.page.getByText("The server stopped before the reply was complete").waitFor();
+  await ui.page.getByText("The server stopped before the reply was complete", { exact: true }).waitFor();
   await expect.poll(() => ui.page.locator(".reply .prose").innerText()).toBe("Until here");
   await ui.page.getByRole("button", { name: "Continue" }).click();
   const more = await llm.nextCall();
@@ -242,7 +238,7 @@ test(
     ];
     await using llm = await openFakeLlm({ pieces });
     await using server = await openServer();
-    await connect(server, llm);
+    await connectModel(server, llm.url);
     const ui = await openAt(server, "/new");
     await sendMessage(ui.page, `<img src="${far}/7.png" onerror="globalThis.hit=1">`);
     await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();

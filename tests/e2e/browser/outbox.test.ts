@@ -5,13 +5,13 @@
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
-import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
+import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { openFakeSearxng } from "../../helpers/fakes/fake_searxng.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../../helpers/files/pictures.ts";
 import { isLong } from "../../helpers/files/sample.ts";
-import { eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import { eventually, openMessageActions, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
 
 const CHROMIUM = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium";
@@ -26,9 +26,7 @@ beforeAll(async () => {
   dataDir = await Deno.makeTempDir({ prefix: "parlor-outbox-" });
   server = await start();
   port = new URL(server.url).port;
-  const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-  await server.json("PUT", "/api/connections", connection);
-  await server.json("POST", "/api/connections/double/activate");
+  await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
   await server.json("PATCH", "/api/settings", { auto_title: false });
 });
@@ -322,7 +320,7 @@ test("an edit that meets one of another device is shown beside it, and the user 
   await openChat("/c/clash", phone);
   const { page } = phone;
   const message = page.locator("[data-message-id=m1]");
-  await message.getByRole("button", { name: "Message actions" }).click();
+  await openMessageActions(message);
   await page.getByRole("menuitem", { name: "Edit", exact: true }).click();
   const field = page.getByRole("textbox", { name: "Message text" });
   await field.waitFor(); // loaded on demand
@@ -337,7 +335,7 @@ test("an edit that meets one of another device is shown beside it, and the user 
   await waiting.getByText("Changed on another device").waitFor();
   await waiting.getByText("Older than the mill.").waitFor();
   await waiting.getByText("Built in May.").waitFor();
-  await waiting.getByRole("button", { name: "Use mine" }).click();
+  await waiting.getByRole("button", { name: "Keep this one" }).click();
   await waiting.waitFor({ state: "detached" });
   const { messages } = await server.json<StoredConversation>("GET", path);
   expect(messages[1]!.content).toBe("Older than the mill.");

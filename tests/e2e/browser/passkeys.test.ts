@@ -157,7 +157,16 @@ test("on localhost over HTTP the same works, with the cookie of plain HTTP", asy
   await pair(owner);
   expect((await owner.context.cookies()).map(({ name }) => name)).toContain("app_sess");
   await owner.page.goto(`${app.url}/settings/privacy`);
-  await signOut(owner);
+  // Nothing else can be clicked until the page has been loaded again.
+  const held = Promise.withResolvers<void>();
+  await owner.page.route("**/api/auth/logout", async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  const leaving = signOut(owner);
+  await expect.poll(() => owner.page.evaluate(() => document.body.inert)).toBe(true);
+  held.resolve();
+  await leaving;
   await signIn(owner);
   await expectClean(owner);
 });

@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
-import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
+import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
 import { sendMessage } from "../../helpers/browser/ui_page.ts";
@@ -39,9 +39,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
   try {
     await using server = await startChildServer({ dataDir });
-    const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-    await server.json("PUT", "/api/connections", connection);
-    await server.json("POST", "/api/connections/double/activate");
+    await connectModel(server, llm.url);
     await server.json("PATCH", "/api/settings", { auto_title: false });
     await server.json("PUT", C1, {
       title: "Shared",

@@ -15,7 +15,7 @@ import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { sillyTavernPng } from "../../helpers/files/cards.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import { openChatOptions, openMessageActions, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 const QUESTION = "How do I find the longest day of the year?";
@@ -85,6 +85,7 @@ async function firstVisit({ page, look, llm }: Walk): Promise<void> {
 }
 
 async function firstReply({ page, llm, look }: Walk): Promise<void> {
+  llm.switches.manual = "on";
   await page.goto(`${new URL(page.url()).origin}/new`);
   await sendMessage(page, QUESTION);
   const call = await llm.nextCall();
@@ -102,7 +103,7 @@ async function firstReply({ page, llm, look }: Walk): Promise<void> {
 
 /** Opens the menu of the nth message and clicks an item. */
 async function act({ page }: Walk, n: number, label: string): Promise<void> {
-  await page.locator(".message").nth(n).getByRole("button", { name: "Message actions" }).click();
+  await openMessageActions(page.locator(".message").nth(n));
   await page.getByRole("menuitem", { name: label, exact: true }).click();
 }
 
@@ -126,18 +127,18 @@ async function changeMessages(walk: Walk): Promise<void> {
   await act(walk, 0, "Hide from the model");
   await page.locator(".message").first().getByText("Hidden from the model").waitFor();
   await act(walk, 0, "Show to the model");
-  await page.locator(".message").nth(1).getByRole("button", { name: "Message actions" }).click();
+  await openMessageActions(page.locator(".message").nth(1));
   await page.getByRole("menuitem", { name: "Branch from here" }).waitFor();
   await look("message-actions");
   await page.getByRole("menuitem", { name: "Branch from here" }).click();
   await page.getByRole("link", { name: /^Branch of/ }).click();
-  await page.getByRole("link", { name: /^Branches to/ }).waitFor();
+  await page.getByRole("link", { name: /^Branch: / }).waitFor();
 }
 
 async function chatPanels({ page, look, isPhone }: Walk): Promise<void> {
   // Without the message in the URL, which would be highlighted in the screenshots.
   await page.goto(page.url().replace(/#.*/, ""));
-  await page.getByRole("button", { name: "Chat options" }).click();
+  await openChatOptions(page);
   await page.getByLabel("Temperature").fill("0.7");
   await page.getByLabel("System prompt").fill("Answer as a patient astronomer.");
   await look("options");
@@ -256,7 +257,7 @@ test.each(
   width,
   device,
 ) => {
-  await using llm = await openFakeLlm({ models: ["llama-3.2-3b"], switches: { manual: "on" } });
+  await using llm = await openFakeLlm({ models: ["llama-3.2-3b"] });
   await using app = await openTestApp();
   const { page, context, foreign, errors } = await openPage(browser, app.url, {
     ...device,

@@ -23,13 +23,13 @@ test("the pages of a character, a preset and a lorebook say what Parlor doesn't 
     {
       locale: "en-US",
       path: "/characters/fox",
-      line: "2 × regex scripts, which are kept but not run",
+      line: "2 × regex scripts: they run in a chat once you allow them there",
       list: "Bold, Trim",
     },
     {
       locale: "de-DE",
       path: "/settings/presets/warm",
-      line: "2 × Regex-Skripte, die erhalten bleiben, aber nicht ausgeführt werden",
+      line: "2 × Regex-Skripte: Sie laufen in einem Chat, sobald Sie sie dort erlauben",
       list: "Bold, Trim",
     },
     { locale: "ja-JP", path: "/settings/lorebooks/forest", line: "1 × キーも本文もなく効果のないエントリ" },

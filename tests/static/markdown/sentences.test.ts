@@ -53,3 +53,10 @@ test("skips a whole URL with brackets", () => {
     "A page and an image",
   );
 });
+
+test("names code, diagrams and rules; hyphens below a line make it a heading", () => {
+  const sentences = new Sentences({ ...WORDS, code: "code", rule: "divider" });
+  const text = "Look:\n```ts\nlet a = 1;\n```\nDone.\n\n---\n\nTitle\n---\n* * *\n```mermaid\ngraph TD\n```\nEnd";
+  expect(sentences.next(text, true)).toBe("Look: code. Done. divider. Title divider. diagram. End");
+  expect(new Sentences(WORDS).next(text, true)).toBe("Look: Done. Title diagram. End");
+});

@@ -8,7 +8,9 @@ test.each([[0, "0:00"], [45_900, "0:45"], [723_000, "12:03"], [3_600_000, "1:00:
 
 test("groups chats under Today, Yesterday, This week and their months, by local days", () => {
   const now = new Date(2026, 2, 15, 0, 30);
-  const at = (...date: [number, number, number, number, number]) => ({ updated_at: new Date(...date).toISOString() });
+  const at = (...date: [number, number, number, number, number]) => ({
+    last_message_at: new Date(...date).toISOString(),
+  });
   const items = [
     at(2026, 2, 15, 0, 1),
     at(2026, 2, 14, 23, 59),

@@ -20,12 +20,15 @@ const WAYS: RegExp[] = [
   /\b(?:document\.title|textContent|innerText)\s*=\s*["'`]([^"'`]*\p{L}[^"'`]*)["'`]/gu,
 ];
 
+/** Commands, which are the same in all languages, and the icon of the command `title`. */
+const NOT_TEXT = /^(\/[a-z]+ ?|pencil)$/;
+
 /** Gives the texts of a source file that stand outside the catalogues. */
 function outsideTexts(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1");
   // What a template only puts together from expressions says nothing itself.
   return WAYS.flatMap((way) => [...code.matchAll(way)].map(([, text]) => text!.replace(/\$\{[^}]*\}/g, "")))
-    .filter((text) => /\p{L}/u.test(text));
+    .filter((text) => /\p{L}/u.test(text) && !NOT_TEXT.test(text));
 }
 
 async function* sources(folder: URL, path = ""): AsyncGenerator<string> {

@@ -1,6 +1,7 @@
 /** The field of a server's API key, which is never read back. */
 import { useState } from "preact/hooks";
 import { Button, IconButton } from "../Button.tsx";
+import { useDraftField } from "./draft_field.ts";
 import { Field } from "./Field.tsx";
 import { Notice } from "../Notice.tsx";
 import { texts } from "../../texts/texts.ts";
@@ -21,6 +22,7 @@ export function ApiKeyField(
   const t = texts.form;
   const [isShown, setShown] = useState(false);
   const { stored, typed } = keyState;
+  const note = useDraftField(id, typed, onInput, "secret");
   const isLeftBehind = isKeyLeftBehind(keyState);
   const hasStored = stored?.has_key === true && !isLeftBehind;
   return (
@@ -37,7 +39,7 @@ export function ApiKeyField(
               spellcheck={false}
               aria-describedby={describedBy}
               value={typed}
-              onInput={(event) => onInput(event.currentTarget.value)}
+              onInput={(event) => note(event.currentTarget.value)}
             />
             {typed !== "" && (
               <IconButton

@@ -2,12 +2,13 @@
  * A labeled control with its hint and its error.
  *
  * Field: `label`, `children(describedBy, id)`; `id?`, `hint?`, `error?`. For custom controls.
- * TextField: `label`, `value`, `onInput(text)`; `id?`, `hint?`, `error?`, `type?`, `rows?` (more than one: a text
+ * TextField: `label`, `value`, `onInput(text)`; `onChange(text)?` (the field was left), `id?`, `hint?`, `error?`, `type?`, `rows?` (more than one: a text
  * area), `placeholder?`, `list?` (suggestions), `inputMode?`, `autocomplete?`, `maxLength?`, `isRequired?`,
- * `isDisabled?`, `isMono?`, `hasFocus?` (initial focus of a dialog).
+ * `isDisabled?`, `isMono?`, `hasFocus?` (initial focus of a dialog), `isSecret?` (no draft keeps it).
  */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { useDraftField } from "./draft_field.ts";
 
 /** Props of every labeled control. */
 export interface FieldProps {
@@ -41,6 +42,8 @@ export function Field(
 export interface TextFieldProps extends FieldProps {
   value: string;
   onInput: (text: string) => void;
+  /** Called when the field is left, or Enter pressed, after its text has changed. */
+  onChange?: (text: string) => void;
   type?: "text" | "url" | "password" | "search" | "email";
   rows?: number;
   placeholder?: string;
@@ -52,11 +55,16 @@ export interface TextFieldProps extends FieldProps {
   isDisabled?: boolean;
   isMono?: boolean;
   hasFocus?: boolean;
+  /** No draft keeps what is typed. A password is one anyway. */
+  isSecret?: boolean;
 }
 
 /** One line of text, or several. */
 export function TextField(props: TextFieldProps) {
-  const { type = "text", rows = 1, list } = props;
+  const { type = "text", rows = 1, list, isSecret = type === "password" } = props;
+  const kind = isSecret ? "secret" : type === "search" ? "search" : "text";
+  const keep = useDraftField(props.id ?? props.label, props.value, props.onInput, kind, props.error !== undefined);
+  const onInput = (event: { currentTarget: { value: string } }) => keep(event.currentTarget.value);
   return (
     <Field id={props.id} label={props.label} hint={props.hint} error={props.error}>
       {(describedBy, id) => {
@@ -74,7 +82,7 @@ export function TextField(props: TextFieldProps) {
           "aria-invalid": props.error !== undefined,
         };
         if (rows > 1) {
-          return <textarea rows={rows} {...shared} onInput={(event) => props.onInput(event.currentTarget.value)} />;
+          return <textarea rows={rows} {...shared} onInput={onInput} />;
         }
         return (
           <>
@@ -85,7 +93,8 @@ export function TextField(props: TextFieldProps) {
               autocomplete={props.autocomplete ?? "off"}
               {...(list ? { list: `${id}-list` } : {})}
               {...shared}
-              onInput={(event) => props.onInput(event.currentTarget.value)}
+              onInput={onInput}
+              onChange={props.onChange && ((event) => props.onChange!(event.currentTarget.value))}
             />
             {list && (
               <datalist id={`${id}-list`}>{list.map((option) => <option key={option} value={option} />)}</datalist>

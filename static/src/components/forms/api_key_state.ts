@@ -1,4 +1,5 @@
 /** The state of an API key in a form: whether the stored key is sent, and whether others could read it. */
+import { completeScheme } from "../../../../services/http/address_scheme.ts";
 import { isLoopback } from "../../state/app/loopback.ts";
 
 /** A key in a form. */
@@ -26,10 +27,12 @@ export function isKeyExposed(keyState: ApiKeyState): boolean {
   return protocol === "http:" && !isLoopback(hostname);
 }
 
-/** Returns the origin of an HTTP address; undefined for anything else. */
+/** Returns the origin of an HTTP address, which may have no scheme; undefined for anything else. */
 export function parseOrigin(address: string): string | undefined {
   try {
-    const url = new URL(address.trim());
+    const url = new URL(completeScheme(address));
+    // Some browsers encode spaces in a host instead of refusing them.
+    if (url.hostname.includes("%")) return undefined;
     return url.protocol === "http:" || url.protocol === "https:" ? url.origin : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,5 @@
 /** Inputs besides text: a choice, a number, a slider and a switch. */
+import { useDraftField } from "./draft_field.ts";
 import { Field, type FieldProps, TextField } from "./Field.tsx";
 import { useId, useState } from "preact/hooks";
 import { type NumberField, parseNumber } from "../../state/documents/sampling.ts";
@@ -27,6 +28,11 @@ export function Select<T extends string>(
     isDisabled?: boolean;
   },
 ) {
+  const set = (value: string) => {
+    const chosen = props.options.find((option) => option.value === value);
+    if (chosen) props.onChange(chosen.value);
+  };
+  const onChange = useDraftField(props.id ?? props.label, props.value, set, "choice");
   return (
     <Field id={props.id} label={props.label} hint={props.hint} error={props.error}>
       {(describedBy, id) => (
@@ -36,10 +42,7 @@ export function Select<T extends string>(
           disabled={props.isDisabled}
           aria-describedby={describedBy}
           aria-invalid={props.error !== undefined}
-          onChange={(event) => {
-            const chosen = props.options.find((option) => option.value === event.currentTarget.value);
-            if (chosen) props.onChange(chosen.value);
-          }}
+          onChange={(event) => onChange(event.currentTarget.value)}
         >
           {props.options.map(({ value, name, lang }) => <option key={value} value={value} lang={lang}>{name}</option>)}
         </select>
@@ -157,6 +160,7 @@ export function Switch(
 ) {
   const generatedId = useId();
   const id = given ?? generatedId;
+  const set = useDraftField(given ?? label, String(isOn), (value) => onChange(value === "true"), "choice");
   return (
     <div class="switch-field">
       <label class="switch-row">
@@ -169,7 +173,7 @@ export function Switch(
           checked={isOn}
           disabled={isDisabled}
           aria-describedby={hint ? `${id}-hint` : undefined}
-          onChange={(event) => onChange(event.currentTarget.checked)}
+          onChange={(event) => set(String(event.currentTarget.checked))}
         />
       </label>
       {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}

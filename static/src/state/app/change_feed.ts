@@ -19,18 +19,23 @@ const SILENCE_MS = 60_000;
 /** A silence after which a page that is looked at again opens a new connection: a sleeping device may have lost it. */
 const SLEEP_MS = 30_000;
 
+/** How long a server may take to restart, after it said so, before the page says that it's away, in milliseconds. */
+const RESTART_MS = 15_000;
+
 /** How long a tab without the lock waits for the one that holds it, in milliseconds. */
 const ANSWER_MS = 5000;
 
-type FeedMessage = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
+type FeedMessage = { event: ChangeEvent } | { isLive: boolean; build?: string } | { isRefused: true };
 /** What tabs say to each other besides: "Does anybody read?", "Yes". */
-type TabMessage = FeedMessage | { isAsking: true } | { isReading: true };
+type TabMessage = FeedMessage | { isAsking: true } | { isReading: true; build?: string };
 
 /** The callbacks of a feed. */
 export interface FeedListener {
   onEvent(event: ChangeEvent): void;
   /** The stream begins; earlier changes may have been missed. */
   onConnected(wasLive: boolean): void;
+  /** The server has this build of the page. Called with each connection. */
+  onBuild(build: string): void;
   /** The server refuses this browser. */
   onRefused(): void;
 }
@@ -54,6 +59,7 @@ export class ChangeFeed {
     const channel = openChannel(NAME);
     let isLeading = false;
     let isHeard = false;
+    let build: string | undefined;
     let alone: AbortController | undefined;
     const readAlone = () => {
       if (isLeading || alone || signal.aborted) return;
@@ -62,6 +68,7 @@ export class ChangeFeed {
       void this.#read(alone.signal, (message) => this.#handle(message));
     };
     const send = (message: FeedMessage) => {
+      if ("isLive" in message) build = message.build ?? build;
       channel?.postMessage(message);
       this.#handle(message);
     };
@@ -72,11 +79,13 @@ export class ChangeFeed {
     };
     const follow = ({ data }: MessageEvent<TabMessage>) => {
       if ("isAsking" in data) {
-        if (isLeading) channel?.postMessage({ isReading: true });
+        if (isLeading) channel?.postMessage({ isReading: true, build });
         return;
       }
       isHeard = true;
-      if (!("isReading" in data) && !alone) this.#handle(data);
+      if ("isReading" in data) {
+        if (data.build !== undefined) this.#listener.onBuild(data.build);
+      } else if (!alone) this.#handle(data);
     };
     const locks = findLocks();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -100,9 +109,11 @@ export class ChangeFeed {
     const wasLive = this.isLive.value;
     this.isLive.value = message.isLive;
     if (message.isLive) this.#listener.onConnected(wasLive);
+    if (message.build !== undefined) this.#listener.onBuild(message.build);
   }
 
   async #read(signal: AbortSignal, send: (message: FeedMessage) => void): Promise<void> {
+    let restartsUntilMs = 0;
     for (let attempt = 0; !signal.aborted; attempt++) {
       let retryAfterMs = 0;
       const connection = new AbortController();
@@ -117,13 +128,14 @@ export class ChangeFeed {
       globalThis.addEventListener("online", onLook);
       try {
         const response = await this.#api.openEvents(connection.signal);
-        send({ isLive: true });
+        send({ isLive: true, build: response.headers.get("x-parlor-build") ?? undefined });
         for await (const events of readEvents(response)) {
           attempt = 0;
           clearTimeout(silence);
           silence = setTimeout(end, SILENCE_MS);
           heardAtMs = Date.now();
           for (const event of events) {
+            if (event.event === "restarting") restartsUntilMs = Date.now() + RESTART_MS;
             const change = parseChange(event.data);
             if (change) send({ event: change });
           }
@@ -141,8 +153,8 @@ export class ChangeFeed {
         globalThis.removeEventListener("online", onLook);
       }
       if (signal.aborted) return;
-      // One lost connection that returns at once is not worth a banner.
-      if (attempt > 0) send({ isLive: false });
+      // One lost connection that returns at once is not worth a banner, nor is a restart.
+      if (attempt > 0 && Date.now() > restartsUntilMs) send({ isLive: false });
       await pause(Math.max(getRetryDelayMs(attempt), retryAfterMs), signal);
     }
   }

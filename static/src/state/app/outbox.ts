@@ -44,6 +44,7 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["DELETE", /^\/api\/conversations\/([^/?]+)$/, "delete"],
   ["PATCH PUT", /^\/api\/conversations\/([^/?]+)$/, "change"],
   ["POST", /^\/api\/chat\/replies\/[^/]+\/tool_calls\/[^/?]+(?:\?conversation_id=([^&]+))?$/, "decision"],
+  ["POST", /^\/api\/chat\/replies\/[^/?]+\/stop(?:\?conversation_id=([^&]+))?$/, "stop"],
   ["PATCH", /^\/api\/settings$/, "change"],
   ["PUT", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "change"],
   ["DELETE", /^\/api\/(?:personas|memories|lorebooks|presets|characters)\/[^/?]+$/, "delete"],
@@ -67,6 +68,8 @@ function canStore(): boolean {
 export class Outbox {
   /** What waits, in order. */
   readonly entries = signal<readonly StoredEntry[]>([]);
+  /** Messages that wait for the end of a reply, in order. */
+  readonly queued = signal<readonly StoredEntry[]>([]);
   /** False if this browser stores nothing, so that what wasn't sent lives only as long as the page. */
   readonly isAvailable = signal(canStore());
   /** Asks whether the page sends an entry itself, which it does then at once. */
@@ -79,6 +82,8 @@ export class Outbox {
   readonly #retries = new Retries(() => void this.send());
   readonly #listeners = new Set<(entry: StoredEntry) => void>();
   readonly #forced = new Set<string>();
+  /** Queued messages that this browser doesn't store. */
+  #unstored: StoredEntry[] = [];
 
   /**
    * @param headers Headers of all requests.
@@ -88,13 +93,13 @@ export class Outbox {
     this.#fetch = fetchFunction;
     this.#headers = headers;
     this.#getStatus = getStatus;
-    this.loaded = this.#refresh();
+    this.loaded = this.refresh();
   }
 
   /** Sends what waits, and follows changes by other pages. Returns a function that stops. */
   open(): () => void {
     const channel = openChannel(OUTBOX_CHANNEL);
-    if (channel) channel.onmessage = () => void this.#refresh();
+    if (channel) channel.onmessage = () => void this.refresh();
     const end = this.#retries.open();
     void this.send();
     return () => {
@@ -123,7 +128,7 @@ export class Outbox {
   async send(key?: string): Promise<void> {
     if (!this.isAvailable.peek()) return;
     if (key !== undefined) this.#forced.add(key);
-    await this.#refresh();
+    await this.refresh();
     const isWaiting = (entry: StoredEntry) => entry.problem === undefined || this.#forced.has(entry.key);
     if (!this.entries.peek().some(isWaiting)) return;
     try {
@@ -139,7 +144,19 @@ export class Outbox {
       this.isAvailable.value = false;
     }
     this.#forced.clear();
-    await this.#refresh();
+    await this.refresh();
+  }
+
+  /** Keeps a message for the end of a reply. @param isStored False if it mustn't outlive the page. */
+  async queue(entry: Omit<OutboxEntry, "person">, isStored: boolean): Promise<void> {
+    const owned = { ...entry, person: getPerson(this.#getStatus()) } satisfies OutboxEntry;
+    const isKept = isStored && this.isAvailable.peek() && await putEntry(owned).then(() => true, () => false);
+    if (!isKept) {
+      this.#unstored.push({ ...owned, id: entry.key });
+      this.queued.value = [...this.queued.peek(), ...this.#unstored.slice(-1)];
+    }
+    await this.refresh();
+    if (isKept) announceChange();
   }
 
   /** Replaces the version of another device by the entry. */
@@ -151,9 +168,11 @@ export class Outbox {
 
   /** Deletes an entry: it's not sent. */
   async discard(key: string): Promise<void> {
-    if (!this.isAvailable.peek()) return;
+    this.#unstored = this.#unstored.filter((entry) => entry.key !== key);
     const entries = this.entries.peek();
     this.entries.value = entries.filter((entry) => entry.key !== key);
+    this.queued.value = this.queued.peek().filter((entry) => entry.key !== key);
+    if (!this.isAvailable.peek()) return;
     await removeEntry(key).catch(() => {});
     announceChange();
     // What waited for the file no longer does.
@@ -163,14 +182,18 @@ export class Outbox {
   /** Deletes everything. */
   async clear(): Promise<void> {
     if (this.isAvailable.peek()) await clearEntries();
-    this.entries.value = [];
+    this.entries.value = this.queued.value = this.#unstored = [];
   }
 
-  async #refresh(): Promise<void> {
+  /** Reads what waits. */
+  async refresh(): Promise<void> {
     if (!this.isAvailable.peek()) return;
     try {
-      const entries = await listEntries();
+      const all = await listEntries();
+      const entries = all.filter(({ kind }) => kind !== "queued");
       if (entries.length > 0 || this.entries.peek().length > 0) this.entries.value = entries;
+      const queued = [...all.filter(({ kind }) => kind === "queued"), ...this.#unstored];
+      if (queued.length > 0 || this.queued.peek().length > 0) this.queued.value = queued;
     } catch {
       // Some private windows have no IndexedDB.
       this.isAvailable.value = false;
@@ -206,7 +229,7 @@ export class Outbox {
         await this.#remove(entry.key, await kept);
         throw thrown;
       }
-      await this.#refresh();
+      await this.refresh();
       announceChange();
       this.#retries.add({ isTransient: true, retryAfterMs: error.retryAfterMs });
       requestSync();
@@ -230,7 +253,7 @@ export class Outbox {
     if (id === undefined) return;
     await removeEntry(key, id).catch(() => {});
     if (!this.entries.peek().some((entry) => entry.key === key)) return;
-    await this.#refresh();
+    await this.refresh();
     announceChange();
   }
 
@@ -241,7 +264,7 @@ export class Outbox {
     const id = pattern.exec(path)![1];
     const headers = { ...options.headers };
     // A later one replaces it.
-    const isNamed = method === "PUT" || kind === "draft" || kind === "decision" || path.includes("?id=");
+    const isNamed = method === "PUT" || ["draft", "decision", "stop"].includes(kind) || path.includes("?id=");
     const body = options.body as Record<string, unknown> | undefined;
     const entry: OutboxEntry = {
       kind,
@@ -258,7 +281,7 @@ export class Outbox {
       ...options.outbox,
     };
     // These make something under a new id.
-    if (method === "POST" && kind !== "send" && kind !== "decision") headers["idempotency-key"] ??= newId();
+    if (method === "POST" && !["send", "decision", "stop"].includes(kind)) headers["idempotency-key"] ??= newId();
     if (kind === "send") return toChatEntry(entry, options.body as ChatRequest);
     if (kind === "draft") entry.text = String(body?.draft ?? "");
     if (kind === "edit_message" && body?.content !== undefined) {
@@ -274,6 +297,12 @@ export class Outbox {
 /** Key of the entry that asks for a reply. */
 export function replyKey(messageId: string): string {
   return `POST /api/chat ${messageId}`;
+}
+
+/** Key of the entry that stops a reply. */
+export function stopKey(messageId: string, conversationId: string): string {
+  const [reply, conversation] = [messageId, conversationId].map(encodeURIComponent);
+  return `POST /api/chat/replies/${reply}/stop?conversation_id=${conversation}`;
 }
 
 /** Key of the entry with the draft of a conversation. */

@@ -8,7 +8,6 @@ import { isTransientFailure, parseErrorBody } from "../../api/failures.ts";
 import type { ErrorBody } from "../../api/types.ts";
 import { answerInTime, openChannel, withLock } from "./browser_parts.ts";
 
-const DATABASE = "parlor";
 const ENTRIES = "outbox";
 const KEYS = "keys";
 const KEY_NAME = "outbox";
@@ -29,7 +28,8 @@ const FULL = `More than ${MAX_FILE_BYTES / 1_000_000} MB of files wait to be sen
 
 /** What the page shows of a change that waits. */
 export interface OutboxSubject {
-  kind: "send" | "edit_message" | "reply" | "draft" | "decision" | "delete" | "file" | "change";
+  /** A `queued` message isn't a request yet: it waits for the end of a reply. */
+  kind: "send" | "queued" | "edit_message" | "reply" | "draft" | "decision" | "stop" | "delete" | "file" | "change";
   conversationId?: string;
   /** The text that was written, if any. */
   text?: string;
@@ -75,63 +75,80 @@ interface Row {
   files: Sealed[];
 }
 
-interface Sealed {
+/** Sealed data. */
+export interface Sealed {
   iv: Uint8Array<ArrayBuffer>;
   data: ArrayBuffer;
 }
 
-let opened: Promise<IDBDatabase> | undefined;
+/** A database of this browser. It's opened at the first use, and again after a failure. */
+export class BrowserDatabase {
+  readonly #name: string;
+  readonly #create: (database: IDBDatabase) => void;
+  #opened: Promise<IDBDatabase> | undefined;
 
-/** Opens the database. @throws {DOMException} if the browser stores nothing, as in some private windows */
-function openDatabase(): Promise<IDBDatabase> {
-  opened ??= answerInTime(
-    new Promise<IDBDatabase>((resolve, reject) => {
-      const request = indexedDB.open(DATABASE, 1);
-      request.onupgradeneeded = () => {
-        request.result.createObjectStore(ENTRIES, { keyPath: "key" });
-        request.result.createObjectStore(KEYS);
-      };
-      request.onsuccess = () => {
-        const database = request.result;
-        database.onversionchange = database.onclose = () => {
-          database.close();
-          opened = undefined;
+  /** @param create Creates the object stores of a new database. */
+  constructor(name: string, create: (database: IDBDatabase) => void) {
+    this.#name = name;
+    this.#create = create;
+  }
+
+  /**
+   * Runs a transaction and resolves with the value of `work` when it's on the disk.
+   *
+   * @throws {DOMException} if the browser stores nothing, as in some private windows
+   */
+  async transact<T>(
+    stores: string[],
+    mode: IDBTransactionMode,
+    work: (transaction: IDBTransaction) => IDBRequest<T> | undefined,
+  ): Promise<T | undefined> {
+    const database = await this.#open();
+    return await new Promise((resolve, reject) => {
+      const transaction = database.transaction(stores, mode);
+      const request = work(transaction);
+      transaction.oncomplete = () => resolve(request?.result);
+      transaction.onabort = transaction.onerror = () => reject(transaction.error ?? request?.error);
+    });
+  }
+
+  #open(): Promise<IDBDatabase> {
+    this.#opened ??= answerInTime(
+      new Promise<IDBDatabase>((resolve, reject) => {
+        const request = indexedDB.open(this.#name, 1);
+        request.onupgradeneeded = () => this.#create(request.result);
+        request.onsuccess = () => {
+          const database = request.result;
+          database.onversionchange = database.onclose = () => {
+            database.close();
+            this.#opened = undefined;
+          };
+          resolve(database);
         };
-        resolve(database);
-      };
-      request.onerror = () => reject(request.error);
-    }),
-  ).catch((error) => {
-    opened = undefined;
-    throw error;
-  });
-  return opened;
+        request.onerror = () => reject(request.error);
+      }),
+    ).catch((error) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
 }
 
-/** Runs a transaction and resolves with the value of `work` when it's on the disk. */
-async function transact<T>(
-  stores: string[],
-  mode: IDBTransactionMode,
-  work: (transaction: IDBTransaction) => IDBRequest<T> | undefined,
-): Promise<T | undefined> {
-  const database = await openDatabase();
-  return await new Promise((resolve, reject) => {
-    const transaction = database.transaction(stores, mode);
-    const request = work(transaction);
-    transaction.oncomplete = () => resolve(request?.result);
-    transaction.onabort = transaction.onerror = () => reject(transaction.error ?? request?.error);
-  });
-}
+const database = new BrowserDatabase("parlor", (database) => {
+  database.createObjectStore(ENTRIES, { keyPath: "key" });
+  database.createObjectStore(KEYS);
+});
 
 /** Returns the key of this browser, and makes it the first time. Its bytes can't be read by any script. */
-async function getSealingKey(): Promise<CryptoKey> {
-  const find = () => transact<CryptoKey>([KEYS], "readonly", (tx) => tx.objectStore(KEYS).get(KEY_NAME));
+export async function getSealingKey(): Promise<CryptoKey> {
+  const find = () => database.transact<CryptoKey>([KEYS], "readonly", (tx) => tx.objectStore(KEYS).get(KEY_NAME));
   const known = await find();
   if (known) return known;
   const made = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
   try {
     // Of two pages that make one at the same time, the first wins.
-    await transact([KEYS], "readwrite", (tx) => tx.objectStore(KEYS).add(made, KEY_NAME));
+    await database.transact([KEYS], "readwrite", (tx) => tx.objectStore(KEYS).add(made, KEY_NAME));
     return made;
   } catch (error) {
     const other = await find();
@@ -140,13 +157,15 @@ async function getSealingKey(): Promise<CryptoKey> {
   }
 }
 
-async function seal(key: CryptoKey, row: string, data: BufferSource): Promise<Sealed> {
+/** Seals data. @param row What it belongs to; it can't be opened as another one. */
+export async function seal(key: CryptoKey, row: string, data: BufferSource): Promise<Sealed> {
   const iv = crypto.getRandomValues(new Uint8Array(12));
   const additionalData = new TextEncoder().encode(row);
   return { iv, data: await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData }, key, data) };
 }
 
-function unseal(key: CryptoKey, row: string, { iv, data }: Sealed): Promise<ArrayBuffer> {
+/** Opens what `seal` made. @throws {DOMException} for another key or row */
+export function unseal(key: CryptoKey, row: string, { iv, data }: Sealed): Promise<ArrayBuffer> {
   const additionalData = new TextEncoder().encode(row);
   return crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData }, key, data);
 }
@@ -174,7 +193,7 @@ export async function putEntry(entry: OutboxEntry): Promise<string> {
   for (const file of files) sealedFiles.push(await seal(key, id, await file.arrayBuffer()));
   const row: Row = { key: entry.key, id, time: entry.time, fileBytes, sealed, files: sealedFiles };
   let isFull = false;
-  await transact([ENTRIES], "readwrite", (tx) => {
+  await database.transact([ENTRIES], "readwrite", (tx) => {
     const store = tx.objectStore(ENTRIES);
     const all: IDBRequest<Row[]> = store.getAll();
     all.onsuccess = () => {
@@ -194,7 +213,7 @@ export async function putEntry(entry: OutboxEntry): Promise<string> {
 
 /** Returns all entries in order. Those that can't be opened are deleted: their key is gone. */
 export async function listEntries(): Promise<StoredEntry[]> {
-  const rows = await transact<Row[]>([ENTRIES], "readonly", (tx) => tx.objectStore(ENTRIES).getAll());
+  const rows = await database.transact<Row[]>([ENTRIES], "readonly", (tx) => tx.objectStore(ENTRIES).getAll());
   if (!rows || rows.length === 0) return [];
   const key = await getSealingKey();
   const entries: StoredEntry[] = [];
@@ -226,7 +245,7 @@ async function openRow(key: CryptoKey, row: Row): Promise<StoredEntry> {
 
 /** Deletes an entry, unless another one has taken its place. @param id Undefined for any. */
 export async function removeEntry(key: string, id?: string): Promise<void> {
-  await transact([ENTRIES], "readwrite", (tx) => {
+  await database.transact([ENTRIES], "readwrite", (tx) => {
     const store = tx.objectStore(ENTRIES);
     const found: IDBRequest<Row | undefined> = store.get(key);
     found.onsuccess = () => {
@@ -238,7 +257,7 @@ export async function removeEntry(key: string, id?: string): Promise<void> {
 
 /** Deletes all entries and the key. */
 export async function clearEntries(): Promise<void> {
-  await transact([ENTRIES, KEYS], "readwrite", (tx) => {
+  await database.transact([ENTRIES, KEYS], "readwrite", (tx) => {
     tx.objectStore(KEYS).clear();
     return tx.objectStore(ENTRIES).clear();
   });
@@ -269,7 +288,7 @@ export async function sendEntries(options: SendOptions): Promise<boolean> {
 }
 
 async function sendAll({ fetch, headers = {}, isForced, isLeft, onSent }: SendOptions): Promise<boolean> {
-  const entries = await listEntries();
+  const entries = (await listEntries()).filter(({ kind }) => kind !== "queued");
   if (entries.length === 0) return true;
   const request = (method: string, path: string, init: RequestInit = {}) =>
     fetch(path, { ...init, method, cache: "no-store", headers: { ...headers, ...init.headers } });
@@ -333,7 +352,7 @@ export function lockEntry<T>(
 
 /** False if the entry was sent or replaced meanwhile. */
 async function hasEntry({ key, id }: StoredEntry): Promise<boolean> {
-  const row = await transact<Row>([ENTRIES], "readonly", (tx) => tx.objectStore(ENTRIES).get(key));
+  const row = await database.transact<Row>([ENTRIES], "readonly", (tx) => tx.objectStore(ENTRIES).get(key));
   return row?.id === id;
 }
 
@@ -420,6 +439,8 @@ async function judgeRefusal(
   if (problem.code === "in_trash" && (entry.kind === "file" || "if-none-match" in entry.headers)) return "sent";
   // The same for a document under the id that this page chose.
   if (status === 409 && entry.path.startsWith("/api/documents?id=")) return "sent";
+  // The reply that was to be stopped is gone.
+  if (entry.kind === "stop" && status === 404) return "sent";
   // What was to be deleted is gone.
   if (entry.method === "DELETE" && status === 404) return "sent";
   if (entry.path === "/api/chat") {

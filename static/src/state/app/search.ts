@@ -1,7 +1,7 @@
 /** Search over all conversations while the user types. */
 import { findTerms, parseSearchTerms } from "../../../../services/json/search_fold.ts";
 import { signal } from "@preact/signals";
-import type { Api } from "../../api/api.ts";
+import type { Api, SearchFilters } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentHit, SearchHit } from "../../api/types.ts";
 
@@ -14,6 +14,7 @@ const MAX_QUERY_LENGTH = 500;
 /** One search. Each change of its query cancels the one before. */
 export class Search {
   readonly query = signal("");
+  readonly filters = signal<SearchFilters>({});
   readonly hits = signal<readonly (SearchHit | DocumentHit)[]>([]);
   /** The query whose hits are shown. */
   readonly shownQuery = signal("");
@@ -40,6 +41,12 @@ export class Search {
     }
     this.state.value = "searching";
     this.#timer = setTimeout(() => void this.#run(), PAUSE_MS);
+  }
+
+  /** Sets the filters. */
+  narrow(filters: SearchFilters): void {
+    this.filters.value = filters;
+    this.type(this.query.peek());
   }
 
   /** Retries after a failure. */
@@ -69,7 +76,7 @@ export class Search {
   async #read(query: string, cursor: string | undefined): Promise<void> {
     const { signal } = this.#abort;
     try {
-      const page = await this.#api.search(query, cursor, signal);
+      const page = await this.#api.search(query, cursor, signal, this.filters.peek());
       if (signal.aborted) return;
       this.hits.value = cursor === undefined ? page.items : [...this.hits.value, ...page.items];
       this.shownQuery.value = query;

@@ -6,11 +6,14 @@
  * referrer, and the origin `null`, as one from the system's share menu. So what arrives is only kept on the device, up to
  * limits, and nothing is sent before a click. A share that waits is never replaced by a later one.
  */
-import { withLock } from "./browser_parts.ts";
+import { openChannel, withLock } from "./browser_parts.ts";
 
 const CACHE = "parlor-shared";
 /** Held while shares are added or deleted, because several can arrive at once. */
 const LOCK = "parlor-shared";
+
+/** Tells all tabs that the shares that wait have changed. */
+const CHANNEL = "parlor-shared";
 
 /** What waits on a device at most. */
 const SHARE_LIMITS = { shares: 10, bytes: 100_000_000, ageMs: 7 * 24 * 60 * 60 * 1000 };
@@ -60,6 +63,7 @@ export function keepShare(form: FormData): Promise<ShareProblem | undefined> {
     for (const [n, file] of contents.entries()) await cache.put(getFilePath(share.id, n), new Response(file));
     // Last, so that a share is complete or not there.
     await cache.put(getPath(share.id), Response.json(share));
+    announceChange();
     return undefined;
   });
 }
@@ -91,7 +95,28 @@ export function deleteShare(id: string): Promise<void> {
     const waiting = await listShares();
     if (waiting.length === 0) await caches.delete(CACHE);
     else await deleteLeftovers(cache, waiting);
+    announceChange();
   });
+}
+
+const listeners = new Set<() => void>();
+
+function announceChange(): void {
+  for (const listener of listeners) listener();
+  const channel = openChannel(CHANNEL);
+  channel?.postMessage("changed");
+  channel?.close();
+}
+
+/** Calls a function after each change of the shares that wait, by the service worker or any tab. @returns Ends that */
+export function listenToShares(onChange: () => void): () => void {
+  const channel = openChannel(CHANNEL);
+  channel?.addEventListener("message", onChange);
+  listeners.add(onChange);
+  return () => {
+    channel?.close();
+    listeners.delete(onChange);
+  };
 }
 
 async function listShares(): Promise<Share[]> {

@@ -20,7 +20,7 @@ export class ToastQueue {
   #nextId = 1;
   #pending = new Map<
     number,
-    { showMs: number; timer: ReturnType<typeof setTimeout>; commit: (isLeaving: boolean) => void }
+    { showMs: number; timer: ReturnType<typeof setTimeout>; commit: (isLeaving: boolean) => void; isOffer: boolean }
   >();
 
   /** Shows a text for a while. */
@@ -30,7 +30,7 @@ export class ToastQueue {
       this.#forget(id);
       action?.run();
     };
-    const id = this.#add(text, options.isError ?? false, action && { ...action, run }, () => {});
+    const id = this.#add(text, options.isError ?? false, action && { ...action, run });
   }
 
   /**
@@ -46,6 +46,11 @@ export class ToastQueue {
         undo();
       },
     }, commit);
+  }
+
+  /** Dismisses what was only said: after Send it's out of date. What can still be undone stays. */
+  dismissNotes(): void {
+    for (const [id, { isOffer }] of [...this.#pending]) if (!isOffer) this.dismiss(id);
   }
 
   /** Keeps a toast while it is hovered or focused; then its time restarts. */
@@ -68,10 +73,11 @@ export class ToastQueue {
     for (const id of [...this.#pending.keys()]) this.dismiss(id, true);
   }
 
-  #add(text: string, isError: boolean, action: Toast["action"], commit: (isLeaving: boolean) => void): number {
+  #add(text: string, isError: boolean, action: Toast["action"], commit?: (isLeaving: boolean) => void): number {
     const id = this.#nextId++;
     const showMs = action === undefined ? SHOW_MS : SHOW_ACTION_MS;
-    this.#pending.set(id, { showMs, timer: setTimeout(() => this.dismiss(id), showMs), commit });
+    const timer = setTimeout(() => this.dismiss(id), showMs);
+    this.#pending.set(id, { showMs, timer, commit: commit ?? (() => {}), isOffer: commit !== undefined });
     this.items.value = [...this.items.value, { id, text, isError, action }];
     return id;
   }

@@ -56,9 +56,7 @@ export class CharacterPage {
 
   /** Starts a chat with one of the greetings and opens it. @throws {ApiError} */
   async startChat(greeting: number): Promise<void> {
-    // Set now, so that the chat keeps it when the default changes.
-    const persona_id = this.#store.preferences.settings.peek()?.default_persona_id ?? undefined;
-    const { id } = await this.#store.api.beginChat({ character_ids: [this.id], persona_id, greeting });
+    const { id } = await this.#store.api.beginChat({ character_ids: [this.id], greeting });
     this.#store.router.go(`/c/${encodeURIComponent(id)}`);
   }
 

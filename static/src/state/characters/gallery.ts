@@ -4,12 +4,16 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CharacterQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
+import type { Chats } from "../chat/chats.ts";
 import { Selection } from "../app/selection.ts";
 import type { Store } from "../store.ts";
 
 /** The first page fills any screen; later ones have the server's maximum. */
 const FIRST_PAGE = 120;
 const NEXT_PAGE = 500;
+
+/** Most characters that the last chats put first. */
+const MAX_TALKED = 100;
 
 /** Pause in typing before the server is asked, in milliseconds. */
 const TYPING_MS = 200;
@@ -38,6 +42,7 @@ export class Gallery {
   /** The grid's scroll position. */
   readonly place = { top: 0 };
   readonly #api: Api;
+  readonly #chats: Pick<Chats, "shown">;
   #nextCursor: string | null = null;
   #loading = new AbortController();
   #isReadingMore = false;
@@ -45,14 +50,16 @@ export class Gallery {
   #isStale = true;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: Api) {
+  /** @param chats Knows who was talked to. */
+  constructor(api: Api, chats: Pick<Chats, "shown">) {
     this.#api = api;
+    this.#chats = chats;
   }
 
   /** Called when the gallery is shown; loads what has changed. Returns a function to call when it is hidden. */
   open(): () => void {
     this.#isOpen = true;
-    if (this.#isStale) void this.refresh();
+    if (this.#isStale || this.query.peek().sort === "talked") void this.refresh();
     return () => {
       this.#isOpen = false;
       this.selection.end();
@@ -77,12 +84,13 @@ export class Gallery {
     try {
       const folders = this.#api.listCharacterFolders();
       folders.catch(() => {}); // the list may fail first
-      const items: CharacterItem[] = [];
+      const items = query.sort === "talked" ? await this.#listTalked(query, signal) : [];
+      const first = new Set(items.map(({ id }) => id));
       let cursor: string | null = null;
       do {
         const limit = items.length === 0 && count <= FIRST_PAGE ? FIRST_PAGE : NEXT_PAGE;
         const page = await this.#api.listCharacters(query, limit, cursor ?? undefined, signal);
-        items.push(...page.items);
+        items.push(...page.items.filter(({ id }) => !first.has(id)));
         cursor = page.next_cursor;
       } while (cursor !== null && items.length < count);
       const found = await folders;
@@ -100,6 +108,15 @@ export class Gallery {
     }
   }
 
+  /** Returns those with chats that the query finds, the last one talked to first. */
+  async #listTalked(query: CharacterQuery, signal: AbortSignal): Promise<CharacterItem[]> {
+    const ids = [...new Set(this.#chats.shown.peek().flatMap(({ character_ids }) => character_ids ?? []))]
+      .slice(0, MAX_TALKED);
+    if (ids.length === 0) return [];
+    const { items } = await this.#api.listCharacters({ ...query, ids }, MAX_TALKED, undefined, signal);
+    return items.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+  }
+
   /** Reads the folders without the list. @throws {ApiError} */
   async loadFolders(): Promise<void> {
     this.folders.value = await this.#api.listCharacterFolders();
@@ -114,7 +131,8 @@ export class Gallery {
     try {
       const page = await this.#api.listCharacters(this.query.peek(), NEXT_PAGE, cursor, signal);
       if (signal.aborted || this.#nextCursor !== cursor) return;
-      this.items.value = [...this.items.peek(), ...page.items];
+      const known = new Set(this.items.peek().map(({ id }) => id));
+      this.items.value = [...this.items.peek(), ...page.items.filter(({ id }) => !known.has(id))];
       this.#nextCursor = page.next_cursor;
     } catch (thrown) {
       if (!signal.aborted) this.error.value = asApiError(thrown);
@@ -195,7 +213,7 @@ const galleries = new WeakMap<Store, Gallery>();
 export function getGallery(store: Store): Gallery {
   let gallery = galleries.get(store);
   if (!gallery) {
-    const created = gallery = new Gallery(store.api);
+    const created = gallery = new Gallery(store.api, store.chats);
     galleries.set(store, created);
     store.listen((event) => created.onChange(event));
   }

@@ -51,6 +51,11 @@ export class Profiles {
     return this.personas.value.find((persona) => persona.id === id);
   }
 
+  /** Returns the loaded persona that new chats with a character have. */
+  personaFor(characterId: string): Persona | undefined {
+    return this.personas.value.find(({ character_ids }) => character_ids?.includes(characterId));
+  }
+
   /** Loads a character once. */
   loadCharacter(id: string): void {
     if (!this.#requested.has(id)) this.#requested.set(id, this.#readCharacter(id));

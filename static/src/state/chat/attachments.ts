@@ -91,8 +91,10 @@ export class DocumentAttachments {
 
   /** Restores documents that could not be sent. */
   putBack(items: readonly AttachedDocument[]): void {
-    this.items.value = [...items, ...this.items.peek()];
-    for (const { key } of items) void this.#follow(key);
+    // Those of an earlier visit have keys that are taken.
+    const added = items.map((item) => ({ ...item, key: this.#nextKey++ }));
+    this.items.value = [...added, ...this.items.peek()];
+    for (const { key } of added) void this.#follow(key);
   }
 
   async #send(name: string, send: (id: string) => Promise<StoredDocument>): Promise<void> {
@@ -150,6 +152,7 @@ export class DocumentAttachments {
 /** Extensions of files that only the server can read: other formats than text, and text that may have any encoding. */
 const DOCUMENT_EXTENSIONS = [
   ...["pdf", "epub", "html", "htm", "xhtml", "mhtml", "mht", "eml", "msg", "ipynb", "rtf", "odt", "ods", "odp"],
+  ...["ott", "ots", "otp", "fodt", "fods", "fodp"],
   ...["docx", "docm", "dotx", "dotm", "xlsx", "xlsm", "xltx", "xltm", "pptx", "pptm", "ppsx", "ppsm", "potx", "potm"],
   ...["srt", "vtt", "csv", "tsv", "md", "txt", "log"],
 ];
@@ -280,7 +283,7 @@ export class ImageAttachments {
 
   /** Restores images that could not be sent. */
   putBack(images: readonly AttachedImage[]): void {
-    this.items.value = [...images, ...this.items.peek()];
+    this.items.value = [...images.map((image) => ({ ...image, id: this.#nextId++ })), ...this.items.peek()];
   }
 }
 

@@ -3,7 +3,7 @@ import type { ChatRequest, Message } from "../../api/types.ts";
 import { batch, computed, signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
 import { newId } from "../app/ids.ts";
-import { draftKey, replyKey } from "../app/outbox.ts";
+import { draftKey, replyKey, stopKey } from "../app/outbox.ts";
 import type { OutboxEntry } from "../app/outbox_store.ts";
 import { type AttachedDocument, type AttachedImage, type AttachedRecording, toDocumentUses } from "./attachments.ts";
 import { getContentText } from "./message_text.ts";
@@ -13,7 +13,7 @@ import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEnde
 import { splitAtCalls, writeRounds } from "./tool_messages.ts";
 
 /** The content of the composer when it was sent. */
-interface SentDraft {
+export interface SentDraft {
   turnId: string;
   typed: string;
   images: AttachedImage[];
@@ -31,6 +31,8 @@ const AUTO_RETRY_MS = 2_000;
 /** Starts replies and follows the running one. */
 export class ChatReplies {
   readonly run = signal<ReplyStream | undefined>(undefined);
+  /** The last reply that ended while the chat was open, as the server has stored it. */
+  readonly ended = signal<Message | undefined>(undefined);
   readonly isRunning = computed(() => this.run.value !== undefined);
   /** Aborts the impersonation that is being written into the composer. */
   readonly impersonation = signal<AbortController | undefined>(undefined);
@@ -42,6 +44,8 @@ export class ChatReplies {
   readonly #around: ChatSurroundings;
   /** The last one that was followed. */
   last: ReplyStream | undefined;
+  /** The first one that this page found running. */
+  #joined: ReplyStream | undefined;
   #following: Promise<void> | undefined;
 
   constructor(chat: OpenChat, around: ChatSurroundings) {
@@ -51,16 +55,54 @@ export class ChatReplies {
 
   /** Sends the composer's text and images. */
   send(): void {
+    if (this.run.value) return;
+    const taken = this.#takeDraft();
+    if (!taken) return;
+    const { sentDraft, turn } = taken;
+    this.#dropDraft();
+    this.#show(turn);
+    void this.#ask(turn.id, { sentDraft });
+  }
+
+  /** Sends the composer's text and images after the running reply has ended well. */
+  async queue(): Promise<void> {
+    const { MAX_QUEUED, queueMessage } = await import("./message_queue.ts");
+    if (this.#chat.queued.peek().length >= MAX_QUEUED) return this.#around.onQueueFull(MAX_QUEUED);
+    const taken = this.#takeDraft();
+    if (!taken) return;
+    await queueMessage(this.#chat, this.#around.outbox, taken.turn, taken.sentDraft);
+    void this.#chat.draft.save();
+    // It may have ended meanwhile.
+    if (!this.run.peek()) await this.sendQueued();
+  }
+
+  /** Sends the next queued message. @param key This one, also after a reply that has not ended well. */
+  async sendQueued(key?: string): Promise<void> {
+    if (this.#chat.queued.peek().length === 0) return;
+    const { sendNextQueued } = await import("./message_queue.ts");
+    await sendNextQueued(this.#chat, this.#around.outbox, key);
+  }
+
+  /** Sends a message that isn't in the composer. Resolves when its reply has ended. */
+  async sendTurn(turn: Message, replyId: string, onAccepted: () => void): Promise<"sent" | "refused" | "discarded"> {
+    this.#show(turn);
+    const isAccepted = await this.#ask(turn.id, { replyId, onAccepted });
+    // Another page or device was faster.
+    if (this.#chat.problem.peek()?.code === "conflict") this.#chat.problem.value = undefined;
+    if (!isAccepted && this.#chat.isTemporary) this.#chat.pages.keep(({ id }) => id !== turn.id);
+    return isAccepted ? "sent" : this.last?.isDiscarded ? "discarded" : "refused";
+  }
+
+  #takeDraft(): { sentDraft: SentDraft; turn: Message } | undefined {
     const text = this.#chat.draft.text.value.trim();
     const { images, documents, recordings } = this.#chat;
     const isEmpty = text === "" && images.items.peek().length === 0 && documents.items.peek().length === 0;
     if (
-      isEmpty || images.isBusy.peek() || documents.isBusy.peek() || recordings.isBusy.peek() || this.run.value ||
-      this.#chat.load.value.kind !== "ready"
+      isEmpty || images.isBusy.peek() || documents.isBusy.peek() || recordings.isBusy.peek() ||
+      this.#chat.load.value.kind !== "ready" || this.impersonation.peek()
     ) {
-      return;
+      return undefined;
     }
-    if (this.impersonation.peek()) return;
     const sentDraft: SentDraft = {
       turnId: newId(),
       typed: this.#chat.draft.take(),
@@ -68,7 +110,6 @@ export class ChatReplies {
       documents: documents.take(),
       recordings: recordings.take(),
     };
-    this.#dropDraft();
     const turn: Message = {
       id: sentDraft.turnId,
       role: "user",
@@ -79,12 +120,15 @@ export class ChatReplies {
       created_at: new Date().toISOString(),
       status: "complete",
     };
+    return { sentDraft, turn };
+  }
+
+  #show(turn: Message): void {
     batch(() => {
       this.#chat.pages.append(turn);
       this.#chat.window.toEnd();
     });
     if (this.#chat.isNew && !this.#chat.isTemporary) this.#around.onFirstSend(this.#chat.id);
-    void this.#ask(turn.id, { sentDraft });
   }
 
   /** Asks for the missing reply to the user's last message. */
@@ -198,12 +242,16 @@ export class ChatReplies {
     if (this.#chat.isTemporary) return run.leave();
     run.isStopping.value = true;
     try {
-      await this.#around.api.stopReply(run.messageId);
+      await this.#around.api.stopReply(run.messageId, this.#chat.id);
     } catch (thrown) {
       const error = asApiError(thrown);
+      // Sent when the server is back: the reply may be going on at the model.
+      if (error.isQueued && run.isAccepted) return;
       // Not known yet, no longer known, or never sent: there is nothing to stop, so following ends here.
-      if (!run.isAccepted && (error.status === 404 || error.isOffline)) this.withdraw(true);
-      else if (error.status === 404) run.leave();
+      if (!run.isAccepted && (error.status === 404 || error.isOffline || error.isQueued)) {
+        void this.#around.outbox.discard(stopKey(run.messageId, this.#chat.id));
+        this.withdraw(true);
+      } else if (error.status === 404) run.leave();
       else this.#chat.problem.value = error;
       run.isStopping.value = false;
     }
@@ -223,20 +271,22 @@ export class ChatReplies {
       text: hasRounds ? "" : getContentText(message.content),
       reasoning: hasRounds ? "" : message.reasoning ?? "",
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
+      hasNext: () => this.#chat.queued.peek().length > 0,
     });
+    this.#joined ??= run;
     this.#following = this.#follow(run);
   }
 
   #ask(
     userMessageId: string | undefined,
-    { sentDraft, characterId, action, onAccepted }: {
+    { sentDraft, replyId: messageId = newId(), characterId, action, onAccepted }: {
       sentDraft?: SentDraft;
+      replyId?: string;
       characterId?: string;
       action?: ReplyParams["action"];
       onAccepted?: () => void;
     } = {},
   ): Promise<boolean> {
-    const messageId = newId();
     this.#chat.pages.append({
       id: messageId,
       role: "assistant",
@@ -269,6 +319,8 @@ export class ChatReplies {
         this.#chat.markStored();
         onAccepted?.();
       },
+      // In a group, another character may speak after this one.
+      hasNext: () => (this.#chat.group.peek()?.waiting.peek().length ?? 0) > 0 || this.#chat.queued.peek().length > 0,
       canEdit: sentDraft !== undefined || params.action === "edit",
       isLostWithConnection: this.#chat.isTemporary,
     });
@@ -311,12 +363,26 @@ export class ChatReplies {
     this.#chat.pages.edit(run.messageId, toEndedMessage(run, outcome));
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
-    if (this.#chat.isTemporary) return this.#endTemporary(run, outcome, sentDraft);
+    if (this.#chat.isTemporary) {
+      this.#endTemporary(run, outcome, sentDraft);
+      this.#announce(run);
+      if (run.isAccepted) void this.sendQueued();
+      return;
+    }
     await this.#chat.reloadOnce({ isRefused: !run.isAccepted });
+    this.#announce(run);
     if (!this.#chat.isClosed) this.#chat.group.peek()?.goOn(this.#chat.pages.find(run.messageId));
+    // In a group, the page that asked lets the others speak first.
+    const isLast = run.isAskedHere || run === this.#joined || !this.#chat.isGroup.peek();
+    if (run.isAccepted && isLast && !this.run.peek()) void this.sendQueued();
     if (run.isAccepted) return;
     this.#onRefused(sentDraft, run.isDiscarded);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
+  }
+
+  #announce(run: ReplyStream): void {
+    const message = this.#chat.pages.find(run.messageId);
+    if (run.isAccepted && message !== undefined && !this.#chat.isClosed) this.ended.value = message;
   }
 
   /** Shows the tool calls that a reply made before its last text. */

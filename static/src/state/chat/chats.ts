@@ -28,8 +28,9 @@ interface Edit {
 /** Default fields of an entry that the server can't read. */
 const UNREADABLE = { title: "", snippet: "", character_ids: [] };
 
-/** All conversations as the sidebar shows them, newest first. */
+/** All conversations as the sidebar shows them. */
 export class Chats {
+  /** The most recently changed first. */
   readonly items = signal<ConversationSummary[]>([]);
   readonly state = signal<"loading" | "ready" | "failed">("loading");
   readonly error = signal<ApiError | undefined>(undefined);
@@ -37,7 +38,12 @@ export class Chats {
   readonly replyingIds = computed(() => new Set(this.replies.value.map((reply) => reply.conversation_id)));
   /** Conversations that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
-  readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
+  /** Those with the newest messages first. */
+  readonly shown = computed(() =>
+    this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)).sort(({ last_message_at: a = "" }, b) =>
+      a < (b.last_message_at ?? "") ? 1 : a === (b.last_message_at ?? "") ? 0 : -1
+    )
+  );
   /** Names of the folders, in the order of the language. */
   readonly folders = computed(() => {
     const names = new Set(this.shown.value.map((item) => item.folder).filter((name) => name !== undefined));
@@ -133,6 +139,20 @@ export class Chats {
       this.#edits = this.#edits.filter((edit) => edit !== added);
       if (before) this.#replace(id, () => before);
       throw thrown;
+    }
+  }
+
+  /** Marks a conversation as read on all devices. After a failure, the next list shows it as unread. */
+  async markRead(id: string): Promise<void> {
+    const added: Edit = { id, apply: (item) => ({ ...item, unread: false }) };
+    this.#edits.push(added);
+    this.#replace(id, added.apply);
+    try {
+      await this.#api.markRead(id);
+      added.takenAt = this.#asked;
+      this.#tidy();
+    } catch {
+      this.#edits = this.#edits.filter((edit) => edit !== added);
     }
   }
 

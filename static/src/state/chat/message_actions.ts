@@ -20,6 +20,8 @@ export interface Editing {
 
 /** Changes the messages of one chat. A failure is set as `chat.problem` and changes nothing. */
 export class MessageActions {
+  /** The own message that was tapped, on touch screens: its actions are shown. */
+  readonly tapped = signal<string | undefined>(undefined);
   readonly editing = signal<Editing | undefined>(undefined);
   readonly branches = signal<Branches>({ origin: null, forks: [] });
   #chat: OpenChat;

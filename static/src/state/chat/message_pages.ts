@@ -255,6 +255,34 @@ export class MessageWindow {
     this.#set(begin - STEP, end);
   }
 
+  /**
+   * Shows the whole chat, and loads it if needed.
+   *
+   * @param pause Lets the page draw between two steps.
+   * @returns Shows again what was shown. @throws {ApiError}
+   */
+  async showAll(pause: () => Promise<void>): Promise<() => void> {
+    const before = [this.#first, this.#last, this.#atEnd].map((each) => each.peek());
+    const restore = () => {
+      this.#first.value = before[0] as Bound | undefined;
+      this.#last.value = before[1] as Bound | undefined;
+      this.#atEnd.value = before[2] as number | undefined;
+    };
+    try {
+      this.#set(...this.range.peek());
+      while (this.#pages.hasOlder.peek()) await this.#pages.loadOlder(BIG_PAGE);
+      while (this.hasAbove.peek() || this.hasBelow.peek()) {
+        const [begin, end] = this.range.peek();
+        this.#set(begin - 4 * STEP, end + 4 * STEP);
+        await pause();
+      }
+      return restore;
+    } catch (thrown) {
+      restore();
+      throw thrown;
+    }
+  }
+
   /** Shows more below. */
   moreBelow(): void {
     const [begin, end] = this.range.peek();

@@ -40,6 +40,8 @@ export interface ChatSurroundings {
   defaultPersonaId(): string | null | undefined;
   /** Called if that message was refused, so that the chat does not exist. */
   onFirstRefused(): void;
+  /** Called if a message can't be queued. */
+  onQueueFull(limit: number): void;
 }
 
 /** The target of the model picker: the chat, the chat and a retry of a reply, or one version of a reply. */
@@ -65,6 +67,10 @@ export class OpenChat {
   readonly hasServerTexts = signal(false);
   /** Set while they are shown. */
   readonly isInserting = signal(false);
+  /** The prompt of the image dialog while it's open; empty to have one written. */
+  readonly drawing = signal<string | undefined>(undefined);
+  /** Set while a dialog about the chat in the list is open. */
+  readonly question = signal<"rename" | "folder" | undefined>(undefined);
   /** Set while the model picker is open. */
   readonly picker = signal<PickerPurpose | undefined>(undefined);
   readonly load = signal<LoadState>({ kind: "loading" });
@@ -95,6 +101,14 @@ export class OpenChat {
       (kind !== "file" || problem !== undefined)
     );
   });
+  /** Messages that wait for the end of a reply, in order. */
+  readonly queued = computed(() =>
+    this.#around.outbox.queued.value.filter(({ key, conversationId }) =>
+      conversationId === this.id && !this.pages.places.value.has(key.slice("queued ".length))
+    )
+  );
+  /** What screen readers say about them. */
+  readonly queueNews = signal("");
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
   /** Tool calls and their results among the loaded messages. */
   readonly tools = computed(() => findToolMessages(this.pages.items.value));
@@ -141,6 +155,7 @@ export class OpenChat {
    */
   async open(ahead?: Promise<RecentConversation>): Promise<void> {
     if (!this.#isNew) await this.reload(ahead);
+    void this.replies.sendQueued();
   }
 
   /** Reloads the conversation. A failure keeps what is shown. Concurrent calls share one request. */
@@ -243,7 +258,9 @@ export class OpenChat {
     const text = this.draft.text.peek().trim();
     const documents = toDocumentUses(this.documents.items.peek());
     const turns = text === "" && documents === undefined ? [] : [{ role: "user", content: text, documents }];
-    return this.#around.api.previewChat(this.id, turns, signal);
+    const { connection_id, model } = this.options.peek();
+    // The server knows the model of a stored chat.
+    return this.#around.api.previewChat(this.id, turns, signal, this.#isNew ? { connection_id, model } : {});
   }
 
   /** Renames the chat. @throws {ApiError} */
@@ -287,6 +304,8 @@ export class OpenChat {
   ): Promise<void> {
     if (this.#isNew && !options.isRefused) return;
     const changeCount = this.#openChanges === 0 ? this.#changeCount : undefined;
+    const { last, run } = this.replies;
+    const isRunning = run.peek() !== undefined;
     try {
       // In a long chat, the server lists which older messages changed.
       const limit = this.pages.revision === undefined ? this.pages.firstLimit : PAGE;
@@ -296,6 +315,8 @@ export class OpenChat {
       await this.#around.outbox.loaded;
       if (this.isClosed) return;
       if (options.isRefused) this.markStored();
+      // A reply has ended meanwhile, and the chat is read once more for that. Here, it may still be running.
+      if (!run.peek() && (isRunning || this.replies.last !== last)) return;
       // Options of a response that may be older than a change made here would undo it on the screen.
       this.#show(head, found, changeCount === this.#changeCount);
       if (!this.replies.run.value) await this.replies.followRunning();

@@ -17,6 +17,9 @@ import { getContentText } from "./message_text.ts";
 /** Reasoning times below this are not shown, in milliseconds. */
 const MIN_REASONING_MS = 500;
 
+/** A page that isn't seen for so long lets go of its stream, in milliseconds. */
+const HIDDEN_MS = 5_000;
+
 /** The state of a running reply. */
 export type ReplyPhase = "sending" | "unsent" | "waiting" | "writing" | "reconnecting";
 
@@ -59,6 +62,8 @@ export interface ReplyStreamOptions {
   onAccepted?: () => void;
   /** There is a text that the user can change before it's sent. */
   canEdit?: boolean;
+  /** Tells whether the page does something at the reply's end, also while nobody sees it. */
+  hasNext?: () => boolean;
   /** The reply depends on this connection, so reconnecting is pointless. */
   isLostWithConnection?: boolean;
 }
@@ -70,6 +75,8 @@ const MIN_PIECES = 8;
 export class ReplyStream {
   readonly messageId: string;
   readonly startedAtMs: number;
+  /** What the reply had when the page began to follow it. */
+  readonly joinedText: string;
   readonly text = signal("");
   readonly reasoning = signal("");
   readonly phase = signal<ReplyPhase>("waiting");
@@ -104,12 +111,16 @@ export class ReplyStream {
   #endPause: (() => void) | undefined;
   /** Set if the user doesn't want it sent anymore. */
   isDiscarded = false;
+  /** Tells whether the text is needed as it comes also while nobody sees the page: it's read aloud. */
+  isHeard = () => false;
+  #connection = new AbortController();
+  #hasLetGo = false;
 
   constructor(options: ReplyStreamOptions) {
     this.#options = options;
     this.messageId = options.messageId;
     this.startedAtMs = options.startedAtMs;
-    this.#text = options.text;
+    this.#text = this.joinedText = options.text;
     this.#reasoning = options.reasoning;
     // A running reply that this page joins may have text already.
     const hasBegun = options.text !== "" || options.reasoning !== "";
@@ -162,6 +173,15 @@ export class ReplyStream {
 
   /** Follows to the end. Never throws. */
   async follow(): Promise<ReplyOutcome> {
+    const endWatch = this.#letGoWhileHidden();
+    try {
+      return await this.#followToEnd();
+    } finally {
+      endWatch();
+    }
+  }
+
+  async #followToEnd(): Promise<ReplyOutcome> {
     const { signal } = this.#abort;
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
@@ -170,6 +190,11 @@ export class ReplyStream {
         if (this.#options.isLostWithConnection) return { kind: "lost" };
       } catch (thrown) {
         if (signal.aborted) break;
+        if (this.#hasLetGo) {
+          await untilShown(signal);
+          attempt = -1;
+          continue;
+        }
         const outcome = this.#getImportOutcome(thrown);
         if (outcome) return outcome;
       } finally {
@@ -186,7 +211,9 @@ export class ReplyStream {
   /** One connection; undefined if it broke before the reply's end. */
   async #followOnce(onAlive: () => void): Promise<ReplyOutcome | undefined> {
     const { start, attach, onAccepted } = this.#options;
-    const { signal } = this.#abort;
+    this.#connection = new AbortController();
+    this.#hasLetGo = false;
+    const signal = AbortSignal.any([this.#abort.signal, this.#connection.signal]);
     const response = start && !this.#wasAccepted ? await start(signal) : await attach(this.#lastEventId, signal);
     if (!this.#wasAccepted) onAccepted?.();
     this.#wasAccepted = true;
@@ -207,6 +234,30 @@ export class ReplyStream {
       if (events.length > 0) this.#flushSoon();
     }
     return undefined;
+  }
+
+  /**
+   * Ends the connection while nobody sees the page. A browser gives a host six connections over HTTP/1.1, so a few hidden
+   * pages with running replies would keep all others from loading.
+   */
+  #letGoWhileHidden(): () => void {
+    let timer: ReturnType<typeof setInterval> | undefined;
+    const letGo = () => {
+      const { isLostWithConnection, hasNext } = this.#options;
+      if (this.#hasLetGo || !this.isAccepted || isLostWithConnection || hasNext?.() || this.isHeard()) return;
+      this.#hasLetGo = true;
+      this.#connection.abort();
+    };
+    const onChange = () => {
+      clearInterval(timer);
+      if (document.visibilityState === "hidden") timer = setInterval(letGo, HIDDEN_MS);
+    };
+    document.addEventListener("visibilitychange", onChange);
+    onChange();
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", onChange);
+    };
   }
 
   #getImportOutcome(thrown: unknown): ReplyOutcome | undefined {
@@ -277,6 +328,21 @@ export class ReplyStream {
       if (this.#pieces >= MIN_PIECES && writingMs > 0) this.speed.value = this.#pieces / (writingMs / 1000);
     });
   }
+}
+
+/** Resolves when the page is seen again, or the signal fires. */
+function untilShown(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (document.visibilityState === "hidden" && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", check);
+      signal.removeEventListener("abort", check);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", check);
+    signal.addEventListener("abort", check);
+    check();
+  });
 }
 
 /** Returns the fields of a message after its reply ended. */

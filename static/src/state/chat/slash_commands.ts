@@ -4,10 +4,13 @@ import type { OpenChat } from "./open_chat.ts";
 import type { PromptTemplate } from "../../api/types.ts";
 
 /** The names of the commands; their labels are in the texts. */
-const COMMAND_NAMES = [
+export const COMMAND_NAMES = [
   "new",
   "temporary",
   "title",
+  "pin",
+  "move",
+  "export",
   "model",
   "persona",
   "image",
@@ -20,10 +23,12 @@ const COMMAND_NAMES = [
   "hide",
   "delete",
   "search",
+  "print",
   "recall",
   "options",
   "preview",
   "history",
+  "discard",
 ] as const;
 
 /** One of them. */
@@ -40,6 +45,14 @@ export interface CommandActions {
   speakAs(name: string): void;
   fork(messageId: string): void;
   remove(messageId: string): void;
+  print(): void;
+  /** Opens a dialog about the chat in the list. */
+  ask(what: "rename" | "folder"): void;
+  pin(): void;
+  /** @param format Such as `markdown`; that by default. */
+  export(format: string): void;
+  /** Moves the chat to the trash. */
+  discard(): void;
   fail(thrown: unknown): void;
 }
 
@@ -61,8 +74,11 @@ const COMMANDS: Record<CommandName, Command> = {
   temporary: { isPossible: always, run: (_, __, actions) => actions.open("temporary") },
   title: {
     isPossible: isStored,
-    run: (chat, rest, actions) => rest !== "" && void chat.rename(rest).catch(actions.fail),
+    run: (chat, rest, actions) => rest === "" ? actions.ask("rename") : void chat.rename(rest).catch(actions.fail),
   },
+  pin: { isPossible: isStored, run: (_, __, actions) => actions.pin() },
+  move: { isPossible: isStored, run: (_, __, actions) => actions.ask("folder") },
+  export: { isPossible: isStored, run: (_, rest, actions) => actions.export(rest) },
   model: {
     isPossible: always,
     run: (chat, rest, actions) => {
@@ -105,10 +121,12 @@ const COMMANDS: Record<CommandName, Command> = {
       if (rest !== "") chat.search.type(rest);
     },
   },
+  print: { isPossible: (chat) => last(chat) !== undefined, run: (_, __, actions) => actions.print() },
   recall: { isPossible: (chat) => !chat.isTemporary, run: (_, __, actions) => actions.open("recall") },
   options: { isPossible: always, run: (_, __, actions) => actions.open("options") },
   preview: { isPossible: isStored, run: (_, __, actions) => actions.open("preview") },
   history: { isPossible: isStored, run: (_, __, actions) => actions.open("history") },
+  discard: { isPossible: isStored, run: (_, __, actions) => actions.discard() },
 };
 
 /** Returns the commands that start with the word after the `/`, while the text is nothing else. */
@@ -126,6 +144,11 @@ export function parseCommand(text: string, chat: OpenChat): { name: CommandName;
   return { name, rest: match?.[2]?.trim() ?? "" };
 }
 
+/** Returns whether a command would do something in a chat now. */
+export function isCommandPossible(name: CommandName, chat: OpenChat): boolean {
+  return COMMANDS[name].isPossible(chat);
+}
+
 /** Runs a command. */
 export function runCommand(name: CommandName, rest: string, chat: OpenChat, actions: CommandActions): void {
   COMMANDS[name].run(chat, rest, actions);
@@ -137,11 +160,18 @@ export const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
 /** A variable: `[[topic]]`. Names of one line, without brackets. */
 const VARIABLE = /\[\[([^[\]\n]{1,60})\]\]/g;
 
+/** Whether a quick reply is a script command of SillyTavern, which Parlor doesn't run. */
+export function isScriptCommand({ text, button }: PromptTemplate): boolean {
+  return button !== undefined && /^\s*\//.test(text);
+}
+
 /** Returns the templates whose names start with the word after the `/`, while the text is nothing else. */
 export function findTemplates(text: string, templates: readonly PromptTemplate[]): PromptTemplate[] {
   const typed = /^\/([\p{L}\p{M}\p{N}_-]*)$/u.exec(text)?.[1];
   if (typed === undefined) return [];
-  return templates.filter(({ name }) => foldForSearch(name).startsWith(foldForSearch(typed)));
+  return templates.filter((template) =>
+    !isScriptCommand(template) && foldForSearch(template.name).startsWith(foldForSearch(typed))
+  );
 }
 
 const SNIPPET_CHARS = 100;

@@ -72,7 +72,7 @@ export class TurnOrder {
         this.#chat.id,
         turns,
         AbortSignal.timeout(10_000),
-        turn?.id,
+        { user_message_id: turn?.id },
       );
       if (turn) this.waiting.value = speakers.slice(1, MAX_REPLIES);
       return speakers[0];

@@ -1,5 +1,12 @@
 /** The saved connections to model servers, and the state of the active one. */
-import type { Connection, ConnectionInput, ConnectionTest, DetectedServer, Health } from "../../api/types.ts";
+import type {
+  Connection,
+  ConnectionInput,
+  ConnectionTest,
+  DetectedServer,
+  FoundServers,
+  Health,
+} from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
@@ -10,7 +17,7 @@ import { LatestRead } from "../app/latest_read.ts";
 export type Discovery =
   | { kind: "idle" }
   | { kind: "searching" }
-  | { kind: "done"; servers: DetectedServer[] }
+  | { kind: "done"; found: FoundServers }
   | { kind: "failed"; error: ApiError };
 
 /** A test of a saved connection. */
@@ -99,7 +106,7 @@ export class Connections {
     if (!connection) return false;
     const { name, kind, base_url, model, context_size } = connection;
     try {
-      const result = await this.test({ id, name, kind, base_url, model, context_size });
+      const result = await this.test({ id, name, kind, base_url, model, context_size, quick: true });
       const works = result.reachable && result.authorized && result.error === undefined;
       if (works) this.checks.value = new Map(this.checks.peek()).set(id, { kind: "done", result });
       return works;
@@ -132,15 +139,21 @@ export class Connections {
     await this.refresh();
   }
 
+  /** Asks a detected server with a key what it is. @throws {ApiError} */
+  unlock({ base_url, kind }: DetectedServer, apiKey: string): Promise<ConnectionTest> {
+    return this.test({ kind, base_url, api_key: apiKey, quick: true });
+  }
+
   /** Saves a detected server, unless it is saved already, and activates it. @throws {ApiError} */
-  async use(server: DetectedServer): Promise<Connection> {
+  async use(server: DetectedServer, apiKey?: string): Promise<Connection> {
     const { base_url, kind, software, models } = server;
     const known = this.savedFor(server);
     const address = software === "Ollama"
       ? { kind: "ollama" as const, base_url: stripPath(base_url) } satisfies ConnectionInput
       : { kind, base_url } satisfies ConnectionInput;
+    const key: ConnectionInput = apiKey === undefined ? {} : { api_key: apiKey };
     const connection = known ??
-      await this.#api.saveConnection({ name: software, ...address, model: models[0] ?? null });
+      await this.#api.saveConnection({ name: software, ...address, ...key, model: models[0] ?? null });
     await this.activate(connection.id);
     return connection;
   }
@@ -176,28 +189,32 @@ export class Connections {
   }
 
   /** Tests a connection that may be unsaved. @throws {ApiError} */
-  test(input: ConnectionInput): Promise<ConnectionTest> {
+  test(input: ConnectionInput & { quick?: boolean }): Promise<ConnectionTest> {
     return this.#api.testConnection(input);
   }
 
-  /** Tests a saved connection; the result is in `checks`. */
-  async check(connection: Connection): Promise<void> {
+  /**
+   * Tests a saved connection; the result is in `checks`.
+   *
+   * @param quick False if the owner pressed Test, so that the server is also asked what it does.
+   */
+  async check(connection: Connection, { quick = true } = {}): Promise<void> {
     const { id, name, kind, base_url, model, context_size } = connection;
     const set = (check: Check) => this.checks.value = new Map(this.checks.value).set(id, check);
     set({ kind: "running" });
     try {
-      set({ kind: "done", result: await this.test({ id, name, kind, base_url, model, context_size }) });
+      set({ kind: "done", result: await this.test({ id, name, kind, base_url, model, context_size, quick }) });
     } catch (thrown) {
       set({ kind: "failed", error: asApiError(thrown) });
     }
   }
 
-  /** Searches for running servers; the result is in `discovery`. */
+  /** Searches for running servers of all kinds; the result is in `discovery`. */
   async discover(): Promise<void> {
     if (this.discovery.value.kind === "searching") return;
     this.discovery.value = { kind: "searching" };
     try {
-      this.discovery.value = { kind: "done", servers: await this.#api.discoverServers() };
+      this.discovery.value = { kind: "done", found: await this.#api.discoverServers() };
     } catch (thrown) {
       this.discovery.value = { kind: "failed", error: asApiError(thrown) };
     }

@@ -13,13 +13,6 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
 import { LatestRead } from "../app/latest_read.ts";
 
-/** A search for backends. */
-export type BackendSearch =
-  | { kind: "idle" }
-  | { kind: "searching" }
-  | { kind: "done"; found: DetectedBackend[] }
-  | { kind: "failed"; error: ApiError };
-
 /** A test of a saved backend. */
 export type BackendCheck = { kind: "running" } | { kind: "done"; result: ImageBackendTest } | {
   kind: "failed";
@@ -31,7 +24,6 @@ export class ImageBackends {
   readonly items = signal<ImageBackend[] | undefined>(undefined);
   readonly workflows = signal<Workflow[] | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
-  readonly search = signal<BackendSearch>({ kind: "idle" });
   readonly checks = signal<ReadonlyMap<string, BackendCheck>>(new Map());
   readonly api: ImageApi;
   readonly #reads = new LatestRead();
@@ -57,17 +49,6 @@ export class ImageBackends {
   /** Handles an event of the server; `undefined` if events may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "image_connection" || event.kind === "workflow") void this.refresh();
-  }
-
-  /** Searches for running backends; the result is in `search`. */
-  async discover(): Promise<void> {
-    if (this.search.peek().kind === "searching") return;
-    this.search.value = { kind: "searching" };
-    try {
-      this.search.value = { kind: "done", found: await this.api.discoverBackends() };
-    } catch (thrown) {
-      this.search.value = { kind: "failed", error: asApiError(thrown) };
-    }
   }
 
   /** Finds the saved backend of a detected one. */

@@ -41,6 +41,8 @@ export interface EditorDeps<Document, Data> {
 /** One document in an editor. */
 export class VersionedEditor<Document, Data extends object> {
   readonly id: string;
+  /** Kind of its change events. */
+  readonly kind: string;
   readonly load = signal<EditorLoad>({ kind: "loading" });
   readonly data = signal<Data | undefined>(undefined);
   readonly document = signal<Document | undefined>(undefined);
@@ -63,6 +65,7 @@ export class VersionedEditor<Document, Data extends object> {
   constructor(deps: EditorDeps<Document, Data>) {
     this.#deps = deps;
     this.id = deps.id;
+    this.kind = deps.kind;
   }
 
   /** True if there are unsaved changes. */

@@ -338,12 +338,13 @@ const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["parlor", /^parlor-export\.json$/],
   [CARD, /^card\.json$/],
   ["backyard", /(^|\/)characters\/[^/]+\/character\.json$/],
-  ["claude", /(^|\/)users\.json$/],
+  ["claude", /(^|\/)(users|projects|memories)\.json$/],
   ["chatgpt", /(^|\/)conversations[-\d]*\.json$/],
   ["sillytavern", /(^|\/)(settings\.json$|(characters|chats|worlds|group chats|OpenAI Settings|User Avatars)\/)/],
   ["jan", /(^|\/)thread\.json$/],
   ["lmstudio", /\.conversation\.json$/],
   ["cherrystudio", /^data\.json$/],
+  ["textgen", /(^|\/)logs\/(chat|instruct|chat-instruct)\/.*\.json$/],
   ["tavern", /\.jsonl$/i],
 ];
 
@@ -354,6 +355,10 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
   ["agnai", /"kind"\s*:\s*"(?:character|chat|memory)"|"treeLeafId"|"sampleChat"/],
   ["lmstudio", /"currentlySelected"\s*:|"perChatPredictionConfig"\s*:/],
   ["koboldcpp", /"gamestarted"\s*:/],
+  [
+    "cherrystudio",
+    /"persist:cherry-studio"|"message_blocks"\s*:|^\{\s*("\w+"\s*:\s*\d+\s*,\s*){0,2}"localStorage"\s*:/,
+  ],
   ["llamacpp", /^\[?\s*\{\s*"conv"\s*:\s*\{/],
   ["textgen", /^\{\s*"internal"\s*:\s*\[/],
   ["characterai", /"histories"\s*:\s*[[{]|"is_human"\s*:/],

@@ -33,4 +33,5 @@ export const de: Texts = {
   ...tools,
   ...importExport,
   ...speech,
+  personas: { ...chat.personas, ...lists.personas },
 };

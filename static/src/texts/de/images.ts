@@ -78,7 +78,7 @@ export const images: typeof English = {
     prompt: "Bild-Prompt",
     promptHint: "Aus den letzten Nachrichten erstellt. Sie können ihn frei ändern.",
     deriving: "Szene wird beschrieben",
-    deriveAgain: "Neu beschreiben",
+    deriveAgain: "Prompt neu schreiben",
     byHand: "Selbst schreiben",
     drawing: "Bild wird generiert",
     drawFailed: "Das Bild konnte nicht generiert werden",

@@ -105,6 +105,7 @@ export const importExport: typeof English = {
       workflow: (n: number) => count(n, { one: "Bild-Workflow", other: "Bild-Workflows" }),
       connection: (n: number) => count(n, { one: "Verbindung ohne Schlüssel", other: "Verbindungen ohne Schlüssel" }),
       tool_server: (n: number) => count(n, { one: "Tool-Server", other: "Tool-Server" }),
+      regex_script: (n: number) => count(n, { one: "Regex-Skript", other: "Regex-Skripte" }),
       image_connection: (n: number) => count(n, { one: "Bildserver", other: "Bildserver" }),
       settings: (_n: number) => "Einstellungen",
     },

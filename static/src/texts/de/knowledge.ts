@@ -61,6 +61,27 @@ export const knowledge: typeof English = {
     budgetHint: "Für alle Einträge zusammen. Leer lassen für kein Limit.",
     recursive: "Rekursive Suche",
     recursives: { standard: "Standard (ja)", yes: "Ja", no: "Nein" },
+    keepFound: "Gefundene Einträge behalten",
+    keepFoundHint: "Sie bleiben im Prompt, bis der Chat gekürzt wird, damit der Server nicht alles neu lesen muss.",
+    keepsFound: { standard: "Wie in den Einstellungen", yes: "Ja", no: "Nein" },
+    all: {
+      title: "Alle Lorebooks",
+      percent: "Anteil am Kontext (%)",
+      percentHint: "Was alle Einträge zusammen von einem Prompt belegen dürfen.",
+      tokens: "Höchstens so viele Token",
+      tokensHint: "Für alle Einträge zusammen. Leer: ohne weitere Grenze.",
+      least: "Mindestzahl aktiver Einträge",
+      leastHint: "Werden weniger gefunden, werden auch ältere Nachrichten durchsucht. 0: nur bis zur Suchtiefe.",
+      leastDepth: "So viele Nachrichten dafür durchsuchen",
+      leastDepthHint: "Leer: alle.",
+      recursion: "Rekursionsschritte",
+      recursionHint: "Wie oft der Text gefundener Einträge wiederum durchsucht wird. Leer: so oft wie nötig.",
+      order: "Lorebooks von Figuren",
+      orderHint: "Gegenüber Lorebooks für alle Chats. Entscheidet auch, welche Einträge ins Budget passen.",
+      orders: { character_first: "Zuerst", global_first: "Zuletzt", evenly: "Gemischt, nach dem Rang der Einträge" },
+      names: "Namen durchsuchen",
+      namesHint: "Die Namen der Sprechenden können Schlüsselwörter sein.",
+    },
     findEntry: "Eintrag suchen",
     noEntry: "Keine passenden Einträge.",
     noEntries: "Noch keine Einträge. Ein Eintrag wird gesendet, wenn eines seiner Schlüsselwörter vorkommt.",
@@ -199,7 +220,7 @@ export const knowledge: typeof English = {
     budget: "Anteil der Notizen am Kontext (Prozent)",
     budgetHint: "Passen nicht alle Notizen, haben die mit „Wird immer zuerst gesendet“ Vorrang, danach die der Figur.",
     idle: "Wartezeit nach der letzten Nachricht (Minuten)",
-    question: "Soll Parlor Notizen aus Ihren Chats vorschlagen? Sie bestätigen jede einzelne.",
+    question: "Erinnerungen aus Ihren Chats vorschlagen? Sie bestätigen jede einzelne.",
     yes: "Ja",
     no: "Nein",
     used: (n) => count(n, { one: "Notiz verwendet", other: "Notizen verwendet" }),
@@ -226,6 +247,19 @@ export const knowledge: typeof English = {
     },
   },
 
+  contextSize: {
+    title: "Kontextgröße",
+    intro: (model: string) =>
+      `Der Server sagt nicht, wie viel Text „${model}“ auf einmal lesen kann. Geben Sie es einmal an; Parlor merkt es sich für dieses Modell.`,
+    label: "Token",
+    hint: "Sie steht in der Beschreibung des Modells oder in den Einstellungen Ihres Modellservers.",
+    suggested: (tokens: string) =>
+      `Modelle dieses Namens können ${tokens} Token lesen. Lädt Ihr Server das Modell mit weniger, geben Sie das an.`,
+    bad: "Geben Sie eine ganze Zahl an, etwa 32768",
+    forget: "Vergessen",
+    failed: "Die Kontextgröße konnte nicht gespeichert werden",
+  },
+
   documents: {
     attached: "Angehängte Dokumente",
     sources: "Quellen",
@@ -236,12 +270,15 @@ export const knowledge: typeof English = {
     autoHint: "Sendet die zur Frage passenden Stellen, soweit Platz ist",
     sendAll: "Ganz senden",
     sendsAll: "Ganz",
-    choosePages: "Seiten wählen …",
-    sendPages: "Diese Seiten senden",
-    sendsPages: (pages: string) => `Seiten ${pages}`,
+    choosePages: { page: "Seiten wählen …", section: "Abschnitte wählen …" },
+    sendPages: { page: "Diese Seiten senden", section: "Diese Abschnitte senden" },
+    sendsPages: { page: (pages: string) => `Seiten ${pages}`, section: (pages: string) => `Abschnitte ${pages}` },
     useOf: (name: string, use: string) => `Was von ${name} gesendet wird: ${use}`,
-    pages: "Zu sendende Seiten",
-    badPages: (count: number) => `Geben Sie Seiten von 1 bis ${count} an, etwa 3-5, 12`,
+    pagesToSend: { page: "Zu sendende Seiten", section: "Zu sendende Abschnitte" },
+    badPages: {
+      page: (count: number) => `Geben Sie Seiten von 1 bis ${count} an, etwa 3-5, 12`,
+      section: (count: number) => `Geben Sie Abschnitte von 1 bis ${count} an, etwa 3-5, 12`,
+    },
     alwaysAttached: "Immer angehängt",
     attachedToChat: "Diese Dokumente werden mit jeder Nachricht in diesem Chat gesendet.",
     attachedToCharacter:
@@ -288,6 +325,7 @@ export const knowledge: typeof English = {
       outside: (n: number) =>
         count(n, { one: "Zeichen außerhalb des Artikels", other: "Zeichen außerhalb des Artikels" }),
       image: (n: number) => count(n, { one: "Bild nicht gelesen", other: "Bilder nicht gelesen" }),
+      link: (n: number) => count(n, { one: "Linkadresse nicht gelesen", other: "Linkadressen nicht gelesen" }),
       media: (n: number) => count(n, { one: "Aufnahme nicht gelesen", other: "Aufnahmen nicht gelesen" }),
       embedded: (n: number) =>
         count(n, { one: "eingebettete Datei nicht gelesen", other: "eingebettete Dateien nicht gelesen" }),
@@ -305,13 +343,28 @@ export const knowledge: typeof English = {
       script: (n: number) => count(n, { one: "Skript nicht ausgeführt", other: "Skripte nicht ausgeführt" }),
       unknown: (n: number) => count(n, { one: "Teil unbekannter Art", other: "Teile unbekannter Art" }),
     },
-    sent: (pages: string, count: number) => `Seiten ${pages} von ${count}`,
+    sent: {
+      page: (n: number, of: number) => `${n} von ${count(of, { one: "Seite", other: "Seiten" })} gesendet`,
+      section: (n: number, of: number) => `${n} von ${count(of, { one: "Abschnitt", other: "Abschnitten" })} gesendet`,
+    },
+    fit: {
+      page: (n: number, of: number) =>
+        `${n} von ${count(of, { one: "Seite", other: "Seiten" })} ${n === 1 ? "passt" : "passen"} in dieses Modell`,
+      section: (n: number, of: number) =>
+        `${n} von ${count(of, { one: "Abschnitt", other: "Abschnitten" })} ${
+          n === 1 ? "passt" : "passen"
+        } in dieses Modell`,
+    },
+    fitsNone: "Nichts davon passt in dieses Modell",
+    chooseParts: "Wählen",
+    changeSize: "Kontextgröße ändern",
+    setSize: "Kontextgröße angeben",
     notSent: "nicht gesendet",
     untitled: "Dokument",
     search: "Dieses Dokument durchsuchen",
     nothingFound: "Keine Ergebnisse",
     more: "Mehr anzeigen",
-    pageNumber: (n: number) => `Seite ${n}`,
+    pageNumber: { page: (n: number) => `Seite ${n}`, section: (n: number) => `Abschnitt ${n}` },
     loadFailed: "Der Text konnte nicht geladen werden",
     errors: {
       encrypted: "Passwortgeschützt",

@@ -1,4 +1,4 @@
-/** Texts of search, activity, and selecting several items in a list. */
+/** Texts of search, activity, selecting several items in a list, and the pages of personas. */
 import type { lists as English } from "../en/lists.ts";
 import { createCounter } from "../plural.ts";
 
@@ -6,7 +6,30 @@ const count = createCounter("de");
 
 /** German. */
 export const lists: typeof English = {
+  drafts: {
+    restored: "Ihre Eingaben sind wiederhergestellt.",
+    withoutSecrets:
+      "Schlüssel, Passwörter, Header und Umgebungsvariablen werden nicht aufbewahrt: Geben Sie sie neu ein.",
+    clashing: "Das wurde nach Ihrer Eingabe anderswo geändert.",
+    show: "Eingegebenes zeigen",
+    discard: "Verwerfen",
+    signOut: (n: number) =>
+      count(n, {
+        one: "Formular enthält Text, der nicht gespeichert ist. Beim Abmelden wird er gelöscht.",
+        other: "Formulare enthalten Text, der nicht gespeichert ist. Beim Abmelden wird er gelöscht.",
+      }),
+  },
+
   search: {
+    character: "Figur",
+    anyCharacter: "Alle Figuren",
+    role: "Wer es geschrieben hat",
+    anyRole: "Alle Nachrichten",
+    byYou: "Ihre Nachrichten",
+    replies: "Antworten",
+    time: "Zeitraum",
+    anyTime: "Jederzeit",
+    lastDays: (n: number) => `Letzte ${count(n, { one: "Tag", other: "Tage" })}`,
     page: (n: number) => `Seite ${n}`,
     title: "Suche",
     label: "Alle Chats durchsuchen",
@@ -48,6 +71,18 @@ export const lists: typeof English = {
   },
 
   activity: {
+    /** By the kind of the job. */
+    kinds: {
+      backup: "Sicherung",
+      character: "Erzeugte Figur",
+      document: "Dokument",
+      image: "Bild",
+      import: "Import",
+      model_download: "Download eines Modells",
+      model_pull: "Download eines Modells",
+      portrait: "Porträt",
+      voice_import: "Import von Stimmen",
+    },
     title: "Aktivität",
     running: "Laufend",
     ended: "Kürzlich beendet",
@@ -96,5 +131,46 @@ export const lists: typeof English = {
     unfavored: (n: number) => `${count(n, { one: "Figur", other: "Figuren" })} aus den Favoriten entfernt`,
     favorite: "Zu den Favoriten",
     unfavorite: "Aus den Favoriten entfernen",
+  },
+
+  personas: {
+    title: "Personas",
+    intro: "Wer Sie in einem Chat sind. Die Beschreibung wird an das Modell gesendet.",
+    add: "Neue Persona",
+    import: "Importieren",
+    imported: (n: number) => `${count(n, { one: "Persona", other: "Personas" })} importiert`,
+    open: "Öffnen",
+    exportCard: "Karte exportieren",
+    addTitle: "Neue Persona",
+    editTitle: "Persona bearbeiten",
+    loadFailed: "Die Personas konnten nicht geladen werden",
+    empty: "Noch keine Personas",
+    emptyText: "Ohne Persona chatten Sie unter Ihrem eigenen Namen.",
+    noDescription: "Keine Beschreibung",
+    isDefault: "Standard",
+    setDefault: "Als Standard festlegen",
+    unsetDefault: "Nicht mehr als Standard",
+    more: (name: string) => `Weitere Aktionen für ${name}`,
+    remove: "Löschen",
+    removed: (name: string) => `${name} gelöscht`,
+    missing: "Diese Persona gibt es nicht",
+    name: "Name",
+    description: "Beschreibung",
+    descriptionHint: "Was Figuren von Ihnen sehen und wissen.",
+    position: "Platz im Prompt",
+    charactersOf: "Für neue Chats mit",
+    positions: {
+      preset: "Wo das Preset sie hat",
+      note_top: "Vor der Autorennotiz",
+      note_bottom: "Nach der Autorennotiz",
+      at_depth: "Im Chat",
+      none: "Nirgends außer bei {{persona}}",
+    },
+    picture: "Bild wählen",
+    saved: (name: string) => `${name} gespeichert`,
+    saveFailed: "Die Persona konnte nicht gespeichert werden",
+    clash: "Diese Persona wurde anderswo geändert",
+    clashText: (name: string, description: string) =>
+      `Aktueller Stand: ${name}. ${description} Wenn Sie erneut speichern, ersetzt Ihre Version die andere.`,
   },
 };

@@ -159,6 +159,15 @@ export const presets: typeof English = {
       joints: { none: "Keines", space: "Leerzeichen", line: "Neue Zeile", paragraph: "Leere Zeile" },
     },
     samplers: {
+      bias: {
+        title: "Logit-Bias",
+        hint:
+          "Texte, die in Antworten häufiger (bis 100) oder seltener (bis -100) vorkommen. llama.cpp nimmt Texte an, andere Server nur Token-IDs wie [1, 2].",
+        text: (n: number) => `Text ${n}`,
+        value: (n: number) => `Bias von Text ${n}`,
+        remove: (n: number) => `Text ${n} entfernen`,
+        add: "Text hinzufügen",
+      },
       extraBodyHint: "Ein JSON-Objekt, das jeder Chat-Anfrage hinzugefügt wird. Einstellungen des Chats haben Vorrang.",
       intro:
         "Lassen Sie ein Feld leer, um den Standard des Servers zu verwenden. Einstellungen des Chats haben Vorrang.",

@@ -70,10 +70,13 @@ export const serverTexts: ServerTexts = {
     tavern_book_linked: "das eingebettete Lorebook wird nicht importiert: das verknüpfte „{book}“ ersetzt es",
     tavern_note_off: "die Autorennotiz ist in SillyTavern ausgeschaltet und wird nicht importiert",
     tavern_parent_missing: "als eigener Chat importiert: „{chat}“, dessen Zweig er ist, fehlt",
-    tavern_regex: "Regex-Skripte werden nicht ausgeführt und nicht importiert: {names}",
     tavern_own_settings: "Einstellungen mit eigenen Texten oder Daten, für die Parlor keinen Platz hat: {names}",
     tavern_settings: "andere Einstellungen von SillyTavern: {names}",
-    quick_reply_scripts: "Schnellantworten, die Skripte sind, werden nicht importiert: {names}",
+    quick_reply_scripts: "Schnellantworten, die Skripte ohne Schaltfläche sind, werden nicht importiert: {names}",
+    quick_reply_scripts_shown: "Schnellantworten, die Skripte sind, haben Schaltflächen ohne Wirkung: {names}",
+    quick_reply_menus: "Die Menüs von Schnellantworten werden nicht importiert: {names}",
+    quick_reply_automatic: "Schnellantworten werden nur mit ihrer Schaltfläche gesendet, nicht automatisch: {names}",
+    unused_part: "{part} ({names})",
     quick_replies_beyond: "Schnellantworten, die für Vorlagen zu lang oder zu viele sind: {names}",
     sillytavern_own: "wird nur von SillyTavern verwendet",
     agnai_not: "keine Agnai-Datei",
@@ -128,14 +131,15 @@ export const serverTexts: ServerTexts = {
   ledger: {
     unknown_macro: "Makros, die Parlor nicht hat: Sie werden unverändert gesendet",
     unreadable_part: "Teile der Karte, die nicht gelesen werden können und unverändert bleiben",
-    regex_script: "Regex-Skripte, die erhalten bleiben, aber nicht ausgeführt werden",
+    regex_script: "Regex-Skripte: Sie laufen in einem Chat, sobald Sie sie dort erlauben",
     card_script: "Skripte eines anderen Programms, die erhalten bleiben, aber nicht ausgeführt werden",
     remote_asset: "Bilder und Töne unter Webadressen, die nicht abgerufen werden",
     program_data: "Daten anderer Programme, die ohne Wirkung erhalten bleiben",
     unknown_field: "Felder, die Parlor nicht kennt und ohne Wirkung behält",
-    preset_regex_script: "Regex-Skripte, die erhalten bleiben, aber nicht ausgeführt werden",
+    preset_regex_script: "Regex-Skripte: Sie laufen in einem Chat, sobald Sie sie dort erlauben",
     preset_marker: "Prompts, die für einen Teil des Chats stehen, den Parlor nicht kennt",
     preset_connection: "Einstellungen der Verbindung von SillyTavern: Verbindungen in Parlor haben ihre eigenen",
+    preset_logit_bias: "Logit-Bias: Andere Server als llama.cpp verwenden nur Token-IDs, manche gar keinen",
     preset_setting: "Einstellungen ohne Wirkung in Parlor, die für den Export erhalten bleiben",
     empty_entry_left_out: "Einträge ohne Schlüssel und Text, die nicht importiert wurden",
     empty_entry: "Einträge ohne Schlüssel und Text, die keine Wirkung haben",
@@ -162,7 +166,13 @@ export const serverTexts: ServerTexts = {
       about:
         "Alle Benutzer und Programme auf diesem Rechner können die API ohne Anmeldung verwenden, unter {addresses}",
       remedy:
-        "Öffnen Sie den Server im Browser unter http://localhost und fügen Sie einen Passkey hinzu: Er schützt alle diese Adressen",
+        "Öffnen Sie den Server im Browser unter {address} und fügen Sie einen Passkey hinzu: Er schützt alle diese Adressen",
+    },
+    open_loopback_without_page: {
+      about:
+        "Alle Benutzer und Programme auf diesem Rechner können die API ohne Anmeldung verwenden, unter {addresses}",
+      remedy:
+        'Setzen Sie pairing = "code": Unter diesen Adressen öffnet sich die Seite in dieser Einrichtung nicht, sodass dort kein Passkey hinzugefügt werden kann',
     },
     open_names: {
       about: "{names}: Wer den Server erreicht, kann die API verwenden, bis der erste Passkey hinzugefügt ist",
@@ -387,6 +397,10 @@ export const serverTexts: ServerTexts = {
     no_tailscaled: {
       about: "{program} wurde nicht gefunden",
       remedy: "Um den Tailnet-Knoten zu verwenden, installieren Sie es oder setzen Sie {key}",
+    },
+    model_left: {
+      about: "Das Modell {model} läuft ohne Parlor (Prozess {pid})",
+      remedy: "Starten Sie Parlor, das es übernimmt. Von selbst endet es 10 Minuten nach Parlor, außer unter Windows",
     },
     other_server: {
       about: "„{url}“ ist kein Parlor-Server: Status {status}",

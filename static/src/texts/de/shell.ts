@@ -77,6 +77,7 @@ export const shell: typeof English = {
     activity: "Aktivität",
     runningCount: (n: number) => `, ${n} laufend`,
     branch: "Zweig",
+    unread: "Ungelesen",
     waitingCalls: (n: number) => count(n, { one: "Freigabe offen", other: "Freigaben offen" }),
     pinned: "Angeheftet",
     chatCount: (n: number) => count(n, { one: "Chat", other: "Chats" }),
@@ -87,6 +88,7 @@ export const shell: typeof English = {
     unpin: "Lösen",
     file: "In Ordner verschieben",
     exportAs: (format: string) => `Als ${format} exportieren`,
+    print: "Drucken",
     delete: "Löschen",
     renameTitle: "Chat umbenennen",
     titleLabel: "Titel",
@@ -98,7 +100,7 @@ export const shell: typeof English = {
     skip: "Zum Chat springen",
   },
   home: {
-    continue: "Weiter im Chat",
+    continue: "Fortsetzen",
     all: "Alle Figuren",
     addCharacter: "Figur hinzufügen",
     starters: "Vorschläge",
@@ -116,28 +118,5 @@ export const shell: typeof English = {
 
   palette: {
     title: "Befehle",
-    placeholder: "Chats, Befehle und Einstellungen suchen",
-    recent: "Letzte Chats",
-    commands: "Befehle",
-    searchFor: (query: string) => `Alle Chats nach „${query}“ durchsuchen`,
-    light: "Helles Farbschema",
-    dark: "Dunkles Farbschema",
-    system: "Farbschema des Systems",
-  },
-
-  shortcuts: {
-    title: "Tastenkürzel",
-    everywhere: "Überall",
-    inChat: "In einem Chat",
-    inLists: "In Listen und Menüs",
-    escape: "Antwort stoppen oder Geöffnetes schließen",
-    send: "Nachricht senden",
-    line: "Neue Zeile",
-    editLast: "Letzte eigene Nachricht bearbeiten (im leeren Eingabefeld)",
-    commands: "Befehle anzeigen (im leeren Eingabefeld)",
-    variants: "Andere Versionen der letzten Antwort",
-    find: "In diesem Chat suchen",
-    step: "Vorherige oder nächste Zeile",
-    ends: "Erste oder letzte Zeile",
   },
 };

@@ -7,7 +7,7 @@ const count = createCounter("de");
 /** German. */
 export const speech: typeof English = {
   voice: {
-    title: "Stimme",
+    title: "Sprache",
     intro: "Lassen Sie Nachrichten von Ihrem eigenen Sprachserver vorlesen.",
     loadFailed: "Die Stimmeinstellungen konnten nicht geladen werden",
 
@@ -20,9 +20,14 @@ export const speech: typeof English = {
     server: "Sprachserver",
     url: "URL",
     urlHint: "Ein Server mit der Sprach-API von OpenAI, etwa http://localhost:8880/v1.",
+    found: "Gefundene Sprachserver",
+    noneFound: "Keine Sprachserver auf diesem Rechner gefunden",
+    findServers: "Sprachserver suchen",
+    notDetected: "Ein Server antwortet, aber er sieht nicht wie ein Sprachserver aus.",
+    noResponse: "Unter dieser URL antwortet kein Server. Starten Sie ihn, oder prüfen Sie die URL.",
     keyHint: "Nur wenn der Server einen verlangt.",
     model: "Modell",
-    modelHint: "Leer lassen, um den Standard des Servers zu verwenden.",
+    modelHint: "Leer lassen, um den Standard des Servers oder das erste Modell seiner Liste zu verwenden.",
     modelOffered: (n: number) => count(n, { one: "Modell verfügbar", other: "Modelle verfügbar" }),
     format: "Format",
     formatHint: "MP3 wird schon abgespielt, bevor es vollständig geladen ist.",

@@ -101,7 +101,7 @@ export const tools: typeof English = {
       "MCP-Server geben Modellen Tools, zum Beispiel für Ihre Dateien oder Ihren Kalender. Jeder Aufruf wartet auf Ihre Freigabe, sofern Sie das Tool nicht erlauben.",
     none: "Noch keine Tool-Server.",
     loadFailed: "Die Tool-Server konnten nicht geladen werden",
-    add: "Server hinzufügen",
+    add: "Tool-Server hinzufügen",
     paste: "JSON einfügen",
     json: "Serverliste eines anderen Programms",
     jsonHint: "Fügen Sie mcpServers von Claude Desktop oder Cursor ein, oder die mcp.json von VS Code.",

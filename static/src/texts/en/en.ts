@@ -18,5 +18,6 @@ export const en = first as Texts;
 
 /** Loads the texts of screens that load on demand. @throws {Error} if their file can't be loaded. */
 export async function loadLater(): Promise<void> {
-  Object.assign(en, (await import("./later.ts")).later);
+  const { later } = await import("./later.ts");
+  Object.assign(en, later, { personas: { ...first.personas, ...later.personas } });
 }

@@ -30,7 +30,7 @@ export const images = {
     detecting: "Detecting the server type…",
     detected: (name: string) => `Found: ${name}`,
     otherDetected: (name: string) => `This server looks like ${name}. Check the type.`,
-    notDetected: "A server responds, but it’s neither ComfyUI nor A1111. Check the URL or choose the type.",
+    notDetected: "This address responds, but it’s neither ComfyUI nor A1111. Check the URL or choose the type.",
     noResponse: "No response at this URL. Start the server, or choose the type and save.",
     urlHints: {
       comfyui: "For example, http://127.0.0.1:8188",
@@ -76,7 +76,7 @@ export const images = {
     prompt: "Image prompt",
     promptHint: "Based on the latest messages. Edit it as you like.",
     deriving: "Describing the scene",
-    deriveAgain: "Describe again",
+    deriveAgain: "Rewrite prompt",
     byHand: "Write it myself",
     drawing: "Generating the image",
     drawFailed: "Couldn’t generate the image",

@@ -101,6 +101,7 @@ export const importExport = {
       connection: (n: number) =>
         count(n, { one: "connection, without its key", other: "connections, without their keys" }),
       tool_server: (n: number) => count(n, { one: "tool server", other: "tool servers" }),
+      regex_script: (n: number) => count(n, { one: "regex script", other: "regex scripts" }),
       image_connection: (n: number) => count(n, { one: "image server", other: "image servers" }),
       settings: (_n: number) => "Settings",
     },

@@ -1,11 +1,33 @@
-/** Texts of search, activity, and selecting several items in a list. */
+/** Texts of search, activity, selecting several items in a list, and the pages of personas. */
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("en");
 
 /** English. */
 export const lists = {
+  drafts: {
+    restored: "Restored what you typed.",
+    withoutSecrets: "Keys, passwords, headers and environment variables aren’t kept: enter them again.",
+    clashing: "This was changed elsewhere after you typed here.",
+    show: "Show what you typed",
+    discard: "Discard",
+    signOut: (n: number) =>
+      count(n, {
+        one: "form holds text that isn’t saved. Signing out deletes it.",
+        other: "forms hold text that isn’t saved. Signing out deletes it.",
+      }),
+  },
+
   search: {
+    character: "Character",
+    anyCharacter: "All characters",
+    role: "Who wrote it",
+    anyRole: "All messages",
+    byYou: "Your messages",
+    replies: "Replies",
+    time: "Time",
+    anyTime: "Any time",
+    lastDays: (n: number) => `Last ${count(n, { one: "day", other: "days" })}`,
     page: (n: number) => `Page ${n}`,
     title: "Search",
     label: "Search all chats",
@@ -45,6 +67,18 @@ export const lists = {
   },
 
   activity: {
+    /** By the kind of the job. */
+    kinds: {
+      backup: "Backup",
+      character: "Generated character",
+      document: "Document",
+      image: "Image",
+      import: "Import",
+      model_download: "Download of a model",
+      model_pull: "Download of a model",
+      portrait: "Portrait",
+      voice_import: "Import of voices",
+    },
     title: "Activity",
     running: "Running",
     ended: "Recently finished",
@@ -93,5 +127,46 @@ export const lists = {
     unfavored: (n: number) => `${count(n, { one: "character", other: "characters" })} removed from favorites`,
     favorite: "Add to favorites",
     unfavorite: "Remove from favorites",
+  },
+
+  personas: {
+    title: "Personas",
+    intro: "Who you are in a chat. The description is sent to the model.",
+    add: "New persona",
+    import: "Import",
+    imported: (n: number) => `${count(n, { one: "persona", other: "personas" })} imported`,
+    open: "Open",
+    exportCard: "Export card",
+    addTitle: "New persona",
+    editTitle: "Edit persona",
+    loadFailed: "Couldn’t load personas",
+    empty: "No personas yet",
+    emptyText: "Without a persona, you chat under your own name.",
+    noDescription: "No description",
+    isDefault: "Default",
+    setDefault: "Set as default",
+    unsetDefault: "Remove as default",
+    more: (name: string) => `More actions for ${name}`,
+    remove: "Delete",
+    removed: (name: string) => `${name} deleted`,
+    missing: "This persona doesn’t exist",
+    name: "Name",
+    description: "Description",
+    descriptionHint: "What characters see and know about you.",
+    position: "Place in the prompt",
+    charactersOf: "For new chats with",
+    positions: {
+      preset: "Where the preset has it",
+      note_top: "Before the author’s note",
+      note_bottom: "After the author’s note",
+      at_depth: "In the chat",
+      none: "Nowhere, except {{persona}}",
+    },
+    picture: "Choose image",
+    saved: (name: string) => `${name} saved`,
+    saveFailed: "Couldn’t save the persona",
+    clash: "This persona was changed elsewhere",
+    clashText: (name: string, description: string) =>
+      `It’s now ${name}. ${description} If you save again, your version replaces it.`,
   },
 };

@@ -145,6 +145,15 @@ export const presets = {
       joints: { none: "None", space: "Space", line: "New line", paragraph: "Empty line" },
     },
     samplers: {
+      bias: {
+        title: "Logit bias",
+        hint:
+          "Makes texts more likely in replies (up to 100) or less likely (down to -100). llama.cpp accepts text; other servers accept only token IDs, such as [1, 2].",
+        text: (n: number) => `Text ${n}`,
+        value: (n: number) => `Bias of text ${n}`,
+        remove: (n: number) => `Remove text ${n}`,
+        add: "Add text",
+      },
       extraBodyHint: "A JSON object that is added to every chat request. Settings of the chat take precedence.",
       intro: "Leave a field empty to use the server’s default. A chat’s own settings take precedence.",
       other: "Other",

@@ -99,7 +99,7 @@ export const tools = {
       "MCP servers give models tools, such as your files or your calendar. Each call waits for your approval unless you allow the tool.",
     none: "No tool servers yet.",
     loadFailed: "Couldn’t load the tool servers",
-    add: "Add a server",
+    add: "Add a tool server",
     paste: "Paste JSON",
     json: "Server list of another program",
     jsonHint: "Paste the mcpServers of Claude Desktop or Cursor, or the mcp.json of VS Code.",

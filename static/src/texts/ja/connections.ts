@@ -1,8 +1,5 @@
 /** Texts of the list of connections and their state. */
 import type { connections as English } from "../en/connections.ts";
-import { createCounter } from "../plural.ts";
-
-const count = createCounter("ja");
 
 /** Japanese. */
 export const connections: typeof English = {
@@ -21,47 +18,6 @@ export const connections: typeof English = {
       busy: "混雑中",
       failing: "前回の返信に失敗",
     },
-  },
-
-  connections: {
-    searchAgain: "もう一度探す",
-    testAll: "すべてテスト",
-    hasKey: "キー保存済み",
-    intro: "モデルを動かすサーバーやサービスです。別の接続を選ばない限り、チャットでは使用中の接続が使われます。",
-    add: "接続を追加",
-    discover: "サーバーを探す",
-    searching: "サーバーを探しています",
-    found: "見つかったサーバー",
-    noneFound: "サーバーは見つかりませんでした",
-    noneFoundAdvice:
-      "llama.cpp、Ollama、LM Studio などを起動して、もう一度探してください。または URL を入力してください。",
-    discoverFailed: "検索に失敗しました",
-    addAndUse: "追加して使う",
-    use: "使う",
-    inUse: "使用中",
-    activated: (name: string) => `「${name}」を使用します`,
-    saved: "接続を保存しました",
-    removed: "接続を削除しました",
-    remove: "削除",
-    edit: "編集",
-    test: "テスト",
-    testing: "テスト中",
-    models: (n: number) => count(n, { other: "個のモデル" }),
-    starting: "起動中",
-    needsKey: "キーが必要",
-    none: "接続はまだありません",
-    noneText: "このマシンでサーバーを探すか、URL を入力してください。",
-    loadFailed: "接続を読み込めませんでした",
-    kinds: {
-      openai: "OpenAI 互換",
-      "openai-responses": "OpenAI の Responses API",
-      ollama: "Ollama",
-      anthropic: "Anthropic",
-      demo: "デモ",
-    },
-    demoNote: "内蔵のサンプル返信です。言語モデルではありません。",
-    unreadable: "この接続を読み込めません。削除してから追加し直してください。",
-    noModel: "サーバーの最初のモデル",
   },
 
   firstRun: {

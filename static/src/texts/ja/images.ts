@@ -77,7 +77,7 @@ export const images: typeof English = {
     prompt: "画像のプロンプト",
     promptHint: "最近のメッセージから作成しました。自由に編集できます。",
     deriving: "場面を描写しています",
-    deriveAgain: "もう一度描写する",
+    deriveAgain: "プロンプトを書き直す",
     byHand: "自分で書く",
     drawing: "画像を生成しています",
     drawFailed: "画像を生成できませんでした",

@@ -104,6 +104,7 @@ export const importExport: typeof English = {
       workflow: (n: number) => `画像ワークフロー ${count(n, { other: "件" })}`,
       connection: (n: number) => `接続（キーなし） ${count(n, { other: "件" })}`,
       tool_server: (n: number) => `ツールサーバー ${count(n, { other: "件" })}`,
+      regex_script: (n: number) => `正規表現スクリプト ${count(n, { other: "件" })}`,
       image_connection: (n: number) => `画像サーバー ${count(n, { other: "件" })}`,
       settings: (_n: number) => "設定",
     },

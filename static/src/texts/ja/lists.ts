@@ -1,4 +1,4 @@
-/** Texts of search, activity, and selecting several items in a list. */
+/** Texts of search, activity, selecting several items in a list, and the pages of personas. */
 import type { lists as English } from "../en/lists.ts";
 import { createCounter } from "../plural.ts";
 
@@ -6,7 +6,25 @@ const count = createCounter("ja");
 
 /** Japanese. */
 export const lists: typeof English = {
+  drafts: {
+    restored: "入力した内容を復元しました。",
+    withoutSecrets: "キー、パスワード、ヘッダー、環境変数は保存されません。もう一度入力してください。",
+    clashing: "ここで入力した後に、別の場所で変更されました。",
+    show: "入力した内容を表示",
+    discard: "破棄",
+    signOut: (n: number) => `保存していない入力のあるフォームが${n}件あります。サインアウトすると削除されます。`,
+  },
+
   search: {
+    character: "キャラクター",
+    anyCharacter: "すべてのキャラクター",
+    role: "書いた人",
+    anyRole: "すべてのメッセージ",
+    byYou: "自分のメッセージ",
+    replies: "返信",
+    time: "期間",
+    anyTime: "すべての期間",
+    lastDays: (n: number) => `過去${n}日間`,
     page: (n: number) => `${n}ページ`,
     title: "検索",
     label: "すべてのチャットを検索",
@@ -46,6 +64,18 @@ export const lists: typeof English = {
   },
 
   activity: {
+    /** By the kind of the job. */
+    kinds: {
+      backup: "バックアップ",
+      character: "生成したキャラクター",
+      document: "ドキュメント",
+      image: "画像",
+      import: "インポート",
+      model_download: "モデルのダウンロード",
+      model_pull: "モデルのダウンロード",
+      portrait: "肖像",
+      voice_import: "音声のインポート",
+    },
     title: "実行状況",
     running: "実行中",
     ended: "最近完了したもの",
@@ -94,5 +124,46 @@ export const lists: typeof English = {
     unfavored: (n: number) => `キャラクター${n}件をお気に入りから外しました`,
     favorite: "お気に入りに追加",
     unfavorite: "お気に入りから外す",
+  },
+
+  personas: {
+    title: "ペルソナ",
+    intro: "チャットでのあなたの役割です。説明はモデルに送信されます。",
+    add: "新しいペルソナ",
+    import: "インポート",
+    imported: (n: number) => `ペルソナを ${count(n, { other: "件" })}インポートしました`,
+    open: "開く",
+    exportCard: "カードをエクスポート",
+    addTitle: "新しいペルソナ",
+    editTitle: "ペルソナを編集",
+    loadFailed: "ペルソナを読み込めませんでした",
+    empty: "ペルソナはまだありません",
+    emptyText: "ペルソナがない場合は、自分の名前でチャットします。",
+    noDescription: "説明なし",
+    isDefault: "既定",
+    setDefault: "既定に設定",
+    unsetDefault: "既定を解除",
+    more: (name: string) => `${name}のその他の操作`,
+    remove: "削除",
+    removed: (name: string) => `${name}を削除しました`,
+    missing: "このペルソナは存在しません",
+    name: "名前",
+    description: "説明",
+    descriptionHint: "キャラクターから見たあなたの姿や、知られていること。",
+    position: "プロンプトでの位置",
+    charactersOf: "新しいチャットで使う相手",
+    positions: {
+      preset: "プリセットどおり",
+      note_top: "作者ノートの前",
+      note_bottom: "作者ノートの後",
+      at_depth: "チャット内",
+      none: "送らない（{{persona}} のみ）",
+    },
+    picture: "画像を選択",
+    saved: (name: string) => `${name}を保存しました`,
+    saveFailed: "ペルソナを保存できませんでした",
+    clash: "このペルソナは別の場所で変更されました",
+    clashText: (name: string, description: string) =>
+      `現在の内容：${name}。${description} もう一度保存すると、あなたの内容で上書きされます。`,
   },
 };

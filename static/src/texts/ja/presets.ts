@@ -148,6 +148,15 @@ export const presets: typeof English = {
       joints: { none: "なし", space: "空白", line: "改行", paragraph: "空行" },
     },
     samplers: {
+      bias: {
+        title: "ロジットバイアス",
+        hint:
+          "返信で増やしたい（最大 100）、または減らしたい（最小 -100）テキストです。llama.cpp はテキストを受け付けます。ほかのサーバーでは [1, 2] のようなトークン ID だけを使えます。",
+        text: (n: number) => `テキスト ${n}`,
+        value: (n: number) => `テキスト ${n} のバイアス`,
+        remove: (n: number) => `テキスト ${n} を削除`,
+        add: "テキストを追加",
+      },
       extraBodyHint: "すべてのチャットリクエストに加える JSON オブジェクトです。チャットの設定が優先されます。",
       intro: "空欄にするとサーバーの既定値を使います。チャット自体の設定が優先されます。",
       other: "その他",

@@ -65,11 +65,14 @@ export const serverTexts: ServerTexts = {
     tavern_book_linked: "カードに埋め込まれたロアブックはインポートしません。リンクされた「{book}」を使います",
     tavern_note_off: "作者注はSillyTavernでオフのためインポートしません",
     tavern_parent_missing: "独立したチャットとしてインポートしました: 分岐元の「{chat}」がありません",
-    tavern_regex: "正規表現スクリプトは実行せず、インポートしません: {names}",
     tavern_own_settings: "Parlorに対応する場所がない、自分で書いた設定やデータ: {names}",
     tavern_settings: "SillyTavernのその他の設定: {names}",
-    quick_reply_scripts: "スクリプトのクイック返信はインポートしません: {names}",
-    quick_replies_beyond: "テンプレートには長すぎる、または多すぎるクイック返信: {names}",
+    quick_reply_scripts: "ボタンのないスクリプトのクイック返信はインポートしません: {names}",
+    quick_reply_scripts_shown: "スクリプトのクイック返信のボタンは表示だけで、何もしません: {names}",
+    quick_reply_menus: "クイック返信のメニューはインポートしません: {names}",
+    quick_reply_automatic: "クイック返信はボタンでのみ送信し、自動では送信しません: {names}",
+    unused_part: "{part}（{names}）",
+    quick_replies_beyond: "定型文には長すぎる、または多すぎるクイック返信: {names}",
     sillytavern_own: "SillyTavern でのみ使われます",
     agnai_not: "Agnai のファイルではありません",
     agnai_scenarios: "チャットの途中で変わるシナリオには対応していません",
@@ -122,14 +125,15 @@ export const serverTexts: ServerTexts = {
   ledger: {
     unknown_macro: "Parlor にないマクロ：書かれたまま送信されます",
     unreadable_part: "読み取れないカードの部分（そのまま保持します）",
-    regex_script: "正規表現スクリプト（保持しますが実行しません）",
+    regex_script: "正規表現スクリプト: チャットで許可すると実行されます",
     card_script: "他のプログラムのスクリプト（保持しますが実行しません）",
     remote_asset: "Webアドレスにある画像と音声（取得しません）",
     program_data: "他のプログラムのデータ（保持しますが効果はありません）",
     unknown_field: "Parlorが知らない項目（保持しますが効果はありません）",
-    preset_regex_script: "正規表現スクリプト（保持しますが実行しません）",
+    preset_regex_script: "正規表現スクリプト: チャットで許可すると実行されます",
     preset_marker: "Parlorが知らないチャットの部分を表すプロンプト",
     preset_connection: "SillyTavernの接続設定（Parlorでは接続ごとに設定します）",
+    preset_logit_bias: "ロジットバイアス：llama.cpp以外のサーバーではトークンIDのみ有効で、使えないサーバーもあります",
     preset_setting: "Parlorでは効果のない設定（エクスポート用に保持します）",
     empty_entry_left_out: "キーも本文もないためインポートしなかったエントリ",
     empty_entry: "キーも本文もなく効果のないエントリ",
@@ -151,7 +155,12 @@ export const serverTexts: ServerTexts = {
     },
     open_loopback: {
       about: "このマシンのすべてのユーザーとプログラムが、サインインせずに {addresses} で API を使えます",
-      remedy: "ブラウザーで http://localhost を開いてパスキーを追加してください。これらのアドレスがすべて保護されます",
+      remedy: "ブラウザーで {address} を開いてパスキーを追加してください。これらのアドレスがすべて保護されます",
+    },
+    open_loopback_without_page: {
+      about: "このマシンのすべてのユーザーとプログラムが、サインインせずに {addresses} で API を使えます",
+      remedy:
+        'pairing = "code" を設定してください。この構成ではこれらのアドレスでページが開かないため、パスキーを追加できません',
     },
     open_names: {
       about: "{names}: 最初のパスキーを追加するまで、サーバーに接続できる人は誰でも API を使えます",
@@ -364,6 +373,10 @@ export const serverTexts: ServerTexts = {
     no_tailscaled: {
       about: "{program} が見つかりません",
       remedy: "tailnet のノードを使うには、インストールするか {key} を設定してください",
+    },
+    model_left: {
+      about: "モデル {model} が Parlor なしで動作しています(プロセス {pid})",
+      remedy: "Parlor を起動すると引き継がれます。Windows 以外では、Parlor の終了から 10 分後に自動的に終了します",
     },
     other_server: {
       about: "「{url}」は Parlor サーバーではありません: ステータス {status}",

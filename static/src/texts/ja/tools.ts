@@ -95,7 +95,7 @@ export const tools: typeof English = {
       "MCP サーバーは、ファイルやカレンダーなどのツールをモデルに提供します。ツールを許可していない限り、呼び出しのたびに承認を求めます。",
     none: "ツールサーバーはまだありません。",
     loadFailed: "ツールサーバーを読み込めませんでした",
-    add: "サーバーを追加",
+    add: "ツールサーバーを追加",
     paste: "JSON を貼り付け",
     json: "ほかのプログラムのサーバー一覧",
     jsonHint: "Claude Desktop や Cursor の mcpServers、または VS Code の mcp.json を貼り付けてください。",

@@ -1,5 +1,5 @@
 /** Running replies and jobs, and recently ended ones. */
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Job, RunningReply } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -10,7 +10,6 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { getGenerationPath } from "../../state/characters/character_generation.ts";
 import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
 import { getPullConnection } from "../../state/connections/connection_state.ts";
-import { readShares } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";
@@ -19,6 +18,7 @@ import { UnsentEntry } from "../chat/Unsent.tsx";
 import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import { useShares } from "../share/use_shares.ts";
 
 /** Everything continues when this screen is left. */
 export function ActivityScreen() {
@@ -30,8 +30,7 @@ export function ActivityScreen() {
   const { runningJobs, endedJobs, state, error } = activity;
   const replies = chats.replies.value;
   const sending = moving.sending.value;
-  const [waiting, setWaiting] = useState(0);
-  useEffect(() => void readShares().then((shares) => setWaiting(shares.length), () => {}), []);
+  const waiting = useShares()?.length ?? 0;
   const unsent = store.outbox.entries.value;
   const isIdle = unsent.length + replies.length + runningJobs.value.length === 0 && !sending;
   return (
@@ -141,7 +140,9 @@ function JobRow({ job }: { job: Job }) {
   const { isBusy, run } = useEnding(() => activity.cancel(job.id));
   const canCancel = job.state === "queued" || job.state === "running";
   const isOver = !canCancel && job.state !== "verifying";
-  const details = [t.states[job.state], formatTime(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
+  const kind = Object.hasOwn(t.kinds, job.kind) ? t.kinds[job.kind as keyof typeof t.kinds] : undefined;
+  const at = formatTime(isOver ? job.updated_at : job.created_at, new Date());
+  const details = [kind, t.states[job.state], at].filter((part) => part !== undefined).join(" · ");
   const total = job.progress?.total;
   return (
     <ListRow

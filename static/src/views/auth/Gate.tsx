@@ -15,13 +15,13 @@ const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => C
 
 /** Renders its children once access is granted. */
 export function Gate({ children }: { children: ComponentChildren }) {
-  const { auth, device, refusal, router, setup } = useStore();
+  const { auth, device, hostRefusal, refusal, router, setup } = useStore();
   const shown = router.screen.value;
   const screen = shown.name;
   if (screen === "cli") return <CliScreen />;
   if (screen === "pair") return <PairScreen />;
   const status = auth.value;
-  const error = refusal.value;
+  const error = hostRefusal.value ?? refusal.value;
   if (error !== undefined && error.status !== 401) return <AccessRefused error={error} />;
   if (error !== undefined) {
     if (status === undefined) return <AccessRefused error={error} />;

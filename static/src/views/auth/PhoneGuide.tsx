@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { tailnetApi } from "../../api/server.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { AddressCheck, Invite } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -49,6 +50,7 @@ function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
   const own = readAddress(typed);
   const showsTailnet = !isReachable && way === "tailnet";
   useEffect(() => onTailnet(showsTailnet), [showsTailnet]);
+  const draft = useFormDraft("phone_address");
   const address = isReachable ? location.origin : way === "tailnet" ? tailnetUrl : own;
   return (
     <ol class="phone-steps">
@@ -68,12 +70,14 @@ function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
           {way === "tailnet" ? <TailnetPanel /> : (
             <div class="form">
               <p>{t.proxyText}</p>
-              <TextField
-                label={t.proxyAddress}
-                value={typed}
-                error={typed !== "" && own === undefined ? t.proxyWrong : undefined}
-                onInput={setTyped}
-              />
+              <Drafted draft={draft}>
+                <TextField
+                  label={t.proxyAddress}
+                  value={typed}
+                  error={typed !== "" && own === undefined ? t.proxyWrong : undefined}
+                  onInput={setTyped}
+                />
+              </Drafted>
               {own !== undefined && <AddressCheckNote address={own} />}
             </div>
           )}

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
+import { clearDrafts, countDrafts } from "../../state/app/form_draft_store.ts";
 import { findPushId, unsubscribe } from "../../state/app/push.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -42,8 +43,12 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   const t = texts.privacy;
   const { method, bypass, paired, passkeys_supported } = status;
   const [isAsking, setAsking] = useState(false);
-  const leave = () => {
-    if (store.outbox.entries.peek().length > 0) setAsking(true);
+  const unsent = store.outbox.entries.value.length + store.outbox.queued.value.length;
+  const [draftCount, setDraftCount] = useState(0);
+  const leave = async () => {
+    const count = await countDrafts();
+    setDraftCount(count);
+    if (unsent + count > 0) setAsking(true);
     else if (method !== null) void signOut(store, method);
   };
   const explanation = method === "session"
@@ -60,7 +65,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
       <h3>{t.here}</h3>
       <p>{explanation}</p>
       <div class="actions-row">
-        {method !== null && <Button onClick={leave}>{t.signOut}</Button>}
+        {method !== null && <Button onClick={() => void leave()}>{t.signOut}</Button>}
         {isAsking && method !== null && (
           <ConfirmDialog
             title={t.signOut}
@@ -68,7 +73,8 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
             act={() => signOut(store, method)}
             onClose={() => setAsking(false)}
           >
-            <p>{texts.unsent.signOut(store.outbox.entries.value.length)}</p>
+            {unsent > 0 && <p>{texts.unsent.signOut(unsent)}</p>}
+            {draftCount > 0 && <p>{texts.drafts.signOut(draftCount)}</p>}
           </ConfirmDialog>
         )}
         {method === null && paired && passkeys_supported && <SignInButton />}
@@ -97,13 +103,17 @@ function SignInButton() {
 
 async function signOut(store: Store, method: "session" | "token"): Promise<void> {
   const storage = findStorage(globalThis.window);
+  // Until the page has reloaded, a click would still act on what belongs to the session.
+  document.body.inert = true;
   try {
     if (findPushId(storage) !== undefined) await unsubscribe(pushApi(store.api.client), storage);
     if (method === "session") await store.access.logout();
     else saveDeviceToken(storage, undefined);
     await store.outbox.clear();
+    await clearDrafts();
     globalThis.location.replace("/");
   } catch (thrown) {
+    document.body.inert = false;
     store.report(thrown);
   }
 }

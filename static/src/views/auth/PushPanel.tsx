@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { pushApi } from "../../api/push.ts";
 import type { NotifyServer, PushDevice } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -90,6 +91,7 @@ function NotifyServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
   const [kind, setKind] = useState<NotifyServer["kind"]>("ntfy");
   const [url, setUrl] = useState("");
   const [token, setToken] = useState("");
+  const draft = useFormDraft("notify_server");
   const show = (server: NotifyServer) => {
     setStored(server);
     setKind(server.kind);
@@ -100,6 +102,7 @@ function NotifyServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
   useEffect(read, []);
   const save = useAction(async () => {
     show(await api.putServer({ kind, url: url.trim() || null, ...(token.trim() && { token: token.trim() }) }));
+    draft.clear();
     const storage = findStorage(globalThis.window);
     reportPresence(api, storage, findPushId(storage));
     store.toasts.show(texts.push.saved);
@@ -123,29 +126,31 @@ function NotifyServerForm({ api }: { api: ReturnType<typeof pushApi> }) {
       <h4>{t.server}</h4>
       <p class="muted">{t.serverText}</p>
       {stored.held && <Notice tone="info">{t.held}</Notice>}
-      <Select
-        label={t.kind}
-        value={kind}
-        options={[{ value: "ntfy", name: "ntfy" }, { value: "gotify", name: "Gotify" }]}
-        onChange={setKind}
-      />
-      <TextField
-        id="push-url"
-        label={kind === "ntfy" ? t.topicUrl : t.serverUrl}
-        type="url"
-        placeholder={kind === "ntfy" ? "https://ntfy.sh/your-topic" : "https://gotify.example.org"}
-        value={url}
-        onInput={setUrl}
-        error={save.failure}
-      />
-      <TextField
-        label={t.token}
-        type="password"
-        autocomplete="new-password"
-        hint={stored.has_token ? t.tokenSaved : undefined}
-        value={token}
-        onInput={setToken}
-      />
+      <Drafted draft={draft}>
+        <Select
+          label={t.kind}
+          value={kind}
+          options={[{ value: "ntfy", name: "ntfy" }, { value: "gotify", name: "Gotify" }]}
+          onChange={setKind}
+        />
+        <TextField
+          id="push-url"
+          label={kind === "ntfy" ? t.topicUrl : t.serverUrl}
+          type="url"
+          placeholder={kind === "ntfy" ? "https://ntfy.sh/your-topic" : "https://gotify.example.org"}
+          value={url}
+          onInput={setUrl}
+          error={save.failure}
+        />
+        <TextField
+          label={t.token}
+          type="password"
+          autocomplete="new-password"
+          hint={stored.has_token ? t.tokenSaved : undefined}
+          value={token}
+          onInput={setToken}
+        />
+      </Drafted>
       {test.failure !== undefined && <p class="field-error" role="alert">{test.failure}</p>}
       <div class="actions-row">
         <Button type="submit" isBusy={save.isBusy}>{t.save}</Button>

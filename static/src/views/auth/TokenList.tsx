@@ -1,6 +1,7 @@
 /** Bearer tokens: create, last use, revoke; and settings for programs that use them. */
 import type { MintedToken, Token } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -105,8 +106,10 @@ function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
   const t = texts.privacy;
   const [label, setLabel] = useState("");
   const [isMissing, setMissing] = useState(false);
+  const draft = useFormDraft("token");
   const { isBusy, failure, run } = useAction(async () => {
     onMinted(await store.access.mintToken(label.trim()));
+    draft.clear();
     setLabel("");
   });
   return (
@@ -118,13 +121,15 @@ function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
         if (label.trim() !== "") void run();
       }}
     >
-      <TextField
-        label={t.label}
-        error={isMissing ? t.labelMissing : failure}
-        maxLength={100}
-        value={label}
-        onInput={setLabel}
-      />
+      <Drafted draft={draft}>
+        <TextField
+          label={t.label}
+          error={isMissing ? t.labelMissing : failure}
+          maxLength={100}
+          value={label}
+          onInput={setLabel}
+        />
+      </Drafted>
       <div class="actions-row">
         <Button type="submit" icon="plus" isBusy={isBusy}>{t.mint}</Button>
       </div>

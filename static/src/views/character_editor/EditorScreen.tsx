@@ -1,11 +1,13 @@
 /** The card editor: its sections as tabs, the save status, and conflicts. */
 import { useMemo, useState } from "preact/hooks";
 import { characterPath, type VersionedCharacter } from "../../api/characters.ts";
+import { Drafted } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
 import { PHONE_QUERY } from "../../components/overlays/Menu.tsx";
+import type { FormDraft } from "../../state/app/form_draft.ts";
 import { type CharacterGeneration, findEditor, findGeneration } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -39,7 +41,7 @@ export function EditorScreen({ id }: { id: string }) {
   const store = useStore();
   const editor = useMemo(() => findEditor(store, id, () => new CardEditor(store.api, id)), [id]);
   const creation = findGeneration(store, id);
-  useEditor(editor);
+  const draft = useEditor(editor);
   const t = texts.editor;
   const load = editor.load.value;
   const name = editor.data.value?.name ?? "";
@@ -65,7 +67,7 @@ export function EditorScreen({ id }: { id: string }) {
           <ErrorNote title={texts.characters.oneFailed} error={load.error} onRetry={() => void editor.open()} />
         </div>
       )}
-      {load.kind === "ready" && <Editor editor={editor} creation={creation} />}
+      {load.kind === "ready" && <Editor editor={editor} creation={creation} draft={draft} />}
     </main>
   );
 }
@@ -96,7 +98,9 @@ function CardHistory({ editor }: { editor: CardEditor }) {
   );
 }
 
-function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterGeneration | undefined }) {
+function Editor(
+  { editor, creation, draft }: { editor: CardEditor; creation: CharacterGeneration | undefined; draft: FormDraft },
+) {
   const { router } = useStore();
   // The fragment `#lorebook` opens that section.
   const linkedPart = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
@@ -124,7 +128,9 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterG
         {error && <ErrorNote title={t.saveFailed} error={error} onRetry={() => void editor.save()} />}
         <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
           <div class="form editor-part">
-            <Shown key={part} editor={editor} />
+            <Drafted draft={draft}>
+              <Shown key={part} editor={editor} />
+            </Drafted>
           </div>
         </Tabs>
       </div>

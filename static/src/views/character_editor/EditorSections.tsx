@@ -1,6 +1,7 @@
 /** The sections of the card editor. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CardBook, CardData, DocumentUse, LorebookEntry } from "../../api/types.ts";
+import { DraftedPart } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -10,7 +11,7 @@ import { getCardVoice, setCardVoice } from "../../state/characters/profiles.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatDateTime } from "../../texts/format.ts";
-import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
+import { CardText, CardTexts, CardWordLists, countTokens } from "./fields.tsx";
 import { useVoices, VoicePicker } from "../speech/VoicePicker.tsx";
 import { AlwaysAttached } from "../documents/AlwaysAttached.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -57,9 +58,45 @@ export function ScenarioSection({ editor }: { editor: CardEditor }) {
       <CardText editor={editor} field="scenario" rows={6} />
       <CardText editor={editor} field="system_prompt" rows={6} />
       <CardText editor={editor} field="post_history_instructions" rows={5} />
+      <AuthorNote editor={editor} />
     </>
   );
 }
+
+/** The author's note of the character, in Parlor's part of the extensions. */
+function AuthorNote({ editor }: { editor: CardEditor }) {
+  const { parlor: given, ...others } = editor.data.value!.extensions;
+  const { note, ...parlor } = { ...given as Record<string, unknown> | undefined };
+  const { text, place } = { ...note as Record<string, unknown> | undefined };
+  const t = texts.editor.authorNote;
+  const shown = typeof text === "string" ? text : "";
+  const chosen = NOTE_PLACES.find((one) => one === place) ?? "replace";
+  const set = (text: string, place: string) => {
+    const own = text === "" ? parlor : { ...parlor, note: { text, place } };
+    editor.set({ extensions: Object.keys(own).length === 0 ? others : { ...others, parlor: own } }, "author_note");
+  };
+  return (
+    <>
+      <TextField
+        label={t.text}
+        hint={[t.textHint, countTokens(shown)].filter(Boolean).join(" ")}
+        rows={3}
+        value={shown}
+        onInput={(typed) => set(typed, chosen)}
+      />
+      {shown !== "" && (
+        <Select
+          label={t.place}
+          value={chosen}
+          options={NOTE_PLACES.map((value) => ({ value, name: t.places[value] }))}
+          onChange={(value) => set(shown, value)}
+        />
+      )}
+    </>
+  );
+}
+
+const NOTE_PLACES = ["replace", "before", "after"] as const;
 
 /** Creator, version, and fields of other programs. */
 export function AdvancedSection({ editor }: { editor: CardEditor }) {
@@ -145,6 +182,7 @@ function CardVoice({ editor }: { editor: CardEditor }) {
   return (
     <VoicePicker
       {...voices}
+      draftKey={`voice_name:${editor.id}`}
       label={t.character}
       hint={t.characterHint}
       standard={t.noCharacterVoice}
@@ -268,11 +306,13 @@ export function LorebookSection({ editor }: { editor: CardEditor }) {
                 {!entry.enabled && <span class="badge">{t.entryOff}</span>}
               </button>
               {opened === index && (
-                <EntryForm
-                  entry={entry}
-                  onChange={(changes) => change(index, changes)}
-                  onRemove={() => remove(index)}
-                />
+                <DraftedPart name={`entry ${index}`}>
+                  <EntryForm
+                    entry={entry}
+                    onChange={(changes) => change(index, changes)}
+                    onRemove={() => remove(index)}
+                  />
+                </DraftedPart>
               )}
             </li>
           ))}

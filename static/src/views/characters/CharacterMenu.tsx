@@ -72,6 +72,7 @@ function CharacterFolder({ character: { id, folder }, onClose }: { character: Ch
   useEffect(() => void gallery.loadFolders().catch((thrown) => store.report(thrown)), []);
   return (
     <FolderDialog
+      draftKey={`folder:character:${id}`}
       title={texts.characters.fileTitle}
       folder={folder ?? undefined}
       folders={gallery.folders.value.map(({ name }) => name)}
@@ -93,7 +94,7 @@ function listItems(
   const t = texts.characters;
   const createExport = (label: string, query: string): MenuItem => {
     const href = `${characterPath(character.id)}/export?${query}`;
-    return { label, icon: "down", href, onSelect: () => warnAboutLargeExport(store, href) };
+    return { label, icon: "export", href, onSelect: () => warnAboutLargeExport(store, href) };
   };
   const exports = (["png", "json", "charx"] as const).map((format) =>
     createExport(t.exportAs(format.toUpperCase()), `format=${format}`)

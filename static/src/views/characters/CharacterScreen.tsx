@@ -200,11 +200,11 @@ function CharacterChats({ page }: { page: CharacterPage }) {
 }
 
 /** Returns the names that a new chat with the character puts into the texts of its card. */
-function useCardNames({ name, card }: Character): { char: string; user: string } {
+function useCardNames({ id, name, card }: Character): { char: string; user: string } {
   const { people, preferences } = useStore();
   useEffect(() => people.loadPersonas(), []);
   const settings = preferences.settings.value;
-  const persona = people.persona(settings?.default_persona_id);
+  const persona = people.personaFor(id) ?? people.persona(settings?.default_persona_id);
   return {
     char: card.data.nickname?.trim() || name,
     user: persona?.name || settings?.display_name.trim() || NAMELESS_OWNER,

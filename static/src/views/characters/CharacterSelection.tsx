@@ -3,7 +3,7 @@ import type { CharacterItem } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { SelectionBar } from "../../components/lists/SelectionBar.tsx";
-import { Menu } from "../../components/overlays/Menu.tsx";
+import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import { downloadAll } from "../../components/ApiFile.tsx";
 import { changeAll } from "../../state/app/selection.ts";
 import { type Gallery, removeCharacters } from "../../state/characters/gallery.ts";
@@ -41,6 +41,11 @@ export function CharacterSelection({ gallery }: { gallery: Gallery }) {
     selection.end();
     removeCharacters(store, own.map(({ id }) => id), { done: t.charactersRemoved(own.length), undo: texts.undo });
   };
+  const createExport = (label: string, choice: { format: string; image_metadata?: "keep" }): MenuItem => ({
+    label,
+    icon: "export",
+    onSelect: () => void downloadAll(store, { kind: "characters", ids: chosen.map(({ id }) => id), ...choice }),
+  });
   return (
     <>
       <SelectionBar
@@ -63,18 +68,22 @@ export function CharacterSelection({ gallery }: { gallery: Gallery }) {
         />
         <Menu
           label={t.export}
-          icon="down"
+          icon="export"
           isDisabled={chosen.length === 0}
-          items={(["png", "json", "charx"] as const).map((format) => ({
-            label: texts.characters.exportAs(format.toUpperCase()),
-            icon: "down",
-            onSelect: () => void downloadAll(store, { kind: "characters", ids: chosen.map(({ id }) => id), format }),
-          }))}
+          items={[
+            ...(["png", "json", "charx"] as const).map((format) =>
+              createExport(texts.characters.exportAs(format.toUpperCase()), { format })
+            ),
+            ...chosen.some(({ has_avatar }) => has_avatar)
+              ? [createExport(texts.characters.exportWithMetadata, { format: "png", image_metadata: "keep" })]
+              : [],
+          ]}
         />
         <IconButton icon="trash" label={texts.characters.remove} isDisabled={own.length === 0} onClick={remove} />
       </SelectionBar>
       {isFiling && (
         <FolderDialog
+          draftKey="folder:characters"
           title={t.fileCharacters(own.length)}
           folder={own.every(({ folder }) => folder === own[0]!.folder) ? own[0]?.folder ?? undefined : undefined}
           folders={gallery.folders.value.map(({ name }) => name)}

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Character, CharacterItem } from "../../api/types.ts";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
@@ -111,7 +112,7 @@ function Head({ imports, onUrl, onNew }: { imports: CardImports<Character>; onUr
         items={[
           ...(isPhone
             ? [
-              { label: t.import, icon: "folder" as const, onSelect: choose },
+              { label: t.import, icon: "import" as const, onSelect: choose },
               { label: t.browse, icon: "search" as const, href: "/characters/browse" },
             ]
             : []),
@@ -289,7 +290,7 @@ function GalleryTools({ gallery }: { gallery: Gallery }) {
   );
 }
 
-const ORDERS: readonly CharacterOrder[] = ["favorites", "name", "updated"];
+const ORDERS: readonly CharacterOrder[] = ["favorites", "talked", "name", "updated"];
 
 /** Values of the select; those of folders begin with {@link IN}. */
 const [ANYWHERE, NOWHERE, IN] = ["", "none", "in:"];
@@ -323,6 +324,7 @@ function ImportUrlDialog({ onClose }: { onClose: () => void }) {
   const [url, setUrl] = useState("");
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
+  const draft = useFormDraft("character:import");
   const t = texts.characters;
   const send = async (event: Event) => {
     event.preventDefault();
@@ -331,6 +333,7 @@ function ImportUrlDialog({ onClose }: { onClose: () => void }) {
     setError(undefined);
     try {
       const character = await store.api.importCharacterFrom(url.trim());
+      draft.clear();
       onClose();
       notifyImported(store, [character]);
     } catch (thrown) {
@@ -344,13 +347,15 @@ function ImportUrlDialog({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       actions={
         <>
-          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+          <CancelButton draft={draft} onCancel={onClose} />
           <Button kind="primary" type="submit" form="import-url" isBusy={isBusy}>{t.urlDo}</Button>
         </>
       }
     >
       <form id="import-url" class="form" onSubmit={send}>
-        <TextField type="url" label={t.url} hint={t.urlHint} value={url} onInput={setUrl} hasFocus isRequired />
+        <Drafted draft={draft}>
+          <TextField type="url" label={t.url} hint={t.urlHint} value={url} onInput={setUrl} hasFocus isRequired />
+        </Drafted>
         {error && <ErrorNote title={t.urlFailed} error={error} />}
       </form>
     </Dialog>

@@ -1,6 +1,7 @@
 /** Creates a character: with a name to continue in the editor, or from an idea that a model writes out. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
@@ -40,6 +41,7 @@ export function NewCharacterDialog({ onClose }: { onClose: () => void }) {
 function NameForm({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const [name, setName] = useState("");
+  const draft = useFormDraft("character:new");
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const t = texts.characters;
@@ -51,6 +53,7 @@ function NameForm({ onClose }: { onClose: () => void }) {
     try {
       const id = newId();
       await store.api.saveCharacter(id, createEmptyCard(name.trim()));
+      draft.clear();
       onClose();
       store.router.go(`/characters/${id}/edit`);
     } catch (thrown) {
@@ -60,10 +63,12 @@ function NameForm({ onClose }: { onClose: () => void }) {
   };
   return (
     <form class="form" onSubmit={send}>
-      <TextField label={t.name} value={name} onInput={setName} hasFocus isRequired maxLength={200} />
+      <Drafted draft={draft}>
+        <TextField label={t.name} value={name} onInput={setName} hasFocus isRequired maxLength={200} />
+      </Drafted>
       {error && <ErrorNote title={t.createFailed} error={error} />}
       <div class="actions-row generation-actions">
-        <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+        <CancelButton draft={draft} onCancel={onClose} />
         <Button kind="primary" type="submit" isBusy={isBusy}>{t.createDo}</Button>
       </div>
     </form>
@@ -81,6 +86,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
   const api = useMemo(() => generationApi(store.api.client), []);
   const images = useMemo(() => new ImageAttachments((name, blob) => store.api.putAttachment(name, blob)), []);
   const [idea, setIdea] = useState("");
+  const draft = useFormDraft("character:idea");
   const [isPortrait, setPortrait] = useState(true);
   const [error, setError] = useState<ApiError>();
   const [creation, setCreation] = useState<CharacterGeneration>();
@@ -122,6 +128,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
         const card = createEmptyCard(t.nameless);
         Object.assign(card.data, begun.fields.peek());
         await store.api.saveCharacter(id, card);
+        draft.clear();
         waiting.current = undefined;
         storeGeneration(store, id, begun);
         if (image?.url !== undefined && isPortrait) await setPortraitOf(id, image.url);
@@ -142,6 +149,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
   const writeInBackground = () =>
     attempt(async () => {
       const job = await api.start(request(), isPortrait);
+      draft.clear();
       notifyWhenGenerated(store, job);
       store.toasts.show(t.started, { action: { label: t.show, run: () => store.router.go("/activity") } });
       onClose();
@@ -157,15 +165,17 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
         if (!isBlocked) void write();
       }}
     >
-      <TextField
-        label={t.idea}
-        hint={t.ideaHint}
-        rows={5}
-        value={idea}
-        onInput={setIdea}
-        hasFocus
-        maxLength={MAX_IDEA}
-      />
+      <Drafted draft={draft}>
+        <TextField
+          label={t.idea}
+          hint={t.ideaHint}
+          rows={5}
+          value={idea}
+          onInput={setIdea}
+          hasFocus
+          maxLength={MAX_IDEA}
+        />
+      </Drafted>
       <ImagePicker images={images} onError={(thrown) => setError(asApiError(thrown))} />
       {image && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
       {error && <ErrorNote title={t.failed} error={error} />}

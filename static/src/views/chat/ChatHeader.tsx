@@ -12,6 +12,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { getStateText } from "../connections/ConnectionStateText.tsx";
 import { SidebarButton } from "../shell/PageHeader.tsx";
+import { listTitleMenu } from "./chat_commands.ts";
 import { openChatPanel } from "./panels/panels.tsx";
 import { PersonaMenu } from "./PersonaMenu.tsx";
 
@@ -19,6 +20,8 @@ const CharacterStory = lazy(
   () => import("../characters/CharacterStory.tsx").then((file) => file.CharacterStory),
   { as: "overlay" },
 );
+
+const ChatDialog = lazy(() => import("../shell/ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
 
 const ExpressionFace = lazy(() => import("./Expressions.tsx").then((file) => file.ExpressionFace), { as: "overlay" });
 
@@ -35,6 +38,7 @@ export function ChatHeader(
   const panel = store.panel.value?.id;
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
   const position = useExpressionPosition(chat);
+  const listed = store.chats.items.value.find(({ id }) => id === chat.id);
   const [isStory, setStory] = useState(false);
   const openSearch = () => chat.search.isOpen.value = true;
   return (
@@ -54,13 +58,24 @@ export function ChatHeader(
           </button>
         )}
         <div class="chat-title-box">
-          <h1 title={who === "" ? title : `${who}: ${title}`}>
-            {who === "" ? title : (
-              <>
-                <b>{who}:</b> <span class="chat-about">{title}</span>
-              </>
+          <div class="chat-title-line">
+            <h1 title={who === "" ? title : `${who}: ${title}`}>
+              {who === "" ? title : (
+                <>
+                  <b>{who}:</b> <span class="chat-about">{title}</span>
+                </>
+              )}
+            </h1>
+            {!isUntouched && (
+              <Menu
+                class="title-menu"
+                label={texts.chat.headerMenu}
+                items={listTitleMenu(store, chat, isPhone ? [] : ["search", "options"])}
+              >
+                <Icon name="below" />
+              </Menu>
             )}
-          </h1>
+          </div>
           {!isPhone ? <Origin chat={chat} /> : !isUntouched && <ModelButton chat={chat} />}
         </div>
         {chat.isTemporary && !isPhone && <span class="badge">{texts.chat.notSaved}</span>}
@@ -77,21 +92,21 @@ export function ChatHeader(
           <IconButton icon="search" label={texts.chat.search.label} onClick={openSearch} />
         )}
         <PersonaMenu chat={chat} />
-        <IconButton
-          icon="sliders"
-          label={texts.chat.options.title}
-          isPressed={panel === "options"}
-          onClick={() => openChatPanel(store, "options")}
-        />
-        {isPhone && !isUntouched && (
-          <Menu
-            label={texts.chat.headerMenu}
-            items={[
-              { label: texts.nav.newChat, icon: "plus", onSelect: () => store.router.go("/new") },
-              ...chat.isTemporary ? [] : [
-                { label: texts.chat.search.label, icon: "search" as const, onSelect: openSearch },
-              ],
-            ]}
+        {isPhone && !isUntouched
+          ? <IconButton icon="plus" label={texts.nav.newChat} onClick={() => store.router.go("/new")} />
+          : (
+            <IconButton
+              icon="sliders"
+              label={texts.chat.options.title}
+              isPressed={panel === "options"}
+              onClick={() => openChatPanel(store, "options")}
+            />
+          )}
+        {chat.question.value && listed && (
+          <ChatDialog
+            kind={chat.question.value}
+            item={listed}
+            onClose={() => chat.question.value = undefined}
           />
         )}
         {chat.picker.value && (

@@ -13,6 +13,7 @@ import { Composer } from "./composer/Composer.tsx";
 import { Home } from "../home/Home.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import { whenRead } from "./reading.ts";
 import { UnsentChanges } from "./Unsent.tsx";
 
 /** Loaded on demand: message rendering is a third of the page's script, and no first screen needs it. */
@@ -66,6 +67,15 @@ function useListSoon(chat: OpenChat | undefined): void {
   useEffect(() => chat && effect(() => void (chat.draft.text.value !== "" && MessageList.load())), [chat]);
 }
 
+/** Marks an unread chat as read once somebody reads it. */
+function useReadMark(chat: OpenChat, isUnread: boolean): void {
+  const { chats } = useStore();
+  // Together with the dot: the first key after that counts.
+  useLayoutEffect(() => {
+    if (isUnread) return whenRead(globalThis.window, () => void chats.markRead(chat.id));
+  }, [chat, isUnread]);
+}
+
 /** Shown for a missing chat. */
 function Missing({ chat }: { chat: OpenChat }) {
   const { device } = useStore();
@@ -114,6 +124,7 @@ function Chat({ chat }: { chat: OpenChat }) {
   useTitle(`${name.who === "" ? title : `${name.who}: ${title}`} · ${texts.product}`);
   useShortcuts(chat);
   useAutoSpeak(chat);
+  useReadMark(chat, listed?.unread ?? false);
   return (
     <main id="main" class={chat.isTemporary ? "chat is-temporary" : "chat"} tabIndex={-1}>
       <ChatHeader chat={chat} title={title} who={name.who} />
@@ -202,6 +213,7 @@ function useAutoSpeak(chat: OpenChat): void {
   const { speaking, preferences } = useStore();
   const run = chat.replies.run.value;
   useEffect(() => {
+    if (run) run.isHeard = () => speaking.isHandsFree || speaking.now.peek() !== undefined;
     // The reply that is being read is about to be rewritten.
     if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
     if (!run?.isAskedHere || !(speaking.isHandsFree || preferences.settings.peek()?.auto_speak)) return;
@@ -244,11 +256,15 @@ function DemoHint() {
 
 /** Handles keyboard shortcuts while the chat is shown. */
 function useShortcuts(chat: OpenChat): void {
-  const { speaking } = useStore();
+  const { speaking, printing } = useStore();
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
-      if (isFind(event) ? openSearch(chat) : event.altKey && onAlt(event, chat)) event.preventDefault();
+      if (isPrint(event) && !chat.isEmpty.peek()) {
+        // The browser alone would print what is being read.
+        event.preventDefault();
+        printing.value = chat.id;
+      } else if (isFind(event) ? openSearch(chat) : event.altKey && onAlt(event, chat)) event.preventDefault();
       else if (event.key === "Escape" && chat.search.isOpen.peek()) chat.search.close();
       else if (event.key === "Escape" && chat.replies.isRunning.peek()) void chat.replies.stop();
       else if (event.key === "Escape") speaking.stop();
@@ -258,8 +274,11 @@ function useShortcuts(chat: OpenChat): void {
   }, [chat]);
 }
 
-function isFind(event: KeyboardEvent): boolean {
-  return (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "f";
+const isFind = (event: KeyboardEvent) => isControl(event, "f");
+const isPrint = (event: KeyboardEvent) => isControl(event, "p");
+
+function isControl(event: KeyboardEvent, key: string): boolean {
+  return (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === key;
 }
 
 /** False to leave the key to the browser's search: ours is already open, or there is nothing to search. */

@@ -52,7 +52,7 @@ export function ModelPicker(
   }, [connection?.id, check === undefined]);
   const result = check?.kind === "done" ? check.result : undefined;
   const problem = check?.kind === "failed" ? check.error.message : result?.error;
-  const t = texts.chat.model;
+  const t = texts.modelPicker;
 
   const apply = async ({ connectionId, model }: ModelChoice) => {
     if (isVersion) {
@@ -128,7 +128,7 @@ export function ModelPicker(
 }
 
 function getTitle({ kind }: PickerPurpose): string {
-  const { title, retryTitle, versionTitle } = texts.chat.model;
+  const { title, retryTitle, versionTitle } = texts.modelPicker;
   return kind === "chat" ? title : kind === "retry" ? retryTitle : versionTitle;
 }
 
@@ -176,7 +176,7 @@ function ModelRow(
       {model !== "" && (
         <IconButton
           icon="star"
-          label={isFavorite ? texts.chat.model.unfavorite(model) : texts.chat.model.favorite(model)}
+          label={isFavorite ? texts.modelPicker.unfavorite(model) : texts.modelPicker.favorite(model)}
           isPressed={isFavorite}
           onClick={() => device.toggleFavorite({ connectionId, model })}
         />

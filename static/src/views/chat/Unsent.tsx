@@ -43,7 +43,7 @@ export function UnsentEntry({ entry, chat }: { entry: StoredEntry; chat?: OpenCh
       <Icon name="warning" />
       <div class="notice-body">
         <p class="notice-title">{isClash ? t.clash : problem ? t.refused : t.title}</p>
-        {text === undefined && <p>{t.kinds[kind]}</p>}
+        {text === undefined && kind !== "queued" && <p>{t.kinds[kind]}</p>}
         {isClash
           ? (
             <div class="unsent-sides">

@@ -1,12 +1,14 @@
 /** The form of a connection, with Test and Save. */
 import { useState } from "preact/hooks";
 import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
+import { AddressField } from "../../components/forms/AddressField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
-import { Select } from "../../components/forms/inputs.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
@@ -36,8 +38,9 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const { result, ...formTest } = useFormTest<ConnectionTest>();
   const problems = findProblems(fields, connection);
   const preset = findPreset(fields);
+  const draft = useFormDraft(`connection:${connection?.id ?? "new"}`);
   const set = (changes: Partial<ConnectionFields>) => {
-    setFields({ ...fields, ...changes });
+    setFields((before) => ({ ...before, ...changes }));
     // The test was of another server or key; model and context size do not affect it.
     if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) formTest.forget();
   };
@@ -52,6 +55,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const save = (isToUse: boolean) =>
     attempt(isToUse ? "use" : "save", async () => {
       const saved = await store.connections.save(toConnectionInput(fields, connection));
+      draft.clear();
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
       // Returns to the next step of the setup, if opened from there.
@@ -68,55 +72,64 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
 
   return (
     <ServerForm rejections={rejections} onSubmit={() => save(false)}>
-      {!connection && <Presets current={preset} onChoose={(chosen) => set(applyPreset(fields, chosen))} />}
-      <TextField
-        id="url"
-        type="url"
-        inputMode="url"
-        label={t.url}
-        hint={fields.kind === "ollama" ? t.urlHintOllama : t.urlHint}
-        error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
-        isRequired
-        value={fields.baseUrl}
-        onInput={(baseUrl) => set({ baseUrl })}
-      />
-      <Select
-        id="kind"
-        label={t.kind}
-        value={fields.kind}
-        options={KINDS.map((value) => ({ value, name: texts.connections.kinds[value] }))}
-        onChange={(kind) => set({ kind })}
-      />
-      <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
-      <ApiKeyField
-        keyState={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
-        hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
-        onInput={(apiKey) => set({ apiKey })}
-        onClear={connection && (() => void clearKey(connection))}
-      />
-      <TextField
-        id="model"
-        label={t.model}
-        hint={result && result.models.length > 0 ? t.modelOffered(result.models.length) : t.modelHint}
-        list={result?.models ?? []}
-        isMono
-        value={fields.model}
-        onInput={(model) => set({ model })}
-      />
-      <TextField
-        id="context"
-        inputMode="numeric"
-        label={fields.kind === "ollama" ? t.contextOllama : t.context}
-        hint={fields.kind === "ollama"
-          ? t.contextHintOllama
-          : result?.context_size
-          ? t.contextKnown(formatNumber(result.context_size))
-          : t.contextHint}
-        error={isChecked && problems.isContextBad ? t.contextBad : undefined}
-        value={fields.contextSize}
-        onInput={(contextSize) => set({ contextSize })}
-      />
-      <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
+      <Drafted draft={draft}>
+        {!connection && <Presets current={preset} onChoose={(chosen) => set(applyPreset(fields, chosen))} />}
+        <AddressField
+          id="url"
+          label={t.url}
+          hint={fields.kind === "ollama" ? t.urlHintOllama : t.urlHint}
+          error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
+          isRequired
+          value={fields.baseUrl}
+          onInput={(baseUrl) => set({ baseUrl })}
+        />
+        <Select
+          id="kind"
+          label={t.kind}
+          value={fields.kind}
+          options={KINDS.map((value) => ({ value, name: texts.connections.kinds[value] }))}
+          onChange={(kind) => set({ kind })}
+        />
+        <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
+        <ApiKeyField
+          keyState={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
+          hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
+          onInput={(apiKey) => set({ apiKey })}
+          onClear={connection && (() => void clearKey(connection))}
+        />
+        <TextField
+          id="model"
+          label={t.model}
+          hint={result && result.models.length > 0 ? t.modelOffered(result.models.length) : t.modelHint}
+          list={result?.models ?? []}
+          isMono
+          value={fields.model}
+          onInput={(model) => set({ model })}
+        />
+        <TextField
+          id="context"
+          inputMode="numeric"
+          label={fields.kind === "ollama" ? t.contextOllama : t.context}
+          hint={fields.kind === "ollama"
+            ? t.contextHintOllama
+            : result?.context_size
+            ? t.contextKnown(formatNumber(result.context_size))
+            : t.contextHint}
+          error={isChecked && problems.isContextBad ? t.contextBad : undefined}
+          value={fields.contextSize}
+          onInput={(contextSize) => set({ contextSize })}
+        />
+        {fields.kind === "openai-responses" && (
+          <Switch
+            id="background"
+            label={t.background}
+            hint={t.backgroundHint}
+            isOn={fields.background}
+            onChange={(background) => set({ background })}
+          />
+        )}
+        <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
+      </Drafted>
       {result && <ConnectionTestResult result={result} />}
       {failure && <ErrorNote title={failure.name === "test" ? t.testFailed : t.saveFailed} error={failure.error} />}
       <div class="actions-row">
@@ -127,7 +140,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         <Button isBusy={busy === "test"} onClick={test}>
           {busy === "test" ? texts.connections.testing : texts.connections.test}
         </Button>
-        <LinkButton href="/settings/connections" kind="quiet">{texts.cancel}</LinkButton>
+        <LinkButton href="/settings/connections" kind="quiet" onClick={() => draft.clear()}>{texts.cancel}</LinkButton>
       </div>
     </ServerForm>
   );
@@ -196,7 +209,7 @@ function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
 export function ConnectionTestResult({ result }: { result: ConnectionTest }) {
   const t = texts.connectionTest;
   const isGood = result.reachable && result.authorized && result.error === undefined;
-  const { reachable, authorized, models, context_size } = result;
+  const { reachable, authorized, models, context_size, software, speech } = result;
   return (
     <div class={isGood ? "test-result good" : "test-result bad"} role="status">
       <p class="test-result-title">
@@ -207,10 +220,41 @@ export function ConnectionTestResult({ result }: { result: ConnectionTest }) {
         <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(result.latency_ms))}` : t.unreachable}</li>
         {reachable && <li>{authorized ? t.authorized : t.unauthorized}</li>}
         {reachable && authorized && <li>{t.models(models.length)}</li>}
+        {software !== undefined && <li>{software}</li>}
+        {speech && <li>{texts.connections.onlySpeech}</li>}
         {context_size !== undefined && <li>{t.context(formatNumber(context_size))}</li>}
       </ul>
       {result.error && <p>{result.error}</p>}
       {result.advice && <p class="advice">{result.advice}</p>}
+      {result.contract && <ServerContract contract={result.contract} />}
     </div>
+  );
+}
+
+/** What the server was found to do. Differences from others of its kind are marked. */
+function ServerContract(
+  { contract: { version = "", findings } }: { contract: NonNullable<ConnectionTest["contract"]> },
+) {
+  const t = texts.connectionTest;
+  const format = ({ found, reason = "unclear" }: (typeof findings)[number]) =>
+    found === undefined ? t.notAsked[reason] : typeof found === "number" ? formatNumber(found) : found ? t.yes : t.no;
+  return (
+    <details class="server-contract" open>
+      <summary>{t.contract(version)}</summary>
+      <dl>
+        {findings.map((finding) => {
+          const { item, found, expected } = finding;
+          const differs = found !== undefined && expected !== undefined && found !== expected;
+          return (
+            <div key={item}>
+              <dt>{t.items[item]}</dt>
+              <dd class={found === undefined ? "muted" : undefined}>
+                {format(finding)} {differs && <strong>({t.differs})</strong>}
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+    </details>
   );
 }

@@ -31,7 +31,10 @@ export function ConnectionsPage() {
         {t.discover}
       </Button>
       {items.length > 1 && (
-        <Button kind="quiet" onClick={() => items.forEach((item) => void connections.check(item))}>
+        <Button
+          kind="quiet"
+          onClick={() => items.forEach((item) => void connections.check(item, { quick: false }))}
+        >
           {t.testAll}
         </Button>
       )}
@@ -146,7 +149,11 @@ function ConnectionCard({ connection }: { connection: Connection }) {
       {check?.kind === "failed" && <ErrorNote title={texts.form.testFailed} error={check.error} />}
       <div class="actions-row">
         {!connection.active && <Button kind="primary" label={of(t.use)} onClick={activate}>{t.use}</Button>}
-        <Button label={of(t.test)} isBusy={check?.kind === "running"} onClick={() => connections.check(connection)}>
+        <Button
+          label={of(t.test)}
+          isBusy={check?.kind === "running"}
+          onClick={() => connections.check(connection, { quick: false })}
+        >
           {check?.kind === "running" ? t.testing : t.test}
         </Button>
         {connection.kind !== "demo" && (

@@ -3,9 +3,11 @@ import { useState } from "preact/hooks";
 import type { DetectedServer } from "../../api/types.ts";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { VisibleText } from "../../components/content/VisibleText.tsx";
+import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";
 import { useStore } from "../../state/store.ts";
+import { FoundElsewhere } from "./FoundElsewhere.tsx";
 import { CommandChoice, QuickModel } from "../models/QuickModel.tsx";
 import { texts } from "../../texts/texts.ts";
 import { toVisibleText } from "../../texts/visible_text.ts";
@@ -14,22 +16,27 @@ import { toVisibleText } from "../../texts/visible_text.ts";
 export function DetectedServers(
   { level, isUntitled = false, onUsed }: { level: 2 | 3 | 4; isUntitled?: boolean; onUsed?: () => void },
 ) {
-  const { connections } = useStore();
+  const store = useStore();
   const t = texts.connections;
-  const discovery = connections.discovery.value;
+  const discovery = store.connections.discovery.value;
   const Heading = `h${level}` as const;
   return (
     <div class="found" aria-live="polite">
       {discovery.kind === "searching" && <p class="muted">{t.searching}</p>}
       {discovery.kind === "failed" && <Notice tone="danger" title={t.discoverFailed} error={discovery.error} />}
-      {discovery.kind === "done" && discovery.servers.length === 0 && <ServerAdvice level={level} onUsed={onUsed} />}
-      {discovery.kind === "done" && discovery.servers.length > 0 && (
+      {discovery.kind === "done" && discovery.found.models.length === 0 && (
+        <ServerAdvice level={level} onUsed={onUsed} />
+      )}
+      {discovery.kind === "done" && discovery.found.models.length > 0 && (
         <>
           {!isUntitled && <Heading>{t.found}</Heading>}
           <ul class="found-list">
-            {discovery.servers.map((server) => <FoundRow key={server.base_url} server={server} onUsed={onUsed} />)}
+            {discovery.found.models.map((server) => <FoundRow key={server.base_url} server={server} onUsed={onUsed} />)}
           </ul>
         </>
+      )}
+      {discovery.kind === "done" && store.isSetupCompleted.value && (
+        <FoundElsewhere found={discovery.found} own={["models"]} />
       )}
     </div>
   );
@@ -39,14 +46,28 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
   const store = useStore();
   const t = texts.connections;
   const [isBusy, setBusy] = useState(false);
+  const [key, setKey] = useState("");
+  const [refusal, setRefusal] = useState<string>();
   const known = store.connections.savedFor(server);
+  const isLocked = server.needs_key === true && known === undefined;
   const use = async () => {
     setBusy(true);
+    setRefusal(undefined);
     try {
-      const connection = await store.connections.use(server);
+      // With its key, a server shows what it is.
+      const answer = isLocked ? await store.connections.unlock(server, key.trim()) : undefined;
+      const isRefused = answer && !(answer.reachable && answer.authorized);
+      if (isRefused || answer?.speech) {
+        setRefusal(answer.speech ? t.onlySpeech : answer.advice ?? answer.error ?? t.needsKey);
+        return setBusy(false);
+      }
+      const { software = server.software, models = server.models } = answer ?? {};
+      const connection = await store.connections.use({ ...server, software, models }, answer && key.trim());
       store.toasts.show(t.activated(toVisibleText(connection.name)));
       onUsed?.();
-      if (server.needs_key) store.router.go(`/settings/connections/${encodeURIComponent(connection.id)}`);
+      if (server.needs_key && !connection.has_key) {
+        store.router.go(`/settings/connections/${encodeURIComponent(connection.id)}`);
+      }
     } catch (thrown) {
       store.report(thrown);
     }
@@ -65,11 +86,29 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
         <p class="muted facts">
           <VisibleText text={facts} />
         </p>
+        {isLocked && (
+          <form
+            class="found-key"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (key.trim() !== "") void use();
+            }}
+          >
+            <ApiKeyField
+              id={`key-of-${server.base_url}`}
+              keyState={{ stored: undefined, address: server.base_url, typed: key }}
+              hint={t.keyOfFound}
+              onInput={setKey}
+            />
+            {refusal !== undefined && <p class="field-error" role="alert">{refusal}</p>}
+          </form>
+        )}
       </div>
       {known?.active ? <span class="badge">{t.inUse}</span> : (
         <Button
           kind="primary"
           isBusy={isBusy}
+          isDisabled={isLocked && key.trim() === ""}
           label={`${known ? t.use : t.addAndUse}: ${server.software}, ${server.base_url}`}
           onClick={use}
         >

@@ -99,6 +99,7 @@ function Headers({ fields, stored, problems, onChange }: RareFieldsProps) {
             <TextField
               label={t.headerName}
               isMono
+              isSecret
               value={header.name}
               error={problems?.headers.get(index) === "name" ? t.headerNameBad : undefined}
               onInput={(name) => change(index, { name })}

@@ -1,5 +1,6 @@
 /** The form of a connection and its conversion to the API. */
 import type { Connection, ConnectionInput, ConnectionKind } from "../../api/types.ts";
+import { completeScheme } from "../../../../services/http/address_scheme.ts";
 import { parseOrigin } from "../../components/forms/api_key_state.ts";
 
 /** A dialect by name. */
@@ -27,6 +28,8 @@ export interface ConnectionFields {
   headers: readonly HeaderField[];
   /** JSON; empty for none. */
   extraBody: string;
+  /** Whether the provider of the Responses API may store replies while they're written. */
+  background: boolean;
 }
 
 /** The invalid fields. */
@@ -52,6 +55,7 @@ export function toConnectionFields(connection: Connection | undefined): Connecti
     server: connection?.server?.override ?? "",
     headers: (connection?.header_names ?? []).map((name) => ({ name, value: "", isStored: true })),
     extraBody: extra_body === undefined ? "" : JSON.stringify(extra_body, null, 2),
+    background: connection?.background ?? false,
   };
 }
 
@@ -99,10 +103,11 @@ export function findBodyProblem(text: string): string | undefined {
 /** Returns the API input. An empty name becomes the host. @param stored The connection as saved. */
 export function toConnectionInput(fields: ConnectionFields, stored: Connection | undefined): ConnectionInput {
   const size = fields.contextSize.trim();
+  const baseUrl = completeScheme(fields.baseUrl);
   const input: ConnectionInput = {
-    name: fields.name.trim() || parseHost(fields.baseUrl),
+    name: fields.name.trim() || parseHost(baseUrl),
     kind: fields.kind,
-    base_url: fields.kind === "ollama" ? stripVersion(fields.baseUrl.trim()) : fields.baseUrl.trim(),
+    base_url: fields.kind === "ollama" ? stripVersion(baseUrl) : baseUrl,
     model: fields.model.trim() || null,
     context_size: size === "" ? null : Number(size),
   };
@@ -115,6 +120,7 @@ export function toConnectionInput(fields: ConnectionFields, stored: Connection |
   if (Object.keys(headers).length > 0) input.headers = headers;
   if (fields.extraBody.trim() !== "") input.extra_body = JSON.parse(fields.extraBody);
   else if (stored?.extra_body !== undefined) input.extra_body = null;
+  if (fields.background !== (stored?.background ?? false)) input.background = fields.background;
   return input;
 }
 

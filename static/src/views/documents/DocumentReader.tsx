@@ -1,11 +1,13 @@
 /** The text of a document by pages, with a search. Pages to send can be chosen in it. */
 import { findTerms, foldForSearch } from "../../../../services/json/search_fold.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import type { StoredDocument } from "../../api/types.ts";
 import { formatPageList, parsePageList } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -19,6 +21,7 @@ interface Page {
 export interface PageChoice {
   /** Number of pages of the document. */
   count: number;
+  unit: StoredDocument["unit"];
   /** Pages chosen so far, such as `3-5,12`. */
   pages: string;
   /** Gets the chosen pages; `""` for none. */
@@ -39,24 +42,27 @@ export function DocumentReader(
   },
 ) {
   const { api } = useStore();
-  const [pages, setPages] = useState<Page[]>();
+  const [loaded, setLoaded] = useState<{ unit: StoredDocument["unit"]; pages: Page[] }>();
   const [problem, setProblem] = useState<ApiError>();
   const [words, setWords] = useState("");
   const [count, setCount] = useState(Math.max(SHOWN, page ?? 0));
   const [written, setWritten] = useState((choice?.pages ?? "").replaceAll(",", ", "));
+  const draft = useFormDraft(`pages:${id}`);
   const list = useRef<HTMLDivElement>(null);
   const t = texts.documents;
+  const pages = loaded?.pages;
+  const unit = choice?.unit ?? loaded?.unit ?? "section";
   useEffect(() => {
     const abort = new AbortController();
     api.client.send("GET", `/api/documents/${encodeURIComponent(id)}/text`, { signal: abort.signal })
       .then((response) => response.json())
-      .then((found: { pages: Page[] }) => setPages(found.pages))
+      .then(setLoaded)
       .catch((thrown) => abort.signal.aborted || setProblem(asApiError(thrown)));
     return () => abort.abort();
   }, [id]);
   useEffect(() => {
     if (page !== undefined) list.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView();
-  }, [pages]);
+  }, [loaded]);
   const query = foldForSearch(words.trim());
   const found = pages?.filter(({ text }) => text !== "" && (query === "" || foldForSearch(text).includes(query)));
   const chosen = choice && parsePageList(written, choice.count);
@@ -72,6 +78,7 @@ export function DocumentReader(
   };
   const choose = () => {
     if (choice === undefined || chosen === undefined || chosen.length === 0) return;
+    draft.clear();
     choice.onChoose(formatPageList(chosen));
     onClose();
   };
@@ -81,9 +88,9 @@ export function DocumentReader(
       onClose={onClose}
       actions={choice && (
         <>
-          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+          <CancelButton draft={draft} onCancel={onClose} />
           <Button kind="primary" isDisabled={chosen === undefined || chosen.length === 0} onClick={choose}>
-            {t.sendPages}
+            {t.sendPages[unit]}
           </Button>
         </>
       )}
@@ -91,13 +98,15 @@ export function DocumentReader(
       {problem && <Notice tone="danger" title={t.loadFailed} error={problem} />}
       <div class="document-fields" onKeyDown={onKeyDown}>
         {choice && (
-          <TextField
-            label={t.pages}
-            value={written}
-            placeholder="3-5, 12"
-            error={chosen === undefined ? t.badPages(choice.count) : undefined}
-            onInput={setWritten}
-          />
+          <Drafted draft={draft}>
+            <TextField
+              label={t.pagesToSend[unit]}
+              value={written}
+              placeholder="3-5, 12"
+              error={chosen === undefined ? t.badPages[unit](choice.count) : undefined}
+              onInput={setWritten}
+            />
+          </Drafted>
         )}
         <TextField label={t.search} type="search" value={words} onInput={setWords} />
       </div>
@@ -115,10 +124,10 @@ export function DocumentReader(
                     disabled={chosen === undefined}
                     onChange={(event) => toggle(n, event.currentTarget.checked)}
                   />
-                  {t.pageNumber(n)}
+                  {t.pageNumber[unit](n)}
                 </label>
               )
-              : <h3>{t.pageNumber(n)}</h3>}
+              : <h3>{t.pageNumber[unit](n)}</h3>}
             <p>{mark(text, query)}</p>
           </section>
         ))}

@@ -22,13 +22,17 @@ export function DocumentUseMenu(
     onReadAgain?: () => void;
   },
 ) {
-  const { id, name, pages: count, encoding } = document;
+  const { id, name, pages: count, unit, encoding } = document;
   const [isChoosing, setChoosing] = useState(false);
   const [isDecoding, setDecoding] = useState(false);
   const readAgain = useReadAgain(document, onReadAgain);
   const t = texts.documents;
   const kind = use.use ?? "auto";
-  const shown = kind === "pages" ? t.sendsPages(showPageList(use.pages ?? "")) : kind === "whole" ? t.sendsAll : t.auto;
+  const shown = kind === "pages"
+    ? t.sendsPages[unit](showPageList(use.pages ?? ""))
+    : kind === "whole"
+    ? t.sendsAll
+    : t.auto;
   return (
     <>
       <Menu
@@ -37,7 +41,7 @@ export function DocumentUseMenu(
         items={[
           { label: t.auto, hint: t.autoHint, isChecked: kind === "auto", onSelect: () => onChange({ use: "auto" }) },
           { label: t.sendAll, isChecked: kind === "whole", onSelect: () => onChange({ use: "whole" }) },
-          { label: t.choosePages, isChecked: kind === "pages", onSelect: () => setChoosing(true) },
+          { label: t.choosePages[unit], isChecked: kind === "pages", onSelect: () => setChoosing(true) },
           "line",
           { label: t.readAgain, hint: t.readAgainHint, onSelect: () => void readAgain() },
           ...(encoding === undefined ? [] : [{ label: t.chooseEncoding, onSelect: () => setDecoding(true) }]),
@@ -52,6 +56,7 @@ export function DocumentUseMenu(
           name={name}
           choice={{
             count,
+            unit,
             pages: kind === "pages" ? use.pages ?? "" : "",
             onChoose: (pages) => onChange(pages === "" ? { use: "auto" } : { use: "pages", pages }),
           }}
@@ -63,8 +68,12 @@ export function DocumentUseMenu(
   );
 }
 
-/** Returns type, pages and tokens of a document, or why it can't be read. Undefined during its upload. */
-export function describeDocument(document: StoredDocument | undefined): string {
+/**
+ * Returns type, pages and tokens of a document, or why it can't be read. Undefined during its upload.
+ *
+ * @param sent The whole document in the next prompt: its tokens are counted for the model.
+ */
+export function describeDocument(document: StoredDocument | undefined, sent?: { tokens: number }): string {
   const t = texts.documents;
   if (document === undefined) return t.uploading;
   if (document.state === "extracting") return t.reading;
@@ -73,7 +82,7 @@ export function describeDocument(document: StoredDocument | undefined): string {
     // Only pages can be scans.
     return code === "no_text" && document.unit !== "page" ? t.noText : getError(code, document.error?.message ?? "");
   }
-  const { pages, unit, tokens } = document;
+  const { pages, unit, tokens } = { ...document, ...sent && { tokens: sent.tokens } };
   return [getType(document.content_type), t[unit](pages), t.tokens(formatNumber(tokens))].join(" · ");
 }
 

@@ -111,7 +111,7 @@ function FileButton(
   const chooser = useRef<HTMLInputElement>(null);
   return (
     <>
-      <Button icon="down" isBusy={isBusy} onClick={() => chooser.current?.click()}>{label}</Button>
+      <Button icon="import" isBusy={isBusy} onClick={() => chooser.current?.click()}>{label}</Button>
       <input
         ref={chooser}
         type="file"

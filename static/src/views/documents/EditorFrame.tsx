@@ -1,8 +1,10 @@
 /** The frame of an editor within the settings: back link, save status, failures, conflicts. */
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
+import type { FormDraft } from "../../state/app/form_draft.ts";
 import type { VersionedEditor } from "../../state/documents/versioned_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -28,7 +30,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
     children: ComponentChildren;
   },
 ) {
-  useEditor(editor);
+  const draft = useEditor(editor);
   const load = editor.load.value;
   const error = editor.error.value;
   if (load.kind === "loading") return <p class="muted" role="status">{texts.loading}</p>;
@@ -55,7 +57,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
         differences={(ownVersion, theirs) => listDifferingFields(ownVersion, theirs, labels.fields)}
       />
       {error && <ErrorNote title={labels.saveFailed} error={error} onRetry={() => void editor.save()} />}
-      {children}
+      <Drafted draft={draft}>{children}</Drafted>
     </section>
   );
 }
@@ -108,9 +110,10 @@ export function listDifferingFields(mine: object, theirs: object, names: Readonl
     .map((field) => Object.hasOwn(names, field) ? names[field]! : field);
 }
 
-/** Loads the document and follows its changes while the view is shown. */
-export function useEditor<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): void {
+/** Loads the document and follows its changes while the view is shown. Returns the draft of what isn't saved. */
+export function useEditor<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): FormDraft {
   const store = useStore();
+  const draft = useFormDraft(`${editor.kind}:${editor.id}`);
   useEffect(() => {
     void editor.open();
     const end = store.listen((event) => editor.onChange(event));
@@ -121,10 +124,16 @@ export function useEditor<Whole, Data extends object>(editor: VersionedEditor<Wh
       event.preventDefault();
     };
     globalThis.addEventListener("beforeunload", onLeave);
+    let before = editor.state.peek();
+    const endDraft = editor.state.subscribe((state) => {
+      if (state === "saved" && before !== "saved") draft.settle();
+      before = state;
+    });
     return () => {
       end();
       globalThis.removeEventListener("beforeunload", onLeave);
-      void editor.save();
+      void editor.save().finally(endDraft);
     };
   }, [editor]);
+  return draft;
 }

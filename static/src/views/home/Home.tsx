@@ -85,13 +85,20 @@ function toIds(items: readonly CharacterItem[]): string[] {
   return items.filter(({ unreadable }) => !unreadable).map(({ id }) => id);
 }
 
-/** Each puts the beginning of a message into the composer. */
+/** Each puts the beginning of a message into the composer, before what is typed. */
 function Starters({ chat }: { chat: OpenChat }) {
+  const { toasts } = useStore();
   const start = (text: string) => {
-    chat.draft.type(text);
-    const field = document.querySelector<HTMLTextAreaElement>(".composer textarea");
-    field?.focus();
-    field?.setSelectionRange(text.length, text.length);
+    const typed = chat.draft.text.peek();
+    chat.draft.type(text + typed);
+    document.querySelector<HTMLTextAreaElement>(".composer textarea")?.focus();
+    if (typed === "") return;
+    const undo = () => {
+      // What was typed since stays.
+      const now = chat.draft.text.peek();
+      if (now.startsWith(text)) chat.draft.type(now.slice(text.length));
+    };
+    toasts.show(texts.home.starters, { action: { label: texts.undo, run: undo } });
   };
   return (
     <section aria-labelledby="home-starters">

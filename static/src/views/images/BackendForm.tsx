@@ -2,9 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../api/client.ts";
 import type { BackendDetection, BackendKind, Checkpoint, ImageBackend, ImageBackendInput } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
+import { AddressField } from "../../components/forms/AddressField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
@@ -53,9 +55,10 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   useEffect(() => {
     if (backend) void backends.checkpoints(backend.id).then(setCheckpoints);
   }, [backend?.id]);
+  const draft = useFormDraft(`image_backend:${backend?.id ?? "new"}`);
   const bad = findInvalidFields(fields);
   const set = (changes: Partial<BackendFields>) => {
-    setFields({ ...fields, ...changes });
+    setFields((before) => ({ ...before, ...changes }));
     if ("baseUrl" in changes || "apiKey" in changes) setCheck(undefined);
     if ("baseUrl" in changes) {
       setDetection(undefined);
@@ -92,6 +95,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     await run("save", async () => {
       const kind = await detecting.current ?? fields.kind;
       await backends.save(toBackendInput({ ...fields, kind }, backend?.id));
+      draft.clear();
       store.toasts.show(t.saved);
       store.router.go("/settings/images");
     });
@@ -105,47 +109,47 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     });
   return (
     <ServerForm onSubmit={save}>
-      <div onChange={detect}>
-        <TextField
-          type="url"
-          inputMode="url"
-          label={texts.form.url}
-          hint={t.urlHints[fields.kind]}
-          error={bad.has("baseUrl") ? texts.form.urlBad : undefined}
-          isRequired
-          value={fields.baseUrl}
-          onInput={(baseUrl) => set({ baseUrl })}
+      <Drafted draft={draft}>
+        <div onChange={detect}>
+          <AddressField
+            label={texts.form.url}
+            hint={t.urlHints[fields.kind]}
+            error={bad.has("baseUrl") ? texts.form.urlBad : undefined}
+            isRequired
+            value={fields.baseUrl}
+            onInput={(baseUrl) => set({ baseUrl })}
+          />
+        </div>
+        <Detected detection={detection} kind={fields.kind} />
+        <Select
+          label={t.kind}
+          value={fields.kind}
+          options={KINDS.map((value) => ({ value, name: t.kinds[value] }))}
+          onChange={(kind) => {
+            setFields((before) => setKind(before, kind));
+            setKindChosen(true);
+            setCheck(undefined);
+          }}
         />
-      </div>
-      <Detected detection={detection} kind={fields.kind} />
-      <Select
-        label={t.kind}
-        value={fields.kind}
-        options={KINDS.map((value) => ({ value, name: t.kinds[value] }))}
-        onChange={(kind) => {
-          setFields(setKind(fields, kind));
-          setKindChosen(true);
-          setCheck(undefined);
-        }}
-      />
-      <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
-      <ApiKeyField
-        id="image-key"
-        keyState={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
-        hint={t.keyHints[fields.kind]}
-        onInput={(apiKey) => set({ apiKey })}
-        onClear={backend && (() => void clearKey(backend))}
-      />
-      {fields.kind === "comfyui" && <WorkflowField backends={backends} fields={fields} onChange={set} />}
-      <TextField
-        isMono
-        label={t.checkpoint}
-        hint={t.checkpointHint}
-        list={checkpoints.map(({ name }) => name)}
-        value={fields.checkpoint}
-        onInput={(checkpoint) => set({ checkpoint })}
-      />
-      <ImageDefaults fields={fields} bad={bad} onChange={set} />
+        <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
+        <ApiKeyField
+          id="image-key"
+          keyState={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
+          hint={t.keyHints[fields.kind]}
+          onInput={(apiKey) => set({ apiKey })}
+          onClear={backend && (() => void clearKey(backend))}
+        />
+        {fields.kind === "comfyui" && <WorkflowField backends={backends} fields={fields} onChange={set} />}
+        <TextField
+          isMono
+          label={t.checkpoint}
+          hint={t.checkpointHint}
+          list={checkpoints.map(({ name }) => name)}
+          value={fields.checkpoint}
+          onInput={(checkpoint) => set({ checkpoint })}
+        />
+        <ImageDefaults fields={fields} bad={bad} onChange={set} />
+      </Drafted>
       <Finding check={check} />
       {failure && <ErrorNote title={texts.form.saveFailed} error={failure.error} />}
       <div class="actions-row">
@@ -153,7 +157,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
           {texts.form.save}
         </Button>
         <Button isBusy={check?.kind === "running"} onClick={() => void test()}>{texts.connections.test}</Button>
-        <LinkButton href="/settings/images" kind="quiet">{texts.cancel}</LinkButton>
+        <LinkButton href="/settings/images" kind="quiet" onClick={() => draft.clear()}>{texts.cancel}</LinkButton>
       </div>
     </ServerForm>
   );

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { GalleryImage } from "../../api/types.ts";
 import { imageApi } from "../../api/images.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
@@ -25,7 +26,8 @@ export function GenerateImageDialog(
       title={texts.images.draw}
       promptHint={texts.images.promptHint}
       closeHint={texts.images.closeHint}
-      onOpen={(drawing) => drawing.open(chat.pages.items.peek(), isAsked, prompt)}
+      draftKey={chat.isTemporary ? undefined : `image:${chat.id}`}
+      onOpen={(drawing, hasDraft) => drawing.open(chat.pages.items.peek(), isAsked && !hasDraft, prompt)}
       onDerive={(drawing) => void drawing.derive(chat.pages.items.peek(), isAsked)}
       target={messageId === undefined ? undefined : { conversationId: chat.id, messageId }}
       onClose={onClose}
@@ -43,6 +45,7 @@ export function GenerateAgainDialog({ image, onClose }: { image: GalleryImage; o
       promptHint={t.againHint}
       closeHint={conversationId === undefined ? t.closeHint : t.closeHintChat}
       seedHint={t.seedHint(String(seed ?? ""))}
+      draftKey={`image again:${image.id}`}
       onOpen={(drawing) => drawing.openAgain(image)}
       target={{ conversationId, messageId }}
       onClose={onClose}
@@ -56,25 +59,30 @@ interface SheetProps {
   closeHint: string;
   /** With it, the seed can be set. */
   seedHint?: string;
-  onOpen: (drawing: ImageGeneration) => Promise<void>;
+  /** Names the draft, if there is one. */
+  draftKey: string | undefined;
+  /** @param hasDraft The prompt was typed before: it isn't described again. */
+  onOpen: (drawing: ImageGeneration, hasDraft: boolean) => Promise<void>;
   onDerive?: (drawing: ImageGeneration) => void;
   target: { conversationId?: string; messageId?: string } | undefined;
   onClose: () => void;
 }
 
 function GenerationSheet(
-  { title, promptHint, closeHint, seedHint, onOpen, onDerive, target, onClose }: SheetProps,
+  { title, draftKey, promptHint, closeHint, seedHint, onOpen, onDerive, target, onClose }: SheetProps,
 ) {
   const store = useStore();
   const t = texts.images;
   const [drawing] = useState(() => new ImageGeneration(imageApi(store.api.client)));
+  const draft = useFormDraft(draftKey, { isAnyBase: true });
   useEffect(() => {
-    void onOpen(drawing);
+    void draft.loaded.then(() => onOpen(drawing, draft.find("image-prompt") !== undefined));
     return () => drawing.leave();
   }, []);
   const state = drawing.state.value;
   useEffect(() => {
     if (state !== "done") return;
+    draft.clear();
     for (const warning of drawing.result.peek()?.warnings ?? []) store.toasts.show(warning);
     onClose();
   }, [state]);
@@ -133,31 +141,34 @@ function GenerationSheet(
             <Button kind="quiet" onClick={() => drawing.stopDeriving()}>{t.byHand}</Button>
           </div>
         )}
-        <TextField
-          rows={5}
-          label={t.prompt}
-          hint={promptHint}
-          maxLength={20_000}
-          isDisabled={state === "deriving"}
-          value={drawing.prompt.value}
-          onInput={(text) => drawing.prompt.value = text}
-        />
-        <TextField
-          label={t.negative}
-          maxLength={20_000}
-          value={drawing.negative.value}
-          onInput={(text) => drawing.negative.value = text}
-        />
-        {seedHint !== undefined && (
+        <Drafted draft={state === "reading" ? undefined : draft}>
           <TextField
-            inputMode="numeric"
-            label={texts.gallery.seed}
-            hint={seedHint}
-            error={isSeedBad ? texts.gallery.seedBad : undefined}
-            value={drawing.seed.value}
-            onInput={(text) => drawing.seed.value = text}
+            id="image-prompt"
+            rows={5}
+            label={t.prompt}
+            hint={promptHint}
+            maxLength={20_000}
+            isDisabled={state === "deriving" || state === "reading"}
+            value={drawing.prompt.value}
+            onInput={(text) => drawing.prompt.value = text}
           />
-        )}
+          <TextField
+            label={t.negative}
+            maxLength={20_000}
+            value={drawing.negative.value}
+            onInput={(text) => drawing.negative.value = text}
+          />
+          {seedHint !== undefined && (
+            <TextField
+              inputMode="numeric"
+              label={texts.gallery.seed}
+              hint={seedHint}
+              error={isSeedBad ? texts.gallery.seedBad : undefined}
+              value={drawing.seed.value}
+              onInput={(text) => drawing.seed.value = text}
+            />
+          )}
+        </Drafted>
         {isDrawing && <Course drawing={drawing} closeHint={closeHint} />}
         {error && <ErrorNote title={t.drawFailed} error={error} />}
       </div>

@@ -106,7 +106,7 @@ export function DownloadImage({ url }: { url: string }) {
   const label = texts.images.download;
   return (
     <a class="icon-button quiet" href={useFileUrl(url)} download aria-label={label} title={label}>
-      <Icon name="down" />
+      <Icon name="export" />
     </a>
   );
 }

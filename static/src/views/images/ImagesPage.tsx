@@ -2,9 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { imageApi } from "../../api/images.ts";
 import type { DetectedBackend, Workflow } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { ImageBackends } from "../../state/connections/image_backends.ts";
+import { FoundElsewhere } from "../connections/FoundElsewhere.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { BackendCard } from "./BackendCard.tsx";
@@ -31,20 +33,21 @@ export function ImagesPage({ item }: { item: string | undefined }) {
 }
 
 function Overview({ backends }: { backends: ImageBackends }) {
+  const { connections } = useStore();
   const t = texts.images;
   const items = backends.items.value;
   const error = backends.error.value;
   // Without a backend, the search starts at once.
   useEffect(() => {
-    if (items?.length === 0 && backends.search.peek().kind === "idle") void backends.discover();
+    if (items?.length === 0 && connections.discovery.peek().kind === "idle") void connections.discover();
   }, [items?.length]);
   const ways = (
     <div class="actions-row">
       <LinkButton href="/settings/images/new" icon="plus" kind="primary">{t.add}</LinkButton>
       <Button
         icon="search"
-        isBusy={backends.search.value.kind === "searching"}
-        onClick={() => void backends.discover()}
+        isBusy={connections.discovery.value.kind === "searching"}
+        onClick={() => void connections.discover()}
       >
         {t.discover}
       </Button>
@@ -73,22 +76,23 @@ function Overview({ backends }: { backends: ImageBackends }) {
 /** Nothing before a search; then its progress and result. */
 function DetectedBackends({ backends }: { backends: ImageBackends }) {
   const t = texts.images;
-  const search = backends.search.value;
+  const search = useStore().connections.discovery.value;
   return (
     <div class="found" aria-live="polite">
       {search.kind === "searching" && <p class="muted">{texts.connections.searching}</p>}
       {search.kind === "failed" && <Notice tone="danger" title={t.discoverFailed} error={search.error} />}
-      {search.kind === "done" && search.found.length === 0 && (
+      {search.kind === "done" && search.found.images.length === 0 && (
         <Notice tone="info" title={t.noneFound}>{t.noneFoundText}</Notice>
       )}
-      {search.kind === "done" && search.found.length > 0 && (
+      {search.kind === "done" && search.found.images.length > 0 && (
         <>
           <h3>{t.found}</h3>
           <ul class="found-list">
-            {search.found.map((found) => <FoundRow key={found.base_url} backends={backends} found={found} />)}
+            {search.found.images.map((found) => <FoundRow key={found.base_url} backends={backends} found={found} />)}
           </ul>
         </>
       )}
+      {search.kind === "done" && <FoundElsewhere found={search.found} own={["images"]} />}
     </div>
   );
 }
@@ -216,12 +220,14 @@ function WorkflowDialog(
   const [isBusy, setBusy] = useState(false);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
   const json = parsed(text);
+  const draft = useFormDraft(`workflow:${workflow.id ?? `new ${workflow.name}`}`);
   const id = workflow.id ?? toId(name);
   const attempt = async (work: () => Promise<void>, done: string) => {
     setBusy(true);
     setError(undefined);
     try {
       await work();
+      draft.clear();
       store.toasts.show(done);
       onClose();
     } catch (thrown) {
@@ -254,25 +260,27 @@ function WorkflowDialog(
     >
       <div class="form">
         {workflow.problem && <Notice tone="warning">{workflow.problem}</Notice>}
-        {workflow.id === undefined && (
+        <Drafted draft={draft}>
+          {workflow.id === undefined && (
+            <TextField
+              label={t.workflowName}
+              hint={t.workflowNameHint}
+              maxLength={64}
+              value={name}
+              onInput={setName}
+              hasFocus
+            />
+          )}
           <TextField
-            label={t.workflowName}
-            hint={t.workflowNameHint}
-            maxLength={64}
-            value={name}
-            onInput={setName}
-            hasFocus
+            rows={16}
+            isMono
+            label={t.workflowText}
+            hint={t.workflowTextHint}
+            error={text.trim() !== "" && json === undefined ? t.notJson : undefined}
+            value={text}
+            onInput={setText}
           />
-        )}
-        <TextField
-          rows={16}
-          isMono
-          label={t.workflowText}
-          hint={t.workflowTextHint}
-          error={text.trim() !== "" && json === undefined ? t.notJson : undefined}
-          value={text}
-          onInput={setText}
-        />
+        </Drafted>
         {error && <ErrorNote title={texts.form.saveFailed} error={error} />}
       </div>
       {workflow.id !== undefined && isHistoryOpen && (

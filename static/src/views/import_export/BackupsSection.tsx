@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type BackupChanges, backupPath, changeBackups, removeBackup, startBackup } from "../../api/import_export.ts";
 import type { DataReport, Job } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
@@ -191,7 +192,11 @@ function BackupSettings({ report, onChange }: { report: DataReport; onChange: ()
     if (message) store.toasts.show(message);
     onChange();
   };
-  const useFolder = useAction(() => save({ backup_dir: path.trim() }, t.folderSaved));
+  const draft = useFormDraft("backup_folder");
+  const useFolder = useAction(async () => {
+    await save({ backup_dir: path.trim() }, t.folderSaved);
+    draft.clear();
+  });
   const turnOff = useAction(() => save({ backup_dir: null }, t.turnedOff));
   const change = (changes: BackupChanges) => void save(changes).catch((thrown) => store.report(thrown));
   const hintOf = (field: keyof BackupChanges, hint?: string) => fixed.includes(field) ? t.fixed : hint;
@@ -204,18 +209,20 @@ function BackupSettings({ report, onChange }: { report: DataReport; onChange: ()
           void useFolder.run();
         }}
       >
-        <TextField
-          id="backup-folder"
-          label={t.folder}
-          hint={hintOf("backup_dir", t.folderHint)}
-          value={path}
-          placeholder={t.folderPlaceholder}
-          maxLength={4096}
-          error={useFolder.failure ?? turnOff.failure}
-          isMono
-          isDisabled={fixed.includes("backup_dir")}
-          onInput={setPath}
-        />
+        <Drafted draft={draft}>
+          <TextField
+            id="backup-folder"
+            label={t.folder}
+            hint={hintOf("backup_dir", t.folderHint)}
+            value={path}
+            placeholder={t.folderPlaceholder}
+            maxLength={4096}
+            error={useFolder.failure ?? turnOff.failure}
+            isMono
+            isDisabled={fixed.includes("backup_dir")}
+            onInput={setPath}
+          />
+        </Drafted>
         {report.backup_same_disk === true && <Notice tone="warning">{t.sameDisk}</Notice>}
         {!fixed.includes("backup_dir") && (path.trim() !== (folder ?? "") || folder !== null) && (
           <div class="actions-row">
@@ -273,7 +280,7 @@ export function DownloadLink(
   if (!needsFetch(path)) {
     return (
       <a class={`button ${kind}`} href={path} download={fileName} aria-label={label}>
-        <Icon name="down" />
+        <Icon name="export" />
         <span>{children}</span>
       </a>
     );
@@ -283,5 +290,6 @@ export function DownloadLink(
     await downloadFile(store, path, fileName);
     setBusy(false);
   };
-  return <Button kind={kind} icon="down" isBusy={isBusy} label={label} onClick={() => void save()}>{children}</Button>;
+  return <Button kind={kind} icon="export" isBusy={isBusy} label={label} onClick={() => void save()}>{children}
+  </Button>;
 }

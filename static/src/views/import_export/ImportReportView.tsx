@@ -20,6 +20,7 @@ const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: s
   connection: { one: () => "/settings/connections", all: "/settings/connections" },
   image_connection: { one: () => "/settings/images", all: "/settings/images" },
   tool_server: { one: () => "/settings/tools", all: "/settings/tools" },
+  regex_script: { one: () => "/settings/regex", all: "/settings/regex" },
   settings: { one: () => "/settings/general", all: "/settings/general" },
 };
 
@@ -144,7 +145,8 @@ function LineRows({ label, lines }: { label: string; lines: ImportReportLine[] }
             key={index}
             title={source ? <VisibleText text={source} /> : t.files(count ?? 1)}
             text={<VisibleText text={translateReason(serverTexts, line)} />}
-            end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
+            end={count !== undefined && count > 1 && source !== "" && <span class="muted">{formatNumber(count)} ×
+            </span>}
           />
         ))}
       </List>

@@ -23,6 +23,9 @@ export function LorebookFields({ editor }: LorebookSectionProps) {
     const changed = value === undefined ? others : { ...others, [name]: value };
     editor.set({ book: { ...changed, entries: book.entries } }, name);
   };
+  const { parlor_keep_found: keepFound, ...otherExtensions } = (book.extensions ?? {}) as Record<string, unknown>;
+  const setKeepFound = (value: boolean | undefined) =>
+    setBook("extensions", value === undefined ? otherExtensions : { ...otherExtensions, parlor_keep_found: value });
   return (
     <div class="form">
       <TextField
@@ -65,6 +68,13 @@ export function LorebookFields({ editor }: LorebookSectionProps) {
         value={book.recursive_scanning === undefined ? "standard" : book.recursive_scanning ? "yes" : "no"}
         options={(["standard", "yes", "no"] as const).map((value) => ({ value, name: t.recursives[value] }))}
         onChange={(value) => setBook("recursive_scanning", value === "standard" ? undefined : value === "yes")}
+      />
+      <Select
+        label={t.keepFound}
+        hint={t.keepFoundHint}
+        value={typeof keepFound !== "boolean" ? "standard" : keepFound ? "yes" : "no"}
+        options={(["standard", "yes", "no"] as const).map((value) => ({ value, name: t.keepsFound[value] }))}
+        onChange={(value) => setKeepFound(value === "standard" ? undefined : value === "yes")}
       />
     </div>
   );

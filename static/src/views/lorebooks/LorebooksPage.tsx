@@ -9,7 +9,9 @@ import type {
   LorebookTest,
   LorebookTestRequest,
   MissedEntry,
+  Settings,
 } from "../../api/types.ts";
+import { Drafted, DraftedPart, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { ItemLedger } from "../../components/Ledger.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
@@ -24,6 +26,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import type { ComponentChildren } from "preact";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
@@ -51,8 +54,8 @@ function Overview() {
     return id;
   };
   const menuOf = ({ id, name }: LorebookItem): (MenuItem | "line")[] => [
-    { label: t.exportTavern, icon: "down", href: list.api.exportPath(id, "sillytavern") },
-    { label: t.exportV3, icon: "down", href: list.api.exportPath(id, "lorebook_v3") },
+    { label: t.exportTavern, icon: "export", href: list.api.exportPath(id, "sillytavern") },
+    { label: t.exportV3, icon: "export", href: list.api.exportPath(id, "lorebook_v3") },
     "line",
     {
       label: t.remove,
@@ -62,16 +65,103 @@ function Overview() {
     },
   ];
   return (
-    <DocumentsPage
-      list={list}
-      address={LOREBOOKS}
-      labels={t}
-      empty={{ title: t.empty, text: t.emptyText }}
-      textOf={(item) => [t.entryCount(item.entry_count), t.scopes[item.scope]].join(" · ")}
-      badgesOf={({ enabled, error }) => enabled || error ? [] : [t.off]}
-      menuOf={menuOf}
-      create={create}
-    />
+    <>
+      <DocumentsPage
+        list={list}
+        address={LOREBOOKS}
+        labels={t}
+        empty={{ title: t.empty, text: t.emptyText }}
+        textOf={(item) => [t.entryCount(item.entry_count), t.scopes[item.scope]].join(" · ")}
+        badgesOf={({ enabled, error }) => enabled || error ? [] : [t.off]}
+        menuOf={menuOf}
+        create={create}
+      />
+      <LoreSettings />
+    </>
+  );
+}
+
+/** What applies to all lorebooks. */
+function LoreSettings() {
+  const store = useStore();
+  const settings = store.preferences.settings.value;
+  const t = texts.lorebooks.all;
+  if (!settings) return null;
+  const change = (changes: Partial<Settings>) =>
+    void store.preferences.change(changes).catch((thrown) => store.report(thrown));
+  return (
+    <section aria-labelledby="lore-settings">
+      <h3 id="lore-settings">{t.title}</h3>
+      <div class="form">
+        <NumberInput
+          id="lore-budget"
+          label={t.percent}
+          hint={t.percentHint}
+          value={settings.lore_budget_percent}
+          min={0}
+          max={100}
+          isRequired
+          onChange={(value) => value !== undefined && change({ lore_budget_percent: value })}
+        />
+        <NumberInput
+          id="lore-tokens"
+          label={t.tokens}
+          hint={t.tokensHint}
+          value={settings.lore_budget_tokens ?? undefined}
+          min={1}
+          max={10_000_000}
+          onChange={(value) => change({ lore_budget_tokens: value ?? null })}
+        />
+        <NumberInput
+          id="lore-least"
+          label={t.least}
+          hint={t.leastHint}
+          value={settings.lore_min_activations}
+          min={0}
+          max={1_000}
+          isRequired
+          onChange={(value) => value !== undefined && change({ lore_min_activations: value })}
+        />
+        {settings.lore_min_activations > 0 && (
+          <NumberInput
+            id="lore-least-depth"
+            label={t.leastDepth}
+            hint={t.leastDepthHint}
+            value={settings.lore_min_activations_depth ?? undefined}
+            min={1}
+            max={1_000}
+            onChange={(value) => change({ lore_min_activations_depth: value ?? null })}
+          />
+        )}
+        <NumberInput
+          id="lore-recursion"
+          label={t.recursion}
+          hint={t.recursionHint}
+          value={settings.lore_max_recursion ?? undefined}
+          min={0}
+          max={100}
+          onChange={(value) => change({ lore_max_recursion: value ?? null })}
+        />
+        <Select
+          id="lore-order"
+          label={t.order}
+          hint={t.orderHint}
+          value={settings.lore_order}
+          options={(["character_first", "global_first", "evenly"] as const).map((value) => ({
+            value,
+            name: t.orders[value],
+          }))}
+          onChange={(lore_order) => change({ lore_order })}
+        />
+        <Switch
+          id="lore-names"
+          label={t.names}
+          hint={t.namesHint}
+          isOn={settings.lore_scans_names}
+          onChange={(lore_scans_names) => change({ lore_scans_names })}
+        />
+      </div>
+    </section>
   );
 }
 
@@ -131,6 +221,7 @@ function LorebookPage({ id }: { id: string }) {
 function ActivationTest({ editor, api }: LorebookSectionProps) {
   const [text, setText] = useState("");
   const [chatId, setChatId] = useState("");
+  const draft = useFormDraft(`lorebook_test:${editor.id}`);
   const [found, setFound] = useState<LorebookTest>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
@@ -160,7 +251,9 @@ function ActivationTest({ editor, api }: LorebookSectionProps) {
     <>
       <form class="form" onSubmit={run}>
         <p class="hint">{t.intro}</p>
-        <TextField label={t.text} rows={5} value={text} onInput={setText} />
+        <Drafted draft={draft}>
+          <TextField label={t.text} rows={5} value={text} onInput={setText} />
+        </Drafted>
         <ChatSelect label={t.chat} none={t.noChat} value={chatId} onChange={setChatId} />
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text === "" && chatId === ""}>
@@ -259,15 +352,17 @@ function EntryList({ editor }: LorebookSectionProps) {
       title={getEntryTitle(entry) || texts.editor.entryNth(opened + 1)}
       onBack={() => setOpened(undefined)}
     >
-      <EntryForm
-        key={opened}
-        entry={entry}
-        onChange={change}
-        onRemove={() => {
-          setOpened(undefined);
-          set(book.entries.filter((_, index) => index !== opened), "remove");
-        }}
-      />
+      <DraftedPart name={`entry ${opened}`}>
+        <EntryForm
+          key={opened}
+          entry={entry}
+          onChange={change}
+          onRemove={() => {
+            setOpened(undefined);
+            set(book.entries.filter((_, index) => index !== opened), "remove");
+          }}
+        />
+      </DraftedPart>
     </OpenedEntry>
   );
 }

@@ -130,6 +130,7 @@ export function MemoryPage() {
       <MemorySettings />
       {open?.kind === "new" && (
         <NoteDialog
+          draftKey="memory:new"
           title={t.add}
           text=""
           scope={{ kind: "everything" }}
@@ -147,6 +148,7 @@ export function MemoryPage() {
       {open?.kind === "history" && <MemoryHistory note={open.note} onRestored={notes.again} onClose={close} />}
       {open?.kind === "proposal" && (
         <NoteDialog
+          draftKey={`proposal:${open.proposal.id}`}
           title={t.editProposal}
           text={open.proposal.text}
           scope={open.proposal.scope}

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, MemoryInput, MemoryScope, Message } from "../../api/types.ts";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { FieldPreview } from "../../components/content/VisibleText.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -20,6 +21,8 @@ const MAX_TEXT = 2_000;
 
 /** Props of the dialog. */
 interface NoteDialogProps {
+  /** Names the draft. */
+  draftKey: string;
   title: string;
   text: string;
   scope: MemoryScope;
@@ -31,8 +34,11 @@ interface NoteDialogProps {
 }
 
 /** Saves on request only. */
-export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSave, onClose }: NoteDialogProps) {
+export function NoteDialog(
+  { draftKey, title, text: given, scope: givenScope, scopes, onSave, onClose }: NoteDialogProps,
+) {
   const store = useStore();
+  const draft = useFormDraft(draftKey);
   const [text, setText] = useState(given.slice(0, MAX_TEXT));
   const [key, setKey] = useState(getScopeKey(givenScope));
   const [error, setError] = useState<ApiError>();
@@ -45,6 +51,7 @@ export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSa
     setError(undefined);
     try {
       await onSave({ text: text.trim(), scope: all.find(({ scope }) => getScopeKey(scope) === key)!.scope });
+      draft.clear();
       onClose();
     } catch (thrown) {
       setError(asApiError(thrown));
@@ -57,7 +64,7 @@ export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSa
       onClose={onClose}
       actions={
         <>
-          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+          <CancelButton draft={draft} onCancel={onClose} />
           <Button kind="primary" isBusy={isBusy} isDisabled={text.trim() === ""} onClick={() => void save()}>
             {texts.save}
           </Button>
@@ -66,22 +73,24 @@ export function NoteDialog({ title, text: given, scope: givenScope, scopes, onSa
     >
       {error && <ErrorNote title={t.saveFailed} error={error} />}
       <div class="form">
-        <TextField
-          label={t.text}
-          hint={t.textHint}
-          rows={4}
-          maxLength={MAX_TEXT}
-          hasFocus
-          value={text}
-          onInput={setText}
-        />
-        <FieldPreview text={text} />
-        <Select
-          label={t.scope}
-          value={key}
-          options={all.map(({ scope, name }) => ({ value: getScopeKey(scope), name }))}
-          onChange={setKey}
-        />
+        <Drafted draft={draft}>
+          <TextField
+            label={t.text}
+            hint={t.textHint}
+            rows={4}
+            maxLength={MAX_TEXT}
+            hasFocus
+            value={text}
+            onInput={setText}
+          />
+          <FieldPreview text={text} />
+          <Select
+            label={t.scope}
+            value={key}
+            options={all.map(({ scope, name }) => ({ value: getScopeKey(scope), name }))}
+            onChange={setKey}
+          />
+        </Drafted>
       </div>
     </Dialog>
   );
@@ -107,7 +116,14 @@ export function EditNoteDialog({ note, scopes, onSaved, onClose }: StoredNotePro
     onSaved?.();
   };
   const { text, scope } = note;
-  return <NoteDialog title={texts.memory.edit} {...{ text, scope, scopes, onClose }} onSave={save} />;
+  return (
+    <NoteDialog
+      draftKey={`memory:${note.id}`}
+      title={texts.memory.edit}
+      {...{ text, scope, scopes, onClose }}
+      onSave={save}
+    />
+  );
 }
 
 /** The text can be shortened before it is saved. */
@@ -120,6 +136,7 @@ export function RememberDialog(
   const whole = splitReasoning(getContentText(message.content)).text.trim();
   return (
     <NoteDialog
+      draftKey={`remember:${chat.id}:${message.id}`}
       title={texts.memory.remember}
       text={selected !== "" && whole.includes(selected) ? selected : whole}
       scope={scopes[0]!.scope}

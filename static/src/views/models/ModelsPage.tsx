@@ -1,5 +1,6 @@
 /** Models: running, downloading, on disk, and the hub search. */
 import { useEffect, useState } from "preact/hooks";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Models } from "../../state/connections/models.ts";
@@ -185,12 +186,14 @@ function RunDialog({ models, model, onClose }: { models: Models; model: LocalMod
   const [layers, setLayers] = useState("");
   const [idle, setIdle] = useState("30");
   const [activate, setActivate] = useState(true);
+  const draft = useFormDraft(`run:${model.path}`);
   const isContextGood = /^\d{3,8}$/.test(context) && Number(context) >= 256;
   const areLayersGood = /^\d{0,4}$/.test(layers);
   const isIdleGood = /^\d{1,5}$/.test(idle) && Number(idle) <= MAX_IDLE_MINUTES;
   const isGood = isContextGood && areLayersGood && isIdleGood;
   const start = () => {
     if (!isGood) return;
+    draft.clear();
     onClose();
     const gpu = layers === "" ? {} : { gpu_layers: Number(layers) } satisfies Partial<RunModel>;
     const request = {
@@ -210,32 +213,34 @@ function RunDialog({ models, model, onClose }: { models: Models; model: LocalMod
     >
       <div class="form">
         {model.chat_template === false && <Notice tone="warning">{t.baseModel}</Notice>}
-        <TextField
-          label={t.context}
-          hint={most === undefined ? undefined : t.contextHint(most.toLocaleString())}
-          error={isContextGood ? undefined : t.contextBad}
-          value={context}
-          onInput={setContext}
-          inputMode="numeric"
-          hasFocus
-        />
-        <TextField
-          label={t.layers}
-          hint={model.layers === undefined ? t.layersHint : `${t.layersHint} ${t.layersOf(model.layers)}`}
-          error={areLayersGood ? undefined : t.layersBad}
-          value={layers}
-          onInput={setLayers}
-          inputMode="numeric"
-        />
-        <TextField
-          label={t.idle}
-          hint={t.idleHint}
-          error={isIdleGood ? undefined : t.idleBad}
-          value={idle}
-          onInput={setIdle}
-          inputMode="numeric"
-        />
-        <Switch label={t.activate} isOn={activate} onChange={setActivate} />
+        <Drafted draft={draft}>
+          <TextField
+            label={t.context}
+            hint={most === undefined ? undefined : t.contextHint(most.toLocaleString())}
+            error={isContextGood ? undefined : t.contextBad}
+            value={context}
+            onInput={setContext}
+            inputMode="numeric"
+            hasFocus
+          />
+          <TextField
+            label={t.layers}
+            hint={model.layers === undefined ? t.layersHint : `${t.layersHint} ${t.layersOf(model.layers)}`}
+            error={areLayersGood ? undefined : t.layersBad}
+            value={layers}
+            onInput={setLayers}
+            inputMode="numeric"
+          />
+          <TextField
+            label={t.idle}
+            hint={t.idleHint}
+            error={isIdleGood ? undefined : t.idleBad}
+            value={idle}
+            onInput={setIdle}
+            inputMode="numeric"
+          />
+          <Switch label={t.activate} isOn={activate} onChange={setActivate} />
+        </Drafted>
       </div>
     </Dialog>
   );

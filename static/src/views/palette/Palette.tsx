@@ -20,7 +20,16 @@ export function Palette({ onClose }: { onClose: () => void }) {
   // Names of characters are part of the chats' names.
   useEffect(() => store.people.loadListItems(chats.flatMap((chat) => chat.character_ids)), [chats]);
   const listItems = store.people.listItems.value;
-  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, listItems]);
+  const { connections } = store;
+  const checks = connections.checks.value;
+  useEffect(() => {
+    // The servers list their models once somebody types.
+    if (query === "") return;
+    for (const { id, kind } of connections.shown.peek()) {
+      if (kind !== "demo" && !connections.checks.peek().has(id)) void connections.probe(id);
+    }
+  }, [query === ""]);
+  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, listItems, checks]);
   const entries = groups.flatMap((group) => group.entries);
   const current = Math.min(at, entries.length - 1);
   const optionId = (index: number) => `${id}-${index}`;
@@ -54,7 +63,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             role="combobox"
             autofocus
             value={query}
-            placeholder={texts.palette.placeholder}
+            placeholder={texts.paletteList.placeholder}
             aria-label={texts.palette.title}
             aria-expanded
             aria-autocomplete="list"

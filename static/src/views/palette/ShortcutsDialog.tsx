@@ -22,6 +22,7 @@ export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
       ["Alt R", texts.chat.regenerate],
       ["Alt C", texts.chat.continueReply],
       [formatShortcut("palette").replace("K", "F"), t.find],
+      [formatShortcut("palette").replace("K", "P"), t.print],
     ]],
     [t.inLists, [["↑ ↓", t.step], ["Home End", t.ends]]],
   ];

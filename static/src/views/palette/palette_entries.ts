@@ -1,10 +1,14 @@
-/** The entries of the palette: chats, commands, settings; and the search over them. */
+/** The entries of the palette: chats, commands, models, settings; and the search over them. */
 import { containsAllTerms, foldForSearch } from "../../../../services/json/search_fold.ts";
 import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import type { CommandName } from "../../state/chat/slash_commands.ts";
+import { toVisibleText } from "../../texts/visible_text.ts";
+import { EXPORTS, listChatCommands } from "../chat/chat_commands.ts";
 import { settingEntries } from "../settings/settings_index.ts";
 import { nameChat } from "../shell/chat_name.ts";
 
@@ -31,6 +35,9 @@ export interface PaletteGroup {
 /** Most entries of one kind; typing narrows them. */
 const SHOWN = { recent: 6, chats: 12, others: 8 };
 
+/** Commands of the chat that work without one, so the palette has them on every screen. */
+const GLOBAL: readonly CommandName[] = ["new", "temporary"];
+
 /** Returns the matching entries, best first in each group; without a query recent chats and all commands. */
 export function findEntries(query: string, store: Store, found: readonly CharacterItem[]): PaletteGroup[] {
   const words = foldForSearch(query).split(/\s+/).filter(Boolean);
@@ -45,8 +52,9 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   }));
   if (words.length === 0) {
     return withoutEmpty([
-      { title: texts.palette.recent, entries: chats.slice(0, SHOWN.recent) },
-      { title: texts.palette.commands, entries: listCommands(store) },
+      { title: texts.paletteList.recent, entries: chats.slice(0, SHOWN.recent) },
+      { title: texts.paletteList.thisChat, entries: listOfChat(store) },
+      { title: texts.paletteList.commands, entries: listCommands(store) },
     ]);
   }
   const presetId = store.preferences.settings.value?.preset_id ?? BUILTIN_PRESET_ID;
@@ -70,13 +78,15 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   }));
   const everywhere: PaletteEntry = {
     key: "everywhere",
-    title: texts.palette.searchFor(query.trim()),
+    title: texts.paletteList.searchFor(query.trim()),
     icon: "search",
     run: go(`/search?${new URLSearchParams({ q: query.trim() })}`),
   };
   return withoutEmpty([
     { title: texts.nav.chats, entries: findBest(chats, words, SHOWN.chats) },
-    { title: texts.palette.commands, entries: findBest(listCommands(store), words, SHOWN.others) },
+    { title: texts.paletteList.thisChat, entries: findBest(listOfChat(store), words, SHOWN.others) },
+    { title: texts.paletteList.commands, entries: findBest(listCommands(store), words, SHOWN.others) },
+    { title: texts.paletteList.models, entries: findBest(listModels(store), words, SHOWN.others) },
     { title: texts.nav.settings, entries: findBest(settings, words, SHOWN.others) },
     // They arrive later and must not move the selection.
     { title: texts.nav.characters, entries: characters },
@@ -84,10 +94,61 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   ]);
 }
 
+/** The chat on the screen; undefined on other screens. */
+function findOpenChat({ router, chat }: Store): OpenChat | undefined {
+  return ["chat", "new_chat", "home"].includes(router.screen.value.name) ? chat.value : undefined;
+}
+
+/** The commands of the open chat, by the words of the slash menu. */
+function listOfChat(store: Store): PaletteEntry[] {
+  const chat = findOpenChat(store);
+  if (chat === undefined) return [];
+  return listChatCommands(store, chat).filter(({ name }) => !GLOBAL.includes(name)).flatMap(({ name, icon, run }) => {
+    if (name === "export") {
+      return EXPORTS.map((each): PaletteEntry => ({
+        key: `export ${each.format}`,
+        title: texts.nav.exportAs(each.name),
+        hint: `/export ${each.name.toLowerCase()}`,
+        icon,
+        run: () => run(each.format),
+      }));
+    }
+    return [{ key: `/${name}`, title: texts.slashCommands[name], hint: `/${name}`, icon, run }];
+  });
+}
+
+/** The models of all connections that are known: listed by their servers, chosen before, or the default. */
+function listModels(store: Store): PaletteEntry[] {
+  const { connections, device } = store;
+  const chosen = [...device.favoriteModels.value, ...device.recentModels.value];
+  return connections.shown.value.filter(({ kind }) => kind !== "demo").flatMap((connection) => {
+    const { id, name, model, resolved_model } = connection;
+    const check = connections.checks.value.get(id);
+    const listed = check?.kind === "done" ? check.result.models : [];
+    const own = chosen.filter(({ connectionId }) => connectionId === id).map((choice) => choice.model);
+    return [...new Set([...own, ...[model ?? resolved_model ?? ""], ...listed])].filter(Boolean).map((each) => ({
+      key: `model ${id} ${each}`,
+      title: toVisibleText(each),
+      hint: toVisibleText(name),
+      icon: "plug" as const,
+      run: () => chooseModel(store, id, each),
+    }));
+  });
+}
+
+/** Chooses the model for the open chat, or for a new one. */
+function chooseModel(store: Store, connectionId: string, model: string): void {
+  store.device.rememberModel({ connectionId, model });
+  const open = findOpenChat(store);
+  if (open === undefined) store.router.go("/new");
+  const chat = open ?? store.showNewChat();
+  chat.change({ connection_id: connectionId, model }).catch((thrown) => store.report(thrown));
+}
+
 /** All global commands. */
 function listCommands(store: Store): PaletteEntry[] {
   const { device, router } = store;
-  const t = texts.palette;
+  const t = texts.paletteList;
   // Touch screens have no such keys.
   const keysOf = (name: Parameters<typeof formatShortcut>[0]) =>
     globalThis.matchMedia("(hover: none)").matches ? undefined : formatShortcut(name);
@@ -96,6 +157,7 @@ function listCommands(store: Store): PaletteEntry[] {
   };
   return [
     { key: "new", title: texts.nav.newChat, hint: keysOf("newChat"), icon: "plus", run: () => router.go("/new") },
+    { key: "temporary", title: texts.slashCommands.temporary, icon: "temporary", run: () => router.go("/temporary") },
     { key: "search", title: texts.search.label, icon: "search", run: () => router.go("/search") },
     { key: "activity", title: texts.activity.title, icon: "activity", run: () => router.go("/activity") },
     { key: "images", title: texts.gallery.title, icon: "image", run: () => router.go("/images") },

@@ -3,14 +3,17 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentUse, Persona } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { NumberInput, Select } from "../../components/forms/inputs.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { ACCEPTED_IMAGES, convertImage } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { CharacterPicker } from "../CharacterPicker.tsx";
 import { countTokens } from "../character_editor/fields.tsx";
 import { toPersonaPortraitProps } from "../characters/Avatars.tsx";
 import { AlwaysAttached } from "../documents/AlwaysAttached.tsx";
@@ -53,6 +56,8 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   const [id] = useState(() => read?.persona.id ?? newId());
   const [name, setName] = useState(read?.persona.name ?? "");
   const [description, setDescription] = useState(read?.persona.description ?? "");
+  const [placement, setPlacement] = useState(read?.persona.placement ?? null);
+  const [characterIds, setCharacterIds] = useState(read?.persona.character_ids ?? []);
   const stored = read?.persona.documents ?? NO_DOCUMENTS;
   const [documents, setDocuments] = useState(stored);
   const [version, setVersion] = useState(read?.version);
@@ -62,6 +67,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   const [isBusy, setBusy] = useState(false);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
   const t = texts.personas;
+  const draft = useFormDraft(`persona:${read?.persona.id ?? "new"}`);
   const save = async (event: Event) => {
     event.preventDefault();
     if (name.trim() === "") return;
@@ -71,9 +77,12 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
       const saved = await store.api.savePersona(id, {
         name: name.trim(),
         description,
+        placement,
+        character_ids: characterIds,
         ...(documents !== stored && { documents }),
       }, version);
       setVersion(saved.version);
+      draft.clear();
       if (image) await store.api.setPersonaAvatar(id, await convertImage(image));
       await store.people.refreshPersonas();
       store.toasts.show(t.saved(name.trim()));
@@ -96,15 +105,19 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   };
   return (
     <form class="form" onSubmit={save}>
-      <ImageField persona={read?.persona} name={name} image={image} onImage={setImage} />
-      <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
-      <TextField
-        label={t.description}
-        hint={[t.descriptionHint, countTokens(description)].filter(Boolean).join(" ")}
-        rows={8}
-        value={description}
-        onInput={setDescription}
-      />
+      <Drafted draft={draft}>
+        <ImageField persona={read?.persona} name={name} image={image} onImage={setImage} />
+        <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
+        <TextField
+          label={t.description}
+          hint={[t.descriptionHint, countTokens(description)].filter(Boolean).join(" ")}
+          rows={8}
+          value={description}
+          onInput={setDescription}
+        />
+        <PlacementFields placement={placement} onChange={setPlacement} />
+        <CharacterPicker legend={t.charactersOf} ids={characterIds} onChange={setCharacterIds} />
+      </Drafted>
       <div role="group" aria-label={texts.documents.alwaysAttached}>
         <p class="label">{texts.documents.alwaysAttached}</p>
         <AlwaysAttached uses={documents} hint={texts.documents.attachedToPersona} onChange={setDocuments} />
@@ -117,7 +130,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
       {error && <ErrorNote title={t.saveFailed} error={error} />}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={isBusy}>{texts.save}</Button>
-        <LinkButton href="/settings/personas" kind="quiet">{texts.cancel}</LinkButton>
+        <LinkButton href="/settings/personas" kind="quiet" onClick={() => draft.clear()}>{texts.cancel}</LinkButton>
         {read && <Button kind="quiet" icon="history" onClick={() => setHistoryOpen(true)}>{texts.history.open}</Button>}
       </div>
       {read && isHistoryOpen && (
@@ -134,6 +147,51 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         />
       )}
     </form>
+  );
+}
+
+type Placement = NonNullable<Persona["placement"]>;
+
+/** Where prompts have the description. */
+function PlacementFields(
+  { placement, onChange }: { placement: Placement | null; onChange: (placement: Placement | null) => void },
+) {
+  const t = texts.personas;
+  const { noteDepth, noteRole, roles } = texts.chatOptions.options;
+  const { depth = 2, role = "system" } = placement ?? {};
+  return (
+    <>
+      <Select
+        id="persona-position"
+        label={t.position}
+        value={placement?.position ?? "preset"}
+        options={(["preset", "note_top", "note_bottom", "at_depth", "none"] as const).map((value) => ({
+          value,
+          name: t.positions[value],
+        }))}
+        onChange={(position) => onChange(position === "preset" ? null : { position, depth, role })}
+      />
+      {placement?.position === "at_depth" && (
+        <>
+          <NumberInput
+            id="persona-depth"
+            label={noteDepth}
+            value={depth}
+            min={0}
+            max={9_999}
+            isRequired
+            onChange={(value) => value !== undefined && onChange({ ...placement, depth: value })}
+          />
+          <Select
+            id="persona-role"
+            label={noteRole}
+            value={role}
+            options={(["system", "user", "assistant"] as const).map((value) => ({ value, name: roles[value] }))}
+            onChange={(value) => onChange({ ...placement, role: value })}
+          />
+        </>
+      )}
+    </>
   );
 }
 

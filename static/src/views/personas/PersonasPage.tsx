@@ -81,7 +81,7 @@ function AddPersona({ imports }: { imports: CardImports<Persona> }) {
       />
       <div class="actions-row">
         <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
-        <Button icon="folder" onClick={() => chooser.current?.click()}>{t.import}</Button>
+        <Button icon="import" onClick={() => chooser.current?.click()}>{t.import}</Button>
       </div>
     </>
   );
@@ -93,7 +93,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
   const t = texts.personas;
   const createExport = (label: string, query: string): MenuItem => {
     const href = `${personaPath(persona.id)}/export${query}`;
-    return { label, icon: "down", href, onSelect: () => warnAboutLargeExport(store, href) };
+    return { label, icon: "export", href, onSelect: () => warnAboutLargeExport(store, href) };
   };
   const isDefault = preferences.settings.value?.default_persona_id === persona.id;
   const setDefault = (id: string | null) =>

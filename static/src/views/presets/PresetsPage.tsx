@@ -1,8 +1,8 @@
 /** The presets: the list, or the editor of one. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID, type PresetApi, presetApi } from "../../api/documents.ts";
 import type { PresetItem } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, IconButton } from "../../components/Button.tsx";
 import { ItemLedger } from "../../components/Ledger.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
@@ -42,7 +42,7 @@ function Overview() {
   const menuOf = (item: PresetItem): (MenuItem | "line")[] => [
     { label: t.setDefault, icon: "check", isDisabled: isDefault(item), onSelect: () => void setDefault(item) },
     { label: t.copy, icon: "copy", onSelect: () => void copy(item) },
-    { label: t.export, icon: "down", href: list.api.exportPath(item.id) },
+    { label: t.export, icon: "export", href: list.api.exportPath(item.id) },
     ...(item.builtin ? [] : [
       "line" as const,
       {
@@ -196,7 +196,52 @@ function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
           <div class="images-numbers">{others.map((name) => input({ name, min: -ANY, max: ANY }))}</div>
         </>
       )}
+      <LogitBias editor={editor} />
       <ExtraBody editor={editor} />
+    </fieldset>
+  );
+}
+
+/** The texts that replies should have more or less often. */
+function LogitBias({ editor }: Pick<PresetSectionProps, "editor">) {
+  const t = texts.presets.samplers.bias;
+  const { rest } = editor.data.value!;
+  const list = (Array.isArray(rest.logit_bias) ? rest.logit_bias : []) as { text?: string; value?: number }[];
+  const add = useRef<HTMLDivElement>(null);
+  const set = (changed: typeof list) => {
+    const { logit_bias: _, ...others } = rest;
+    editor.set({ rest: changed.length === 0 ? others : { ...others, logit_bias: changed } }, "logit bias");
+  };
+  const change = (at: number, changes: { text?: string; value?: number }) =>
+    set(list.map((one, n) => n === at ? { ...one, ...changes } : one));
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.title}</legend>
+      <p class="hint">{t.hint}</p>
+      {list.map(({ text = "", value }, n) => (
+        <div class="editor-list-item" key={n}>
+          <TextField label={t.text(n + 1)} value={text} onInput={(typed) => change(n, { text: typed })} />
+          <NumberInput
+            label={t.value(n + 1)}
+            value={value}
+            min={-100}
+            max={100}
+            isRequired
+            onChange={(value) => value !== undefined && change(n, { value })}
+          />
+          <IconButton
+            icon="trash"
+            label={t.remove(n + 1)}
+            onClick={() => {
+              set(list.filter((_, at) => at !== n));
+              add.current?.querySelector("button")?.focus();
+            }}
+          />
+        </div>
+      ))}
+      <div ref={add}>
+        <Button icon="plus" onClick={() => set([...list, { text: "", value: 0 }])}>{t.add}</Button>
+      </div>
     </fieldset>
   );
 }

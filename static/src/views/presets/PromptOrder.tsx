@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import type { PresetPrompt } from "../../api/types.ts";
+import { DraftedPart } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/Notice.tsx";
 import { SortableList } from "../../components/lists/SortableList.tsx";
@@ -186,60 +187,62 @@ function PromptForm(
   const change = (changes: Partial<PresetPrompt>) =>
     editor.set(replacePrompt(editor.data.peek()!, identifier, changes), `${identifier} ${Object.keys(changes).join()}`);
   return (
-    <div class="form">
-      <div class="entry-head">
-        <Button icon="left" kind="quiet" onClick={onBack}>{t.order.toOrder}</Button>
-        <h3 ref={head} tabIndex={-1}>{getPromptName(prompt)}</h3>
-      </div>
-      <TextField label={t.prompt.name} value={prompt.name ?? ""} onInput={(name) => change({ name })} />
-      <Select
-        label={t.prompt.role}
-        value={role}
-        options={ROLES.map((value) => ({ value, name: texts.chatOptions.options.roles[value] }))}
-        onChange={(chosen) => change({ role: chosen })}
-      />
-      <TextField
-        label={t.prompt.content}
-        hint={[t.prompt.contentHint, countTokens(content)].filter(Boolean).join(" ")}
-        rows={10}
-        value={content}
-        onInput={(text) => change({ content: text })}
-      />
-      <Select
-        label={t.prompt.position}
-        value={isAtDepth ? "depth" : "order"}
-        options={(["order", "depth"] as const).map((value) => ({ value, name: t.prompt.positions[value] }))}
-        onChange={(value) => change({ injection_position: value === "depth" ? 1 : 0 })}
-      />
-      {isAtDepth && (
-        <div class="options-pair">
-          <NumberInput
-            label={t.prompt.depth}
-            value={prompt.injection_depth}
-            min={0}
-            max={10_000}
-            placeholder="4"
-            onChange={(depth) => change({ injection_depth: depth })}
-          />
-          <NumberInput
-            label={t.prompt.depthOrder}
-            value={prompt.injection_order}
-            min={-10_000}
-            max={10_000}
-            placeholder="100"
-            onChange={(order) => change({ injection_order: order })}
-          />
+    <DraftedPart name={identifier}>
+      <div class="form">
+        <div class="entry-head">
+          <Button icon="left" kind="quiet" onClick={onBack}>{t.order.toOrder}</Button>
+          <h3 ref={head} tabIndex={-1}>{getPromptName(prompt)}</h3>
         </div>
-      )}
-      {REPLACEABLE.includes(identifier) && (
-        <Switch
-          label={t.prompt.forbid}
-          isOn={prompt.forbid_overrides === true}
-          onChange={(forbid_overrides) => change({ forbid_overrides })}
+        <TextField label={t.prompt.name} value={prompt.name ?? ""} onInput={(name) => change({ name })} />
+        <Select
+          label={t.prompt.role}
+          value={role}
+          options={ROLES.map((value) => ({ value, name: texts.chatOptions.options.roles[value] }))}
+          onChange={(chosen) => change({ role: chosen })}
         />
-      )}
-      <Removal editor={editor} identifier={identifier} onDone={onBack} />
-    </div>
+        <TextField
+          label={t.prompt.content}
+          hint={[t.prompt.contentHint, countTokens(content)].filter(Boolean).join(" ")}
+          rows={10}
+          value={content}
+          onInput={(text) => change({ content: text })}
+        />
+        <Select
+          label={t.prompt.position}
+          value={isAtDepth ? "depth" : "order"}
+          options={(["order", "depth"] as const).map((value) => ({ value, name: t.prompt.positions[value] }))}
+          onChange={(value) => change({ injection_position: value === "depth" ? 1 : 0 })}
+        />
+        {isAtDepth && (
+          <div class="options-pair">
+            <NumberInput
+              label={t.prompt.depth}
+              value={prompt.injection_depth}
+              min={0}
+              max={10_000}
+              placeholder="4"
+              onChange={(depth) => change({ injection_depth: depth })}
+            />
+            <NumberInput
+              label={t.prompt.depthOrder}
+              value={prompt.injection_order}
+              min={-10_000}
+              max={10_000}
+              placeholder="100"
+              onChange={(order) => change({ injection_order: order })}
+            />
+          </div>
+        )}
+        {REPLACEABLE.includes(identifier) && (
+          <Switch
+            label={t.prompt.forbid}
+            isOn={prompt.forbid_overrides === true}
+            onChange={(forbid_overrides) => change({ forbid_overrides })}
+          />
+        )}
+        <Removal editor={editor} identifier={identifier} onDone={onBack} />
+      </div>
+    </DraftedPart>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Search over all conversations, as you type. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DocumentHit, SearchHit } from "../../api/types.ts";
+import type { SearchFilters } from "../../api/api.ts";
 import { Button } from "../../components/Button.tsx";
 import { Avatars } from "../characters/Avatars.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -31,14 +32,29 @@ export function SearchScreen() {
   const field = useRef<HTMLInputElement>(null);
   const main = useRef<HTMLElement>(null);
   useTitle(`${t.title} · ${texts.product}`);
+  const [chosen, setChosen] = useState<Chosen>({});
   useEffect(() => {
-    search.type(new URLSearchParams(store.router.query.peek()).get("q") ?? "");
+    const { q = "", ...rest } = Object.fromEntries(new URLSearchParams(store.router.query.peek()));
+    setChosen(rest);
+    search.filters.value = toFilters(rest);
+    search.type(q);
     field.current?.focus();
     return () => search.close();
   }, []);
+  const keep = (q: string, { character, role, days }: Chosen) => {
+    const kept = Object.entries({ q: q.trim() === "" ? "" : q, character, role, days }).filter(([, value]) => value);
+    const address = new URLSearchParams(kept as [string, string][]).toString();
+    store.router.go(address === "" ? "/search" : `/search?${address}`, { replace: true });
+  };
   const onInput = (text: string) => {
     search.type(text);
-    store.router.go(text.trim() === "" ? "/search" : `/search?${new URLSearchParams({ q: text })}`, { replace: true });
+    keep(text, chosen);
+  };
+  const onChoose = (changes: Chosen) => {
+    const next = { ...chosen, ...changes } satisfies Chosen;
+    setChosen(next);
+    search.narrow(toFilters(next));
+    keep(search.query.peek(), next);
   };
   return (
     <main id="main" ref={main} class="page" tabIndex={-1}>
@@ -63,6 +79,7 @@ export function SearchScreen() {
           />
           <DictateButton label={t.label} onText={(text) => onInput(addDictated(search.query.peek(), text))} />
         </div>
+        <Filters chosen={chosen} onChoose={onChoose} />
         <p class="search-count muted" role="status">{formatHitCount(search)}</p>
       </div>
       <Hits
@@ -73,6 +90,69 @@ export function SearchScreen() {
         }}
       />
     </main>
+  );
+}
+
+/** What the search is narrowed to, as in the address. */
+interface Chosen {
+  character?: string;
+  role?: string;
+  /** Only messages of the last so many days. */
+  days?: string;
+}
+
+const DAYS = ["7", "30", "365"] as const;
+const DAY_MS = 86_400_000;
+
+function toFilters({ character, role, days }: Chosen): SearchFilters {
+  const age = Number(days) * DAY_MS;
+  return {
+    ...(character && { character_id: character }),
+    ...(role && { role }),
+    ...(age > 0 && { since: new Date(Date.now() - age).toISOString() }),
+  };
+}
+
+/** Narrows the search to a character, a role and a time. */
+function Filters({ chosen, onChoose }: { chosen: Chosen; onChoose: (changes: Chosen) => void }) {
+  const { chats, people } = useStore();
+  const t = texts.search;
+  const ids = [...new Set(chats.items.value.flatMap(({ character_ids }) => character_ids))];
+  useEffect(() => people.loadListItems(ids), [ids.join()]);
+  const characters = ids.flatMap((id) => {
+    const name = people.getListItem(id)?.name;
+    return name === undefined ? [] : [{ id, name }];
+  }).sort((a, b) => a.name.localeCompare(b.name));
+  return (
+    <div class="search-filters">
+      {(characters.length > 0 || chosen.character) && (
+        <select
+          aria-label={t.character}
+          value={chosen.character ?? ""}
+          onChange={(event) => onChoose({ character: event.currentTarget.value })}
+        >
+          <option value="">{t.anyCharacter}</option>
+          {characters.map(({ id, name }) => <option key={id} value={id}>{name}</option>)}
+        </select>
+      )}
+      <select
+        aria-label={t.role}
+        value={chosen.role ?? ""}
+        onChange={(event) => onChoose({ role: event.currentTarget.value })}
+      >
+        <option value="">{t.anyRole}</option>
+        <option value="user">{t.byYou}</option>
+        <option value="assistant">{t.replies}</option>
+      </select>
+      <select
+        aria-label={t.time}
+        value={chosen.days ?? ""}
+        onChange={(event) => onChoose({ days: event.currentTarget.value })}
+      >
+        <option value="">{t.anyTime}</option>
+        {DAYS.map((days) => <option key={days} value={days}>{t.lastDays(Number(days))}</option>)}
+      </select>
+    </div>
   );
 }
 
@@ -102,6 +182,8 @@ function Hits({ search, onClear }: { search: Search; onClear: () => void }) {
     );
   }
   const query = search.shownQuery.value;
+  // The hits of a chat follow each other.
+  const firsts = new Set(hits.value.filter((hit, n) => getGroup(hit) !== getGroup(hits.value[n - 1])));
   return (
     <VirtualList
       class="hits"
@@ -113,15 +195,23 @@ function Hits({ search, onClear }: { search: Search; onClear: () => void }) {
       isMeasured
       onEnd={() => void search.more()}
     >
-      {(hit) => "document_id" in hit ? <InDocument hit={hit} query={query} /> : <Hit hit={hit} query={query} />}
+      {(hit) =>
+        "document_id" in hit
+          ? <InDocument hit={hit} query={query} />
+          : <Hit hit={hit} query={query} isFirst={firsts.has(hit)} />}
     </VirtualList>
   );
 }
 
-function Hit({ hit, query }: { hit: SearchHit; query: string }) {
+function getGroup(hit: SearchHit | DocumentHit | undefined): string | undefined {
+  return hit && ("document_id" in hit ? hit.document_id : hit.conversation_id);
+}
+
+/** A message or a title. @param isFirst The first of its chat, below the chat's name. */
+function Hit({ hit, query, isFirst }: { hit: SearchHit; query: string; isFirst: boolean }) {
   const { role, snippet } = hit;
   const { chats, people } = useStore();
-  const item = chats.items.value.find(({ id }) => id === hit.conversation_id);
+  const item = isFirst ? chats.items.value.find(({ id }) => id === hit.conversation_id) : undefined;
   const title = item ? nameChat(people, item).full : hit.title;
   const chat = `/c/${encodeURIComponent(hit.conversation_id)}`;
   const speaker = role === "user"
@@ -140,25 +230,35 @@ function Hit({ hit, query }: { hit: SearchHit; query: string }) {
     event.preventDefault();
     next?.querySelector<HTMLElement>(".hit")?.focus();
   };
+  const head = (
+    <>
+      {item && item.character_ids.length > 0 && <Avatars ids={item.character_ids} widthPx={24} />}
+      <span class="hit-title">
+        <Marked text={title || texts.nav.untitled} query={hit.message_id === null ? query : ""} />
+      </span>
+    </>
+  );
+  const about = (
+    <span class="muted">{[speaker, formatTime(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
+  );
+  if (hit.message_id === null) {
+    return (
+      <div class="column">
+        <a class="hit hit-chat" href={chat} onKeyDown={step}>
+          {head}
+          {about}
+        </a>
+      </div>
+    );
+  }
   return (
     <div class="column">
-      <a
-        class="hit"
-        href={hit.message_id === null ? chat : `${chat}#${encodeURIComponent(hit.message_id)}`}
-        onKeyDown={step}
-      >
-        <span class="hit-head">
-          {item && item.character_ids.length > 0 && <Avatars ids={item.character_ids} widthPx={24} />}
-          <span class="hit-title">
-            <Marked text={title || texts.nav.untitled} query={hit.message_id === null ? query : ""} />
-          </span>
-          <span class="muted">{[speaker, formatTime(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
+      {isFirst && <p class="hit-chat">{head}</p>}
+      <a class="hit" href={`${chat}#${encodeURIComponent(hit.message_id)}`} onKeyDown={step}>
+        <span class="hit-text">
+          <Marked text={stripMarkdown(snippet)} query={query} />
         </span>
-        {hit.message_id !== null && (
-          <span class="hit-text">
-            <Marked text={stripMarkdown(snippet)} query={query} />
-          </span>
-        )}
+        {about}
       </a>
     </div>
   );

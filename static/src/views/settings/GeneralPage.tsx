@@ -1,8 +1,9 @@
 /** General settings: name, language, appearance, and chat behavior. */
 import { useState } from "preact/hooks";
 import type { Settings } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
-import { Field } from "../../components/forms/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Select, Slider, Switch } from "../../components/forms/inputs.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
@@ -96,6 +97,17 @@ export function GeneralPage() {
               isOn={settings.auto_title}
               onChange={(auto_title) => change({ auto_title })}
             />
+            <Select
+              id="after-restart"
+              label={t.afterRestart}
+              hint={t.afterRestartHint}
+              value={settings.continue_after_restart}
+              options={(["private", "always", "never"] as const).map((value) => ({
+                value,
+                name: t.afterRestartModes[value],
+              }))}
+              onChange={(continue_after_restart) => change({ continue_after_restart })}
+            />
             <Switch
               id="user-markdown"
               label={t.userMarkdown}
@@ -126,24 +138,24 @@ export function GeneralPage() {
 /** Saved on blur, not with every key. */
 function NameField({ name, onChange }: { name: string; onChange: (name: string) => void }) {
   const [typed, setTyped] = useState<string>();
+  const draft = useFormDraft("display_name");
   return (
-    <Field id="display-name" label={texts.general.displayName} hint={texts.general.displayNameHint}>
-      {(describedBy, id) => (
-        <input
-          id={id}
-          type="text"
-          maxLength={200}
-          autocomplete="nickname"
-          aria-describedby={describedBy}
-          value={typed ?? name}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-          onChange={(event) => {
-            onChange(event.currentTarget.value.trim());
-            setTyped(undefined);
-          }}
-        />
-      )}
-    </Field>
+    <Drafted draft={draft}>
+      <TextField
+        id="display-name"
+        label={texts.general.displayName}
+        hint={texts.general.displayNameHint}
+        maxLength={200}
+        autocomplete="nickname"
+        value={typed ?? name}
+        onInput={setTyped}
+        onChange={(text) => {
+          onChange(text.trim());
+          draft.clear();
+          setTyped(undefined);
+        }}
+      />
+    </Drafted>
   );
 }
 
@@ -192,6 +204,13 @@ function RoleplaySettings(
           hint={t.dimActionsHint}
           isOn={settings.dim_actions}
           onChange={(dim_actions) => onChange({ dim_actions })}
+        />
+        <Switch
+          id="keep-found-lore"
+          label={t.keepFoundLore}
+          hint={t.keepFoundLoreHint}
+          isOn={settings.keep_found_lore}
+          onChange={(keep_found_lore) => onChange({ keep_found_lore })}
         />
         <p class="prose sample of-character">
           <em>{t.sampleAction}</em> <span class="speech">{t.sampleSpeech}</span>

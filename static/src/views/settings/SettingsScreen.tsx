@@ -36,6 +36,10 @@ const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").the
 const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
 const MemoryPage = lazy(() => import("../memory/MemoryPage.tsx").then((file) => file.MemoryPage));
 const PromptTemplatesPage = lazy(() => import("./PromptTemplatesPage.tsx").then((file) => file.PromptTemplatesPage));
+const UsagePage = lazy(() => import("../usage/UsagePage.tsx").then((file) => file.UsagePage));
+const RegexScriptsPage = lazy(() =>
+  import("../regex_scripts/RegexScriptsPage.tsx").then((file) => file.RegexScriptsPage)
+);
 const PresetsPage = lazy(() => import("../presets/PresetsPage.tsx").then((file) => file.PresetsPage));
 
 /** Phones show either the list of sections or one of them. */
@@ -180,9 +184,11 @@ function getPage(section: string, item: string | undefined): ComponentChildren {
   if (section === "lorebooks") return <LorebooksPage item={item} />;
   if (section === "memory") return <MemoryPage />;
   if (section === "templates") return <PromptTemplatesPage />;
+  if (section === "regex") return <RegexScriptsPage />;
   if (section === "presets") return <PresetsPage item={item} />;
   if (section === "tools") return <ToolsPage item={item} />;
   if (section === "models") return <ModelsPage />;
+  if (section === "usage") return <UsagePage />;
   if (section === "privacy") return <PrivacyPage />;
   if (section === "data" && item === "import") return <ImportPage />;
   if (section === "data" && item === undefined) return <DataPage />;

@@ -29,9 +29,7 @@ export function TrashPage() {
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.failed} error={error} onRetry={() => void trash.refresh()} />}
       {trash.state.value === "loading" && <p class="muted" role="status">{texts.loading}</p>}
-      {trash.state.value === "ready" && items.length === 0 && (
-        <EmptyState level={3} title={t.noneTitle} text={t.noneText} />
-      )}
+      {trash.state.value === "ready" && items.length === 0 && <EmptyState level={3} title={t.noneTitle} />}
       {items.length > 0 && (
         <>
           <List label={t.title}>{items.map((item) => <TrashRow key={item.id} item={item} />)}</List>

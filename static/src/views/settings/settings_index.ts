@@ -51,10 +51,12 @@ export function settingsGroups(): SettingsGroup[] {
       sections: [
         { id: "connections", title: t.connections },
         { id: "models", title: texts.models.title },
+        { id: "usage", title: texts.usage.title },
         { id: "memory", title: texts.memory.title },
         { id: "presets", title: texts.presets.title },
         { id: "templates", title: texts.promptTemplates.title },
         { id: "lorebooks", title: texts.lorebooks.title },
+        { id: "regex", title: texts.regexScripts.title },
         { id: "tools", title: texts.toolsPage.title },
       ],
     },
@@ -102,6 +104,7 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["hue", general.hue],
       ["send-on-enter", general.sendOnEnter],
       ["auto-title", general.autoTitle],
+      ["after-restart", general.afterRestart],
       ["user-markdown", general.userMarkdown],
       ["color-speech", general.roleplay.colorSpeech],
       ["dim-actions", general.roleplay.dimActions],
@@ -155,6 +158,7 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["transcription-url", texts.talk.settings.title],
     ],
     images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
+    usage: [["usage-models", texts.usage.price], ["usage-delete", texts.usage.delete]],
     trash: [["", texts.trash.empty]],
     data: [
       ["import", texts.import.from, "data/import"],

@@ -1,6 +1,7 @@
 /** The first-run setup: a model, a name, a passkey, each skippable; then a chat with the built-in character. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import type { IconName } from "../../components/Icon.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -102,12 +103,14 @@ function NameStep({ onNext }: StepProps) {
   const [typed, setTyped] = useState<string>();
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const draft = useFormDraft("setup:name");
   const name = typed ?? preferences.settings.value?.display_name ?? "";
   const save = async () => {
     setBusy(true);
     setFailure(undefined);
     try {
       await preferences.change({ display_name: name.trim() });
+      draft.clear();
       onNext();
     } catch (thrown) {
       setFailure(asApiError(thrown).message);
@@ -123,15 +126,17 @@ function NameStep({ onNext }: StepProps) {
         else void save();
       }}
     >
-      <TextField
-        label={texts.general.displayName}
-        hint={t.nameHint}
-        error={failure}
-        autocomplete="nickname"
-        maxLength={100}
-        value={name}
-        onInput={setTyped}
-      />
+      <Drafted draft={draft}>
+        <TextField
+          label={texts.general.displayName}
+          hint={t.nameHint}
+          error={failure}
+          autocomplete="nickname"
+          maxLength={100}
+          value={name}
+          onInput={setTyped}
+        />
+      </Drafted>
       <div class="gate-actions">
         <Button type="submit" kind="primary" isBusy={isBusy}>{t.goOn}</Button>
         <Button kind="quiet" onClick={onNext}>{t.skip}</Button>

@@ -1,12 +1,11 @@
 /** The target of the system's share menu: shows what waits on this device. It's sent only after a click. */
-import { useEffect, useState } from "preact/hooks";
 import { asApiError } from "../../api/client.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { EmptyState, Notice } from "../../components/Notice.tsx";
-import { deleteShare, readSharedFiles, readShares, type Share } from "../../state/app/shared_content.ts";
+import { deleteShare, readSharedFiles, type Share } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { formatSize } from "../../texts/quantities.ts";
@@ -14,16 +13,15 @@ import { texts } from "../../texts/texts.ts";
 import { toVisibleText } from "../../texts/visible_text.ts";
 import { addFiles } from "../chat/composer/add_files.ts";
 import { useAction } from "../hooks.tsx";
+import { useShares } from "./use_shares.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** The shares that wait, newest first. */
 export function ShareScreen() {
   const store = useStore();
   const t = texts.share;
-  const [shares, setShares] = useState<readonly Share[]>();
-  const refresh = () => readShares().then(setShares, store.report.bind(store));
+  const shares = useShares();
   useTitle(`${t.title} · ${texts.product}`);
-  useEffect(() => void refresh(), []);
   const problem = new URLSearchParams(store.router.query.value).get("problem");
   return (
     <main id="main" class="page" tabIndex={-1}>
@@ -40,14 +38,14 @@ export function ShareScreen() {
             </EmptyState>
           )}
           {shares !== undefined && shares.length > 0 && <p class="muted">{t.intro}</p>}
-          {shares?.map((share) => <ShareCard key={share.id} share={share} onDeleted={refresh} />)}
+          {shares?.map((share) => <ShareCard key={share.id} share={share} />)}
         </div>
       </div>
     </main>
   );
 }
 
-function ShareCard({ share, onDeleted }: { share: Share; onDeleted: () => void }) {
+function ShareCard({ share }: { share: Share }) {
   const store = useStore();
   const t = texts.share;
   const { text, url, link, rest } = readTexts(share);
@@ -78,10 +76,7 @@ function ShareCard({ share, onDeleted }: { share: Share; onDeleted: () => void }
     });
     deleteShare(share.id).catch(store.report.bind(store));
   };
-  const remove = useAction(async () => {
-    await deleteShare(share.id);
-    onDeleted();
-  });
+  const remove = useAction(() => deleteShare(share.id));
   const failure = add.failure ?? remove.failure;
   return (
     <article class="share-card" aria-label={toVisibleText(title)}>

@@ -2,9 +2,11 @@
 import type { ConversationSummary } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import type { FormDraft } from "../../state/app/form_draft.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -24,12 +26,13 @@ export function ChatDialog(
 function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
   const store = useStore();
   const [title, setTitle] = useState(item.title);
+  const draft = useFormDraft(`title:${item.id}`);
   const save = () => {
     if (title.trim() !== item.title) store.changeChat(item.id, { title: title.trim() });
     onClose();
   };
   return (
-    <FormDialog title={texts.nav.renameTitle} onClose={onClose} onSave={save}>
+    <FormDialog title={texts.nav.renameTitle} draft={draft} onClose={onClose} onSave={save}>
       <TextField label={texts.nav.titleLabel} value={title} maxLength={MAX_LENGTH} hasFocus onInput={setTitle} />
     </FormDialog>
   );
@@ -40,6 +43,7 @@ function OneChatFolder({ item, onClose }: { item: ConversationSummary; onClose: 
   return (
     <FolderDialog
       title={texts.nav.fileTitle}
+      draftKey={`folder:${item.id}`}
       folder={item.folder}
       folders={store.chats.folders.value}
       canRemove={item.folder !== undefined}
@@ -54,8 +58,10 @@ function OneChatFolder({ item, onClose }: { item: ConversationSummary; onClose: 
  * itself.
  */
 export function FolderDialog(
-  { title, folder: before = "", folders, canRemove, onSave, onClose }: {
+  { title, draftKey, folder: before = "", folders, canRemove, onSave, onClose }: {
     title: string;
+    /** Names the draft. */
+    draftKey: string;
     folder?: string;
     folders: readonly string[];
     canRemove: boolean;
@@ -64,13 +70,16 @@ export function FolderDialog(
   },
 ) {
   const [folder, setFolder] = useState(before);
+  const draft = useFormDraft(draftKey);
   const save = (name: string) => {
+    draft.clear();
     onClose();
     onSave(name || null);
   };
   return (
     <FormDialog
       title={title}
+      draft={draft}
       onClose={onClose}
       onSave={() => save(folder.trim())}
       more={canRemove && <Button kind="quiet" onClick={() => save("")}>{texts.nav.removeFromFolder}</Button>}
@@ -89,8 +98,9 @@ export function FolderDialog(
 }
 
 function FormDialog(
-  { title, onClose, onSave, more, children }: {
+  { title, draft, onClose, onSave, more, children }: {
     title: string;
+    draft: FormDraft;
     onClose: () => void;
     onSave: () => void;
     more?: ComponentChildren;
@@ -103,13 +113,14 @@ function FormDialog(
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
+          draft.clear();
           onSave();
         }}
       >
-        {children}
+        <Drafted draft={draft}>{children}</Drafted>
         <div class="actions-row at-end">
           {more}
-          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+          <CancelButton draft={draft} onCancel={onClose} />
           <Button kind="primary" type="submit">{texts.save}</Button>
         </div>
       </form>

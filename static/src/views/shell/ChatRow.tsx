@@ -2,18 +2,13 @@
 import type { ConversationSummary } from "../../api/types.ts";
 import { useRef } from "preact/hooks";
 import { Avatars } from "../characters/Avatars.tsx";
+import { Icon } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatShortTime } from "../../texts/format.ts";
+import { EXPORTS, toExportPath } from "../chat/chat_commands.ts";
 import { nameChat, toPlainText } from "./chat_name.ts";
-
-/** What a chat can be downloaded as. Names of formats are the same in all languages. */
-export const EXPORTS = [
-  { format: "markdown", name: "Markdown" },
-  { format: "tavern", name: "JSONL" },
-  { format: "json", name: "JSON" },
-];
 
 /** A link to the chat with its menu. */
 export function ChatRow(
@@ -43,6 +38,10 @@ export function ChatRow(
     store.deleteChats([item.id], { done: t.removed, undo: texts.undo });
     // The row disappears together with the focused button.
     neighbour?.focus();
+  };
+  const print = () => {
+    store.router.go(`/c/${encodeURIComponent(item.id)}`);
+    store.printing.value = item.id;
   };
   const { selection } = store.chats;
   const selectedIds = selection.ids.value;
@@ -79,9 +78,14 @@ export function ChatRow(
           {store.chats.replyingIds.value.has(item.id) && (
             <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
           )}
-          <time class="chat-time" dateTime={item.updated_at}>{formatShortTime(item.updated_at, new Date())}</time>
+          {snippet === "" && <LastTime item={item} />}
         </div>
-        {snippet !== "" && <p class="chat-snippet">{snippet}</p>}
+        {snippet !== "" && (
+          <div class="chat-row-head">
+            <p class="chat-snippet">{snippet}</p>
+            <LastTime item={item} />
+          </div>
+        )}
       </div>
       {!selectedIds && (
         <Menu
@@ -98,9 +102,10 @@ export function ChatRow(
             "line",
             ...EXPORTS.map(({ format, name }) => ({
               label: t.exportAs(name),
-              icon: "down" as const,
-              href: `/api/conversations/${encodeURIComponent(item.id)}/export?format=${format}`,
+              icon: "export" as const,
+              href: toExportPath(item.id, format),
             })),
+            { label: t.print, icon: "print", onSelect: print },
             "line",
             { label: t.delete, icon: "trash", isDanger: true, onSelect: remove },
           ]}
@@ -130,6 +135,7 @@ function ChatTitle({ item }: { item: ConversationSummary }) {
   const { who, about, full } = nameChat(useStore().people, item);
   return (
     <>
+      {item.unread && <span class="unread-dot" role="img" aria-label={texts.nav.unread} title={texts.nav.unread} />}
       <span class="chat-title">
         {who === "" ? full : (
           <>
@@ -137,9 +143,18 @@ function ChatTitle({ item }: { item: ConversationSummary }) {
           </>
         )}
       </span>
-      {item.is_branch && <span class="badge">{texts.nav.branch}</span>}
+      {item.is_branch && (
+        <span class="branch-mark" role="img" aria-label={texts.nav.branch} title={texts.nav.branch}>
+          <Icon name="branch" />
+        </span>
+      )}
     </>
   );
+}
+
+/** When the last message was made. */
+function LastTime({ item: { last_message_at: at } }: { item: ConversationSummary }) {
+  return <time class="chat-time" dateTime={at}>{formatShortTime(at, new Date())}</time>;
 }
 
 /** A chat as a card in a list outside of the sidebar. */
@@ -150,7 +165,7 @@ export function ChatCard({ item }: { item: ConversationSummary }) {
       <div class="chat-row-text">
         <div class="chat-row-head">
           <ChatLink item={item} />
-          <time class="chat-time" dateTime={item.updated_at}>{formatShortTime(item.updated_at, new Date())}</time>
+          <LastTime item={item} />
         </div>
         <p class="chat-snippet">{toPlainText(item.snippet)}</p>
       </div>

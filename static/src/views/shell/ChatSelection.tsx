@@ -9,7 +9,7 @@ import { changeAll } from "../../state/app/selection.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { FolderDialog } from "./ChatDialogs.tsx";
-import { EXPORTS } from "./ChatRow.tsx";
+import { EXPORTS } from "../chat/chat_commands.ts";
 
 /** The bar above the list. @param props.order Ids of the listed chats. */
 export function ChatSelection({ order }: { order: readonly string[] }) {
@@ -46,11 +46,11 @@ export function ChatSelection({ order }: { order: readonly string[] }) {
         />
         <Menu
           label={t.export}
-          icon="down"
+          icon="export"
           isDisabled={isNone}
           items={EXPORTS.map(({ format, name }) => ({
             label: texts.nav.exportAs(name),
-            icon: "down",
+            icon: "export",
             onSelect: () => void downloadAll(store, { kind: "conversations", ids: chosen.map(({ id }) => id), format }),
           }))}
         />
@@ -58,6 +58,7 @@ export function ChatSelection({ order }: { order: readonly string[] }) {
       </SelectionBar>
       {isFiling && (
         <FolderDialog
+          draftKey="folder:chats"
           title={t.fileChats(chosen.length)}
           folder={chosen.every(({ folder }) => folder === chosen[0]!.folder) ? chosen[0]?.folder : undefined}
           folders={chats.folders.value}

@@ -6,7 +6,7 @@ import { lazy } from "../../components/Lazy.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { Panel } from "../../components/overlays/Panel.tsx";
 import { Toasts } from "../../components/overlays/Toasts.tsx";
-import { useMedia, useTitle } from "../../components/hooks.ts";
+import { EDGE_PX, useMedia, useTitle } from "../../components/hooks.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { loadLater } from "../../texts/en/en.ts";
 import { texts } from "../../texts/texts.ts";
@@ -73,6 +73,7 @@ function Frame() {
   const isWide = useMedia(WIDE_QUERY);
   useGlobalShortcuts();
   usePrefetchChats();
+  useEdgeSwipe();
   usePresence();
   const isFolded = store.device.isSidebarFolded.value;
   return (
@@ -249,6 +250,35 @@ function act(event: KeyboardEvent, store: Store): boolean {
 function isTyping(target: EventTarget | null): boolean {
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "range", "button"].includes(target.type);
   return target instanceof HTMLTextAreaElement || (target instanceof HTMLElement && target.isContentEditable);
+}
+
+/** A swipe from the edge has at least this length in px, and at most this slope. */
+const SWIPE_PX = 56;
+const SWIPE_SLOPE = 0.6;
+
+/** Opens the drawer by a swipe from the left edge, on narrow touch screens. */
+function useEdgeSwipe(): void {
+  const { isDrawerOpen } = useStore();
+  useEffect(() => {
+    let from: Touch | undefined;
+    const onStart = ({ touches: [touch, ...others] }: TouchEvent) => {
+      const isEdge = touch && others.length === 0 && touch.clientX <= EDGE_PX;
+      from = isEdge && !globalThis.matchMedia(WIDE_QUERY).matches ? touch : undefined;
+    };
+    const onEnd = ({ changedTouches: [to] }: TouchEvent) => {
+      const start = from;
+      from = undefined;
+      if (!start || !to || document.querySelector("dialog[open]")) return;
+      const [dx, dy] = [to.clientX - start.clientX, to.clientY - start.clientY];
+      if (dx >= SWIPE_PX && Math.abs(dy) <= dx * SWIPE_SLOPE) isDrawerOpen.value = true;
+    };
+    document.addEventListener("touchstart", onStart, { passive: true });
+    document.addEventListener("touchend", onEnd, { passive: true });
+    return () => {
+      document.removeEventListener("touchstart", onStart);
+      document.removeEventListener("touchend", onEnd);
+    };
+  }, []);
 }
 
 /** Delay before prefetching, in milliseconds: a passing pointer or focus, or a scrolling finger, has left by then. */

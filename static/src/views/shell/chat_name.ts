@@ -41,7 +41,8 @@ export function toPlainText(text: string | undefined): string {
     .replace(/<[a-z]+\s[^<>]*=[^<>]*$/i, "") // cut off
     .replace(/^\s*(?:\+|\d+\.)\s+/gm, "")
     .replace(/(^|\s)(?:#{1,6}|>|-)\s+/g, "$1")
-    .replace(/[*_`~]+|\|/g, "")
+    // Within a word, an underscore is a sign.
+    .replace(/[*`~|]+|(?<![\p{L}\p{N}_])_+|_+(?![\p{L}\p{N}_])/gu, "")
     .replace(/\s+/g, " ")
     .trim();
 }

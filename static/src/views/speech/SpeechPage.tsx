@@ -1,12 +1,16 @@
 /** Speech: the server, playback, and the library of voice samples. */
 import { useEffect, useState } from "preact/hooks";
-import { ErrorNote } from "../../components/Notice.tsx";
+import { completeScheme } from "../../../../services/http/address_scheme.ts";
+import { speechApi } from "../../api/speech.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { VoiceLibrarySection } from "./VoiceLibrarySection.tsx";
 import { TranscriptionSection } from "./TranscriptionSection.tsx";
 import { useVoices, VoicePicker } from "./VoicePicker.tsx";
-import type { Settings, SpeechConfig } from "../../api/types.ts";
+import { FoundElsewhere } from "../connections/FoundElsewhere.tsx";
+import type { DetectedSpeechServer, Settings, SpeechConfig, SpeechDetection } from "../../api/types.ts";
 import { Select, Slider, Switch } from "../../components/forms/inputs.tsx";
 import type { SpeechSettings, SpeechTest } from "../../state/speech/speech_settings.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
@@ -14,14 +18,16 @@ import { formatNumber } from "../../texts/format.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
+import { AddressField } from "../../components/forms/AddressField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { useFormRequests } from "../hooks.tsx";
 
 /** The page; leaving it stops playback. */
 export function SpeechPage() {
-  const { speaking } = useStore();
+  const { speaking, connections } = useStore();
   const { speech, library } = useVoices();
+  const search = connections.discovery.value;
   useEffect(() => () => speaking.stop(), []);
   const t = texts.voice;
   const error = speech.error.value;
@@ -37,6 +43,11 @@ export function SpeechPage() {
         </>
       )}
       <TranscriptionSection />
+      {search.kind === "done" && (
+        <div class="found">
+          <FoundElsewhere found={search.found} own={["speech", "transcription"]} />
+        </div>
+      )}
       <VoiceLibrarySection library={library} />
     </section>
   );
@@ -62,6 +73,7 @@ function PlaybackSection(
       <div class="form">
         <VoicePicker
           id="voice"
+          draftKey="voice_name:voice"
           label={t.voice}
           hint={speech.choice.value && t.trial.voices[speech.choice.value.source](count)}
           standard={t.serverVoice}
@@ -85,6 +97,7 @@ function PlaybackSection(
           <>
             <VoicePicker
               id="speech-voice"
+              draftKey="voice_name:speech-voice"
               label={t.quoted}
               hint={t.quotedHint}
               standard={t.sameAsAbove}
@@ -95,6 +108,7 @@ function PlaybackSection(
             />
             <VoicePicker
               id="narration-voice"
+              draftKey="voice_name:narration-voice"
               label={t.narration}
               hint={t.narrationHint}
               standard={t.speakerVoice}
@@ -117,7 +131,7 @@ function PlaybackSection(
   );
 }
 
-type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMATS)[number] }>;
+type Changes = Partial<{ base_url: string; model: string; voice: string; format: (typeof FORMATS)[number] }>;
 
 /** Selectable formats; the first starts soonest. */
 const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
@@ -129,14 +143,33 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const [typed, setTyped] = useState<Changes>({});
   const [key, setKey] = useState("");
   const { busy, failure, run } = useFormRequests<"save" | "try">();
+  const [detection, setDetection] = useState<{ address: string; result: SpeechDetection }>();
+  const search = store.connections.discovery.value;
+  const found = search.kind === "done" ? search.found.speech : undefined;
   const fields = { ...config, ...typed };
+  const address = fields.base_url.trim();
+  const draft = useFormDraft("speech");
+  /** Finds out what the server at a typed address is. Save reports problems with the address. */
+  const detect = (typedAddress: string) => {
+    if (typedAddress.trim() === "") return;
+    speechApi(store.api.client).detectSpeechServer(typedAddress).then(
+      (result) => setDetection({ address: completeScheme(typedAddress), result }),
+      () => setDetection(undefined),
+    );
+  };
+  const use = (server: DetectedSpeechServer) => {
+    set({ base_url: server.base_url, model: server.models[0] ?? "", voice: "" });
+    setDetection({ address: server.base_url, result: { reachable: true, ...server } });
+    if (server.needs_key) document.getElementById("speech-key")?.focus();
+  };
   const set = (changes: Changes) => {
-    setTyped({ ...typed, ...changes });
+    setTyped((before) => ({ ...before, ...changes }));
     speech.test.value = undefined;
   };
   const submit = (name: "save" | "try", next: () => Promise<void> | void) =>
     run(name, async () => {
       await speech.change({ ...typed, ...(key === "" ? {} : { api_key: key }) });
+      draft.clear();
       // What was typed meanwhile stays.
       setTyped((now) => now === typed ? {} : now);
       setKey((now) => now === key ? "" : now);
@@ -152,43 +185,62 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
     <>
       <h3>{t.server}</h3>
       <ServerForm onSubmit={() => submit("save", () => store.toasts.show(t.saved))}>
-        <TextField
-          id="speech-url"
-          type="url"
-          inputMode="url"
-          label={t.url}
-          hint={t.urlHint}
-          value={fields.base_url}
-          onInput={(base_url) => set({ base_url })}
-        />
-        <ApiKeyField
-          id="speech-key"
-          keyState={{ stored: config, address: fields.base_url, typed: key }}
-          hint={t.keyHint}
-          onInput={(typedKey) => {
-            setKey(typedKey);
-            speech.test.value = undefined;
-          }}
-          onClear={clearKey}
-        />
-        <TextField
-          id="speech-model"
-          isMono
-          label={t.model}
-          hint={speech.models.value.length > 0 ? t.modelOffered(speech.models.value.length) : t.modelHint}
-          list={speech.models.value}
-          value={fields.model}
-          onInput={(model) => set({ model })}
-        />
-        <Select
-          id="speech-format"
-          label={t.format}
-          hint={t.formatHint}
-          value={fields.format as (typeof FORMATS)[number]}
-          options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
-          onChange={(format) => set({ format })}
-        />
+        <Drafted draft={draft}>
+          <div onChange={(event) => detect((event.target as HTMLInputElement).value)}>
+            <AddressField
+              id="speech-url"
+              label={t.url}
+              hint={t.urlHint}
+              value={fields.base_url}
+              onInput={(base_url) => set({ base_url })}
+            />
+          </div>
+          {detection?.address === address && <DetectedKind detection={detection.result} />}
+          {found && (
+            found.length === 0
+              ? <p class="muted" role="status">{t.noneFound}</p>
+              : (
+                <ul class="found-servers" aria-label={t.found}>
+                  {found.map((server) => (
+                    <li key={server.base_url}>
+                      <Button onClick={() => use(server)}>
+                        {texts.talk.settings.use(server.software, server.base_url)}
+                      </Button>
+                    </li>
+                  ))}
+                </ul>
+              )
+          )}
+          <ApiKeyField
+            id="speech-key"
+            keyState={{ stored: config, address: fields.base_url, typed: key }}
+            hint={t.keyHint}
+            onInput={(typedKey) => {
+              setKey(typedKey);
+              speech.test.value = undefined;
+            }}
+            onClear={clearKey}
+          />
+          <TextField
+            id="speech-model"
+            isMono
+            label={t.model}
+            hint={speech.models.value.length > 0 ? t.modelOffered(speech.models.value.length) : t.modelHint}
+            list={speech.models.value}
+            value={fields.model}
+            onInput={(model) => set({ model })}
+          />
+          <Select
+            id="speech-format"
+            label={t.format}
+            hint={t.formatHint}
+            value={fields.format as (typeof FORMATS)[number]}
+            options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
+            onChange={(format) => set({ format })}
+          />
+        </Drafted>
         {speech.test.value && <SpeechTestResult test={speech.test.value} />}
+        {search.kind === "failed" && <ErrorNote title={texts.connections.discoverFailed} error={search.error} />}
         {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>
@@ -200,10 +252,32 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
           >
             {busy === "try" ? t.trying : t.try}
           </Button>
+          <Button
+            icon="search"
+            isBusy={search.kind === "searching"}
+            onClick={() => void store.connections.discover()}
+          >
+            {t.findServers}
+          </Button>
         </div>
       </ServerForm>
     </>
   );
+}
+
+/** What the server at the address is. */
+function DetectedKind({ detection }: { detection: SpeechDetection }) {
+  const t = texts.voice;
+  const { reachable, software, models = [], voices = 0, needs_key } = detection;
+  if (!reachable) return <Notice tone="warning">{t.noResponse}</Notice>;
+  if (software === undefined) return <Notice tone="warning">{t.notDetected}</Notice>;
+  const facts = [
+    software,
+    needs_key && texts.connections.needsKey,
+    models.length > 0 && t.trial.models(models.length),
+    voices > 0 && t.trial.voices.upstream(voices),
+  ];
+  return <p class="muted" role="status">{facts.filter(Boolean).join(" · ")}</p>;
 }
 
 /** Renders nothing while the test runs: the button shows that. */

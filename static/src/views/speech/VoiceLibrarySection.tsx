@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Job, VoiceImport, VoiceSample } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
@@ -36,7 +37,7 @@ export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
     <div class="actions-row">
       <Button icon="microphone" onClick={() => setDialog("record")}>{t.record}</Button>
       <Button icon="send" onClick={() => chooser.current?.click()}>{t.upload}</Button>
-      <Button icon="down" onClick={() => setDialog("import")}>{t.fetch}</Button>
+      <Button icon="import" onClick={() => setDialog("import")}>{t.fetch}</Button>
     </div>
   );
   return (
@@ -158,11 +159,15 @@ function RenameDialog(
 ) {
   const store = useStore();
   const [name, setName] = useState(sample.name);
+  const draft = useFormDraft(`voice:${sample.id}`);
   const t = texts.voice.library;
   const save = (event: Event) => {
     event.preventDefault();
     if (name.trim() === "") return;
-    library.rename(sample.id, name.trim()).then(onClose, (thrown) => store.report(thrown));
+    library.rename(sample.id, name.trim()).then(() => {
+      draft.clear();
+      onClose();
+    }, (thrown) => store.report(thrown));
   };
   return (
     <Dialog
@@ -171,7 +176,9 @@ function RenameDialog(
       actions={<Button kind="primary" type="submit" form="rename-sample">{texts.save}</Button>}
     >
       <form id="rename-sample" onSubmit={save}>
-        <TextField label={t.name} value={name} maxLength={200} isRequired hasFocus onInput={setName} />
+        <Drafted draft={draft}>
+          <TextField label={t.name} value={name} maxLength={200} isRequired hasFocus onInput={setName} />
+        </Drafted>
       </form>
     </Dialog>
   );
@@ -186,6 +193,7 @@ function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClos
   const [start, setStart] = useState("");
   const [end, setEnd] = useState("");
   const [isChecked, setChecked] = useState(false);
+  const draft = useFormDraft("voice:import");
   const [startS, endS] = [parseSeconds(start), parseSeconds(end)];
   const isUrlBad = !/^https?:\/\/\S+$/i.test(url.trim());
   const isPieceBad = startS === null || endS === null || (endS !== undefined && endS <= (startS ?? 0));
@@ -194,6 +202,7 @@ function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClos
     setChecked(true);
     if (isUrlBad || isPieceBad || name.trim() === "") return;
     const request = { url: url.trim(), name: name.trim(), start_s: startS, end_s: endS } satisfies VoiceImport;
+    draft.clear();
     void library.import(request).then((isDone) => isDone && store.toasts.show(t.fetched(request.name)));
     onClose();
   };
@@ -204,27 +213,29 @@ function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClos
       actions={<Button kind="primary" type="submit" form="voice-import">{t.fetchStart}</Button>}
     >
       <form id="voice-import" class="form" noValidate onSubmit={submit}>
-        <TextField
-          type="url"
-          inputMode="url"
-          label={t.url}
-          hint={t.urlHint}
-          error={isChecked && isUrlBad ? t.urlBad : undefined}
-          hasFocus
-          value={url}
-          onInput={setUrl}
-        />
-        <TextField
-          label={t.name}
-          maxLength={200}
-          error={isChecked && name.trim() === "" ? t.nameMissing : undefined}
-          value={name}
-          onInput={setName}
-        />
-        <div class="options-pair">
-          <TextField label={t.from} placeholder="0:00" value={start} onInput={setStart} />
-          <TextField label={t.to} placeholder="0:15" value={end} onInput={setEnd} />
-        </div>
+        <Drafted draft={draft}>
+          <TextField
+            type="url"
+            inputMode="url"
+            label={t.url}
+            hint={t.urlHint}
+            error={isChecked && isUrlBad ? t.urlBad : undefined}
+            hasFocus
+            value={url}
+            onInput={setUrl}
+          />
+          <TextField
+            label={t.name}
+            maxLength={200}
+            error={isChecked && name.trim() === "" ? t.nameMissing : undefined}
+            value={name}
+            onInput={setName}
+          />
+          <div class="options-pair">
+            <TextField label={t.from} placeholder="0:00" value={start} onInput={setStart} />
+            <TextField label={t.to} placeholder="0:15" value={end} onInput={setEnd} />
+          </div>
+        </Drafted>
         <p class="hint">{t.pieceHint}</p>
         {isChecked && isPieceBad && <p class="field-error" role="alert">{t.pieceBad}</p>}
       </form>
@@ -247,6 +258,7 @@ function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: ()
   const store = useStore();
   const t = texts.voice.library;
   const [recorder] = useState(() => new Recorder());
+  const draft = useFormDraft("voice:recording", { isAnyBase: true });
   const [name, setName] = useState(() => t.recordingName(formatTime(new Date().toISOString(), new Date())));
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
@@ -264,6 +276,7 @@ function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: ()
     setError(undefined);
     try {
       await library.add(state.audio, name.trim());
+      draft.clear();
       onClose();
     } catch (thrown) {
       setError(asApiError(thrown));
@@ -303,7 +316,9 @@ function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: ()
         {state.kind === "done" && (
           <>
             <Preview audio={state.audio} />
-            <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
+            <Drafted draft={draft}>
+              <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
+            </Drafted>
           </>
         )}
         {state.kind === "refused" && <Notice tone="warning">{t.microphoneRefused}</Notice>}

@@ -5,8 +5,9 @@
  * `onChange(voice)`; `id?`, `hint?`.
  */
 import { useEffect, useState } from "preact/hooks";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { IconButton } from "../../components/Button.tsx";
-import { Field, type FieldProps } from "../../components/forms/Field.tsx";
+import { Field, type FieldProps, TextField } from "../../components/forms/Field.tsx";
 import { SpeechSettings, toPreviewKey } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { VoiceLibrary } from "../../state/speech/voice_library.ts";
@@ -18,6 +19,8 @@ const OTHER = "\n";
 /** A select with a preview button. */
 export function VoicePicker(
   props: FieldProps & {
+    /** Names the draft of a voice's name that is being typed. */
+    draftKey: string;
     speech: SpeechSettings;
     library: VoiceLibrary;
     value: string;
@@ -25,9 +28,11 @@ export function VoicePicker(
     onChange: (voice: string) => void;
   },
 ) {
-  const { speech, library, value, standard, onChange } = props;
+  const { draftKey, speech, library, value, standard, onChange } = props;
   const { speaking } = useStore();
   const [typed, setTyped] = useState<string>();
+  const draft = useFormDraft(draftKey);
+  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setTyped("")), [draft]);
   const t = texts.voice;
   const choice = speech.choice.value;
   const samples = library.shown.value ?? [];
@@ -74,21 +79,20 @@ export function VoicePicker(
         )}
       </Field>
       {typed !== undefined && (
-        <Field label={t.otherName} hint={t.otherHint}>
-          {(describedBy, id) => (
-            <input
-              id={id}
-              type="text"
-              maxLength={300}
-              autocomplete="off"
-              spellcheck={false}
-              aria-describedby={describedBy}
-              value={typed}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-              onChange={(event) => choose(event.currentTarget.value.trim())}
-            />
-          )}
-        </Field>
+        <Drafted draft={draft}>
+          <TextField
+            label={t.otherName}
+            hint={t.otherHint}
+            maxLength={300}
+            isMono
+            value={typed}
+            onInput={setTyped}
+            onChange={(text) => {
+              draft.clear();
+              choose(text.trim());
+            }}
+          />
+        </Drafted>
       )}
     </>
   );

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type TailnetApi, tailnetApi } from "../../api/server.ts";
 import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { VisibleText } from "../../components/content/VisibleText.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -192,9 +193,11 @@ function NameForm(
   const t = texts.tailnet;
   const [typed, setTyped] = useState<string>();
   const [isWrong, setWrong] = useState(false);
+  const draft = useFormDraft("tailnet");
   const name = (typed ?? hostname).trim().toLowerCase();
   const { isBusy, failure, run } = useAction(async () => {
     await node.enable(name);
+    draft.clear();
     setTyped(undefined);
   });
   return (
@@ -206,15 +209,17 @@ function NameForm(
         if (LABEL.test(name)) void run();
       }}
     >
-      <TextField
-        label={t.name}
-        hint={t.nameHint}
-        error={isWrong ? t.nameWrong : undefined}
-        maxLength={63}
-        isMono
-        value={typed ?? hostname}
-        onInput={setTyped}
-      />
+      <Drafted draft={draft}>
+        <TextField
+          label={t.name}
+          hint={t.nameHint}
+          error={isWrong ? t.nameWrong : undefined}
+          maxLength={63}
+          isMono
+          value={typed ?? hostname}
+          onInput={setTyped}
+        />
+      </Drafted>
       {failure && <Notice tone="danger" title={t.notOn}>{failure}</Notice>}
       <div class="actions-row">
         <Button

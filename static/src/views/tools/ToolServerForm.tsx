@@ -3,7 +3,9 @@ import { useState } from "preact/hooks";
 import type { ApiError } from "../../api/client.ts";
 import { toolServersApi } from "../../api/tools.ts";
 import type { ToolServer, ToolServerBody } from "../../api/types.ts";
+import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
+import { AddressField } from "../../components/forms/AddressField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
@@ -37,6 +39,7 @@ export function ToolServerForm(
   const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<"save">();
   const isProgram = transport === "stdio";
+  const draft = useFormDraft(`tool_server:${server?.id ?? "new"}`);
   const save = async () => {
     const values = isProgram ? parseValues(env, "=") : parseValues(headers, ":");
     const field = isProgram ? "env" : "headers";
@@ -56,6 +59,7 @@ export function ToolServerForm(
     };
     await run("save", async () => {
       await toolServersApi(store.api.client).put(server?.id ?? toServerId(name || url || command, takenIds), body);
+      draft.clear();
       store.toasts.show(t.saved);
       onSaved();
       onClose();
@@ -65,78 +69,80 @@ export function ToolServerForm(
   const storedHint = names.length === 0 ? "" : ` ${t.stored(names.join(", "))}`;
   return (
     <ServerForm label={server ? t.edit : t.add} hasFocus rejections={rejections} onSubmit={save}>
-      <Select
-        label={t.kind}
-        value={transport}
-        options={[{ value: "http", name: t.kinds.http }, { value: "stdio", name: t.kinds.stdio }]}
-        hint={isProgram ? t.programsHow : undefined}
-        onChange={setTransport}
-      />
-      <TextField label={t.name} value={name} maxLength={200} onInput={setName} />
-      {isProgram
-        ? (
-          <>
-            <TextField label={t.command} hint={t.commandHint} isMono value={command} onInput={setCommand} />
-            <TextField label={t.args} hint={t.argsHint} isMono rows={3} value={args} onInput={setArgs} />
-            <TextField
-              label={t.env}
-              hint={t.envHint + storedHint}
-              error={invalid?.field === "env" ? invalid.message : undefined}
-              isMono
-              rows={3}
-              value={env}
-              onInput={setEnv}
-            />
-          </>
-        )
-        : (
-          <>
-            <TextField
-              label={t.url}
-              hint={t.urlHint}
-              type="url"
-              inputMode="url"
-              value={url}
-              onInput={setUrl}
-            />
-            <TextField
-              label={t.headers}
-              hint={t.headersHint + storedHint}
-              error={invalid?.field === "headers" ? invalid.message : undefined}
-              isMono
-              rows={2}
-              value={headers}
-              onInput={setHeaders}
-            />
-            <details class="form-more">
-              <summary>{t.ownClient}</summary>
-              <TextField label={t.clientId} hint={t.clientIdHint} isMono value={clientId} onInput={setClientId} />
+      <Drafted draft={draft}>
+        <Select
+          label={t.kind}
+          value={transport}
+          options={[{ value: "http", name: t.kinds.http }, { value: "stdio", name: t.kinds.stdio }]}
+          hint={isProgram ? t.programsHow : undefined}
+          onChange={setTransport}
+        />
+        <TextField label={t.name} value={name} maxLength={200} onInput={setName} />
+        {isProgram
+          ? (
+            <>
+              <TextField label={t.command} hint={t.commandHint} isMono value={command} onInput={setCommand} />
+              <TextField label={t.args} hint={t.argsHint} isMono rows={3} value={args} onInput={setArgs} />
               <TextField
-                label={t.clientSecret}
-                hint={server?.has_client_secret ? t.secretStored : undefined}
-                type="password"
-                autocomplete="new-password"
-                value={clientSecret}
-                onInput={setClientSecret}
+                label={t.env}
+                hint={t.envHint + storedHint}
+                error={invalid?.field === "env" ? invalid.message : undefined}
+                isMono
+                rows={3}
+                isSecret
+                value={env}
+                onInput={setEnv}
               />
-            </details>
-            <details class="form-more">
-              <summary>{t.otherOrigins}</summary>
+            </>
+          )
+          : (
+            <>
+              <AddressField
+                label={t.url}
+                hint={t.urlHint}
+                value={url}
+                onInput={setUrl}
+              />
               <TextField
-                label={t.trustedOrigins}
-                hint={t.trustedOriginsHint}
+                label={t.headers}
+                hint={t.headersHint + storedHint}
+                error={invalid?.field === "headers" ? invalid.message : undefined}
                 isMono
                 rows={2}
-                value={trustedOrigins}
-                onInput={setTrustedOrigins}
+                isSecret
+                value={headers}
+                onInput={setHeaders}
               />
-            </details>
-          </>
-        )}
+              <details class="form-more">
+                <summary>{t.ownClient}</summary>
+                <TextField label={t.clientId} hint={t.clientIdHint} isMono value={clientId} onInput={setClientId} />
+                <TextField
+                  label={t.clientSecret}
+                  hint={server?.has_client_secret ? t.secretStored : undefined}
+                  type="password"
+                  autocomplete="new-password"
+                  value={clientSecret}
+                  onInput={setClientSecret}
+                />
+              </details>
+              <details class="form-more">
+                <summary>{t.otherOrigins}</summary>
+                <TextField
+                  label={t.trustedOrigins}
+                  hint={t.trustedOriginsHint}
+                  isMono
+                  rows={2}
+                  value={trustedOrigins}
+                  onInput={setTrustedOrigins}
+                />
+              </details>
+            </>
+          )}
+      </Drafted>
       {failure && <SaveFailure error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={busy === "save"}>{t.save}</Button>
-        <Button kind="quiet" onClick={onClose}>{t.cancel}</Button>
+        <CancelButton draft={draft} onCancel={onClose} />
       </div>
     </ServerForm>
   );

@@ -8,33 +8,21 @@ import { VisibleLines, VisibleText } from "../../components/content/VisibleText.
 import { Field, TextField } from "../../components/forms/Field.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { toVisibleText } from "../../texts/visible_text.ts";
 import { SaveFailure, ToolServerForm } from "./ToolServerForm.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
-import { useFormRequests, useSavedValue } from "../hooks.tsx";
+import { useFormRequests, useResource, useSavedValue } from "../hooks.tsx";
 
 /** Loads the servers itself, and again when one changes. */
 export function ToolServersSection() {
   const store = useStore();
   const t = texts.toolServers;
-  const [servers, setServers] = useState<ToolServer[]>();
-  const [error, setError] = useState<ApiError>();
+  const { value: servers, error, again } = useResource(() => toolServersApi(store.api.client).list(), "tool_server");
   const [adding, setAdding] = useState<"form" | "json">();
   const [hiddenIds, setHiddenIds] = useState<ReadonlySet<string>>(new Set());
   const openers = useOpener(adding !== undefined);
-  const [latest] = useState(() => new LatestRead());
-  const load = () =>
-    latest.run(() => toolServersApi(store.api.client).list(), (list) => {
-      setServers(list);
-      setError(undefined);
-    }).catch((thrown) => setError(asApiError(thrown)));
-  useEffect(() => {
-    void load();
-    return store.listen((event) => (event === undefined || event.kind === "tool_server") && load());
-  }, []);
   const close = () => setAdding(undefined);
   const hide = (id: string, isHidden: boolean) =>
     setHiddenIds((before) => new Set(isHidden ? [...before, id] : [...before].filter((each) => each !== id)));
@@ -43,7 +31,7 @@ export function ToolServersSection() {
     hide(id, true);
     store.toasts.offerUndo(t.removed(toVisibleText(name)), texts.undo, () => hide(id, false), (isLeaving) => {
       toolServersApi(store.api.client).remove(id, { keepalive: isLeaving })
-        .then(load, (thrown) => {
+        .then(again, (thrown) => {
           hide(id, false);
           store.report(thrown);
         });
@@ -54,7 +42,7 @@ export function ToolServersSection() {
     <section class="settings-part" aria-labelledby="tool-servers">
       <h3 id="tool-servers" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
-      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={again} />}
       {!servers && !error && <p class="muted" role="status">{texts.loading}</p>}
       {shown?.length === 0 && !adding && <p>{t.none}</p>}
       {shown && shown.length > 0 && (
@@ -63,7 +51,7 @@ export function ToolServersSection() {
             <ToolServerCard
               key={server.id}
               server={server}
-              onChange={load}
+              onChange={again}
               onRemove={() => remove(server)}
             />
           ))}
@@ -74,10 +62,10 @@ export function ToolServersSection() {
           server={undefined}
           takenIds={servers?.map(({ id }) => id) ?? []}
           onClose={close}
-          onSaved={load}
+          onSaved={again}
         />
       )}
-      {adding === "json" && <PasteForm onClose={close} onAdded={load} />}
+      {adding === "json" && <PasteForm onClose={close} onAdded={again} />}
       {!adding && (
         <div ref={openers} class="actions-row">
           <Button kind="primary" icon="plus" onClick={() => setAdding("form")}>{t.add}</Button>
@@ -120,6 +108,7 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
         error={invalid}
         rows={8}
         isMono
+        isSecret
         value={text}
         onInput={setText}
       />

@@ -1,20 +1,19 @@
 /** Settings of tools: servers, web search, and the list of all calls. */
+import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { texts } from "../../texts/texts.ts";
 import { ToolServersSection } from "./ToolServersSection.tsx";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
+import { useRef, useState } from "preact/hooks";
 import { type ListedToolCall, toolsApi } from "../../api/tools.ts";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { LatestRead } from "../../state/app/latest_read.ts";
 import { useStore } from "../../state/store.ts";
 import { formatNumber, formatTime } from "../../texts/format.ts";
 import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
-import { TextField } from "../../components/forms/Field.tsx";
+import { AddressField } from "../../components/forms/AddressField.tsx";
 import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
-import { useFormRequests, useFormTest, useSavedValue } from "../hooks.tsx";
+import { useFormRequests, useFormTest, useResource, useSavedValue } from "../hooks.tsx";
 
 /** Path of the list of all calls. */
 const CALLS_PATH = "/settings/tools/calls";
@@ -46,33 +45,22 @@ export function ToolsPage({ item }: { item: string | undefined }) {
 function ToolCallList() {
   const store = useStore();
   const t = texts.toolCalls;
-  const [calls, setCalls] = useState<ListedToolCall[]>();
-  const [cursor, setCursor] = useState<string>();
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
-  const isGone = useRef(false);
-  const load = async (from?: string) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const page = await toolsApi(store.api.client).listCalls(from);
-      if (isGone.current) return;
-      setCalls((before) => from === undefined ? page.items : [...before ?? [], ...page.items]);
-      setCursor(page.next_cursor ?? undefined);
-    } catch (thrown) {
-      if (!isGone.current) setError(asApiError(thrown));
-    }
-    setBusy(false);
+  /** How many pages are shown. */
+  const pages = useRef(1);
+  const { value, error, isBusy, again } = useResource(
+    () => readCalls(toolsApi(store.api.client), pages.current),
+    ...["conversation", "trash"],
+  );
+  const calls = value?.calls;
+  const showMore = () => {
+    pages.current++;
+    again();
   };
-  useEffect(() => {
-    void load();
-    return () => void (isGone.current = true);
-  }, []);
   return (
     <section>
       <h2>{t.list}</h2>
       <p class="muted">{t.listHint}</p>
-      {error && <ErrorNote title={t.listFailed} error={error} onRetry={() => void load(cursor)} />}
+      {error && <ErrorNote title={t.listFailed} error={error} onRetry={again} />}
       {calls === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {calls?.length === 0 && (
         <EmptyState level={3} title={t.none}>
@@ -84,13 +72,28 @@ function ToolCallList() {
           {calls.map((listed) => <CallRow key={`${listed.message_id} ${listed.call.id}`} listed={listed} />)}
         </List>
       )}
-      {cursor !== undefined && (
+      {value?.hasMore && (
         <div class="actions-row">
-          <Button kind="quiet" isBusy={isBusy} onClick={() => void load(cursor)}>{t.more}</Button>
+          <Button kind="quiet" isBusy={isBusy} onClick={showMore}>{t.more}</Button>
         </div>
       )}
     </section>
   );
+}
+
+/** Reads the newest pages of the list. */
+async function readCalls(
+  api: ReturnType<typeof toolsApi>,
+  pages: number,
+): Promise<{ calls: ListedToolCall[]; hasMore: boolean }> {
+  const calls: ListedToolCall[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < pages && (page === 0 || cursor !== undefined); page++) {
+    const { items, next_cursor: next } = await api.listCalls(cursor);
+    calls.push(...items);
+    cursor = next ?? undefined;
+  }
+  return { calls, hasMore: cursor !== undefined };
 }
 
 function CallRow({ listed }: { listed: ListedToolCall }) {
@@ -124,24 +127,14 @@ function CallRow({ listed }: { listed: ListedToolCall }) {
 function WebToolsSection() {
   const store = useStore();
   const t = texts.webTools;
-  const [latest] = useState(() => new LatestRead());
-  const [web, setWeb] = useState<WebTools>();
-  const [error, setError] = useState<ApiError>();
-  const load = () => {
-    setError(undefined);
-    latest.run(() => toolsApi(store.api.client).getWeb(), setWeb).catch((thrown) => setError(asApiError(thrown)));
-  };
-  useEffect(() => {
-    load();
-    return store.listen((event) => (event === undefined || event.kind === "web_tools") && load());
-  }, []);
+  const { value: web, error, again, set } = useResource(() => toolsApi(store.api.client).getWeb(), "web_tools");
   return (
     <section class="settings-part" aria-labelledby="web-tools">
       <h3 id="web-tools" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
-      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={again} />}
       {!web && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {web && <WebForm web={web} onChange={setWeb} />}
+      {web && <WebForm web={web} onChange={set} />}
     </section>
   );
 }
@@ -154,10 +147,12 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
   const { busy, failure, run } = useFormRequests<"save" | "test">();
   const { result, ...formTest } = useFormTest<WebToolsTest>();
   const address = typed ?? web.search_url ?? "";
+  const draft = useFormDraft("web_search");
   const change = async (changes: WebToolsPatch) => onChange(await api.changeWeb(changes));
   const save = () =>
     run("save", async () => {
       await change({ search_url: address.trim() === "" ? null : address.trim() });
+      draft.clear();
       setTyped((now) => now === typed ? undefined : now); // what was typed meanwhile stays
       store.toasts.show(t.saved);
     });
@@ -165,18 +160,18 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
   const [isReadingOn, setReading] = useSavedValue(web.read_page, (read_page) => change({ read_page }));
   return (
     <ServerForm onSubmit={save}>
-      <TextField
-        id="search-url"
-        type="url"
-        inputMode="url"
-        label={t.url}
-        hint={t.urlHint}
-        value={address}
-        onInput={(text) => {
-          setTyped(text);
-          formTest.forget();
-        }}
-      />
+      <Drafted draft={draft}>
+        <AddressField
+          id="search-url"
+          label={t.url}
+          hint={t.urlHint}
+          value={address}
+          onInput={(text) => {
+            setTyped(text);
+            formTest.forget();
+          }}
+        />
+      </Drafted>
       {web.held && <Notice tone="info">{t.held}</Notice>}
       {failure && <ErrorNote title={failure.name === "test" ? t.fails : t.saveFailed} error={failure.error} />}
       {result && (result.working

@@ -41,3 +41,15 @@ test("the failure of an older read isn't reported after a newer response", async
   await expect(first!.ended).resolves.toBeUndefined();
   expect(taken).toEqual(["second"]);
 });
+
+test("a value that a change answered isn't replaced by a read that began before", async () => {
+  const latest = new LatestRead();
+  const taken: string[] = [];
+  const slow = Promise.withResolvers<string>();
+  const reading = latest.run(() => slow.promise, (value) => taken.push(value));
+  latest.put("changed", (value) => taken.push(value));
+  slow.resolve("old");
+  await reading;
+  await latest.run(() => Promise.resolve("new"), (value) => taken.push(value));
+  expect(taken).toEqual(["changed", "new"]);
+});

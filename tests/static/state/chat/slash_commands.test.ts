@@ -33,3 +33,9 @@ test("a variable without a value stays, and values aren't searched for variables
   expect(fillVariables("[[a]], [[ b ]], [[c]]", { a: "[[c]]", b: "$&", c: "" })).toBe("[[c]], $&, [[c]]");
   expect(fillVariables("[[toString]]", {})).toBe("[[toString]]");
 });
+
+test("a script command isn't offered after a slash", () => {
+  const button = { label: "Roll", action: "send" as const };
+  const all = [{ name: "roll", text: "/roll 1d6", button }, { name: "rollen", text: "*rolls*", button }];
+  expect(findTemplates("/rol", all).map(({ name }) => name)).toEqual(["rollen"]);
+});

@@ -41,6 +41,14 @@ test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: str
   ["threads of Jan", "a.zip", zip({ "threads/a/thread.json": text("{}") }), "jan"],
   ["chats of llama.cpp", "e.json", text('[{"conv":{"id":"1"},"messages":[]}]'), "llamacpp"],
   ["a backup of Cherry Studio", "a.zip", zip({ "data.json": text("{}") }), "cherrystudio"],
+  [
+    "a file of Cherry Studio",
+    "data.json",
+    text('{"time":1,"version":5,"localStorage":{"persist:cherry-studio":"{}"}}'),
+    "cherrystudio",
+  ],
+  ["logs of text-generation-webui", "a.zip", zip({ "logs/chat/Fox/1.json": text("{}") }), "textgen"],
+  ["projects of Claude", "a.zip", zip({ "conversations.json": text("[]"), "projects.json": text("[]") }), "claude"],
   ["a save of KoboldCpp", "saved_story.json", text('{"gamestarted":true,"prompt":""}'), "koboldcpp"],
   ["a log of text-generation-webui", "1.json", text('{"internal":[["a","b"]],"visible":[]}'), "textgen"],
   [

@@ -53,6 +53,17 @@ test("lists everything that runs, live, and can stop each", async () => {
   expect(ui.errors).toEqual([]);
 });
 
+test("each job says what it is", async () => {
+  const job = (kind: string) => ({ ...DOWNLOAD, id: kind, kind, title: `A ${kind}`, state: "done" as const });
+  await using ui = await bench.open("/activity", {
+    prepare: (api) => api.house.jobs = ["model_download", "import", "from_a_newer_version"].map(job),
+  });
+  const row = (title: string) => ui.page.getByRole("listitem").filter({ hasText: title });
+  await row("A model_download").getByText(/^Download of a model · Done · /).waitFor();
+  await row("A import").getByText(/^Import · Done · /).waitFor();
+  await row("A from_a_newer_version").getByText(/^Done · /).waitFor();
+});
+
 test("a job that can no longer be canceled stays, with the reason", async () => {
   await using ui = await bench.open("/activity", {
     prepare: (api) => {

@@ -131,10 +131,12 @@ test("every control on every screen is at least 44 px high and wide on phones", 
         // A link inside a sentence is as high as its line; the whole row of a switch is clickable.
         if (control.matches("p a, .prose a, .skip-link, .prose *")) return false;
         const area = control.closest("label") ?? control;
-        const { width, height: drawn } = area.getBoundingClientRect();
+        const drawn = area.getBoundingClientRect();
         // A smaller control has an invisible touch area around it.
         const around = getComputedStyle(area, "::after");
-        const height = around.position === "absolute" ? Math.max(drawn, parseFloat(around.height) || 0) : drawn;
+        const touched = (side: "width" | "height") =>
+          around.position === "absolute" ? Math.max(drawn[side], parseFloat(around[side]) || 0) : drawn[side];
+        const [width, height] = [touched("width"), touched("height")];
         return width > 0 && height > 0 && (width < 43.5 || height < 43.5);
       }).map((control) => {
         const { width, height } = control.getBoundingClientRect();

@@ -199,6 +199,24 @@ test("edits all fields of a lorebook entry, and keeps those of other programs", 
   await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 1);
 });
 
+test("edits the author's note of a character, and keeps its folder", async () => {
+  await using ui = await bench.open("/characters/fox/edit", {
+    prepare: (api) => {
+      fill(api);
+      saved({ api } as Opened).data.extensions = { fav: true, parlor: { folder: "Woods" } };
+    },
+  });
+  await ui.page.getByRole("tab", { name: "Scene" }).click();
+  await ui.page.getByLabel("Author’s note", { exact: true }).fill("The fox yawns.");
+  await ui.page.getByLabel("Chat’s own author’s note").selectOption("Follows it");
+  const note = { text: "The fox yawns.", place: "before" };
+  await expect.poll(() => saved(ui).data.extensions).toEqual({ fav: true, parlor: { folder: "Woods", note } });
+  await expect.poll(() => findAxeProblems(ui.page)).toEqual([]);
+  await ui.page.getByLabel("Author’s note", { exact: true }).fill("");
+  await ui.page.getByLabel("Chat’s own author’s note").waitFor({ state: "detached" });
+  await expect.poll(() => saved(ui).data.extensions).toEqual({ fav: true, parlor: { folder: "Woods" } });
+});
+
 test("saves on leaving the editor", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").fill("Late.");

@@ -47,6 +47,25 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await eventually(() => cards.count(), (count) => count === 2);
 });
 
+test("the gallery shows first who was talked to last", async () => {
+  const prepare = (api: FakeApi) => {
+    fill(api);
+    for (const [id, minutesAgo] of [["mira", 1], ["fox", 2]] as const) {
+      const at = new Date(Date.now() - minutesAgo * 60_000);
+      const chat = api.addConversation(`with-${id}`, "Talk", [{ role: "user", content: "Hello" }], at);
+      Object.assign(chat, { character_ids: [id] });
+    }
+  };
+  await using ui = await bench.open("/characters", { prepare });
+  const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
+  await eventually(() => ui.page.locator(".chat-row").count(), (count) => count === 2);
+  await ui.page.getByLabel("Sort by").selectOption({ label: "Recently talked to" });
+  await eventually(() => cards.allInnerTexts(), (names) => names.join() === "Mira,Fox,Ada");
+  await ui.page.getByLabel("Tag").selectOption("science");
+  await eventually(() => cards.allInnerTexts(), (names) => names.join() === "Mira,Ada");
+  expect(ui.errors).toEqual([]);
+});
+
 test("more characters are loaded after a page of them failed and the list was tried again", async () => {
   await using ui = await bench.open("/new", {
     prepare({ people }) {
@@ -123,6 +142,11 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await expect.poll(() => api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
     { kind: "characters", ids: ["ada", "fox", "mira"], format: "png" },
   ]);
+  await page.getByRole("button", { name: "Export", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Export with the image’s place and prompt (PNG)" }).click();
+  await expect.poll(() => api.seen("POST", "/api/export").at(1)?.body).toEqual(
+    { kind: "characters", ids: ["ada", "fox", "mira"], format: "png", image_metadata: "keep" },
+  );
   await box("Fox").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("2 characters deleted").waitFor();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { LOOKS, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { LOOKS, openChatOptions, PHONE } from "../../../helpers/browser/ui_page.ts";
 import { picture, putPicture } from "../../../helpers/files/pictures.ts";
 
 let browser: Browser;
@@ -57,7 +57,7 @@ test("sets a background for one chat and for all chats", async () => {
   await page.locator(".chat-background ~ .message-scroll .reply .prose a").waitFor();
   await expect.poll(() => behind(page)).toContain(chat_background);
   const ofChat = async () => (await (await app.get("/api/conversations/c1")).json()).background;
-  await page.getByRole("button", { name: "Chat options" }).click();
+  await openChatOptions(page);
   const select = page.getByLabel("Background of this chat");
   await select.selectOption({ label: "None" });
   await page.locator(".chat-background").waitFor({ state: "detached" });

@@ -116,7 +116,7 @@ test("continues an interrupted reply after its present text", async () => {
       api.script = [" a time."];
     },
   });
-  await ui.page.getByText("The server stopped before the reply was complete").waitFor();
+  await ui.page.getByText("The server stopped before the reply was complete", { exact: true }).waitFor();
   await ui.page.getByRole("button", { name: "Continue" }).click();
   await ui.page.locator(".reply .prose").getByText("Once upon a time.", { exact: true }).waitFor();
   await expect.poll(() => ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
@@ -216,7 +216,7 @@ test("shows a changed draft if nothing was typed, and asks otherwise", async () 
   await ui.page.getByText("From the laptop").waitFor();
   await expect.poll(() => box.inputValue()).toBe("Typed here");
   expect(conversation.draft).toBe("From the laptop");
-  await ui.page.getByRole("button", { name: "Use the other one" }).click();
+  await ui.page.getByRole("button", { name: "Use the other" }).click();
   await expect.poll(() => box.inputValue()).toBe("From the laptop");
 });
 
@@ -257,6 +257,21 @@ test("starts at home, from where one click continues the last chat", async () =>
   await ui.page.getByRole("main").getByRole("link", { name: "Chat", exact: true }).click();
   await ui.page.getByText("Tell me a story").first().waitFor();
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
+});
+
+test("a suggestion is put before what is typed, and is undone", async () => {
+  await using ui = await bench.open("/new");
+  const composer = ui.page.getByLabel("Message", { exact: true });
+  const suggest = (name: string) => ui.page.getByRole("main").getByRole("button", { name }).click();
+  await composer.fill("tides");
+  await holdToasts(ui.page);
+  await suggest("Plan something");
+  await expect.poll(() => composer.inputValue()).toBe("Help me plan this. Ask me what you need to know first: tides");
+  await composer.press("End");
+  await composer.pressSequentially(" and moons");
+  await ui.page.getByRole("button", { name: "Undo" }).last().click();
+  await expect.poll(() => composer.inputValue()).toBe("tides and moons");
+  expect(ui.errors).toEqual([]);
 });
 
 test("a character that another device adds appears at home", async () => {
@@ -322,6 +337,53 @@ test("the message list is silent, and whole sentences are announced next to it",
   reply.say(" sun.");
   reply.end("complete");
   await spoken.getByText("And then the sun.", { exact: true }).waitFor({ state: "attached" });
+  await spoken.getByText("Reply complete.", { exact: true }).waitFor({ state: "attached" });
+});
+
+test.each(
+  [
+    ["stopped", "Stopped.", {}],
+    ["failed", "The reply failed. The server is on fire.", {}],
+    ["complete", "Cut off at the model’s output limit.", { finish_reason: "length" }],
+    ["interrupted", "The server stopped before the reply was complete.", {}],
+  ] as const,
+)("a reply's end is announced as it was: %s", async (status, words, more) => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  reply.say("The rain came. And then");
+  const spoken = ui.page.locator("[aria-live=polite][aria-relevant=additions]");
+  // What ends before the messages are shown isn't announced.
+  await spoken.getByText("The rain came.", { exact: true }).waitFor({ state: "attached" });
+  Object.assign(reply.message, more);
+  reply.end(status, status === "failed" ? { code: "internal", message: "The server is on fire." } : undefined);
+  await spoken.getByText(words, { exact: true }).waitFor({ state: "attached" });
+  expect(await spoken.getByText("Reply complete.").count()).toBe(0);
+});
+
+test("an answer that is older than a reply's end doesn't show the reply as running again", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  reply.say("The rain came. And then");
+  const spoken = ui.page.locator("[aria-live=polite][aria-relevant=additions]");
+  await spoken.getByText("The rain came.", { exact: true }).waitFor({ state: "attached" });
+  const [read, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await ui.page.route(/\/api\/conversations\/c1\?/, async (route) => {
+    const response = await route.fetch();
+    read.resolve();
+    await released.promise;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  ui.api.setDraft("c1", "From the phone"); // The page reads the chat.
+  await read.promise;
+  reply.end("complete");
+  await spoken.getByText("Reply complete.", { exact: true }).waitFor({ state: "attached" });
+  released.resolve();
+  ui.api.setDraft("c1", "From the tablet"); // The page reads it again, after that answer.
+  await expect.poll(() => ui.page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("From the tablet");
+  expect(ui.api.seen("GET", /\/replies\/r1/).length).toBe(1);
+  expect(await ui.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 });
 
 test("collapses the reasoning of a reply", async () => {
@@ -419,7 +481,7 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
   expect(ui.page.url()).toBe(`${ui.api.origin}/new`);
   await link.click();
   await ui.page.getByText("Tell me a story").waitFor();
-  const readings = asked.filter((address) => !address.endsWith("/branches"));
+  const readings = asked.filter((address) => !/\/(?:branches|regex_scripts)$/.test(address));
   expect(readings).toEqual(["/api/conversations/c1?view=recent&limit=60"]);
 });
 

@@ -12,7 +12,7 @@ import { addDocument, printPdf, writePdf } from "../../../helpers/files/document
 import { encodeText } from "../../../helpers/files/encode_text.ts";
 import { dataUrl, picture } from "../../../helpers/files/pictures.ts";
 import type { TrashItem } from "../../../../static/src/api/types.ts";
-import { PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
+import { PHONE, sendMessage, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 let uiFolder: string;
@@ -48,7 +48,7 @@ test("a document is attached, read, sent with the message and can be opened", as
   const sent = (llm.chats[0]!.json!.messages as { content: string }[]).map(({ content }) => content);
   expect(sent.join("\n")).toContain("[p. 2] The cat is called Admiral Biscuit.");
   const sources = page.getByRole("list", { name: "Sources" });
-  await sources.getByText("pages 1–2 of 2").waitFor();
+  await sources.getByText("2 of 2 pages sent").waitFor();
   if (folder) await page.screenshot({ path: `${folder}/chat.png` });
   const dialog = page.getByRole("dialog", { name: "almanac.pdf" });
   const citations = page.locator(".reply .prose button");
@@ -112,7 +112,7 @@ test("pages to send are chosen in the reader, by number or by box", async () => 
   await expect.poll(() => llm.chats.length).toBeGreaterThan(0);
   const sent = JSON.stringify(llm.chats[0]!.json!.messages);
   expect(["One", "Two", "Three", "Four"].filter((n) => sent.includes(`${n} is `))).toEqual(["Two", "Four"]);
-  await page.getByRole("list", { name: "Sources" }).getByText("pages 2, 4 of 4").waitFor();
+  await page.getByRole("list", { name: "Sources" }).getByText("2 of 4 pages sent").waitFor();
   expect(errors).toEqual([]);
   await llm.close();
 });
@@ -229,6 +229,79 @@ test("pages of a scan are attached as images, at most four at a time", async () 
   expect(errors).toEqual([]);
   await llm.close();
 });
+
+test.each(WIDTHS)(
+  "what doesn't fit is said before Send (%s), and the size of a model is asked for once",
+  async (width, form) => {
+    await using app = await openTestApp({ uiFolder });
+    const model = "qwen2.5-7b-instruct";
+    await using llm = await openFakeLlm({ models: [model, "other-7b"] });
+    await useModel(app, llm, { model });
+    const { page, errors } = await openApp(app, "/new", form);
+    await page.getByText(model).first().waitFor();
+    const text = Array.from({ length: 1500 }, (_, n) => `Line ${n} is about the barometer and its many moods.`).join(
+      "\n\n",
+    );
+    const picker = page.locator('.composer input[type="file"]');
+    await picker.setInputFiles({ name: "log.txt", mimeType: "text/plain", buffer: Buffer.from(text) });
+    const chip = page.locator(".composer .document-chip");
+    await chip.getByText(/^\d+ of \d+ sections fit this model$/).waitFor();
+    expect(await chip.getAttribute("class")).toContain("is-cut");
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await takePicture(page, `cut-${width}-${colorScheme}`);
+      await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    }
+    // All of it can be sent in spite of the assumption; what is chosen by sections is no cut.
+    await chip.getByRole("button", { name: "Send all" }).click();
+    await chip.locator(".cut-note").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "What to send from log.txt: All" }).click();
+    await page.getByRole("menuitemradio", { name: "Automatic" }).click();
+    await chip.getByRole("button", { name: "Choose sections…" }).click();
+    const reader = page.getByRole("dialog", { name: "log.txt" });
+    await reader.getByLabel("Sections to send").fill("2-3");
+    await reader.getByRole("checkbox", { name: "Section 2", exact: true }).waitFor();
+    await reader.getByRole("button", { name: "Send these sections" }).click();
+    await chip.locator(".cut-note").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "What to send from log.txt: Sections 2–3" }).click();
+    await page.getByRole("menuitemradio", { name: "Automatic" }).click();
+
+    await chip.getByRole("button", { name: "Set context size" }).click();
+    const dialog = page.getByRole("dialog", { name: "Context size" });
+    await dialog.getByText("Models with this name usually take 32,768 tokens.").waitFor();
+    await expect.poll(() => dialog.getByLabel("Tokens").inputValue()).toBe("32768");
+    await takePicture(page, `context-size-${width}`);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    await dialog.getByLabel("Tokens").fill("32k");
+    await dialog.getByText("Enter a whole number, such as 32768").waitFor();
+    await dialog.getByLabel("Tokens").fill("65,536");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await chip.locator(".cut-note").waitFor({ state: "detached" });
+    const sizes = async () => (await (await app.get("/api/connections")).json())[0].context_sizes;
+    expect(await sizes()).toEqual({ [model]: 65_536 });
+    const described = await chip.getByRole("status").textContent();
+    await sendMessage(page, "What is it about?");
+    const sources = page.getByRole("list", { name: "Sources" });
+    await sources.getByText(/^(\d+) of \1 sections sent$/).waitFor();
+    expect(await sources.locator(".is-cut").count()).toBe(0);
+    const chat = new URL(page.url()).pathname.split("/").at(-1);
+    const sentOf = async () =>
+      (await (await app.get(`/api/conversations/${chat}`)).json()).messages.at(-1).documents[0].sent as {
+        tokens: number;
+        pages: string;
+      };
+    expect(described).toContain(`${(await sentOf()).tokens.toLocaleString("en")} tokens`);
+
+    // Another model of the connection is still unknown: the message says afterward what the chip said before.
+    await app.patch(`/api/conversations/${chat}`, { model: "other-7b" });
+    await picker.setInputFiles({ name: "more.txt", mimeType: "text/plain", buffer: Buffer.from(text) });
+    const words = await chip.getByText(/^\d+ of \d+ sections fit this model$/).textContent();
+    await sendMessage(page, "And this?");
+    await sources.last().locator(".is-cut").getByText(words!.replace("fit this model", "sent")).first().waitFor();
+    await takePicture(page, `cut-sent-${width}`);
+    expect(errors).toEqual([]);
+  },
+);
 
 test("documents are attached to a chat, a character or a persona; Settings lists and deletes them", async () => {
   await using app = await openTestApp({ uiFolder });

@@ -68,11 +68,87 @@ test(
     // Space that the buttons leave in the header.
     const title = (await page.locator(".chat-title-box").boundingBox())!;
     expect(title.width).toBeGreaterThan(page.viewportSize()!.width / 2);
-    await page.getByRole("button", { name: "Chat actions" }).click();
-    await page.getByRole("menuitem", { name: "New chat" }).click();
+    const fresh = page.locator(".chat-head").getByRole("button", { name: "New chat" });
+    expect(Math.min((await fresh.boundingBox())!.width, (await fresh.boundingBox())!.height)).toBeGreaterThanOrEqual(
+      44,
+    );
+    const model = (await page.getByRole("button", { name: /^Model: / }).boundingBox())!;
+    expect(model.height).toBeGreaterThanOrEqual(44);
+    await fresh.click();
     await page.waitForURL(`${api.origin}/new`, { waitUntil: "commit" });
   },
 );
+
+test("the actions of one's own message appear on a tap, and take no row before; the facts have one line", async () => {
+  const folder = Deno.env.get("SCREENSHOTS");
+  await using ui = await bench.open("/c/c1", {
+    ...PHONE,
+    prepare: (api) =>
+      api.addConversation("c1", "A story", [
+        { role: "user", content: "Go" },
+        { role: "assistant", content: "Gone", model: "a-model-with-a-name-as-long-as-those-of-quantized-finetunes-q4" },
+        { role: "user", content: "Go on" },
+        { role: "assistant", content: "Going", variant_count: 3, active_variant: 1, model: "a-model-with-a-long-name" },
+      ]),
+  });
+  const { page } = ui;
+  const own = page.locator(".user-message");
+  const actions = own.first().getByRole("group", { name: "Message actions" });
+  await own.last().waitFor();
+  const heightOf = async () => (await own.first().boundingBox())!.height;
+  const before = await heightOf();
+  expect((await actions.boundingBox())!.height).toBe(1);
+  for (const facts of await page.locator(".reply .message-facts").all()) {
+    expect((await facts.boundingBox())!.height).toBeLessThan(30);
+  }
+  if (folder) await page.screenshot({ path: `${folder}/own-folded.png` });
+  await own.first().getByText("Go").tap();
+  await actions.getByRole("button", { name: "Edit" }).waitFor();
+  await eventually(heightOf, (px) => px >= before + 30);
+  await expect.poll(() => findSmallTargets(page)).toEqual([]);
+  if (folder) await page.screenshot({ path: `${folder}/own-tapped.png` });
+  // Another tap folds them, and only one message has them.
+  await own.last().getByText("Go on").tap();
+  await eventually(heightOf, (px) => px === before);
+  await own.last().getByRole("button", { name: "Edit" }).waitFor();
+  await own.last().getByText("Go on").tap();
+  await eventually(async () => (await own.last().boundingBox())!.height, (px) => px === before);
+  // With the keyboard they're there, too.
+  await own.first().getByRole("button", { name: "Message actions" }).focus();
+  await eventually(heightOf, (px) => px >= before + 30);
+});
+
+test("a swipe from the left edge opens the chat list, and a tap on a menu highlights no row", async () => {
+  await using ui = await bench.open("/c/c1", {
+    ...PHONE,
+    prepare: (api) => api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]),
+  });
+  const { page } = ui;
+  await page.locator(".user-message").waitFor();
+  await page.getByRole("button", { name: "Chat actions" }).tap();
+  const first = page.getByRole("menuitem", { name: "Rename" });
+  await first.waitFor();
+  const colorOf = (name: string) =>
+    page.getByRole("menuitem", { name }).evaluate((row) => getComputedStyle(row).backgroundColor);
+  expect(await colorOf("Rename")).toBe(await colorOf("Move to folder"));
+  await page.keyboard.press("ArrowDown");
+  await eventually(() => colorOf("Pin"), async (color) => color !== await colorOf("Move to folder"));
+  await page.keyboard.press("Escape");
+  await first.waitFor({ state: "detached" });
+
+  const touch = await page.context().newCDPSession(page);
+  const swipe = async (from: number, to: number) => {
+    await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: from, y: 400 }] });
+    await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [{ x: to, y: 410 }] });
+    await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  };
+  const drawer = page.getByRole("dialog", { name: "Chats and settings" });
+  await swipe(200, 330);
+  await swipe(10, 40);
+  expect(await drawer.count()).toBe(0);
+  await swipe(8, 150);
+  await drawer.waitFor();
+});
 
 test("a text of several lines has the whole width of the phone, until it is empty", async () => {
   await using ui = await bench.open("/c/c1", {

@@ -60,6 +60,8 @@ test.each([
   ["http://127.0.0.1:8080", false],
   ["http://[::1]:8080", false],
   ["llm.example", false],
+  ["192.168.1.20:8080", true],
+  ["127.0.0.1:8080", false],
 ])("the form shows whether others could read a key for %s", (address, isExposed) => {
   expect(isKeyExposed({ stored: undefined, address, typed: "k" })).toBe(isExposed);
   expect(isKeyExposed({ stored: undefined, address, typed: "" })).toBe(false);
@@ -68,7 +70,10 @@ test.each([
   expect(isKeyExposed({ stored: { ...saved, base_url: "http://elsewhere" }, address, typed: "" })).toBe(false);
 });
 
-test.each([["", true], ["llm.example", true], ["ftp://x", true], ["javascript:alert(1)", true], [
+test.each([["", true], ["llm.example", false], ["192.168.1.5:8080", false], ["a b", true], ["ftp://x", true], [
+  "javascript:alert(1)",
+  true,
+], [
   "http://127.0.0.1:1",
   false,
 ]])(
@@ -125,7 +130,25 @@ test("an emptied extra body is cleared, an unset server override goes back to th
   expect(toConnectionInput(toConnectionFields(stored), stored).server).toBeUndefined();
 });
 
+test.each([["192.168.1.5:8080", "http://192.168.1.5:8080", "192.168.1.5:8080"], [
+  "llm.example/v1",
+  "https://llm.example/v1",
+  "llm.example",
+]])("an address without a scheme, %s, is saved as %s", (baseUrl, base_url, name) => {
+  const fields = { ...toConnectionFields(undefined), baseUrl };
+  expect(toConnectionInput(fields, undefined)).toMatchObject({ base_url, name });
+});
+
 test("saves Ollama at the root of its server", () => {
   const fields = { ...toConnectionFields(saved), kind: "ollama" as const, baseUrl: "http://127.0.0.1:11434/v1/" };
   expect(toConnectionInput(fields, saved).base_url).toBe("http://127.0.0.1:11434");
+});
+
+test("whether the provider may store replies is sent when it was changed", () => {
+  const fields = toConnectionFields(saved);
+  expect(fields.background).toBe(false);
+  expect(toConnectionInput({ ...fields, background: true }, saved)).toMatchObject({ background: true });
+  const allowed = { ...saved, background: true };
+  expect(toConnectionInput(toConnectionFields(allowed), allowed)).not.toHaveProperty("background");
+  expect(toConnectionInput(fields, allowed)).toMatchObject({ background: false });
 });

@@ -72,9 +72,73 @@ test("says what to do after a search without a result, and why one failed", asyn
   await using ui = await bench.open("/settings/connections");
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByText("No servers found").waitFor();
-  ui.api.refuse("POST /api/connections/discover", { status: 500, code: "internal", message: "The search broke" });
+  ui.api.refuse("POST /api/discover", { status: 500, code: "internal", message: "The search broke" });
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByText("The search broke").waitFor();
+});
+
+test("a found server that asks for a key gets it at once, and is named by what it answers then", async () => {
+  await using ui = await bench.open("/settings/connections", {
+    prepare: (api) => {
+      api.found = [{ ...LLAMA, software: "OpenAI-compatible", models: [], needs_key: true }];
+      api.testResult = {
+        reachable: true,
+        authorized: false,
+        models: [],
+        latency_ms: 3,
+        advice: "Wrong key, said the test",
+      };
+    },
+  });
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  const add = ui.page.getByRole("button", { name: /^Add and use/ });
+  await expect.poll(() => add.isDisabled()).toBe(true);
+  await ui.page.getByLabel("API key").fill("wrong");
+  await add.click();
+  await ui.page.getByRole("alert").getByText("Wrong key, said the test").waitFor();
+  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+  ui.api.testResult = { reachable: true, authorized: true, models: ["qwen"], latency_ms: 3, software: "vLLM" };
+  await ui.page.getByLabel("API key").fill("right");
+  await ui.page.getByLabel("API key").press("Enter");
+  await ui.page.getByText("Now using “vLLM”").waitFor();
+  await expect.poll(() => ui.api.seen("PUT", "/api/connections").map(({ body }) => body)).toEqual([{
+    name: "vLLM",
+    kind: "openai",
+    base_url: LLAMA.base_url,
+    api_key: "right",
+    model: "qwen",
+  }]);
+});
+
+test("a found server whose key shows that it only speaks isn't added as a model", async () => {
+  await using ui = await bench.open("/settings/connections", {
+    prepare: (api) => {
+      api.found = [{ ...LLAMA, software: "OpenAI-compatible", models: [], needs_key: true }];
+      api.testResult = { reachable: true, authorized: true, models: ["tts-1"], latency_ms: 3, speech: true };
+    },
+  });
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByLabel("API key").fill("k");
+  await ui.page.getByRole("button", { name: /^Add and use/ }).click();
+  await ui.page.getByRole("alert").getByText("This server only speaks or transcribes").waitFor();
+  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+});
+
+test("servers for speech, transcription and images that the search finds lead to their own pages", async () => {
+  await using ui = await bench.open("/settings/connections", {
+    prepare: (api) => {
+      api.found = [LLAMA];
+      api.foundElsewhere = {
+        speech: [{ base_url: "http://127.0.0.1:8880/v1", software: "Kokoro-FastAPI", models: ["kokoro"], voices: 2 }],
+        images: [{ base_url: "http://127.0.0.1:8188", kind: "comfyui" }],
+      };
+    },
+  });
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByText("Speech · http://127.0.0.1:8880/v1").waitFor();
+  const links = ui.page.getByRole("link", { name: /^Set up/ });
+  await expect.poll(() => links.evaluateAll((all) => all.map((link) => link.getAttribute("href"))))
+    .toEqual(["/settings/voice", "/settings/images"]);
 });
 
 test("activates a detected server that is saved already, without saving it twice", async () => {
@@ -229,6 +293,34 @@ test("shows the result and advice of a failed test, and keeps the input", async 
   await expect.poll(() => ui.page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9");
 });
 
+test("a test lists what the server does, what isn't known, and where it differs from others", async () => {
+  await using ui = await bench.open("/settings/connections/new", {
+    prepare: (api) =>
+      api.testResult = {
+        ...{ reachable: true, authorized: true, models: ["m"], latency_ms: 2 },
+        contract: {
+          at: "2026-01-02T03:04:05Z",
+          version: "b11434",
+          findings: [
+            { item: "slots", found: 4 },
+            { item: "tools", found: false, expected: true },
+            { item: "images", found: true, expected: true },
+            { item: "stop", expected: true, reason: "would_load" },
+          ],
+        },
+      },
+  });
+  await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
+  await ui.page.getByRole("button", { name: "Test" }).click();
+  await ui.page.getByText("What this server does (b11434)").waitFor();
+  await expect.poll(() => ui.page.locator(".server-contract dl > div").allInnerTexts()).toEqual([
+    "Replies at the same time\n4",
+    "Takes tools\nno (unlike others of its kind)",
+    "Takes images\nyes",
+    "Stops at stop sequences\nnot asked: that might load a model",
+  ]);
+});
+
 test("edits a saved connection without sending its key, which can be removed separately", async () => {
   await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
   await ui.page.getByLabel("Name").fill("Renamed");
@@ -258,15 +350,26 @@ test(
 
 test("doesn't send an invalid form, and shows the error next to the field", async () => {
   await using ui = await bench.open("/settings/connections/new");
-  await ui.page.getByLabel("URL").fill("llm.example");
+  await ui.page.getByLabel("URL").fill("llm example");
   await ui.page.getByLabel("Context size").fill("8k");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
-  await ui.page.getByText("Enter a URL that starts with http:// or https://").waitFor();
+  await ui.page.getByText("Enter an address, such as http://192.168.1.5:8080").waitFor();
   await ui.page.getByText("Enter a whole number of tokens, such as 8192").waitFor();
   await expect.poll(() => ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
   // The button is at the end of a long form.
   await expect.poll(() => ui.page.evaluate(() => document.activeElement?.id)).toBe("url");
   await expect.poll(() => ui.api.seen("PUT", "/api/connections")).toEqual([]);
+});
+
+test("completes an address without a scheme when its field is left", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const address = ui.page.getByLabel("URL");
+  await address.fill("192.168.1.5:8080");
+  await address.press("Tab");
+  await expect.poll(() => address.inputValue()).toBe("http://192.168.1.5:8080");
+  await address.fill("api.example.com/v1");
+  await address.press("Tab");
+  await expect.poll(() => address.inputValue()).toBe("https://api.example.com/v1");
 });
 
 test("keeps the form of a refused save, with an error per field", async () => {

@@ -228,6 +228,8 @@ test("shows progress and rate of an upload that continues when the screen is lef
   await slow(-1);
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import preview" }).waitFor();
+  // The list of jobs says that the preview has ended; it's held from here on.
+  await main.getByRole("button", { name: "Import", exact: true }).waitFor();
   // A toast with a link appears on other screens when it ends.
   await holdToasts(page);
   const left = Promise.withResolvers<void>();

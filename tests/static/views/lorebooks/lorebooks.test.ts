@@ -49,6 +49,30 @@ async function openBook(app: TestApp, entries: unknown[] = [FOX, WINTER], option
   return await open(app, "/settings/lorebooks/woods", options);
 }
 
+test("what applies to all lorebooks is set below the list", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors } = await open(app, "/settings/lorebooks");
+  const section = page.getByRole("region", { name: "All lorebooks" });
+  const read = async () => await (await app.get("/api/settings")).json();
+  await section.getByLabel("Messages to scan for that").waitFor({ state: "detached" });
+  await section.getByLabel("Fewest active entries").fill("3");
+  await section.getByLabel("Fewest active entries").blur();
+  await section.getByLabel("Messages to scan for that").fill("20");
+  await section.getByLabel("Messages to scan for that").blur();
+  await eventually(read, (now) => now.lore_min_activations === 3 && now.lore_min_activations_depth === 20);
+  await section.getByLabel("Most tokens").fill("900");
+  await section.getByLabel("Most tokens").blur();
+  await eventually(read, (now) => now.lore_budget_tokens === 900);
+  await section.getByLabel("Most tokens").fill("");
+  await section.getByLabel("Most tokens").blur();
+  await section.getByLabel("Lorebooks of characters").selectOption("Mixed, by the order of their entries");
+  await eventually(read, (now) => now.lore_order === "evenly");
+  await section.getByLabel("Scan names").click();
+  await eventually(read, (now) => now.lore_budget_tokens === null && now.lore_scans_names === false);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
 test("imports and exports a SillyTavern file, deletes it with Undo, and then permanently", async () => {
   await using app = await openTestApp();
   const { page, context, errors, foreign } = await open(app, "/settings/lorebooks");

@@ -7,7 +7,13 @@ import { useModel } from "../../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { range, say } from "../../../helpers/app/stored_chat.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
+import {
+  eventually,
+  openChatOptions,
+  openMessageActions,
+  PHONE,
+  sendMessage,
+} from "../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 180_000;
@@ -44,14 +50,12 @@ test(
     });
     const { page, errors } = await openPage(browser, app.url, PHONE);
     await page.goto(`${app.url}/c/tea`);
-    await page.getByText("Should Parlor propose notes").waitFor();
+    await page.getByText("Suggest memories from your chats").waitFor();
     await page.getByRole("button", { name: "Yes", exact: true }).tap();
     await eventually(() => json("/api/settings"), (settings) => settings.memory_proposals && settings.memory_asked);
 
     const message = page.locator('[data-message-id="t1"]');
-    await message.getByRole("button", { name: "Message actions", exact: true }).or(
-      message.locator("[aria-haspopup]").last(),
-    ).first().tap();
+    await openMessageActions(message);
     await page.getByRole("menuitem", { name: "Remember this" }).tap();
     const dialog = page.getByRole("dialog", { name: "Remember this" });
     await expect.poll(() => dialog.getByLabel("Note", { exact: true }).inputValue()).toBe("I like green tea.");
@@ -82,7 +86,7 @@ test(
     const draft = page.getByLabel("Message", { exact: true });
     await expect.poll(() => draft.inputValue()).toContain("> We paint the boat green.");
 
-    await page.getByRole("button", { name: "Chat options" }).tap();
+    await openChatOptions(page);
     const chapter = page.getByLabel("Chapter 1", { exact: true });
     await chapter.fill("They met at the harbor.");
     await eventually(

@@ -33,6 +33,36 @@ test("creates a persona with an image, and lists it", async () => {
   expect(persona).toMatchObject({ name: "Robin", description: "A cartographer.", has_avatar: true });
 });
 
+test("the description of a persona has its own place in the prompt", async () => {
+  await using ui = await bench.open("/settings/personas/robin", { prepare: fill });
+  await ui.page.getByLabel("Place in the prompt").selectOption("at_depth");
+  await ui.page.getByLabel("Depth (messages from the end)").fill("3");
+  await ui.page.getByLabel("Role").selectOption("user");
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByText("Robin saved").waitFor();
+  const { placement } = ui.api.people.personas.get("robin")!;
+  expect(placement).toEqual({ position: "at_depth", depth: 3, role: "user" });
+});
+
+test("a persona is chosen for new chats with a character", async () => {
+  await using ui = await bench.open("/settings/personas/robin", {
+    prepare: (api) => {
+      fill(api);
+      api.people.add("fox", { name: "Fox", first_mes: "{{user}}?" });
+    },
+  });
+  const group = ui.page.getByRole("group", { name: "For new chats with" });
+  await group.getByRole("button", { name: "Add Fox" }).click();
+  await group.getByRole("button", { name: "Remove Fox" }).waitFor();
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByText("Robin saved").waitFor();
+  expect(ui.api.people.personas.get("robin")!.character_ids).toEqual(["fox"]);
+  await using other = await bench.open("/characters/fox", { api: ui.api });
+  await other.page.getByText("Robin?").waitFor();
+  await other.page.getByRole("button", { name: "Start chat" }).click();
+  await eventually(() => [...ui.api.conversations.values()].at(-1)?.persona_id, (id) => id === "robin");
+});
+
 test("imports card files as personas, names others with the reason, and exports each as a card", async () => {
   await using ui = await bench.open("/settings/personas", { prepare: fill });
   const file = (name: string, text: string) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });

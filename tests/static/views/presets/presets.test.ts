@@ -37,6 +37,7 @@ const PRESET = {
 };
 
 interface SavedPreset {
+  rest: Record<string, unknown>;
   extra_body?: Record<string, unknown>;
   id: string;
   name: string;
@@ -163,6 +164,14 @@ test("sets and clears sampling parameters, including those that only a file has"
   await eventually(() => saved(app), ({ extra_body }) => extra_body?.cache_prompt === true);
   await body.fill("");
   await eventually(() => saved(app), ({ extra_body }) => extra_body === undefined);
+  await page.getByRole("button", { name: "Add text" }).click();
+  await page.getByLabel("Text 1", { exact: true }).fill(" wolf");
+  await page.getByLabel("Bias of text 1").fill("-5");
+  await page.getByLabel("Bias of text 1").blur();
+  const bias = [{ text: " wolf", value: -5 }];
+  await eventually(() => saved(app), ({ rest }) => JSON.stringify(rest.logit_bias) === JSON.stringify(bias));
+  await page.getByRole("button", { name: "Remove text 1" }).click();
+  await eventually(() => saved(app), ({ rest }) => rest.logit_bias === undefined);
   await context.close();
 });
 

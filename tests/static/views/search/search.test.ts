@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { openUiBench, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { findAxeProblems } from "../../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -72,4 +73,36 @@ test("shows an empty result and a failed search, and keeps the query", async () 
   await ui.page.getByRole("button", { name: "Try again" }).click();
   await ui.page.getByText("3 results", { exact: true }).waitFor();
   await expect.poll(() => ui.page.getByLabel("Search all chats").inputValue()).toBe("ducks");
+});
+
+test("groups hits by chat, and narrows them to a character, a role and a time", async () => {
+  const prepare = (api: FakeApi) => {
+    fill(api);
+    api.people.add("mira", { name: "Mira" });
+    Object.assign(api.conversations.get("c1")!, { character_ids: ["mira"] });
+  };
+  await using ui = await bench.open("/search?q=ducks&role=user", { prepare, ...PHONE });
+  const { page, api } = ui;
+  const asked = () => Object.fromEntries(api.seen("GET", "/api/search").at(-1)?.query ?? []) as Record<string, string>;
+  const hits = page.getByRole("list", { name: "Results" });
+  await page.getByLabel("Who wrote it").waitFor();
+  await expect.poll(() => page.getByLabel("Who wrote it").inputValue()).toBe("user");
+  await eventually(asked, ({ q, role }) => q === "ducks" && role === "user");
+  await page.getByLabel("Who wrote it").selectOption({ label: "All messages" });
+  await eventually(asked, ({ role }) => role === undefined);
+  // The name of the chat stands once, as the first hit or above it.
+  await eventually(() => hits.locator(".hit").count(), (count) => count === 3);
+  await expect.poll(() => hits.getByText("About ducks").count()).toBe(1);
+  await page.getByLabel("Character").selectOption({ label: "Mira" });
+  await eventually(asked, ({ character_id }) => character_id === "mira");
+  await page.getByLabel("Time").selectOption({ label: "Last 30 days" });
+  const { since } = await eventually(asked, (query) => query.since !== undefined);
+  expect(Date.now() - Date.parse(since!)).toBeGreaterThan(29 * 86_400_000);
+  await expect.poll(() => new URL(page.url()).search).toBe("?q=ducks&character=mira&days=30");
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
+  const before = api.seen("GET", "/api/search").length;
+  await page.reload();
+  await eventually(() => api.seen("GET", "/api/search").length, (count) => count > before);
+  await expect.poll(() => page.getByLabel("Character").inputValue()).toBe("mira");
+  await eventually(asked, (query) => query.character_id === "mira" && query.since !== undefined);
 });

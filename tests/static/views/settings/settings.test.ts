@@ -138,12 +138,14 @@ test("saves settings one by one, and reverts a refused one with a toast", async 
   await page.getByRole("switch", { name: "Press Enter to send" }).click();
   await page.getByRole("switch", { name: "Name chats automatically" }).click();
   await page.getByRole("switch", { name: "Keep line breaks" }).click();
-  await eventually(() => api.settings, (settings) => settings.line_breaks === "markdown");
+  await page.getByLabel("Continue replies that a restart has cut").selectOption("Never");
+  await eventually(() => api.settings, (settings) => settings.continue_after_restart === "never");
   await expect.poll(() => api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
     { display_name: "Ada" },
     { send_on_enter: false },
     { auto_title: false },
     { line_breaks: "markdown" },
+    { continue_after_restart: "never" },
   ]);
   api.refuse("PATCH /api/settings", { status: 507, code: "storage_full", message: "The disk is full" });
   const theme = page.getByLabel("Theme");

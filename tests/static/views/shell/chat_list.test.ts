@@ -45,6 +45,21 @@ test("groups chats by Pinned, their folders, and their days", async () => {
   expect(rows[8]).toBe("An old one");
 });
 
+test("groups chats by the time of their last message, not of their import", async () => {
+  const said = [{ role: "user", content: "Long ago", created_at: "2020-05-06T07:08:09.000Z" }];
+  const prepare = (api: FakeApi) => {
+    api.addConversation("now", "Of today", [{ role: "user", content: "Hello" }], new Date(Date.now() - 1000));
+    api.addConversation("imported", "Imported", said, new Date());
+  };
+  await using ui = await bench.open("/new", { prepare });
+  const list = ui.page.getByRole("list", { name: "Chats" });
+  await list.getByRole("link", { name: "Imported" }).waitFor();
+  const rows = await list.locator("li").evaluateAll((all) =>
+    all.map((row) => (row.querySelector(".chat-title") ?? row).textContent)
+  );
+  expect(rows).toEqual(["Today", "Of today", "May 2020", "Imported"]);
+});
+
 test("collapses a folder, and keeps it collapsed after a reload", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const folder = ui.page.getByRole("button", { name: "Work" });

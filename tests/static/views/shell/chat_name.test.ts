@@ -60,3 +60,9 @@ test.each([
 ])("turns %j into plain text", (markdown, plain) => {
   expect(toPlainText(markdown)).toBe(plain);
 });
+
+test("keeps underscores within words, and drops those that mark emphasis", () => {
+  expect(toPlainText("Call `read_file` in my_long_name, _please_, __now__")).toBe(
+    "Call read_file in my_long_name, please, now",
+  );
+});

@@ -26,9 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-async function openBench() {
+async function openBench(config: { discoverHosts?: string[] } = {}) {
   const speech = openFakeSpeech({ audio: () => silentMp3(0.2) });
-  const app = await openTestApp({ config: { guardAllow: [`${PUBLIC}/32`] } });
+  const app = await openTestApp({ config: { guardAllow: [`${PUBLIC}/32`], ...config } });
   const pages: { close(): Promise<void> }[] = [];
   return {
     speech,
@@ -74,6 +74,36 @@ test("warns of a key over plain HTTP to the speech server, and doesn't send one 
   await exposed.waitFor();
   await address.fill("http://127.0.0.1:8880");
   await exposed.waitFor({ state: "detached" });
+});
+
+test("finds a speech server, says what it is, and uses it with the first model that it lists", async () => {
+  await using speech = openFakeSpeech({
+    audio: () => silentMp3(0.2),
+    models: { data: [{ id: "kokoro", owned_by: "kokoro" }] },
+    required: ["model", "voice"],
+  });
+  const found = [new URL(speech.origin).host];
+  await using bench = await openBench({ discoverHosts: found });
+  const { page } = await bench.open();
+  await page.getByRole("button", { name: "Find speech servers" }).click();
+  await page.getByRole("button", { name: `Use Kokoro-FastAPI at ${speech.url}` }).click();
+  await page.getByText("Kokoro-FastAPI · 1 model · 1 voice from the server").waitFor();
+  await page.getByRole("button", { name: "Save and test" }).click();
+  await page.getByText("The speech server works").waitFor();
+  await expect.poll(bench.config).toMatchObject({ base_url: speech.url, model: "kokoro", voice: "" });
+  expect(speech.requests.findLast(({ json }) => json !== undefined)!.json).toMatchObject({ voice: "joe" });
+});
+
+test("says what answers at a typed address: another speech server, or none", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  const address = page.getByLabel("URL", { exact: true });
+  await address.fill(bench.speech.origin.replace("http://", ""));
+  await address.press("Tab");
+  await page.getByText("OpenAI-compatible · 2 models · 1 voice from the server").waitFor();
+  await address.fill(bench.app.url);
+  await address.press("Tab");
+  await page.getByText("No response at this URL").waitFor();
 });
 
 test("saves a speech server, tests it and selects a voice; another device sees it", async () => {

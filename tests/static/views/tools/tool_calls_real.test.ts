@@ -37,6 +37,9 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await useModel(app, llm);
   await app.put("/api/tools/web", { search_url: searxng.origin });
   await app.post("/api/setup/complete", {});
+  const list = await openPage(browser, app.url, {});
+  await list.page.goto(`${app.url}/settings/tools/calls`);
+  await list.page.getByRole("link", { name: "Tools" }).last().waitFor();
   const { page, errors } = await openPage(browser, app.url, {});
   await page.goto(`${app.url}/new`);
   await sendMessage(page, "When was the lighthouse built?");
@@ -123,7 +126,11 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await expect.poll(() => rows.last().innerText()).toContain('{"query":"lighthouse"}');
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await takePicture(page, "calls");
-  expect([...errors, ...phone.errors]).toEqual([]);
+  const texts = await rows.allInnerTexts();
+  // A list that was open before shows the same.
+  const shown = list.page.getByRole("list", { name: "Tool calls" }).getByRole("listitem");
+  await expect.poll(() => shown.allInnerTexts()).toEqual(texts);
+  expect([...errors, ...phone.errors, ...list.errors]).toEqual([]);
   await llm.close();
 });
 

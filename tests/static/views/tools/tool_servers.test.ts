@@ -23,7 +23,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
   await app.post("/api/setup/complete", {});
   const { page, context, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/tools`);
-  await page.getByRole("button", { name: "Add a server" }).click();
+  await page.getByRole("button", { name: "Add a tool server" }).click();
   await page.getByLabel("Type").selectOption("stdio");
   await page.getByLabel("Name", { exact: true }).fill("Fake files");
   await page.getByRole("textbox", { name: "Command" }).fill(Deno.execPath());
@@ -83,7 +83,7 @@ test("deletes a server with Undo; the focus goes to a form and back", async () =
   const { page, context, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/tools`);
   const focused = () => page.evaluate(() => document.activeElement?.localName);
-  for (const name of ["Add a server", "Edit: Remote"]) {
+  for (const name of ["Add a tool server", "Edit: Remote"]) {
     await page.getByRole("button", { name }).press("Enter");
     await expect.poll(focused).toBe("select");
     await page.locator("#main").getByRole("button", { name: "Cancel" }).press("Enter");

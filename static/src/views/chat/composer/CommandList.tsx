@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { toTemplateSnippet } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
-import { LIST_ID, type Listed, toOptionId } from "./command_actions.ts";
+import { LIST_ID, type Listed, toOptionId } from "../chat_commands.ts";
 
 /** The focus stays in the composer, whose arrow keys move through the list. */
 export function CommandList(

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
-import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
+import { useAutoHeight, useMedia, watchSize } from "../../../components/hooks.ts";
 import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
 import type { PromptTemplate } from "../../../api/types.ts";
 import { ACCEPTED_DOCUMENTS } from "../../../state/chat/attachments.ts";
@@ -22,12 +22,14 @@ import { texts } from "../../../texts/texts.ts";
 import { followPress, type Press } from "../../talk/press.ts";
 import { ThinkingMenu } from "../ThinkingMenu.tsx";
 import { addFiles, toPastedFile } from "./add_files.ts";
-import { LIST_ID, type Listed, toOptionId, useCommandActions } from "./command_actions.ts";
+import { createCommandActions, LIST_ID, type Listed, toOptionId } from "../chat_commands.ts";
 import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 
 const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
   as: "overlay",
 });
+const QuickReplyBar = lazy(() => import("./QuickReplyBar.tsx").then((file) => file.QuickReplyBar), { as: "overlay" });
+const QueueRow = lazy(() => import("./QueueRow.tsx").then((file) => file.QueueRow), { as: "overlay" });
 const RecordingRow = lazy(() => import("./AttachmentRows.tsx").then((file) => file.RecordingRow), {
   as: "overlay",
 });
@@ -64,18 +66,18 @@ export function Composer({ chat }: { chat: OpenChat }) {
   // On phones there is no space for it in the row; there it is a command.
   const isRoomy = !useMedia(PHONE_QUERY);
   /** The prompt of the image; empty to have one written. */
-  const [drawn, setDrawn] = useState<string>();
-  /** The template whose variables are being filled in. */
-  const [template, setTemplate] = useState<PromptTemplate>();
+  /** The template whose variables are being filled in, and what is done with its text then. */
+  const [filling, setFilling] = useState<{ template: PromptTemplate; use: (text: string) => void }>();
   const [voice, setVoice] = useState<"dictation" | "talk">();
   const press = useRef<Press>(undefined);
+  const hasQueue = useEver(chat.queued.value.length > 0);
   const text = chat.draft.text.value;
   const isGhostwritten = chat.replies.impersonation.value !== undefined;
   const isRunning = chat.replies.isRunning.value || isGhostwritten;
   const hasDocuments = chat.documents.items.value.length > 0;
   const isEmpty = text.trim() === "" && chat.images.items.value.length === 0 && !hasDocuments;
   const isWaiting = chat.images.isBusy.value || chat.documents.isBusy.value || chat.recordings.isBusy.value;
-  const actions = useCommandActions(chat, setDrawn);
+  const actions = createCommandActions(store, chat);
 
   // The command list follows what is typed here until it is dismissed. A draft from elsewhere doesn't open it.
   const [typedText, setTypedText] = useState("");
@@ -102,20 +104,26 @@ export function Composer({ chat }: { chat: OpenChat }) {
     chat.draft.type("");
     runCommand(name, rest, chat, actions);
   };
+  const fill = (template: PromptTemplate, use: (text: string) => void) => {
+    if (listVariables(template.text).length === 0) use(template.text);
+    else setFilling({ template, use });
+  };
   const insertText = (inserted: string) => {
-    setTemplate(undefined);
     chat.draft.type(inserted);
     area.current?.focus();
   };
   const choose = (item: Listed) => {
     if (item.kind === "command") run(item.name, "");
-    else if (listVariables(item.template.text).length === 0) insertText(item.template.text);
-    else setTemplate(item.template);
+    else fill(item.template, insertText);
   };
   const send = () => {
     const command = parseCommand(text, chat);
     if (command) run(command.name, command.rest);
-    else chat.replies.send();
+    else if (chat.replies.isRunning.peek()) void chat.replies.queue();
+    else {
+      store.toasts.dismissNotes();
+      chat.replies.send();
+    }
     area.current?.focus();
   };
   const insertFiles = (files: Iterable<File>) => {
@@ -136,6 +144,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
     store.toasts.show(texts.composer.pasteAttached, { action: { label: texts.composer.pasteInsert, run: insert } });
     return true;
   };
+  const column = useRef<HTMLDivElement>(null);
+  useToastPlace(column);
   const isOver = useFileDrop(area, insertFiles);
   const link = chat.isTemporary ? undefined : findLinkAtEnd(text);
   const onListKey = (event: KeyboardEvent): boolean => {
@@ -163,11 +173,16 @@ export function Composer({ chat }: { chat: OpenChat }) {
   };
   return (
     <div class={isOver ? "composer-area is-over" : "composer-area"}>
-      <div class="column">
+      <div ref={column} class="column">
         <ComposerHeader chat={chat} />
         {!chat.isEmpty.value && <ContextStrip chat={chat} />}
         {chat.isInserting.value && <InsertDialog chat={chat} onClose={() => chat.isInserting.value = false} />}
         {chat.isGroup.value && !chat.isNew && <NextSpeakerBar chat={chat} />}
+        {store.preferences.settings.value?.prompt_templates.some(({ button }) => button) && (
+          <QuickReplyBar chat={chat} fill={fill} insert={insertText} />
+        )}
+        {hasQueue && <QueueRow chat={chat} area={area} />}
+        <p class="visually-hidden" role="status">{chat.queueNews.value}</p>
         {listed.length > 0 && <CommandList items={listed} at={at} onChoose={choose} />}
         <form
           class="composer"
@@ -211,12 +226,12 @@ export function Composer({ chat }: { chat: OpenChat }) {
               <IconButton
                 icon="wand"
                 label={texts.composer.draw}
-                onClick={() => setDrawn("")}
+                onClick={() => chat.drawing.value = ""}
               />
             )}
             {isRoomy && chat.options.value.participants?.length === 1 && !chat.isNew && (
               <IconButton
-                icon="pencil"
+                icon="quill"
                 label={texts.composer.writeForMe}
                 isDisabled={isRunning}
                 onClick={() => void chat.replies.impersonate()}
@@ -275,6 +290,9 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 onClick={() => setVoice("talk")}
               />
             )}
+            {chat.replies.isRunning.value && !isEmpty && (
+              <IconButton icon="queue" type="submit" label={texts.composer.queue} isDisabled={isWaiting} />
+            )}
             {isRunning
               ? (
                 <IconButton
@@ -301,18 +319,34 @@ export function Composer({ chat }: { chat: OpenChat }) {
         </form>
         {!isRoomy && <ThinkingMenu chat={chat} isNamed />}
         <ComposerFooter chat={chat} />
-        {template && (
+        {filling && (
           <TemplateDialog
-            template={template}
-            onInsert={insertText}
-            onClose={() => setTemplate(undefined)}
+            template={filling.template}
+            onInsert={(filled) => {
+              setFilling(undefined);
+              filling.use(filled);
+            }}
+            onClose={() => setFilling(undefined)}
           />
         )}
         {voice === "talk" && <TalkScreen chat={chat} onClose={() => setVoice(undefined)} />}
-        {drawn !== undefined && <GenerateImageDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
+        {chat.drawing.value !== undefined && (
+          <GenerateImageDialog
+            chat={chat}
+            prompt={chat.drawing.value}
+            onClose={() => chat.drawing.value = undefined}
+          />
+        )}
       </div>
     </div>
   );
+}
+
+/** Returns true once it was. */
+function useEver(isNow: boolean): boolean {
+  const was = useRef(false);
+  was.current ||= isNow;
+  return was.current;
 }
 
 /** Height of the text above which it has several lines: one has 24 px. */
@@ -327,18 +361,30 @@ function useStacking(area: RefObject<HTMLTextAreaElement | null>, isEmpty: boole
   useEffect(() => {
     if (isEmpty || !isPhone) return setStacked(false);
     // Unlike measuring after each key, this costs no layout.
-    let frame = 0;
-    const observer = new ResizeObserver(([entry]) => {
-      // In the next frame: what moves in this one would be measured again, which browsers report as an error.
-      if (entry!.contentRect.height > ONE_LINE_PX) frame = requestAnimationFrame(() => setStacked(true));
+    return watchSize([area.current!], ([entry]) => {
+      if (entry!.contentRect.height > ONE_LINE_PX) setStacked(true);
     });
-    observer.observe(area.current!);
-    return () => {
-      cancelAnimationFrame(frame);
-      observer.disconnect();
-    };
   }, [isEmpty, isPhone]);
   return isStacked;
+}
+
+/** Says where the composer is, so that toasts stand above it. Its distance to the bottom changes with its size only. */
+function useToastPlace(column: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const { style } = document.documentElement;
+    const shown = column.current!;
+    const stop = watchSize([shown, shown.parentElement!], () => {
+      if (!shown.isConnected) return; // Another screen is shown since the last frame.
+      const { left, right, top } = shown.getBoundingClientRect();
+      style.setProperty("--composer-height", `${globalThis.innerHeight - top}px`);
+      style.setProperty("--composer-start", `${left}px`);
+      style.setProperty("--composer-end", `${globalThis.innerWidth - right}px`);
+    });
+    return () => {
+      stop();
+      for (const name of ["height", "start", "end"]) style.removeProperty(`--composer-${name}`);
+    };
+  }, []);
 }
 
 /** Commands first, then the owner's templates. */

@@ -98,6 +98,10 @@ function findReplyAhead(chat: OpenChat, { chats, connections }: Store): string |
   const own = running.find(({ conversation_id }) => conversation_id === chat.id);
   const connection = connections.find(own?.connection_id ?? chat.options.value.connection_id ?? undefined);
   if (connection?.dialect?.name !== "llama.cpp") return undefined;
-  const other = running.find((each) => each.conversation_id !== chat.id && each.connection_id === connection.id);
+  const others = running.filter((each) => each.conversation_id !== chat.id && each.connection_id === connection.id);
+  const slots = connection.contracts?.[0]?.findings.find(({ item }) => item === "slots")?.found;
+  // With a free slot, the server writes several replies at once.
+  if (typeof slots === "number" && others.length < slots) return undefined;
+  const [other] = others;
   return other && (chats.items.value.find((each) => each.id === other.conversation_id)?.title || texts.chat.untitled);
 }

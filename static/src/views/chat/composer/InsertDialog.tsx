@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { listServerTexts, type ServerText, toolTextsApi } from "../../../api/tool_texts.ts";
+import { Drafted, useFormDraft } from "../../../components/forms/Drafted.tsx";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
@@ -23,6 +24,9 @@ export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () =>
   const [chosen, setChosen] = useState<ServerText>();
   const [values, setValues] = useState<Record<string, string>>({});
   const [isBusy, setBusy] = useState(false);
+  const draft = useFormDraft(
+    chosen && !chat.isTemporary ? `prompt:${chosen.serverId}:${chosen.id}` : undefined,
+  );
   const load = () => {
     setError(undefined);
     listServerTexts(store.api.client).then(setFound, (thrown) => setError(asApiError(thrown)));
@@ -33,6 +37,7 @@ export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () =>
     setError(undefined);
     try {
       const api = toolTextsApi(store.api.client, item.serverId);
+      draft.clear();
       if (item.kind === "prompt") {
         const { text } = await api.getPrompt(item.id, values);
         const typed = chat.draft.text.peek().trimEnd();
@@ -73,15 +78,19 @@ export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () =>
       {!found && !error && <p class="muted" role="status">{texts.loading}</p>}
       {found?.length === 0 && <p class="muted">{t.none}</p>}
       {chosen
-        ? chosen.arguments.map(({ name, description, required }) => (
-          <TextField
-            key={name}
-            label={required ? name : t.optional(name)}
-            hint={description}
-            value={values[name] ?? ""}
-            onInput={(value) => setValues((before) => ({ ...before, [name]: value }))}
-          />
-        ))
+        ? (
+          <Drafted key={chosen.id} draft={draft}>
+            {chosen.arguments.map(({ name, description, required }) => (
+              <TextField
+                key={name}
+                label={required ? name : t.optional(name)}
+                hint={description}
+                value={values[name] ?? ""}
+                onInput={(value) => setValues((before) => ({ ...before, [name]: value }))}
+              />
+            ))}
+          </Drafted>
+        )
         : found && found.length > 0 && (
           <List label={t.title}>
             {found.map((item) => (
@@ -108,7 +117,11 @@ export function TemplateDialog(
   },
 ) {
   const [values, setValues] = useState<Record<string, string>>({});
-  const insert = () => onInsert(fillVariables(template.text, values));
+  const draft = useFormDraft(`template values:${template.name}`);
+  const insert = () => {
+    draft.clear();
+    onInsert(fillVariables(template.text, values));
+  };
   return (
     <Dialog
       title={template.name}
@@ -122,15 +135,17 @@ export function TemplateDialog(
           insert();
         }}
       >
-        {listVariables(template.text).map((name, index) => (
-          <TextField
-            key={name}
-            label={name}
-            value={values[name] ?? ""}
-            hasFocus={index === 0}
-            onInput={(value) => setValues((before) => ({ ...before, [name]: value }))}
-          />
-        ))}
+        <Drafted draft={draft}>
+          {listVariables(template.text).map((name, index) => (
+            <TextField
+              key={name}
+              label={name}
+              value={values[name] ?? ""}
+              hasFocus={index === 0}
+              onInput={(value) => setValues((before) => ({ ...before, [name]: value }))}
+            />
+          ))}
+        </Drafted>
         <button type="submit" hidden />
       </form>
     </Dialog>

@@ -1,4 +1,4 @@
-/** The actions of a message: a few buttons, the rest in a menu; on touch screens all in a menu. */
+/** The actions of a message: a few buttons, the rest in a menu; on touch screens all of a reply's in a menu. */
 import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { CopyButton, copyText, IconButton } from "../../../components/Button.tsx";
@@ -54,15 +54,19 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
     onRemove: (isFollowing) => void remove(isFollowing),
   });
   const hasText = getContentText(message.content) !== "";
+  // Those of one's own message appear on a tap, so they have the space.
+  const hasButtons = !isTouch || !isReply;
   if (hasText) {
     const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
     items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
   }
+  const facts = [isReply ? message.model : undefined, formatTime(message.created_at, new Date())].filter(Boolean)
+    .join(" · ");
   return (
     <div ref={bar} class="message-actions" role="group" aria-label={texts.chat.actions}>
-      {!isTouch && <CopyButton text={getSpokenText(message)} />}
+      {hasButtons && <CopyButton text={getSpokenText(message)} />}
       {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
-      {!isTouch && isIdle && (
+      {hasButtons && isIdle && (
         <IconButton
           icon="pencil"
           label={texts.chat.edit}
@@ -78,9 +82,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
       )}
       <VariantSwitcher chat={chat} message={message} />
       <Menu label={texts.chat.more} items={items} />
-      <span class="message-facts">
-        {[isReply ? message.model : undefined, formatTime(message.created_at, new Date())].filter(Boolean).join(" · ")}
-      </span>
+      <span class="message-facts" title={facts}>{facts}</span>
       {isRemembering && <RememberDialog chat={chat} message={message} onClose={() => setRemembering(false)} />}
       {hasDetails && <MessageDetails chat={chat} message={message} onClose={() => setDetails(false)} />}
     </div>

@@ -2,6 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { showPageList } from "../../../state/chat/attachments.ts";
+import { Icon } from "../../../components/Icon.tsx";
+import { describeSent } from "../../documents/sent_document.ts";
 import { texts } from "../../../texts/texts.ts";
 import { DocumentReader } from "../../documents/DocumentReader.tsx";
 import { useFileUrl } from "../../../components/ApiFile.tsx";
@@ -14,11 +16,12 @@ export function MessageDocuments({ message }: { message: Message }) {
   return (
     <>
       <ul class="document-row" aria-label={message.role === "user" ? t.attached : t.sources}>
-        {message.documents?.map(({ id, sent }) => {
+        {message.documents?.map(({ id, sent, pages: chosen }) => {
           const name = sent?.name || t.untitled;
           const pages = sent?.pages ?? "";
+          const { text, isCut } = describeSent(sent, chosen);
           return (
-            <li key={id} class="document-chip">
+            <li key={id} class={isCut ? "document-chip is-cut" : "document-chip"}>
               <button
                 type="button"
                 class="document-name"
@@ -26,8 +29,9 @@ export function MessageDocuments({ message }: { message: Message }) {
               >
                 <span>{name}</span>
                 {sent && (
-                  <small class="muted">
-                    {pages === "" ? t.notSent : t.sent(showPageList(pages), sent.page_count ?? 0)}
+                  <small class={isCut ? "cut-mark" : "muted"} title={showPageList(pages)}>
+                    {isCut && <Icon name="warning" />}
+                    {text}
                   </small>
                 )}
               </button>

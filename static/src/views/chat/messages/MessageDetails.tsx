@@ -6,6 +6,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { formatDateTime, formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
+import { LeftOut } from "./LeftOut.tsx";
 
 /** Model, connection, tokens, speed and times, and what the server refused. */
 export function MessageDetails(
@@ -18,7 +19,7 @@ export function MessageDetails(
     readNumber(message.timings?.prompt_ms);
   const thinkingTokens = findThinkingTokens(usage);
   const format = (tokens: number | undefined) => tokens === undefined ? undefined : formatNumber(tokens);
-  const t = texts.chat.details;
+  const t = texts.messageDetails;
   const rows: [string, string | undefined][] = [
     [t.model, message.model ?? undefined],
     [t.connection, connections.items.value.find(({ id }) => id === connection_id)?.name],
@@ -34,8 +35,8 @@ export function MessageDetails(
     [t.thinkingTokens, format(thinkingTokens)],
     [t.limit, format(output_limit)],
     [t.context, use && t.contextFigures(formatNumber(use.tokens), formatNumber(use.size))],
-    [t.notSent, use?.first_message_id && t.notSentEarlier],
     [t.finishReason, message.finish_reason],
+    [t.continued, message.continued_after_restart && t.afterRestart],
     [t.firstWord, firstWordMs === undefined ? undefined : t.seconds(formatNumber(Math.round(firstWordMs / 100) / 10))],
     [t.speed, speed === undefined ? undefined : t.perSecond(formatNumber(Math.round(speed * 10) / 10))],
     [t.id, message.id],
@@ -50,6 +51,7 @@ export function MessageDetails(
           </div>
         ))}
       </dl>
+      <LeftOut chat={chat} message={message} />
       <LeftOutFields title={t.leftOut} fields={left_out.filter(({ status }) => status !== 0)} />
       <LeftOutFields title={t.notOffered} fields={left_out.filter(({ status }) => status === 0)} />
     </Sheet>

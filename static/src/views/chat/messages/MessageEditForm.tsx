@@ -1,19 +1,28 @@
 /** Edits a message in place. */
+import type { RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { CancelButton, Drafted, useFormDraft } from "../../../components/forms/Drafted.tsx";
 import { Button } from "../../../components/Button.tsx";
+import { useDraftField } from "../../../components/forms/draft_field.ts";
 import { Notice } from "../../../components/Notice.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { getRegexDisplay } from "../../../state/chat/regex_display.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useAutoHeight } from "../../../components/hooks.ts";
 
-/** Escape cancels; Ctrl or ⌘ with Enter saves, and sends again where offered. */
+/** Escape closes it and keeps what was typed for the next time; Ctrl or ⌘ with Enter saves, and sends again where offered. */
 export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {
   const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
   const editing = chat.actions.editing.value;
   const [text, setText] = useState(editing?.text ?? editing?.base ?? "");
   const [isBusy, setBusy] = useState(false);
+  // A text that couldn't be sent is nobody's: what was typed since replaces it.
+  const draft = useFormDraft(
+    editing === undefined || chat.isTemporary ? undefined : `message:${chat.id}:${editing.messageId}`,
+    { isAnyBase: editing?.text !== undefined },
+  );
   useAutoHeight(area, text);
   useLayoutEffect(() => {
     const opener = document.activeElement;
@@ -31,13 +40,23 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
   const save = async () => {
     if (text.trim() === "" || isBusy) return;
     setBusy(true);
-    await chat.actions.saveEdit(text);
+    await chat.actions.saveEdit(await runScripts());
+    if (chat.actions.editing.peek() === undefined) draft.clear();
     setBusy(false);
   };
-  const send = () => {
+  const send = async () => {
     if (text.trim() === "" || isBusy) return;
+    setBusy(true);
+    draft.clear(); // The outbox has it from now on.
     const labels = { done: texts.chat.versionSent, undo: texts.undo };
-    chat.actions.sendEdit(text, (undo) => store.offerUndo(labels, undo));
+    chat.actions.sendEdit(await runScripts(), (undo) => store.offerUndo(labels, undo));
+    setBusy(false);
+  };
+  /** Regex scripts that run on edits change what is saved. */
+  const runScripts = async () => {
+    const message = editing && chat.pages.find(editing.messageId);
+    const isChanged = message && text !== editing.base;
+    return isChanged ? await getRegexDisplay(chat, store.api.client).edit(message, text) : text;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return;
@@ -49,14 +68,9 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
   };
   return (
     <div class="edit-form">
-      <textarea
-        ref={area}
-        rows={2}
-        value={text}
-        aria-label={texts.chat.editLabel}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
+      <Drafted draft={draft}>
+        <EditArea area={area} text={text} onInput={setText} onKeyDown={onKeyDown} />
+      </Drafted>
       {editing?.theirs !== undefined && (
         <Notice
           tone="warning"
@@ -70,6 +84,7 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
         {canResend && (
           <Button
             kind="primary"
+            label={texts.chat.saveAndSendLabel}
             isBusy={isBusy}
             isDisabled={chat.replies.isRunning.value}
             onClick={send}
@@ -80,9 +95,28 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
         <Button kind={canResend ? "plain" : "primary"} isBusy={isBusy} onClick={save}>
           {texts.save}
         </Button>
-        <Button kind="quiet" onClick={() => chat.actions.cancelEdit()}>{texts.cancel}</Button>
+        <CancelButton draft={draft} onCancel={() => chat.actions.cancelEdit()} />
       </div>
     </div>
+  );
+}
+
+function EditArea({ area, text, onInput, onKeyDown }: {
+  area: RefObject<HTMLTextAreaElement | null>;
+  text: string;
+  onInput: (text: string) => void;
+  onKeyDown: (event: KeyboardEvent) => void;
+}) {
+  const keep = useDraftField("text", text, onInput);
+  return (
+    <textarea
+      ref={area}
+      rows={2}
+      value={text}
+      aria-label={texts.chat.editLabel}
+      onInput={(event) => keep(event.currentTarget.value)}
+      onKeyDown={onKeyDown}
+    />
   );
 }
 

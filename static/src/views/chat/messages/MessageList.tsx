@@ -1,4 +1,5 @@
 /** The messages in order. Follows the end while the reader is there, loads more on scrolling. */
+import { effect } from "@preact/signals";
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
@@ -8,15 +9,19 @@ import { lazy } from "../../../components/Lazy.tsx";
 import { Sentences } from "../../../markdown/sentences.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { getRegexDisplay, type RegexDisplay } from "../../../state/chat/regex_display.ts";
 import { useStore } from "../../../state/store.ts";
 import { loadLater } from "../../../texts/en/en.ts";
 import { texts } from "../../../texts/texts.ts";
 import { MessageView } from "./MessageView.tsx";
+import { usePrint } from "./print_chat.ts";
 import { useFollowEnd, useJumpTarget } from "./scroll_position.ts";
 
 const ChatBackground = lazy(() => import("../ChatBackground.tsx").then((file) => file.ChatBackground), {
   as: "overlay",
 });
+
+const ScriptConsent = lazy(() => import("./ScriptConsent.tsx").then((file) => file.ScriptConsent), { as: "overlay" });
 
 const MemoryLine = lazy(() => import("./MemoryLine.tsx").then((file) => file.MemoryLine), { as: "overlay" });
 
@@ -30,52 +35,75 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   const follow = useFollowEnd(chat, box, content);
   const stepBack = useLoadOlder(chat, follow.hold);
   useJumpTarget(chat, content, follow.leave, follow.onScroll);
+  usePrint(chat, content);
   const { hasAbove, hasBelow, shown } = chat.window;
   const lastId = chat.lastMessage.value?.id;
   const { hidden } = chat.tools.value;
   const background = useBackground(chat);
+  const display = useRegexScripts(chat);
   const memoryStart = chat.pages.items.value.findLast(({ context_use }) => context_use)?.context_use?.first_message_id;
   return (
-    <div class="message-area">
-      {background && <ChatBackground url={background} />}
-      <div
-        class="message-scroll"
-        ref={box}
-        onScroll={follow.onScroll}
-        tabIndex={0}
-        role="region"
-        aria-label={texts.chat.log}
-      >
-        <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
-          {hasAbove.value && <LoadMore key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
-          {shown.value.map((message) =>
-            hidden.has(message.id) ? null : (
-              <Fragment key={message.id}>
-                {message.id === memoryStart && <MemoryLine chat={chat} />}
-                <MessageView chat={chat} message={message} isLast={message.id === lastId} />
-              </Fragment>
-            )
-          )}
-          {hasBelow.value && (
-            <LoadMore
-              key="below"
-              box={box}
-              label={texts.chat.later}
-              onNear={() => chat.window.moreBelow()}
-            />
-          )}
+    <>
+      <div class="message-area">
+        {background && <ChatBackground url={background} />}
+        <div
+          class="message-scroll"
+          ref={box}
+          onScroll={follow.onScroll}
+          tabIndex={0}
+          role="region"
+          aria-label={texts.chat.log}
+        >
+          <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
+            {hasAbove.value && <LoadMore key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
+            {shown.value.map((message) =>
+              hidden.has(message.id) ? null : (
+                <Fragment key={message.id}>
+                  {message.id === memoryStart && <MemoryLine chat={chat} />}
+                  <MessageView chat={chat} message={message} isLast={message.id === lastId} />
+                </Fragment>
+              )
+            )}
+            {hasBelow.value && (
+              <LoadMore
+                key="below"
+                box={box}
+                label={texts.chat.later}
+                onNear={() => chat.window.moreBelow()}
+              />
+            )}
+          </div>
         </div>
+        {follow.isScrolledUp && (
+          <button type="button" class="jump" onClick={follow.jump}>
+            <Icon name="down" />
+            {texts.chat.latest}
+            {follow.newCount > 0 && <span class="jump-count">{texts.chat.latestWith(follow.newCount)}</span>}
+          </button>
+        )}
+        <Announcer chat={chat} memoryStart={memoryStart} />
       </div>
-      {follow.isScrolledUp && (
-        <button type="button" class="jump" onClick={follow.jump}>
-          <Icon name="down" />
-          {texts.chat.latest}
-          {follow.newCount > 0 && <span class="jump-count">{texts.chat.latestWith(follow.newCount)}</span>}
-        </button>
-      )}
-      <Announcer chat={chat} memoryStart={memoryStart} />
-    </div>
+      {display.undecided.value.length > 0 && <ScriptConsent display={display} />}
+    </>
   );
+}
+
+/** Follows the regex scripts of the chat, and asks for the texts that they change. */
+function useRegexScripts(chat: OpenChat): RegexDisplay {
+  const store = useStore();
+  const display = getRegexDisplay(chat, store.api.client);
+  const { participants, preset_id, model } = chat.options.value;
+  const ids = participants?.map(({ character_id }) => character_id).join();
+  useEffect(() => void display.load(), [chat, chat.isNew, ids, preset_id, model]);
+  useEffect(() => store.listen((event) => display.onChange(event)), [display]);
+  useEffect(() => effect(() => void display.request(chat.window.shown.value)), [display]);
+  const switchedOff = display.switchedOff.value;
+  useEffect(() => {
+    if (switchedOff.length === 0) return;
+    const say = () => store.toasts.show(texts.regexScripts.switchedOff(switchedOff.at(-1)!), { isError: true });
+    loadLater().then(say, () => {});
+  }, [switchedOff]);
+  return display;
 }
 
 /** An attachment. URLs of other servers, which an imported chat may contain, are ignored. */
@@ -167,7 +195,8 @@ function Announcer({ chat, memoryStart }: { chat: OpenChat; memoryStart: string 
     // Reasoning is collapsed for everyone.
     let start = run.calls.peek().at(-1)?.textLength;
     const getText = () => splitReasoning(run.text.peek().slice(start)).text;
-    let sentences = new Sentences(texts.chat.spoken, getText());
+    // What came between the first word and the first frame of the list is news, too.
+    let sentences = new Sentences(texts.chat.spoken, splitReasoning(run.joinedText.slice(start)).text);
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
@@ -194,9 +223,20 @@ function Announcer({ chat, memoryStart }: { chat: OpenChat; memoryStart: string 
       endCalls();
       endPhase();
       say(sentences.next(getText(), true));
-      if (run.isAccepted) say(texts.chat.replyDone);
     };
   }, [run]);
+  const ended = chat.replies.ended.value;
+  // One that ended before the list was shown isn't news.
+  const announcedEnd = useRef(ended);
+  useEffect(() => {
+    if (!ended || ended === announcedEnd.current) return;
+    announcedEnd.current = ended;
+    const say = ({ announceEnding }: typeof import("../../../state/chat/reply_ending.ts")) => {
+      const text = announceEnding(ended);
+      if (text !== "") setLines((before) => [...before, { id: Date.now() + 0.5, text }].slice(-MAX_LINES));
+    };
+    import("../../../state/chat/reply_ending.ts").then(say, () => {});
+  }, [ended]);
   return (
     <div class="visually-hidden" aria-live="polite" aria-relevant="additions">
       {lines.map((line) => <p key={line.id}>{line.text}</p>)}

@@ -2,12 +2,11 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { ReplyNotice } from "../../../api/reply_frames.ts";
 import type { Message } from "../../../api/types.ts";
-import { ApiImage } from "../../../components/ApiFile.tsx";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
 import type { CitationResolver } from "../../../markdown/citations.ts";
-import { memo, useNow } from "../../../components/hooks.ts";
+import { EDGE_PX, memo, useNow } from "../../../components/hooks.ts";
 import {
   findThinkingTokens,
   getContentText,
@@ -17,6 +16,7 @@ import {
   splitReasoning,
 } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { getRegexDisplay, type RegexDisplay } from "../../../state/chat/regex_display.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -24,6 +24,7 @@ import { formatClock, formatNumber, formatTime } from "../../../texts/format.ts"
 import { UnsentReply } from "../Unsent.tsx";
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
+import { MessageImage } from "./MessageImage.tsx";
 import { MessageSources } from "./MessageSources.tsx";
 import { Reasoning } from "./Reasoning.tsx";
 import { ReplyEnding, StalledNote, Unanswered } from "./ReplyEnding.tsx";
@@ -83,18 +84,31 @@ function BrokenMessage({ chat, message, isLast }: MessageProps) {
 
 function UserMessageView({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
-  const text = getContentText(message.content);
+  const display = useRegexDisplay(chat);
+  const text = display.find(message, getContentText(message.content), "user_input");
   const isFormatted = useStore().preferences.settings.value?.user_markdown === true;
   const hasSpeech = useSpeech(chat, message);
   const hasBreaks = useBreaks(chat, message);
+  const { tapped } = chat.actions;
+  // Its versions stay in sight.
+  const isOpened = tapped.value === message.id || (message.variant_count ?? 1) > 1;
+  const onTap = (event: MouseEvent) => {
+    const isText = getSelection()?.isCollapsed !== false &&
+      !(event.target instanceof Element && event.target.closest("a, button, summary, img"));
+    if (isText) tapped.value = tapped.peek() === message.id ? undefined : message.id;
+  };
   return (
-    <article class={getClassName("user-message", message)} data-message-id={message.id}>
+    <article
+      class={isOpened ? `${getClassName("user-message", message)} is-opened` : getClassName("user-message", message)}
+      data-message-id={message.id}
+    >
       <UserAuthor message={message} />
       {message.hidden && <HiddenNote />}
       {isEdited ? <MessageEditForm chat={chat} canResend={message.role === "user"} /> : (
         <div
           class={isFormatted ? "user-text is-formatted" : "user-text"}
           title={formatTime(message.created_at, new Date())}
+          onClick={onTap}
         >
           <Images chat={chat} message={message} />
           {isFormatted ? <Markdown text={text} isFinal hasSpeech={hasSpeech} hasBreaks={hasBreaks} /> : text}
@@ -127,9 +141,12 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const lastCall = run?.calls.value.at(-1);
   const rounds = run ? undefined : chat.tools.value.rounds.get(message.id);
   const whole = run ? run.text.value.slice(lastCall?.textLength) : getContentText(message.content);
-  const { reasoning: inText, text } = splitReasoning(whole);
+  const { reasoning: inText, text: written } = splitReasoning(whole);
   const separate = run ? run.reasoning.value.slice(lastCall?.reasoningLength) : message.reasoning ?? "";
-  const reasoning = [separate, inText].filter((part) => part !== "").join("\n\n");
+  const thoughts = [separate, inText].filter((part) => part !== "").join("\n\n");
+  const display = useRegexDisplay(chat);
+  const text = run ? written : display.find(message, written, "ai_output");
+  const reasoning = run ? thoughts : display.find(message, thoughts, "reasoning");
   const reasoningMs = run ? run.reasoningMs.value : chat.replies.measured.value.get(message.id)?.reasoningMs;
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const [cited, setCited] = useState<CitedDocument>();
@@ -193,6 +210,10 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
       {!run && !isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
+}
+
+function useRegexDisplay(chat: OpenChat): RegexDisplay {
+  return getRegexDisplay(chat, useStore().api.client);
 }
 
 /** Quotation marks mean speech only in chats with characters. */
@@ -269,7 +290,7 @@ function Images({ chat, message }: { chat: OpenChat; message: Message }) {
                 aria-label={texts.chat.enlarge(index + 1)}
                 onClick={() => setZoomed(url)}
               >
-                <ApiImage src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+                <MessageImage url={url} alt={texts.chat.image(index + 1)} />
               </button>
             )
             : (
@@ -343,6 +364,7 @@ function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
 
 function getNoticeText({ code, message, context_size }: ReplyNotice): string {
   if (code === "prompt_shortened") return texts.chat.promptShortened;
+  if (code === "reattaching") return texts.chat.reattaching;
   if (code !== "model_reload" || context_size === undefined) return message;
   return texts.chat.reloading(context_size % 1024 === 0 ? `${context_size / 1024}k` : formatNumber(context_size));
 }
@@ -360,7 +382,8 @@ function useSwipe(onSwipe: (step: 1 | -1) => void) {
   return {
     onTouchStart(event: TouchEvent) {
       const touch = event.touches[0]!;
-      const isFree = event.touches.length === 1 &&
+      // A swipe from the edge opens the drawer.
+      const isFree = event.touches.length === 1 && touch.clientX > EDGE_PX &&
         !(event.target instanceof Element && event.target.closest(SCROLLERS));
       start.current = isFree ? { x: touch.clientX, y: touch.clientY } : undefined;
     },

@@ -6,6 +6,7 @@ import { useNow } from "../../../components/hooks.ts";
 import { lazy } from "../../../components/Lazy.tsx";
 import { ErrorDetails } from "../../../components/Notice.tsx";
 import { Icon } from "../../../components/Icon.tsx";
+import { describeEnding, getAttemptTitle } from "../../../state/chat/reply_ending.ts";
 import { findRetryTime, getFailureTitle } from "../../../state/chat/reply_failure.ts";
 import { getContentText } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
@@ -39,11 +40,9 @@ export function ReplyEnding(props: EndingProps) {
   }
   if (status === "failed") return <Failure {...props} error={message.error} at={message.updated_at} />;
   if (status === "interrupted" || status === "stopped") {
-    const { stopped, interrupted, unfinishedExport } = texts.chat;
-    const wasExported = message.error?.code === "exported";
     return (
       <div class="ending">
-        <p>{status === "stopped" ? stopped : wasExported ? unfinishedExport : interrupted}</p>
+        <p>{describeEnding(message)}</p>
         {isLast && (
           <div class="actions-row">{hasText ? <ContinueButton {...props} /> : <RetryButton {...props} />}</div>
         )}
@@ -54,7 +53,7 @@ export function ReplyEnding(props: EndingProps) {
   if (hasText && status === "complete" && message.finish_reason === "content_filter") {
     return (
       <div class="ending">
-        <p>{texts.chat.blocked}</p>
+        <p>{describeEnding(message)}</p>
         {isLast && (
           <div class="actions-row">
             <RetryButton {...props} />
@@ -67,7 +66,7 @@ export function ReplyEnding(props: EndingProps) {
   if (!hasText && status !== "streaming" && !message.tool_calls?.length) {
     return (
       <div class="ending">
-        <p>{texts.chat.empty}</p>
+        <p>{describeEnding(message)}</p>
         {isLast && (
           <div class="actions-row">
             <RetryButton {...props} />
@@ -78,13 +77,6 @@ export function ReplyEnding(props: EndingProps) {
     );
   }
   return null;
-}
-
-/** What failed to change the reply that is shown. */
-function getAttemptTitle({ action, status }: NonNullable<Message["last_attempt"]>): string {
-  const { attemptFailed, attemptInterrupted, continueFailed, continueInterrupted } = texts.chat;
-  if (action === "continue") return status === "interrupted" ? continueInterrupted : continueFailed;
-  return status === "interrupted" ? attemptInterrupted : attemptFailed;
 }
 
 /** Explains a failure and offers remedies. Retry and the choice of a model are always offered. */
@@ -172,7 +164,7 @@ function LengthNotice({ hasText, ...props }: EndingProps & { hasText: boolean })
   if (hasText) {
     return (
       <div class="ending">
-        <p>{limit === undefined ? t.cutOffPlain : t.cutOff(formatNumber(limit))}</p>
+        <p>{describeEnding(message)}</p>
         {isLast && (
           <div class="actions-row">
             <ContinueButton {...props} />
@@ -191,7 +183,7 @@ function LengthNotice({ hasText, ...props }: EndingProps & { hasText: boolean })
   const higher = limit === undefined ? undefined : Math.min(MAX_LIMIT, limit * 2);
   return (
     <div class="ending">
-      <p>{limit === undefined ? t.thinkingUsedAllPlain : t.thinkingUsedAll(formatNumber(limit))}</p>
+      <p>{describeEnding(message)}</p>
       {isLast && (
         <div class="actions-row">
           {higher !== undefined && (

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { type CallAddress, type ToolCall, type ToolDecision, toolsApi } from "../../../api/tools.ts";
+import { Drafted, useFormDraft } from "../../../components/forms/Drafted.tsx";
 import { useFileUrl } from "../../../components/ApiFile.tsx";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
@@ -18,6 +19,7 @@ import { FieldPreview, VisibleLines, VisibleText } from "../../../components/con
 import { escapeHiddenInJson, toVisibleText } from "../../../texts/visible_text.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
+import { MessageImage } from "./MessageImage.tsx";
 import { Reasoning } from "./Reasoning.tsx";
 
 /** The card of a call. */
@@ -97,6 +99,8 @@ function Approval(
   const [busy, setBusy] = useState<string>();
   const [error, setError] = useState<ApiError>();
   const box = useRef<HTMLDivElement>(null);
+  const draft = useFormDraft(chat.isTemporary ? undefined : `approval:${chat.id}:${call.id}`);
+  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setEdited(editable)), [draft]);
   const isInvalid = edited !== undefined && !isObject(edited);
   const decide = async (key: string, decision: ToolDecision) => {
     setBusy(key);
@@ -113,6 +117,7 @@ function Approval(
         ...decision,
         ...(changed && { arguments: edited }),
       });
+      draft.clear();
       chat.replies.run.peek()?.showCall(decided);
     } catch (thrown) {
       // One that waits is shown below the messages. Until it's sent, another one replaces it.
@@ -137,7 +142,7 @@ function Approval(
   return (
     <div class="tool-approval" ref={box}>
       {edited === undefined ? <Code label={t.arguments} text={shown} /> : (
-        <>
+        <Drafted draft={draft}>
           <TextField
             label={t.arguments}
             rows={Math.min(14, edited.split("\n").length + 1)}
@@ -147,7 +152,7 @@ function Approval(
             onInput={setEdited}
           />
           <FieldPreview text={isInvalid ? edited : formatArguments(edited)} isStrict />
-        </>
+        </Drafted>
       )}
       {hint && <p class="tool-note">{hint}</p>}
       {error && <ErrorNote title={t.decisionFailed} error={error} />}
@@ -161,7 +166,10 @@ function Approval(
           icon={edited === undefined ? "pencil" : "restore"}
           label={t.action(edited === undefined ? t.edit : t.reset, toVisibleText(name, { isStrict: true }))}
           isDisabled={busy !== undefined}
-          onClick={() => setEdited(edited === undefined ? editable : undefined)}
+          onClick={() => {
+            if (edited !== undefined) draft.clear();
+            setEdited(edited === undefined ? editable : undefined);
+          }}
         >
           {edited === undefined ? t.edit : t.reset}
         </Button>
@@ -228,7 +236,7 @@ function LinkedImage({ url, n }: { url: string; n: number }) {
   const fileUrl = useFileUrl(url);
   return (
     <a href={fileUrl} target="_blank" rel="noopener">
-      <img src={fileUrl} alt={texts.chat.image(n)} loading="lazy" decoding="async" />
+      <MessageImage url={url} alt={texts.chat.image(n)} />
     </a>
   );
 }

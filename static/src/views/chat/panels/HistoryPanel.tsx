@@ -17,7 +17,7 @@ export function HistoryPanel({ chat }: { chat: OpenChat }) {
   const t = texts.chatOptions.history;
   const revision = chat.head.value?.revision;
   const { value, error, again } = useResource(() => listRevisions(api.client, chat.id));
-  useEffect(again, [revision]);
+  useEffect(() => void again(), [revision]);
   return (
     <div class="history-panel">
       <p class="muted">{t.intro}</p>

@@ -1,12 +1,17 @@
 /** The options of a chat: sampling, prompts, group, lorebooks, chapters. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Chapter, ChatOptions } from "../../../api/types.ts";
+import { Drafted, useFormDraft } from "../../../components/forms/Drafted.tsx";
 import { Button } from "../../../components/Button.tsx";
+import { DraftContext } from "../../../components/forms/draft_field.ts";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Select, Switch } from "../../../components/forms/inputs.tsx";
+import type { FormDraft } from "../../../state/app/form_draft.ts";
+import { NEW_CHAT_OPTIONS } from "../../../state/app/form_draft_store.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
+import { ChatUsage } from "../../usage/ChatUsage.tsx";
 import { AlwaysAttached } from "../../documents/AlwaysAttached.tsx";
 import { BackgroundField } from "../ChatBackground.tsx";
 import { GroupSection, LorebooksSection } from "./OptionsSections.tsx";
@@ -23,21 +28,27 @@ const NOTE_DEPTH = 4;
 export type Change = (options: ChatOptions | ((current: ChatOptions) => ChatOptions)) => void;
 
 /** The panel; every change is saved automatically. */
-export function OptionsPanel({ chat }: { chat: OpenChat }) {
+export function OptionsPanel({ chat, anchor }: { chat: OpenChat; anchor?: string }) {
   const store = useStore();
-  const change = useSaving(chat);
+  useEffect(() => {
+    if (anchor !== undefined) document.getElementById(anchor)?.scrollIntoView({ block: "start" });
+  }, [anchor]);
+  const draft = useFormDraft(chat.isTemporary ? undefined : chat.isNew ? NEW_CHAT_OPTIONS : `options:${chat.id}`);
+  const change = useSaving(chat, draft);
   const options = chat.options.value;
   const t = texts.chatOptions.options;
   return (
     <div class="options-panel">
       <section aria-labelledby="options-told">
         <h3 id="options-told">{t.prompt}</h3>
-        <Instructions options={options} onChange={change} />
-        {!chat.isTemporary && <Note options={options} onChange={change} />}
+        <Drafted draft={draft}>
+          <Instructions options={options} onChange={change} />
+          {!chat.isTemporary && <Note options={options} onChange={change} />}
+        </Drafted>
         {!chat.isTemporary && !chat.isNew && (
           <div class="actions-row">
             <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.chatOptions.preview.open}</Button>
-            <Button icon="restore" onClick={() => openChatPanel(store, "history")}>
+            <Button icon="history" onClick={() => openChatPanel(store, "history")}>
               {texts.chatOptions.history.open}
             </Button>
           </div>
@@ -49,7 +60,9 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
           <LorebooksSection chat={chat} />
           <DocumentsSection chat={chat} />
           <ToolsSection chat={chat} />
-          <SummarySection chat={chat} onChange={change} />
+          <DraftContext.Provider value={draft}>
+            <SummarySection chat={chat} onChange={change} />
+          </DraftContext.Provider>
           <section aria-labelledby="options-background">
             <h3 id="options-background">{texts.background.title}</h3>
             <BackgroundField
@@ -63,14 +76,17 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
       <section aria-labelledby="options-sampling">
         <h3 id="options-sampling">{t.sampling}</h3>
         <p class="hint">{t.samplingHint}</p>
-        <SamplingSection chat={chat} onChange={change} />
+        <DraftContext.Provider value={draft}>
+          <SamplingSection chat={chat} onChange={change} />
+        </DraftContext.Provider>
       </section>
+      {!chat.isTemporary && !chat.isNew && <ChatUsage id={chat.id} />}
     </div>
   );
 }
 
 /** Collects changes, and saves them when typing pauses or the panel closes. */
-function useSaving(chat: OpenChat): Change {
+function useSaving(chat: OpenChat, draft: FormDraft): Change {
   const store = useStore();
   const waiting = useRef<Parameters<Change>[0][]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -83,7 +99,11 @@ function useSaving(chat: OpenChat): Change {
       ...(typeof change === "function" ? change({ ...before, ...sum }) : change),
     }), {});
     waiting.current = [];
-    if (Object.keys(options).length > 0) chat.change(options).catch((thrown) => store.report(thrown));
+    if (Object.keys(options).length === 0) return;
+    chat.change(options).then(
+      () => !chat.isNew && waiting.current.length === 0 && draft.settle(),
+      (thrown) => store.report(thrown),
+    );
   };
   useEffect(() => save, []);
   return (change) => {

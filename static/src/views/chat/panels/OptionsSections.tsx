@@ -93,7 +93,7 @@ function Member({ member, onMute, onLeave, onGreet }: {
         {muted && <span class="muted">{t.muted}</span>}
       </span>
       {onGreet && <IconButton icon="chat" label={t.greet(name)} onClick={onGreet} />}
-      <IconButton icon="speaker" label={t.mute(name)} isPressed={muted} onClick={onMute} />
+      <IconButton icon="mute" label={t.mute(name)} isPressed={muted} onClick={onMute} />
       <IconButton icon="close" label={t.leave(name)} onClick={onLeave} />
     </li>
   );

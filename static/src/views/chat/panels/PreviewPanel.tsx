@@ -1,5 +1,5 @@
 /** The exact prompt, its size and what does not fit. */
-import type { ChatPreview, DroppedEntry, PromptPiece, UnexpandedField } from "../../../api/types.ts";
+import type { ChatPreview, PromptPiece, UnexpandedField } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
 import { memoryApi } from "../../../api/memories.ts";
@@ -11,20 +11,10 @@ import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
 import { useResource } from "../../hooks.tsx";
+import { ContextSizeDialog } from "../../connections/ContextSizeDialog.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
-import { openChatPanel } from "./panels.tsx";
-
-/** Parts that the chat's options change: the system prompt, the notes, lorebooks, documents, memory and the summary. */
-const CHANGED_IN_OPTIONS = new Set([
-  "main",
-  "note",
-  "lorebook",
-  "documents",
-  "memory",
-  "summary",
-  "history",
-  "persona",
-]);
+import { PartCosts } from "./PartCosts.tsx";
+import { formatDropReason, getPieceName } from "./piece_names.ts";
 
 /** Reloaded when the chat changes, and on demand for the composer's text. */
 export function PreviewPanel({ chat }: { chat: OpenChat }) {
@@ -44,8 +34,8 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
   if (found instanceof ApiError) return <ErrorNote title={t.failed} error={found} onRetry={again} />;
   return (
     <div class="preview-panel">
-      <Sums preview={found} />
-      <PartCosts preview={found} />
+      <Sums preview={found} onChanged={again} />
+      <PartCosts chat={chat} preview={found} onChanged={again} />
       <Button icon="redo" onClick={again}>{t.refresh}</Button>
       <UnexpandedFields fields={found.not_expanded ?? []} />
       <ol class="preview-list">
@@ -67,44 +57,6 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
       <OfferedTools tools={found.tools ?? []} />
       <OmittedParts preview={found} />
     </div>
-  );
-}
-
-/** What each kind of part costs, and where it can be changed. The largest comes first. */
-function PartCosts({ preview }: { preview: ChatPreview }) {
-  const store = useStore();
-  const t = texts.contextStrip;
-  const sums = new Map<string, number>();
-  for (const entry of preview.parts) {
-    const pieces = entry.pieces ?? [];
-    for (const { part, tokens } of pieces.length > 0 ? pieces : [entry]) {
-      sums.set(part, (sums.get(part) ?? 0) + tokens);
-    }
-  }
-  const rows = [...sums].sort(([, a], [, b]) => b - a);
-  const most = Math.max(preview.context_size, preview.tokens + preview.answer_tokens);
-  return (
-    <section aria-labelledby="preview-costs">
-      <h3 id="preview-costs">{t.parts}</h3>
-      <ul class="part-costs">
-        {[...rows, ["", preview.answer_tokens] as const].map(([kind, tokens]) => (
-          <li key={kind}>
-            <span>{kind === "" ? t.reserve : getPieceName(kind)}</span>
-            <progress aria-hidden="true" max={most} value={tokens} />
-            <span>{texts.chat.tokens(tokens)}</span>
-            {CHANGED_IN_OPTIONS.has(kind) && (
-              <Button
-                kind="quiet"
-                label={`${getPieceName(kind)}: ${t.change}`}
-                onClick={() => openChatPanel(store, "options")}
-              >
-                {t.change}
-              </Button>
-            )}
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }
 
@@ -234,19 +186,11 @@ function formatReason({ kind, key = "" }: { kind: string; key?: string }): strin
   return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
 }
 
-function formatDropReason({ reason, key }: DroppedEntry): string {
-  const { missed, other, reasons } = texts.chatOptions;
-  const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
-  return key === undefined ? why : `${reasons.key(key)}; ${why}`;
-}
-
-function getPieceName(part: string): string {
-  const { pieces } = texts.chatOptions;
-  return Object.hasOwn(pieces, part) ? pieces[part as keyof typeof pieces] : part;
-}
-
-function Sums({ preview }: { preview: ChatPreview }) {
+function Sums({ preview, onChanged }: { preview: ChatPreview; onChanged: () => void }) {
   const store = useStore();
+  const [isSizing, setSizing] = useState(false);
+  const { connection, model } = preview;
+  const isOwn = store.connections.items.value.find(({ id }) => id === connection.id)?.context_sizes?.[model];
   const speakers = preview.speakers ?? [];
   const t = texts.chatOptions.preview;
   // An unconfirmed context size can't show that a prompt fits.
@@ -261,7 +205,12 @@ function Sums({ preview }: { preview: ChatPreview }) {
         </strong>
       </p>
       {isAssumed
-        ? <p class="assumed">{t.assumed(formatNumber(preview.context_size))}</p>
+        ? (
+          <>
+            <p class="assumed">{t.assumed(formatNumber(preview.context_size))}</p>
+            <Button onClick={() => setSizing(true)}>{texts.documents.setSize}</Button>
+          </>
+        )
         : <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />}
       <p class="hint">
         {[
@@ -271,7 +220,18 @@ function Sums({ preview }: { preview: ChatPreview }) {
       </p>
       {preview.dropped.count > 0 && <p>{t.dropped(preview.dropped.count)}</p>}
       {!isAssumed && preview.fits === false && <p class="field-error">{t.tooLong}</p>}
-      <p class="hint">{preview.connection.name} · {preview.model}</p>
+      <p class="hint">{connection.name} · {model}</p>
+      {isOwn && <Button kind="quiet" onClick={() => setSizing(true)}>{texts.documents.changeSize}</Button>}
+      {isSizing && (
+        <ContextSizeDialog
+          connectionId={connection.id}
+          model={model}
+          onClose={() => {
+            setSizing(false);
+            onChanged();
+          }}
+        />
+      )}
       {preview.preset && <p class="hint">{texts.chatOptions.presetUsed(preview.preset.name)}</p>}
       {speakers.length > 0 && (
         <p class="hint">{texts.chatOptions.speaker(speakers.map((id) => getSpeakerName(store, id)).join(", "))}</p>

@@ -8,23 +8,23 @@ import type { ComponentType } from "preact";
 /** The panels. */
 export type ChatPanel = "options" | "preview" | "history" | "recall";
 
-const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
+const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat; anchor?: string }>> = {
   options: lazy(() => import("./OptionsPanel.tsx").then(({ OptionsPanel }) => OptionsPanel)),
   preview: lazy(() => import("./PreviewPanel.tsx").then(({ PreviewPanel }) => PreviewPanel)),
   history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
   recall: lazy(() => import("./RecallPanel.tsx").then(({ RecallPanel }) => RecallPanel)),
 };
 
-/** Opens a panel of the open chat. */
-export function openChatPanel(store: Store, id: ChatPanel): void {
-  store.openPanel({ id, title: texts.chat[id].title, view: () => <OfOpenChat id={id} /> });
+/** Opens a panel of the open chat. @param anchor Id of the heading to show. */
+export function openChatPanel(store: Store, id: ChatPanel, anchor?: string): void {
+  store.openPanel({ id, title: texts.chat[id].title, view: () => <OfOpenChat id={id} anchor={anchor} /> });
 }
 
-function OfOpenChat({ id }: { id: ChatPanel }) {
+function OfOpenChat({ id, anchor }: { id: ChatPanel; anchor: string | undefined }) {
   const chat = useStore().chat.value;
   const View = VIEWS[id];
   const state = chat?.load.value.kind;
   // Fields begin with what is stored, and typing into them would replace what isn't known yet.
   if (state === "loading") return <p class="muted" role="status">{texts.loading}</p>;
-  return chat && state === "ready" ? <View key={chat.id} chat={chat} /> : null;
+  return chat && state === "ready" ? <View key={chat.id} chat={chat} anchor={anchor} /> : null;
 }

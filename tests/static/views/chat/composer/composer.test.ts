@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { holdToasts } from "../../../../helpers/browser/browser.ts";
-import { eventually, openUiBench, sendMessage, type UiBench } from "../../../../helpers/browser/ui_page.ts";
+import { eventually, openUiBench, sendMessage, type UiBench, WIDTHS } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -103,6 +103,42 @@ test("removes an image, and sends one without text", async () => {
   await give(ui.page, "paste", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
   await send.click();
   await ui.page.getByRole("img", { name: "Image 1" }).waitFor();
+});
+
+test.each(WIDTHS)("toasts stand above the composer, as wide as it, and cover nothing (%s)", async (width, form) => {
+  await using ui = await bench.open("/c/c1", {
+    ...form,
+    prepare: (api) =>
+      api.addConversation("c1", "Long", [
+        ...Array.from({ length: 30 }, (_, n) => ({ role: "user" as const, content: `Message ${n}` })),
+        { role: "assistant", content: "The last reply" },
+      ]),
+  });
+  const { page } = ui;
+  await page.getByText("The last reply").waitFor();
+  await holdToasts(page);
+  const boxOf = async (selector: string) => (await page.locator(selector).last().boundingBox())!;
+  await give(page, "drop", [{ name: "a.bin", type: "", base64: btoa("\x00\x01\xff") }]);
+  const toast = page.locator(".toasts .toast");
+  await toast.waitFor();
+  const folder = Deno.env.get("SCREENSHOTS");
+  if (folder) await page.screenshot({ path: `${folder}/toast-${width}.png` });
+  // The end of the chat stays in sight above it.
+  await eventually(
+    async () => {
+      const [at, actions, column] = [
+        await boxOf(".toast"),
+        await boxOf(".reply .message-actions"),
+        await boxOf(".composer-area .column"),
+      ];
+      return { isBelow: at.y >= actions.y + actions.height, isAbove: at.y + at.height <= column.y, at, column };
+    },
+    ({ isBelow, isAbove, at, column }) =>
+      isBelow && isAbove && at.x >= column.x && at.x + at.width <= column.x + column.width,
+  );
+  await box(page).fill("Next");
+  await page.keyboard.press("Control+Enter");
+  await toast.waitFor({ state: "detached" });
 });
 
 test("attaches text files and long pastes, inserts a text file in a temporary chat, refuses other files", async () => {

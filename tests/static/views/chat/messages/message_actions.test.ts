@@ -71,7 +71,8 @@ test("editing and resending adds a version, and the earlier one keeps what follo
   await using ui = await openTalk();
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and resend" }).click();
+  // The composer has a "Send", too, so the accessible name tells them apart.
+  await ui.page.getByRole("button", { name: "Send (resend from here)", exact: true }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   await expect.poll(() => contents(ui)).toEqual(["Another question", "Hello"]);
   await expect.poll(() => ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
@@ -92,7 +93,7 @@ test("Undo of a resent message stops its reply and shows what was there", async 
   await holdToasts(ui.page);
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and resend" }).click();
+  await ui.page.locator(".edit-form").getByRole("button", { name: "Send" }).click();
   await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByText("Second answer").waitFor();
@@ -105,7 +106,7 @@ test("after a refused version, the chat is unchanged and the text is in the form
   await choose(ui.page, 0, "Edit");
   const field = ui.page.getByRole("textbox", { name: "Message text" });
   await field.fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and resend" }).click();
+  await ui.page.locator(".edit-form").getByRole("button", { name: "Send" }).click();
   await ui.page.getByText("Another reply is running").waitFor();
   await ui.page.getByText("Second answer").waitFor();
   await expect.poll(() => field.inputValue()).toBe("Another question");
@@ -120,7 +121,7 @@ test("versions of a temporary chat keep what followed each", async () => {
   await ui.page.locator(".user-message").hover();
   await ui.page.locator(".user-message").getByRole("button", { name: "Edit" }).click();
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Two");
-  await ui.page.getByRole("button", { name: "Save and resend" }).click();
+  await ui.page.locator(".edit-form").getByRole("button", { name: "Send" }).click();
   await ui.page.locator(".reply", { hasText: "Bye" }).waitFor();
   await ui.page.locator(".user-message").getByRole("button", { name: "Previous version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
@@ -295,18 +296,59 @@ test("a branch is a new chat, and both link to each other", async () => {
   await expect.poll(() => ui.page.locator(".message").count()).toBe(2);
   await ui.page.getByRole("link", { name: "Branch of “Talk”" }).click();
   await ui.page.waitForURL(`${ui.api.origin}/c/c1#c1-m1`);
-  await message(ui.page, 1).getByRole("link", { name: "Branches to “Talk”" }).waitFor();
+  await message(ui.page, 1).getByRole("link", { name: "Branch: Talk" }).waitFor();
 });
 
-test("the details of a reply show its model, tokens and speed", async () => {
+test("the details of a reply show its model, tokens and speed, and whether a restart cut it", async () => {
   await using ui = await openTalk();
+  const reply = ui.api.conversations.get("c1")!.messages[3]!;
+  reply.continued_after_restart = true;
+  await ui.page.reload();
   await choose(ui.page, 3, "Details");
   const details = ui.page.getByRole("dialog", { name: "Details" });
-  for (const text of ["tiny", "1,200", "40", "12.3 tokens per second"]) {
+  for (const text of ["tiny", "1,200", "40", "12.3 tokens per second", "after a restart of Parlor"]) {
     await details.getByText(text, { exact: true }).waitFor();
   }
   await ui.page.keyboard.press("Escape");
   await details.waitFor({ state: "detached" });
+});
+
+test("the details of a reply list what its prompt left out", async () => {
+  await using ui = await openTalk();
+  const { messages } = ui.api.conversations.get("c1")!;
+  messages[3]!.context_use = {
+    size: 4096,
+    tokens: 4000,
+    reply_tokens: 90,
+    parts: [],
+    first_message_id: messages[2]!.id,
+    left_out: {
+      messages: 12,
+      pieces: [{ kind: "examples", tokens: 700 }],
+      lorebook_entries: [{ lorebook_name: "Harbor", entry_name: "Ferry", reason: "probability" }],
+    },
+  };
+  messages[3]!.documents = [{
+    id: "d1",
+    use: "auto",
+    sent: { id: "d1", name: "Plan", use: "auto", pages: "3-5", page_count: 40, unit: "page", tokens: 100 },
+  }];
+  await ui.page.reload();
+  await choose(ui.page, 3, "Details");
+  const list = ui.page.getByRole("dialog", { name: "Details" }).getByRole("region", { name: "Not sent" });
+  for (const text of ["Documents: Plan (3 of 40 pages sent)", "Example dialogue (700 tokens)"]) {
+    await list.getByText(text, { exact: true }).waitFor();
+  }
+  await list.getByText("Harbor: Ferry (skipped by probability)").waitFor();
+  await list.getByText("12 messages at the start").click();
+  await list.getByText("and 10 before these").waitFor();
+  // By number and first words, and each leads to its message.
+  await expect.poll(() => list.locator(".left-out-messages li").allInnerTexts()).toEqual([
+    `11 ${String(messages[0]!.content).slice(0, 80)}`,
+    `12 ${String(messages[1]!.content).slice(0, 80)}`,
+  ]);
+  await list.getByRole("link", { name: "12", exact: true }).click();
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1#${messages[1]!.id}`);
 });
 
 test("actions appear on hover or focus, and the keyboard reaches them", async () => {

@@ -37,10 +37,11 @@ async function openBench() {
     spoken: () =>
       speech.requests.filter(({ path }) => path.endsWith("/audio/speech"))
         .map(({ json }) => [json!.voice, json!.input]),
-    async open(path = "/new", options: BrowserContextOptions = {}) {
+    async open(path = "/new", options: BrowserContextOptions = {}, change = () => {}) {
       const watched = await openPage(browser, app.url, options);
       pages.push(watched.context);
       await watched.page.addInitScript(watchSound);
+      await watched.page.addInitScript(change);
       await watched.page.goto(`${app.url}${path}`);
       return watched;
     },
@@ -321,6 +322,27 @@ test(
   },
   180_000,
 );
+
+test("plays audio while it arrives where only a managed source does that, as on an iPhone", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open("/new", {}, () => {
+    const { MediaSource: ManagedMediaSource } = globalThis;
+    Object.assign(globalThis, { ManagedMediaSource, MediaSource: undefined });
+    // It opens only for an element that can't play elsewhere.
+    const { play } = HTMLMediaElement.prototype;
+    HTMLMediaElement.prototype.play = function () {
+      return this.disableRemotePlayback ? play.call(this) : new Promise(() => {});
+    };
+  });
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here.");
+  await call.finish();
+  bench.speech.switches.cutAfterBytes = 2000;
+  bench.speech.switches.beforeCut = () => eventually(() => receivedBytes(page), (bytes) => bytes === 2000);
+  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+  await eventually(() => heardToTheEnd(page), (count) => count === 1);
+}, 180_000);
 
 test.each(WIDTHS)(
   "axe finds nothing while a reply is read aloud, light and dark, %s",

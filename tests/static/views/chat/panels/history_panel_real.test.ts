@@ -5,7 +5,7 @@ import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../../
 import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { readConversation } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../../helpers/browser/ui_page.ts";
+import { eventually, openChatOptions, PHONE } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ async function openHistory(app: TestApp, options?: BrowserContextOptions): Promi
   await app.delete("/api/conversations/c1/messages/u2");
   const { page } = await openPage(browser, app.url, options);
   await page.goto(`${app.url}/c/c1`);
-  await page.getByRole("button", { name: "Chat options" }).click();
+  await openChatOptions(page);
   await page.getByRole("button", { name: "Earlier versions" }).click();
   return page;
 }

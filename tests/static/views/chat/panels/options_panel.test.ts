@@ -5,6 +5,7 @@ import { ja } from "../../../../../static/src/texts/ja/ja.ts";
 import { findAxeProblemsInBothSchemes, holdToasts } from "../../../../helpers/browser/browser.ts";
 import {
   eventually,
+  openChatOptions,
   openUiBench,
   PHONE,
   sendMessage,
@@ -66,6 +67,9 @@ test("saves sampling, system prompt and note of a chat while they are typed", as
   await expect.poll(() => ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
   await ui.page.reload();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
+  // What can't be saved is kept as it was typed.
+  await expect.poll(() => ui.page.getByLabel("Top K").inputValue()).toBe("1.5");
+  await ui.page.getByRole("complementary", { name: "Chat options" }).getByRole("button", { name: "Discard" }).click();
   await expect.poll(() => ui.page.getByLabel("Top K").inputValue()).toBe("40");
   await expect.poll(() => ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
 });
@@ -299,7 +303,7 @@ test.each(WIDTHS)(
     await page.locator("dl.facts").waitFor();
     await check("details");
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Chat options" }).click();
+    await openChatOptions(page);
     await page.getByLabel("Temperature").fill("99");
     await check("options");
     await page.getByRole("button", { name: "Preview prompt" }).click();

@@ -11,7 +11,7 @@ import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, sendMessage, WIDTHS } from "../../../../helpers/browser/ui_page.ts";
+import { eventually, openChatOptions, sendMessage, WIDTHS } from "../../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 120_000;
@@ -268,7 +268,7 @@ test.each(WIDTHS)("axe finds nothing in a group's controls, light and dark, %s",
   await isIdle(page);
   await expect.poll(() => findAxeProblemsInBothSchemes(page)).toEqual([]);
   await page.getByLabel("Message", { exact: true }).fill("More tea");
-  await page.getByRole("button", { name: "Chat options" }).click();
+  await openChatOptions(page);
   await page.getByRole("switch", { name: "House" }).waitFor();
   await page.getByLabel("Find a character to add").fill("zzz");
   await page.getByText("No other characters match.").waitFor();

@@ -1,0 +1,253 @@
+/**
+ * Messages that wait for the end of a reply, in a real browser with the real server.
+ * @slow Each test writes its replies by hand, and some use several pages.
+ */
+import { Buffer } from "node:buffer";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
+import { PATIENCE_MS } from "../../helpers/app/patience.ts";
+import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
+import { findAxeProblems } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+
+let llm: FakeLlm;
+let browser: Browser;
+let server: ChildServer;
+let dataDir: string;
+
+beforeAll(async () => {
+  await builtUi();
+  llm = await openFakeLlm({ switches: { manual: "on" } });
+  browser = await chromium.launch({
+    executablePath: Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  });
+  dataDir = await Deno.makeTempDir({ prefix: "parlor-queue-" });
+  server = await startChildServer({ dataDir, args: ["--discover-hosts", "127.0.0.1:9"] });
+  await connectModel(server, llm.url);
+  await server.json("POST", "/api/setup/complete");
+  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
+});
+afterAll(async () => {
+  await browser.close();
+  await server.kill();
+  await llm[Symbol.asyncDispose]();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+/** Opens a separate browser context, because the queue is stored there. */
+async function openContext(options: BrowserContextOptions = {}): Promise<BrowserContext & AsyncDisposable> {
+  const context = await browser.newContext({ locale: "en-US", ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  return Object.assign(context, { [Symbol.asyncDispose]: () => context.close() });
+}
+
+async function openAt(context: BrowserContext, path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(server.url + path);
+  return page;
+}
+
+const box = (page: Page) => page.getByLabel("Message", { exact: true });
+const chips = (page: Page) => page.getByRole("list", { name: "Queued messages" }).getByRole("listitem");
+const idOf = (page: Page) => new URL(page.url()).pathname.slice("/c/".length);
+const read = (id: string) => server.json<StoredConversation>("GET", `/api/conversations/${id}`);
+
+/** The user's messages of a call, as the model got them. */
+async function nextCall() {
+  const call = await llm.nextCall();
+  const messages = call.request.json!.messages as { role: string; content: unknown }[];
+  const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  return { call, asked };
+}
+
+/** Queues a text by keyboard, as users of a desktop do. */
+async function queue(page: Page, text: string): Promise<void> {
+  const before = await chips(page).count();
+  await box(page).fill(text);
+  await box(page).press("Enter");
+  await eventually(() => chips(page).count(), (count) => count === before + 1);
+}
+
+test("messages queued during a reply are sent in order, each after a reply that ended well", async () => {
+  await using context = await openContext();
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "One");
+  const first = await nextCall();
+  await first.call.emit("First");
+  await page.getByRole("log").getByText("First", { exact: true }).waitFor();
+  await expect.poll(() => page.getByRole("button", { name: "Queue", exact: true }).count()).toBe(0);
+  await box(page).fill("Two");
+  await page.getByRole("button", { name: "Queue", exact: true }).click();
+  await chips(page).getByText("Two", { exact: true }).waitFor();
+  await page.getByRole("status").getByText("Will be sent after this reply").waitFor();
+  await expect.poll(() => box(page).inputValue()).toBe("");
+  await queue(page, "Three");
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["One", "Two"]);
+  await expect.poll(() => chips(page).allInnerTexts()).toEqual(["Three"]);
+  await second.call.emit("Second");
+  await second.call.finish();
+  const third = await nextCall();
+  expect(third.asked).toEqual(["One", "Two", "Three"]);
+  await expect.poll(() => chips(page).count()).toBe(0);
+  await third.call.finish();
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+});
+
+test("after Stop or a failure a queued message stays, and is edited, removed or sent by hand", async () => {
+  await using context = await openContext(PHONE);
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Begin");
+  const first = await nextCall();
+  await first.call.emit("Begun");
+  await page.getByRole("log").getByText("Begun", { exact: true }).waitFor();
+  for (const text of ["Alpha", "Beta", "Gamma"]) {
+    await box(page).fill(text);
+    await page.getByRole("button", { name: "Queue", exact: true }).tap();
+    await chips(page).getByText(text, { exact: true }).waitFor();
+  }
+  await page.getByRole("button", { name: "Stop", exact: true }).tap();
+  await page.getByRole("log").getByText("Stopped", { exact: true }).waitFor();
+  await page.getByRole("status").getByText("Not sent yet.").waitFor();
+  await expect.poll(() => chips(page).count()).toBe(3);
+  const heights = await page.locator(".queue button").evaluateAll((buttons) =>
+    buttons.map((button) => button.getBoundingClientRect().height)
+  );
+  expect(heights.length).toBe(9);
+  expect(Math.min(...heights)).toBeGreaterThanOrEqual(44);
+  await page.getByRole("button", { name: "Remove “Gamma”" }).tap();
+  await expect.poll(() => chips(page).count()).toBe(2);
+  await page.getByRole("button", { name: "Edit “Alpha”" }).tap();
+  await eventually(() => box(page).inputValue(), (text) => text === "Alpha");
+  await expect.poll(() => chips(page).count()).toBe(1);
+  await box(page).fill("");
+  await page.getByRole("button", { name: "Send now: “Beta”" }).tap();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["Begin", "Beta"]);
+  await expect.poll(() => chips(page).count()).toBe(0);
+  await box(page).fill("Delta");
+  await page.getByRole("button", { name: "Queue", exact: true }).tap();
+  await chips(page).getByText("Delta").waitFor();
+  await second.call.emit("Cut");
+  await second.call.fail("event_error");
+  await page.getByRole("button", { name: "Send now: “Delta”" }).waitFor();
+  await expect.poll(async () => (await read(idOf(page))).messages.length).toBe(4);
+  await page.getByRole("button", { name: "Remove “Delta”" }).tap();
+});
+
+test("a queued message outlives a reload, and only one of several tabs sends it", async () => {
+  await using context = await openContext();
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Hello");
+  const first = await nextCall();
+  await first.call.emit("Hi");
+  await page.getByRole("log").getByText("Hi", { exact: true }).waitFor();
+  await queue(page, "And then?");
+  await queue(page, "And after that?");
+  const id = idOf(page);
+  await page.reload();
+  const other = await openAt(context, `/c/${id}`);
+  for (const tab of [page, other]) await eventually(() => chips(tab).count(), (count) => count === 2);
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["Hello", "And then?"]);
+  for (const tab of [page, other]) {
+    await eventually(() => chips(tab).allInnerTexts(), (texts) => texts.join() === "And after that?");
+  }
+  await second.call.emit("Then");
+  await second.call.finish();
+  const third = await nextCall();
+  await third.call.emit("After");
+  await third.call.finish();
+  const messages = await eventually(
+    async () => (await read(id)).messages,
+    (all) => all.length === 6 && all[5]!.status === "complete",
+  );
+  expect(messages.map(({ content }) => content)).toEqual([
+    "Hello",
+    "Hi",
+    "And then?",
+    "Then",
+    "And after that?",
+    "After",
+  ]);
+  for (const tab of [page, other]) await eventually(() => chips(tab).count(), (count) => count === 0);
+});
+
+test("a queued message with an image is sent while another chat is shown", async () => {
+  await using context = await openContext();
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Look");
+  const first = await nextCall();
+  await first.call.emit("Looking");
+  await page.getByRole("log").getByText("Looking", { exact: true }).waitFor();
+  const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  await page.locator("input[type=file]").setInputFiles({
+    name: "dot.png",
+    mimeType: "image/png",
+    buffer: Buffer.from(PIXEL, "base64"),
+  });
+  await page.getByRole("img", { name: "dot.png" }).waitFor();
+  await box(page).fill("And this?");
+  await page.getByRole("button", { name: "Queue", exact: true, disabled: false }).click();
+  await chips(page).getByText("1 attachment").waitFor();
+  const id = idOf(page);
+  await page.keyboard.press("Escape");
+  await page.getByRole("log").getByText("Stopped", { exact: true }).waitFor();
+  // Back in the composer, it has its image; queued again, it waits for the next reply.
+  await page.getByRole("button", { name: "Edit “And this?”" }).click();
+  await page.getByRole("img", { name: "dot.png" }).waitFor();
+  await page.getByRole("button", { name: "Regenerate" }).click();
+  const again = await nextCall();
+  await again.call.emit("Seen");
+  await page.getByRole("log").getByText("Seen", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Queue", exact: true, disabled: false }).click();
+  await chips(page).getByText("And this?", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "New chat" }).first().click();
+  await page.getByRole("heading", { name: "What’s on your mind?" }).waitFor();
+  await again.call.finish();
+  const second = await nextCall();
+  expect(second.asked.at(-1)).toMatchObject([{ type: "text", text: "And this?" }, { type: "image_url" }]);
+  await second.call.emit("A dot");
+  await second.call.finish();
+  await eventually(async () => (await read(id)).messages.at(-1), (last) => last?.content === "A dot");
+  await page.goto(`${server.url}/c/${id}`);
+  await page.getByRole("log").getByText("A dot", { exact: true }).waitFor();
+  await expect.poll(() => chips(page).count()).toBe(0);
+});
+
+test("in a group, a queued message is sent after the last speaker of the turn", async () => {
+  for (const name of ["Ada", "Ben"]) {
+    const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name, description: name } };
+    await server.json("PUT", `/api/characters/${name.toLowerCase()}`, { card });
+  }
+  await server.json("PUT", "/api/conversations/group", {
+    title: "Group",
+    participants: [{ character_id: "ada" }, { character_id: "ben" }],
+    reply_order: "list",
+    messages: [{ role: "user", content: "Welcome" }, { role: "assistant", content: "Here", character_id: "ada" }],
+  });
+  await using context = await openContext();
+  const page = await openAt(context, "/c/group");
+  await page.getByRole("log").getByText("Here", { exact: true }).waitFor();
+  await sendMessage(page, "Both of you?");
+  const first = await nextCall();
+  await first.call.emit("Ada here");
+  await page.getByRole("log").getByText("Ada here", { exact: true }).waitFor();
+  await queue(page, "Thanks");
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked.at(-1)).not.toContain("Thanks");
+  await second.call.emit("Ben here");
+  await second.call.finish();
+  await (await nextCall()).call.finish();
+  const { messages } = await read("group");
+  expect(messages.slice(2, 5).map(({ content }) => content)).toEqual(["Both of you?", "Ada here", "Ben here"]);
+  await eventually(async () => (await read("group")).messages[5]?.content, (content) => content === "Thanks");
+});
