@@ -49,6 +49,8 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const icon = await Deno.readFile(new URL("icon.svg", source));
   // An audio worklet must be a separate file in plain JavaScript.
   const worklet = await Deno.readFile(new URL("microphone_worklet.js", source));
+  // Modules run after the first frame.
+  const theme = await Deno.readFile(new URL("early_theme.js", source));
 
   const built: BuiltFile[] = [];
   const place = async (path: string, content: Uint8Array) => {
@@ -65,6 +67,8 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   await place(laterStylePath, laterStyle);
   await place(iconPath, icon);
   await place(workletPath, worklet);
+  const themePath = `assets/${toHashedName("theme", "js", theme)}`;
+  await place(themePath, theme);
 
   await place(DIAGRAM_FILE, new TextEncoder().encode(await createDiagramPage(options.root)));
 
@@ -77,15 +81,19 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   }
 
   const preloads = [...findStaticImports(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
-  const page = (await Deno.readTextFile(new URL("index.html", source)))
+  const unnamedPage = (await Deno.readTextFile(new URL("index.html", source)))
     .replace("%script%", `/${scriptPath}`)
     .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
+    .replace("%theme%", `/${themePath}`)
     .replace("%style%", `/${stylePath}`)
     // Without its slash, because it isn't part of the first load.
     .replace("%later-style%", laterStylePath)
     .replace("%microphone-worklet%", workletPath)
     .replace("%icon%", `/${iconPath}`)
     .replace("%touch-icon%", iconPaths.get("icon-apple-180.png")!);
+  // It has the hashed names of all first files, which have those of the others.
+  const build = createHash("sha256").update(unnamedPage).digest("hex").slice(0, 16);
+  const page = unnamedPage.replace("%build%", build);
   await place("manifest.webmanifest", new TextEncoder().encode(createManifest((file) => iconPaths.get(file)!)));
   await place("index.html", new TextEncoder().encode(page));
   if (scripts.worker !== undefined) {
@@ -129,7 +137,7 @@ async function bundleScripts(
   options: UiBuildOptions,
 ): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
   const [chunks, worker] = await Promise.all([
-    bundle(entry, "bundle/page/", options),
+    bundle(entry, "bundle/page/", options).then((pieces) => options.isDev ? pieces : joinFirstLoad(pieces, options)),
     // Developers get every build immediately, without intermediate caches.
     options.isDev ? undefined : bundle(new URL("service_worker.ts", entry), "bundle/worker/", options),
   ]).finally(() => Deno.remove(new URL("bundle/", options.dist), { recursive: true }).catch(() => {}));
@@ -173,6 +181,65 @@ async function bundle(
   const files = new Map<string, Uint8Array>();
   for await (const { name } of Deno.readDir(outDir)) files.set(name, await Deno.readFile(new URL(name, outDir)));
   return files;
+}
+
+/**
+ * Joins the chunks that a browser loads first into one.
+ *
+ * The bundler makes a chunk for each set of files that share modules: dozens of small ones for the first load, which
+ * compress badly. Here every other file imports those modules from one file, so that only one set is left, and the
+ * bundler runs again.
+ *
+ * @param pieces Minified output of the bundler.
+ */
+async function joinFirstLoad(
+  pieces: Map<string, Uint8Array>,
+  options: UiBuildOptions,
+): Promise<Map<string, Uint8Array>> {
+  const folder = new URL("bundle/pieces/", options.dist);
+  await Deno.mkdir(folder, { recursive: true });
+  const first = new Set(["main.js", ...findStaticImports(pieces.get("main.js")!, pieces)]);
+  // Without the hashes of the first run, because the second run adds its own.
+  const stems = new Map(
+    [...pieces.keys()].sort().map((name, n) => [name, `${name.replace(/(?:-\w+)?\.js$/, "")}_${n}`]),
+  );
+  const toExport = (from: string, name: string) => `${stems.get(from)!.replaceAll("-", "_")}_${name}`;
+
+  let firstText = "";
+  for (const [name, content] of pieces) {
+    let text = new TextDecoder().decode(content);
+    if (first.has(name)) {
+      const path = `"./${stems.get(name)}.js"`;
+      const list = splitList(/\bexport\{([^}]*)\};?\s*$/.exec(text)?.[1]);
+      firstText += `import${path};export{${
+        list.map(([, as]) => `${as} as ${toExport(name, as)}`).join(",")
+      }}from${path};`;
+    } else {
+      text = text.replace(
+        /\bimport(?:\{([^}]*)\}from)?"\.\/([\w.-]+)";/g,
+        (all, list: string | undefined, from: string) => {
+          if (!first.has(from)) return all;
+          return `import{${
+            splitList(list).map(([item, as]) => `${toExport(from, item)} as ${as}`).join(",")
+          }}from"./first.js";`;
+        },
+      );
+    }
+    text = text.replace(/"\.\/([\w.-]+)"/g, (all, path: string) => stems.has(path) ? `"./${stems.get(path)}.js"` : all);
+    await Deno.writeTextFile(new URL(`${stems.get(name)}.js`, folder), text);
+  }
+  await Deno.writeTextFile(new URL("first.js", folder), firstText);
+  // It exports nothing, unlike first.js, whose names would be part of the first load.
+  await Deno.writeTextFile(new URL("main.js", folder), 'import"./first.js";');
+  return await bundle(new URL("main.js", folder), "bundle/joined/", options);
+}
+
+/** Splits the list of an import or export: `a as b,c` is `[["a", "b"], ["c", "c"]]`. */
+function splitList(list = ""): [name: string, as: string][] {
+  return list.split(",").filter(Boolean).map((item) => {
+    const [name, as] = item.split(" as ");
+    return [name!, as ?? name!];
+  });
 }
 
 /** Joins the files that a style sheet imports, in order, without comments and indentation. */
@@ -237,7 +304,8 @@ function createManifest(iconPath: (file: string) => string): string {
     start_url: "/",
     scope: "/",
     display: "standalone",
-    background_color: "#fdfcfa",
+    // Of the icon, because the start of an installed app knows no theme: the page's color would flash in the other one.
+    background_color: "#2b5f75",
     theme_color: "#2b5f75",
     categories: ["productivity", "entertainment"],
     icons: [

@@ -9,8 +9,17 @@ import type { BuiltFile } from "./ui.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
-/** Sources of the page besides static/src: the bundling, its settings, and the versions of the packages. */
-const OTHER_SOURCES = ["build/ui.ts", "deno.json", "deno.lock"];
+/**
+ * Sources of the page besides static/src: the bundling, its settings, the versions of the packages, and the modules that
+ * the server loads, too.
+ */
+const OTHER_SOURCES = [
+  "build/ui.ts",
+  "deno.json",
+  "deno.lock",
+  "services/http/address_scheme.ts",
+  "services/json/search_fold.ts",
+];
 
 /** Locked exclusively by the process that builds. */
 const BUILD_LOCK = "build.lock";

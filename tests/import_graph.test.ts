@@ -19,13 +19,15 @@ const FOLDERS: Record<string, string[]> = {
     "lorebooks",
     "memories",
     "personas",
+    "presets",
     "prompts",
+    "regex_scripts",
     "tools",
   ],
   cli: ["backup", "diagnostics", "import_export", "integrity"],
   conversations: ["attachments", "documents", "llm", "prompts"],
   documents: ["attachments", "llm"],
-  diagnostics: ["auth", "backup", "integrity", "tailnet"],
+  diagnostics: ["auth", "backup", "integrity", "models", "tailnet"],
   image_generation: ["attachments", "characters"],
   import_export: [
     ...[
@@ -41,7 +43,7 @@ const FOLDERS: Record<string, string[]> = {
       "personas",
       "presets",
     ],
-    ...["prompts", "push", "settings", "speech", "tools", "transcription"],
+    ...["prompts", "push", "regex_scripts", "settings", "speech", "tools", "transcription", "usage"],
   ],
   integrity: ["backup", "characters"],
   llm: [],
@@ -53,13 +55,16 @@ const FOLDERS: Record<string, string[]> = {
   openai_api: ["characters", "conversations", "llm"],
   personas: ["attachments", "characters"],
   presets: [],
-  prompts: ["characters", "documents", "llm", "lorebooks", "memories", "presets"],
+  prompts: ["characters", "documents", "llm", "lorebooks", "memories", "personas", "presets", "regex_scripts"],
   push: [],
+  regex_scripts: [],
+  server_search: ["image_generation", "llm", "speech", "transcription"],
   settings: ["attachments"],
   speech: [],
   tailnet: [],
   tools: ["documents"],
   transcription: ["llm", "speech"],
+  usage: ["llm"],
 };
 
 /** The same for the page. Views may import everything; nothing else imports views, and only views import components. */
@@ -174,8 +179,8 @@ test("no file loads one that loads it", () => {
   expect([...loads.keys()].filter((path) => reaches(path).has(path))).toEqual([]);
 });
 
-/** The only module that server and page both load. */
-const SHARED = "services/json/search_fold.ts";
+/** The only modules that server and page both load. build/ui_builds.ts names them, too. */
+const SHARED = ["services/http/address_scheme.ts", "services/json/search_fold.ts"];
 /** A page may have one policy of Trusted Types, so all rooms share it. */
 const PAGE_POLICY = "static/src/trusted_types.ts";
 
@@ -184,7 +189,7 @@ test("on the page a room imports only the rooms named for it, but for their type
   const wrong = imports.filter(({ from, to, isType }) => {
     const [own, other] = [roomOnPage(from), roomOnPage(to)];
     if (isType || own === undefined || own === "dev" || own === other) return false;
-    if (to === SHARED || to === PAGE_POLICY) return false;
+    if (SHARED.includes(to) || to === PAGE_POLICY) return false;
     return other === undefined || PAGE_ROOMS[own]?.includes(other) !== true;
   });
   expect(wrong).toEqual([]);
@@ -220,7 +225,7 @@ test("a start loads what a first answer rests on, and no room, schema or command
 
 test("the page imports only types of the server, from routes/schemas in its API client, and how it folds searches", async () => {
   const outside = imports.filter(({ from, to }) =>
-    from.startsWith("static/src/") && !to.startsWith("static/src/") && to !== SHARED
+    from.startsWith("static/src/") && !to.startsWith("static/src/") && !SHARED.includes(to)
   );
   const wrong = outside.filter(({ from, to, isType }) =>
     !isType || !from.startsWith("static/src/api/") || !to.startsWith("routes/schemas/")

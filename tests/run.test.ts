@@ -25,6 +25,7 @@ const FILES: Record<string, string> = {
     beforeAll(() => { throw new Error("the hook threw"); });
     test("never run", () => {});`,
   "tests/services/leaks.test.ts": `
+    import process from "node:process";
     import { test } from "vitest";
     test("it leaves a program, a port and a file, and changes a variable", () => {
       const child = new Deno.Command("sleep", { args: ["1000"], stdin: "null", stdout: "null", stderr: "null" }).spawn();
@@ -32,6 +33,15 @@ const FILES: Record<string, string> = {
       Deno.listen({ port: 0 });
       Deno.makeTempFileSync({ prefix: "forgotten-" });
       Deno.env.set("LEFT_BY_A_TEST", "yes");
+      // As the browser's driver does; and something that is waited for.
+      process.on("SIGTERM", () => {});
+      setInterval(() => {}, 1_000);
+    });`,
+  "tests/services/orphan.test.ts": `
+    import { test } from "vitest";
+    test("it leaves a program without a parent, which holds the output of the lane", async () => {
+      const options = { args: ["-c", "sleep 2000 &"], stdout: "inherit", stderr: "inherit" };
+      await new Deno.Command("sh", options).spawn().status;
     });`,
   "tests/services/variables.test.ts": `
     import { expect, test } from "vitest";
@@ -64,12 +74,15 @@ test("ends with what failed in any lane and what a file left, and retries nothin
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", fileURLToPath(new URL("tests/run.ts", ROOT))],
       cwd: folder,
-      env: ownEnvironment(),
+      env: { ...ownEnvironment(), TEST_ENDING_MS: "2000" },
       clearEnv: true,
     }).output();
     const lines = new TextDecoder().decode(stdout).trimEnd().split("\n");
     const first = lines.findIndex((line) => line.startsWith("FAILED "));
     const shown = lines.slice(first).filter((line) => !line.startsWith("    "));
+    // Vitest alone would wait for it without limit.
+    const [orphan] = shown.splice(shown.findIndex((line) => line.startsWith("FAILED left by the run")), 1);
+    expect(orphan).toMatch(/process \d+ \(sleep 2000\) of \S+\/tests\/services\/orphan\.test\.ts$/);
     expect(shown.slice(0, -2).sort(), new TextDecoder().decode(stderr)).toEqual([
       "FAILED tests/services/hook.test.ts as a whole",
       "FAILED tests/services/late.test.ts > a group > it would pass a second time",
@@ -77,7 +90,7 @@ test("ends with what failed in any lane and what a file left, and retries nothin
       "FAILED tests/static/page.test.ts > the page is red",
     ]);
     expect(shown.at(-2)).toMatch(/^\d+ s; the same order again: --seed \d+$/);
-    expect(shown.at(-1)).toBe("3 passed, 2 failed, 1 skipped");
+    expect(shown.at(-1)).toBe("4 passed, 2 failed, 1 skipped");
     const [, pid] = /Left by this file: process (\d+) \(sleep 1000\); listening port \d+; temporary file forgotten-\w+/
       .exec(lines.join("\n")) ?? [];
     expect(await isGone(Number(pid))).toBe(true);

@@ -20,7 +20,7 @@ import { redTests, type RunReport, slowestFiles } from "./run_summary.ts";
 import { findSlowReason } from "./runner/file_queue.ts";
 import type { FileTimes } from "./runner/file_times.ts";
 import { findRelatedTests, readTree } from "./runner/related.ts";
-import { findVariable, listProcesses, readCommand } from "./runner/running_processes.ts";
+import { findVariable, killProcess, listProcesses, readCommand } from "./runner/running_processes.ts";
 import { securityCaseLines } from "./security_results.ts";
 
 /** Where Debian puts it, and where apt-get installs it to. */
@@ -36,6 +36,9 @@ const OTHER_BROWSERS = [
 /** Needs less processor time for each page of a test; Debian has it as a package of its own. */
 const HEADLESS_SHELL = "/usr/bin/chromium-headless-shell";
 const VITEST = "npm:vitest@5.1.1";
+
+/** After its report, vitest may take this long to end its lanes on a busy machine; then what is left of them is ended. */
+const ENDING_MS = Number(Deno.env.get("TEST_ENDING_MS") ?? 60_000);
 
 /** The report of a run that ended before it wrote one: it failed, and nothing passed. */
 const NO_REPORT =
@@ -99,31 +102,60 @@ async function runVitest(args: string[]): Promise<RunResult> {
   Deno.env.set("TEST_RUN_FOLDER", temporary);
   Deno.env.set("TEST_TIMES_FILE", times);
   try {
-    const isGreen = await succeeds(Deno.execPath(), [
+    const vitest = start(Deno.execPath(), [
       ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts", `--sequence.seed=${seed}`],
       ...["--reporter=default", "--reporter=tests/runner/file_times.ts"],
       ...["--reporter=json", `--outputFile.json=${path}`],
       ...args,
     ]);
+    const ended = vitest.status.then(({ success }) => success);
+    const held = await endHeldRun(path, temporary, vitest, ended);
+    const isGreen = await ended;
     const seconds = Math.round((performance.now() - startedAtMs) / 1000);
     const text = await Deno.readTextFile(path).catch(() => NO_REPORT);
     if (reportsAt !== undefined) await Deno.writeTextFile(`${reportsAt}/${crypto.randomUUID()}.json`, text);
     const lines = (await Deno.readTextFile(times).catch(() => "")).split("\n").filter((line) => line !== "");
-    const leaks = await findLeftProcesses(temporary);
+    const leaks = [...held, ...await findLeftProcesses(temporary)];
     return { isGreen, seconds, report: JSON.parse(text), times: lines.map((line) => JSON.parse(line)), leaks };
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
 
+/**
+ * Ends what keeps vitest from ending once it has written its report: it waits without limit until the output of each lane
+ * is closed, and a process that a lane has left may hold it. @returns What was ended.
+ */
+async function endHeldRun(
+  report: string,
+  folder: string,
+  vitest: Deno.ChildProcess,
+  ended: Promise<boolean>,
+): Promise<string[]> {
+  const endsWithin = (ms: number) => Promise.race([ended.then(() => true), delay(ms, false, { ref: false })]);
+  while (!await exists(report)) if (await endsWithin(1000)) return [];
+  if (await endsWithin(ENDING_MS)) return [];
+  // Its own children are the lanes and a watchdog.
+  const left = listRunProcesses(folder).filter(({ pid, parent }) => pid !== vitest.pid && parent !== vitest.pid);
+  const lines = left.map(({ pid }) => describeProcess(pid));
+  for (const { pid } of left) killProcess(pid);
+  if (await endsWithin(ENDING_MS)) return lines;
+  killProcess(vitest.pid);
+  return [...lines, `process ${vitest.pid}, vitest itself`];
+}
+
 /** Lists the processes that were started in this run and are still there, with the test file that started them. */
 async function findLeftProcesses(folder: string): Promise<string[]> {
-  const find = () =>
-    listProcesses().filter(({ pid }) => findVariable(pid, "TEST_RUN_FOLDER") === folder && pid !== Deno.pid);
-  for (let tries = 0; find().length > 0 && tries < 50; tries++) await delay(200);
-  return find().map(({ pid }) =>
-    `process ${pid} (${readCommand(pid)}) of ${findVariable(pid, "TEST_FILE") ?? "a lane"}`
-  );
+  for (let tries = 0; listRunProcesses(folder).length > 0 && tries < 50; tries++) await delay(200);
+  return listRunProcesses(folder).map(({ pid }) => describeProcess(pid));
+}
+
+function listRunProcesses(folder: string) {
+  return listProcesses().filter(({ pid }) => findVariable(pid, "TEST_RUN_FOLDER") === folder && pid !== Deno.pid);
+}
+
+function describeProcess(pid: number): string {
+  return `process ${pid} (${readCommand(pid)}) of ${findVariable(pid, "TEST_FILE") ?? "a lane"}`;
 }
 
 /** Takes `--seed N` from the arguments; without it the order is a new one. */
@@ -210,7 +242,11 @@ async function installBrowser(): Promise<void> {
 }
 
 async function succeeds(command: string, args: string[]): Promise<boolean> {
-  return (await new Deno.Command(command, { args, stdout: "inherit", stderr: "inherit" }).spawn().status).success;
+  return (await start(command, args).status).success;
+}
+
+function start(command: string, args: string[]): Deno.ChildProcess {
+  return new Deno.Command(command, { args, stdout: "inherit", stderr: "inherit" }).spawn();
 }
 
 async function exists(path: string): Promise<boolean> {

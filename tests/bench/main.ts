@@ -5,16 +5,17 @@
 import type { Bench, Figure, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
 import { formatUse, type MachineUse, MAX_ELSEWHERE, MAX_LOAD, watchMachine } from "./machine.ts";
-import { formatDocument, formatFigure, type MeasuredRow } from "./report.ts";
-import { findSoakSection } from "../soak/report.ts";
+import { findSections, formatDocument, formatFigure, type MeasuredRow } from "./report.ts";
 import { avatarRow } from "./rows/avatar.ts";
 import { cardsRow } from "./rows/cards.ts";
 import { talkRow } from "./rows/talk.ts";
+import { enginesRow } from "./rows/engines.ts";
 import { firstAudioRow } from "./rows/first_audio.ts";
 import { chunkLagRow, largeLagRow } from "./rows/chunk_lag.ts";
 import { documentRow } from "./rows/document.ts";
 import { downloadRow } from "./rows/download.ts";
 import { firstTokenRow } from "./rows/first_token.ts";
+import { goingOnRow } from "./rows/going_on.ts";
 import { importRow } from "./rows/import.ts";
 import { largeMemoryRow } from "./rows/large_memory.ts";
 import { listsRow } from "./rows/lists.ts";
@@ -47,6 +48,7 @@ const ROWS: Row[] = [
   lorebookRow,
   downloadRow,
   outboundRow,
+  goingOnRow,
   firstAudioRow,
   talkRow,
   searchRow,
@@ -55,6 +57,7 @@ const ROWS: Row[] = [
   chunkLagRow,
   largeLagRow,
   pageRow,
+  enginesRow,
   scrollRow,
 ];
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
@@ -166,7 +169,7 @@ async function writeDocument(rows: MeasuredRow[], rounds: number, load: number):
     platform: `${Deno.build.os}, ${Deno.build.arch}`,
     date: new Date().toISOString().slice(0, 10),
   });
-  const soak = findSoakSection(await Deno.readTextFile(DOCUMENT).catch(() => ""));
-  await Deno.writeTextFile(DOCUMENT, text + soak);
+  const sections = findSections(await Deno.readTextFile(DOCUMENT).catch(() => ""));
+  await Deno.writeTextFile(DOCUMENT, text + sections);
   console.error("Written to docs/benchmarks.md");
 }

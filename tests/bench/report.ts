@@ -29,7 +29,13 @@ export function formatFigure(figure: Figure): string {
   } (${figure.target})`;
 }
 
-/** Formats docs/benchmarks.md. */
+/** Returns the sections of docs/benchmarks.md that stay, with the blank line before the first: all that have a heading. */
+export function findSections(document: string): string {
+  const at = document.search(/^\n## /m);
+  return at < 0 ? "" : document.slice(at);
+}
+
+/** Formats docs/benchmarks.md, without the sections that stay. */
 export function formatDocument(measured: MeasuredRow[], facts: RunFacts): string {
   const header = ["Measurement", "Parlor", "Counterpart", "Ratio", "Target", "Met", "Load"];
   const rows = measured.flatMap(({ figures, use }) =>

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { ensureUi, findUi } from "../../build/ui_builds.ts";
+import { findFirstLoad } from "../../build/ui.ts";
 import { findUiFolder, openUiFolder } from "../../routes/ui.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const SEVERAL_BUILDS_MS = 180_000;
+/** A module that server and page both load. */
+const SHARED = "services/json/search_fold.ts";
 
 let root: URL;
 let builds: string;
@@ -16,10 +19,11 @@ beforeEach(async () => {
     await Deno.mkdir(new URL("./", new URL(path, root)), { recursive: true });
     await Deno.writeTextFile(new URL(path, root), text);
   };
-  const pageFiles = ["index.html", "icon.svg", "microphone_worklet.js", "diagram_frame.js"].map((name) =>
-    `static/src/${name}`
-  );
-  for (const path of ["build/ui.ts", "deno.lock", ...pageFiles]) {
+  // The files that the build copies unchanged.
+  const pageFiles = [...Deno.readDirSync(new URL("static/src/", ROOT))].map(({ name }) => name)
+    .filter((name) => /\.(html|svg|js)$/.test(name)).map((name) => `static/src/${name}`);
+  const shared = ["services/http/address_scheme.ts", SHARED];
+  for (const path of ["build/ui.ts", "deno.lock", ...shared, ...pageFiles]) {
     await write(path, await Deno.readTextFile(new URL(path, ROOT)));
   }
   // Otherwise the bundler would update the lock file, which is one of the sources.
@@ -44,9 +48,11 @@ const build = async () => (await ensureUi({ root, isDev: false })).files !== und
 const setTitle = (title: string) =>
   Deno.writeTextFile(new URL("static/src/main.tsx", root), `document.title = "${title}";`);
 
+const readPage = (folder: string) => Deno.readTextFile(`${folder}/index.html`);
+
 /** Reads the page's script through the reference in the page. */
 async function readScript(folder: string): Promise<string> {
-  const page = await Deno.readTextFile(`${folder}/index.html`);
+  const page = await readPage(folder);
   return await Deno.readTextFile(folder + /<script type="module" src="([^"]+)">/.exec(page)![1]!);
 }
 
@@ -69,6 +75,43 @@ function startProcess(code: string): Deno.ChildProcess {
 }
 
 test(
+  "the modules that the first load shares with files loaded later are one script, in which they exist once",
+  async () => {
+    const write = (name: string, text: string) => Deno.writeTextFile(new URL(`static/src/${name}`, root), text);
+    await write("one.ts", "export let one = 1; export const set = (value: number) => one = value;");
+    await write("two.ts", 'import { one } from "./one.ts"; export default class Two { one = () => one }');
+    await write("three.ts", "export const three = () => 3;");
+    await write(
+      "first_lazy.ts",
+      'import { one, set } from "./one.ts"; export const run = () => { set(5); return one; };',
+    );
+    await write(
+      "second_lazy.ts",
+      'import Two from "./two.ts"; import { three } from "./three.ts"; export const run = () => [new Two().one(), three()];',
+    );
+    await write(
+      "main.tsx",
+      `import { one } from "./one.ts"; import Two from "./two.ts"; import { three } from "./three.ts";
+     globalThis.seen = { own: [one, new Two().one(), three()], load: async () =>
+       [(await import("./first_lazy.ts")).run(), (await import("./second_lazy.ts")).run(), one] };`,
+    );
+    const { path, files } = await ensureUi({ root, isDev: false });
+    const first = await findFirstLoad(files!, pathToFileURL(`${path}/`));
+    expect(first.filter((file) => file.path.endsWith(".js")).map((file) => file.path.split("-")[0])).toEqual([
+      "assets/chunk",
+      "assets/app",
+      "assets/theme",
+    ]);
+    const script = path + /<script type="module" src="([^"]+)">/.exec(await readPage(path))![1]!;
+    await import(/* @vite-ignore */ pathToFileURL(script).href);
+    const { seen } = globalThis as unknown as { seen: { own: unknown; load(): Promise<unknown> } };
+    expect(seen.own).toEqual([1, 1, 3]);
+    expect(await seen.load()).toEqual([5, [5, 3], 5]);
+  },
+  SEVERAL_BUILDS_MS,
+);
+
+test(
   "builds the page once, and again when a source changes, appears or disappears, or the build is damaged",
   async () => {
     const source = (path: string) => new URL(`static/src/${path}`, root);
@@ -87,6 +130,9 @@ test(
     // Back to the sources of an earlier build, which still exists.
     expect(await build()).toBe(false);
     expect(await script()).toContain("two");
+
+    await Deno.writeTextFile(new URL(SHARED, root), "export const changed = true;");
+    expect([await build(), await build()]).toEqual([true, false]);
 
     await Deno.remove(`${await findUiFolder(builds)}/index.html`);
     expect([await build(), await build()]).toEqual([true, false]);

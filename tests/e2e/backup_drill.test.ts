@@ -90,7 +90,8 @@ test(
       await server.json("PUT", "/api/conversations/c1", { title: "Quillfeather", messages });
       await server.json("PUT", "/api/personas/p1", { name: "Quillfeather" });
     }
-    expect(await runParlor(["backup", file, "--data-dir", data], { env: PASSPHRASE })).toMatchObject({ code: 0 });
+    const made = await runParlor(["backup", file, "--data-dir", data], { env: PASSPHRASE });
+    expect(made).toMatchObject({ code: 0 });
     await Deno.mkdir(here.file("sealed"));
     await Deno.rename(file, here.file("sealed/one"));
     for (const word of ["quillfeather", "Quillfeather", PASSPHRASE.PARLOR_BACKUP_PASSPHRASE]) {
@@ -125,6 +126,8 @@ test(
 
     const replaced = await restore(here.file("sealed/one"), data, PASSPHRASE, ["--replace"]);
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/replaced-/) });
+    const countFiles = ({ stdout }: { stdout: string }) => /\((\d+) files/.exec(stdout)?.[1];
+    expect(countFiles(replaced)).toBe(countFiles(made));
     await using server = await startChildServer({ dataDir: data });
     expect(await server.json("GET", "/api/conversations/c1")).toMatchObject({ title: "Quillfeather" });
   },

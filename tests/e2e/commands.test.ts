@@ -24,11 +24,12 @@ test.each([
   [["--help"], /--allowed-hosts/],
   [
     ["--help"],
-    /parlor auth [^]*parlor import KIND PATH[^]*parlor backup [^]*parlor key [^]*parlor doctor [^]*parlor licenses/,
+    /parlor auth [^]*parlor import KIND PATH[^]*parlor backup [^]*parlor key [^]*parlor doctor [^]*parlor stop[^]*parlor licenses/,
   ],
   [["serve", "--help"], /Usage: parlor \[serve\]/],
   [["help"], /Usage: parlor \[serve\]/],
   [["help", "doctor"], /^Usage: parlor doctor/],
+  [["stop", "--help"], /^Usage: parlor stop/],
   [["--print-config", "--port", "1"], /^port = 1 # flag$/m],
 ])("parlor %j responds and ends normally", async (args, expected) => {
   const { code, stdout, stderr } = await parlor(args);

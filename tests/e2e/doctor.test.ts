@@ -41,6 +41,39 @@ test("a server behind a proxy on the same machine, as in the guide, is asked and
   expect(linesOf(stdout, "ok").join("\n")).toMatch(/The server responds[^]*responds in \d+ ms/);
 }, 180_000);
 
+test("a running server is found and judged by the options that it got as flags and from its environment", async () => {
+  await using folder = await tempFolder();
+  const data = folder.file("data");
+  const env = {
+    ...Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !name.startsWith("PARLOR_"))),
+    PARLOR_TRUSTED_PROXIES: "127.0.0.1",
+    PARLOR_LOOPBACK_AUTH_BYPASS: "false",
+    PARLOR_BACKUP_DIR: folder.file("backups"),
+  };
+  const args = ["--allowed-hosts", "chat.example.org", "--pairing", "code"];
+  const server = await startChildServer({ dataDir: data, args, env });
+  const port = new URL(server.url).port;
+  try {
+    expect(server.readyLine).toContain(`is at https://chat.example.org, listening on http://localhost:${port}`);
+    // Neither its port nor its other options are said again.
+    const { code, stdout } = await runParlor(["doctor", "--data-dir", data]);
+    expect(linesOf(stdout, "problem")).toEqual([]);
+    expect([code, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "No problems found."]);
+    expect(linesOf(stdout, "ok").join("\n")).toContain(`The server responds at "http://localhost:${port}"`);
+    expect(stdout).toContain(folder.file("backups"));
+    expect((await Deno.stat(`${data}/server.json`)).mode! & 0o777).toBe(0o600);
+  } finally {
+    await server.kill();
+  }
+  // After a kill, what it left says nothing.
+  const { stdout } = await runParlor(["doctor", "--data-dir", data, "--port", "9"]);
+  expect(stdout).toContain('No server is running at "http://localhost:9"');
+  await using next = await startChildServer({ dataDir: data });
+  expect(next.readyLine).not.toContain("is at");
+  await next.kill("SIGTERM");
+  await expect(Deno.stat(`${data}/server.json`)).rejects.toThrow(Deno.errors.NotFound);
+}, 180_000);
+
 test("each problem is printed with its fix, and the exit code is 1", async () => {
   await using folder = await tempFolder();
   const data = folder.file("data");

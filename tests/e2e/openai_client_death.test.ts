@@ -1,7 +1,7 @@
 /** Kills of the server while OpenAI's client uses it. */
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import { startChildServer } from "../helpers/app/child_server.ts";
+import { connectModel, startChildServer } from "../helpers/app/child_server.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 test("kill -9 in mid-stream keeps the text that a storing client has seen", { timeout: 240_000 }, async () => {
@@ -9,9 +9,7 @@ test("kill -9 in mid-stream keeps the text that a storing client has seen", { ti
   const dataDir = await Deno.makeTempDir();
   try {
     const first = await startChildServer({ dataDir });
-    const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-    await first.json("PUT", "/api/connections", connection);
-    await first.json("POST", "/api/connections/double/activate");
+    await connectModel(first, llm.url);
     const client = new OpenAI({ baseURL: `${first.url}/api/v1`, apiKey: "none", maxRetries: 0 });
     const opening = client.chat.completions.create({
       model: "default",

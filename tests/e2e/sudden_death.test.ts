@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { type Frame, framesOf, gather, understand, until } from "../helpers/app/chat_client.ts";
-import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type ChildServer, connectModel, startChildServer } from "../helpers/app/child_server.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { filesBelow, tempFolder } from "../helpers/files/storage_folder.ts";
 
@@ -16,17 +16,6 @@ const QUESTION = {
   messages: [{ role: "user", content: "Hi" }],
 };
 
-async function connect(server: ChildServer, url: string): Promise<void> {
-  await server.json("PUT", "/api/connections", {
-    id: "double",
-    name: "Double",
-    kind: "openai",
-    base_url: url,
-    model: "fake-model",
-  });
-  await server.json("POST", "/api/connections/double/activate");
-}
-
 test(
   "kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be generated",
   { tags: ["D02"], timeout: 240_000 },
@@ -36,7 +25,7 @@ test(
       const dataDir = await Deno.makeTempDir();
       try {
         const first = await startChildServer({ dataDir });
-        await connect(first, llm.url);
+        await connectModel(first, llm.url);
         const response = await first.request("POST", "/api/chat", QUESTION);
         const call = await llm.nextCall();
         const seen = [];
@@ -80,7 +69,7 @@ test(
     const dataDir = await Deno.makeTempDir();
     try {
       const first = await startChildServer({ dataDir });
-      await connect(first, llm.url);
+      await connectModel(first, llm.url);
       const names = ["1", "2"];
       const runs = [];
       for (const name of names) {
@@ -123,7 +112,7 @@ test("SIGTERM under load ends streams, saves every reply, and ends the process n
   const dataDir = await Deno.makeTempDir();
   try {
     const first = await startChildServer({ dataDir });
-    await connect(first, llm.url);
+    await connectModel(first, llm.url);
     const clients = [];
     for (let n = 0; n < 8; n++) {
       const ids = { conversation_id: `c${n}`, user_message_id: `u${n}`, assistant_message_id: `a${n}` };

@@ -1,7 +1,7 @@
 /** Kills of the process while a reply calls tools. */
 import { expect, test } from "vitest";
 import { framesOf, until } from "../helpers/app/chat_client.ts";
-import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type ChildServer, connectModel, startChildServer } from "../helpers/app/child_server.ts";
 import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 type Json = Record<string, unknown> & { id: string };
@@ -28,9 +28,7 @@ function openSearch() {
 }
 
 async function prepare(server: ChildServer, llm: FakeLlm, searchUrl: string): Promise<void> {
-  const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-  await server.json("PUT", "/api/connections", connection);
-  await server.json("POST", "/api/connections/double/activate");
+  await connectModel(server, llm.url);
   await server.json("PUT", "/api/tools/web", { search_url: searchUrl, search: true, read_page: false });
 }
 

@@ -1,6 +1,9 @@
 /** What a real llama.cpp server says about its context: the progress of a prompt, and a prompt that is too long. */
 import { createParser } from "eventsource-parser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ServerContract } from "../../services/llm/contract/contract.ts";
+import { getDialect } from "../../services/llm/dialects/dialects.ts";
+import { createUpstreamClient } from "../../services/llm/upstream_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { freePort } from "./helpers/free_port.ts";
 import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
@@ -126,5 +129,46 @@ describe.skipIf(INSTALLED === undefined)("the context of a real llama.cpp server
     const next = await ask("c1", 4);
     expect(next.status).toBe("complete");
     expect(next.left_out).toBeUndefined();
+  });
+
+  test("what the server does is asked in a few tokens, unless its slot would have to drop a prompt", async () => {
+    await restart(2048);
+    const client = createUpstreamClient({ log: () => {} });
+    const timeouts = { connectMs: SLOW_MS, firstByteMs: SLOW_MS, idleMs: SLOW_MS };
+    const target = {
+      ...{ kind: "openai" as const, baseUrl: llama!.url, timeouts, dialect: getDialect("llama.cpp") },
+    };
+    const options = { by: "parlor", limitMs: SLOW_MS, now: Date.now } as const;
+    const list = ({ findings }: ServerContract) =>
+      Object.fromEntries(Object.entries(findings).map(([item, { found, reason }]) => [item, found ?? reason]));
+    const signal = new AbortController().signal;
+    try {
+      const first = await client.probe(target, MODEL, options, signal);
+      expect(first.version).toMatch(/^b\d+/);
+      expect(list(first)).toEqual({
+        ...{ context_size: 2048, slots: 1, continues: true, repeats_prefill: false, progress: true, cancels: true },
+        ...{ system_message: true, tools: true, images: false, stop: true, usage: true, resumable: true },
+      });
+      expect(await llama!.busySlots()).toBe(0);
+      const again = await client.probe(target, MODEL, options, signal);
+      expect(list(again)).toMatchObject({ context_size: 2048, continues: "holds_chat", cancels: "holds_chat" });
+      expect(again.fingerprint).toBe(first.fingerprint);
+    } finally {
+      client.close();
+    }
+  });
+
+  test("after a restart with another context, what is known of the server is asked anew", async () => {
+    await restart(1024);
+    const fields = { id: "llama", name: "llama.cpp", kind: "openai", base_url: llama!.url, model: MODEL };
+    await parlor.json("PUT", "/api/connections", fields);
+    const findSize = async () => {
+      const list = await parlor.json<
+        { id: string; contracts?: { findings: { item: string; found?: unknown }[] }[] }[]
+      >("GET", "/api/connections");
+      const [contract] = list.find(({ id }) => id === "llama")!.contracts ?? [];
+      return contract?.findings.find(({ item }) => item === "context_size")?.found;
+    };
+    await expect.poll(findSize, { timeout: SLOW_MS / 2 }).toBe(1024);
   });
 });

@@ -14,6 +14,7 @@ import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
 import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { printPdf, writePdf } from "../helpers/files/document_files.ts";
+import * as kinds from "../helpers/files/document_kinds.ts";
 import { dataUrl } from "../helpers/files/pictures.ts";
 import { makeRgbaPng } from "../helpers/files/png_files.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
@@ -108,8 +109,18 @@ async function expectDocuments(server: ChildServer): Promise<void> {
     "plain.pdf": { bytes: writePdf(["Alpha is one.", "Beta is two."]), says: "Beta is two." },
     "minutes.docx": { bytes: await fixture("minutes.docx"), says: "33 | Heron | 375" },
     "almanac.epub": { bytes: await fixture("almanac.epub"), says: "Admiral Biscuit" },
-    "page.html": { bytes: new TextEncoder().encode("<!doctype html><p>Gamma is three.</p>"), says: "Gamma is three." },
   };
+  const writers: Record<string, kinds.DocumentWriter> = {
+    ...{ html: kinds.writeHtml, pptx: kinds.writePptx, xlsx: kinds.writeXlsx, odt: kinds.writeOdt },
+    ...{ ods: kinds.writeOds, odp: kinds.writeOdp, rtf: kinds.writeRtf, msg: kinds.writeMsg, eml: kinds.writeEml },
+    ...{ mhtml: kinds.writeMhtml, ipynb: kinds.writeNotebook, srt: kinds.writeSrt, vtt: kinds.writeVtt },
+    csv: kinds.writeCsv,
+  };
+  for (const [ending, write] of Object.entries(writers)) {
+    const content = await write(["Gamma is three.", "Δέλτα is four."]);
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    files[`sample.${ending}`] = { bytes, says: "Δέλτα is four." };
+  }
   const add = async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
     const body = new FormData();
     body.append("file", new File([bytes], name));
@@ -209,7 +220,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(await second.kill("SIGINT")).toMatchObject({ code: 0, signal: null });
   });
 
-  test("it reads PDF, DOCX, EPUB and HTML, and pages of a scan", async () => {
+  test("it reads documents of every kind, and pages of a scan", async () => {
     await using server = await start();
     await expectDocuments(server);
   });

@@ -263,25 +263,6 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(await parlor.json("GET", "/api/chat/replies")).not.toContainEqual(listed);
   });
 
-  test("a killed Parlor keeps the text that was seen, marked as interrupted", async () => {
-    const body = chatBody(1000);
-    let killed: Promise<unknown> | undefined;
-    const seen = await readReply(await parlor.request("POST", "/api/chat", body), ({ steps }) => {
-      if (steps.length >= 20) killed ??= parlor.kill("SIGKILL");
-      return false;
-    });
-    await killed;
-    expect(seen.steps.length).toBeGreaterThanOrEqual(20);
-    expect(seen.isDone).toBe(false);
-    parlor = await startChildServer({ dataDir });
-    const message = await findMessage(parlor, body);
-    expect(message.status).toBe("interrupted");
-    expect(message.content.startsWith(seen.text)).toBe(true);
-    const rest = await readReply(await follow(parlor, body, seen.steps.at(-1)!.id));
-    expect(seen.text + rest.text).toBe(message.content);
-    await expect.poll(() => llama.busySlots()).toBe(0);
-  });
-
   test("a killed model server fails the reply and leaves its text", { tags: ["U05"] }, async () => {
     await using other = await startLlama(INSTALLED!);
     await useLlama(parlor, "other", other.url);

@@ -8,6 +8,7 @@ import { type Device, openDevice, openPasskeyBrowser } from "../helpers/browser/
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { PHONE } from "../helpers/browser/ui_page.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { startTimes } from "./helpers/times.ts";
 import { freePort } from "./helpers/free_port.ts";
@@ -99,6 +100,13 @@ async function startProxy(kind: keyof typeof KINDS, server: ChildServer) {
   };
 }
 
+/** Creates the first passkey with the code that the server printed. */
+async function createFirstPasskey({ page }: Device, { logs }: ChildServer): Promise<void> {
+  const [, code] = /Pairing code: (\S+)/.exec(logs.join("\n"))!;
+  await page.getByLabel("Code").fill(code!);
+  await page.getByRole("button", { name: "Create passkey" }).click();
+}
+
 /** Starts a reply in the page. Returns how much of its stream has arrived, and whether it has ended. */
 async function followReply({ page }: Device) {
   await page.evaluate(() => {
@@ -153,7 +161,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
       }, [path, init] as const);
     const put = (path: string, body: unknown, method = "PUT") =>
       ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-    await owner.page.getByRole("button", { name: "Create passkey" }).click();
+    await createFirstPasskey(owner, server);
     await owner.page.getByLabel("Message", { exact: true }).waitFor();
     expect((await owner.context.cookies()).map(({ name, secure }) => [name, secure])).toContainEqual([
       "__Host-app_sess",
@@ -182,6 +190,12 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     await answer.finish();
     await expect.poll(async () => (await seenSoFar()).isOver).toBe(true);
 
+    // The set-up of the guide is as it should be, and the server says where to open it.
+    expect(server.readyLine).toContain(`is at https://${NAME}, listening on `);
+    const { code, stdout } = await runParlor(["doctor", "--data-dir", dataDir]);
+    expect([code, stdout.trimEnd().split("\n").at(-1)], stdout).toEqual([0, "No problems found."]);
+    expect(stdout).toContain(`The server responds at "${server.url}"`);
+
     // A change on one device appears on another at once.
     await owner.page.reload();
     await owner.page.getByLabel("Message", { exact: true }).waitFor();
@@ -202,7 +216,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
 
     const times = startTimes();
     const desk = await openDevice(browser, proxy.url);
-    await desk.page.getByRole("button", { name: "Create passkey" }).click();
+    await createFirstPasskey(desk, server);
     await desk.page.getByRole("link", { name: "Settings" }).click();
     await desk.page.getByRole("link", { name: "Access" }).click();
     times.note("this machine is signed in");

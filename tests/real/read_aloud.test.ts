@@ -11,7 +11,7 @@ import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 120_000;
+const SLOW_MS = 300_000;
 const FIRST = "The ferry comes in at nine, and the light on the pier is lit.";
 const SECOND = "Nobody waits for it tonight.";
 

@@ -1,5 +1,6 @@
-/** A model in models/, run by a real llama.cpp server that Parlor starts: a reply, Stop, and a crash. */
+/** A model in models/, run by a real llama.cpp server that Parlor starts: a reply, Stop, a crash, and Parlor's own end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { framesOf, understand } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { findProcesses, isGone } from "../helpers/processes/processes.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -17,6 +18,12 @@ interface Status {
   memory_bytes?: number;
   error?: string;
   log: string[];
+}
+
+interface Message {
+  content: string;
+  status: string;
+  continued_after_restart?: true;
 }
 
 interface Connection {
@@ -109,14 +116,39 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     expect((await readReply(await ask("c3"))).isDone).toBe(true);
   });
 
-  test("killing Parlor ends the model server, and a chat after the next start starts it again", async () => {
+  const readMessage = async (id: string) =>
+    (await parlor.json<{ messages: Message[] }>("GET", `/api/conversations/${id}`)).messages.at(-1)!;
+
+  test("a reply goes on in the same server after Parlor was killed, to the text that it has without a kill", async () => {
+    const question = {
+      context: "server",
+      messages: [{ role: "user", content: "Tell me a story about a lighthouse" }],
+      max_tokens: 150,
+      ignore_eos: true,
+      stop: ["<never written>"],
+      temperature: 0,
+      seed: 7,
+    };
+    const askFor = (id: string) =>
+      parlor.request("POST", "/api/chat", {
+        conversation_id: id,
+        user_message_id: `${id}-u`,
+        assistant_message_id: `${id}-a`,
+        ...question,
+      });
+    await parlor.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
+    const whole = await readReply(await askFor("whole"));
     const pid = await serverPid();
-    expect(await isGone(pid)).toBe(false);
+    const frames = framesOf(await askFor("cut"));
+    let text = "";
+    while (text.length < 100) text += understand([(await frames.next()).value!]).text;
     await parlor.kill("SIGKILL");
-    await expect.poll(() => isGone(pid)).toBe(true);
+    expect(await isGone(pid)).toBe(false);
     parlor = await startChildServer({ dataDir, args });
-    expect((await status()).state).toBe("stopped");
-    expect((await readReply(await ask("c4"))).isDone).toBe(true);
+    await expect.poll(async () => (await readMessage("cut")).status, { timeout: SLOW_MS }).toBe("complete");
+    expect(await readMessage("cut")).toMatchObject({ content: whole.text });
+    expect((await readMessage("cut")).continued_after_restart).toBeUndefined();
+    expect(await serverPid()).toBe(pid);
     expect((await status()).state).toBe("running");
   });
 

@@ -83,6 +83,16 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     }
   });
 
+  test("the texts of SillyTavern's own tests are the same in both", async () => {
+    const texts = await readPackageTexts(INSTALLED!);
+    expect(texts.length).toBeGreaterThan(150);
+    const answers = await askPage(texts);
+    const found = texts.map((text, n) => ({
+      ...{ text, here: toComparable(expandHere(text, sizes)), there: toComparable(answers[n]!) },
+    }));
+    expect(found.filter(({ here, there }) => here !== there)).toEqual([]);
+  });
+
   test("the texts use variables, blocks and conditions, and most expand to something else", async () => {
     const texts = Array.from({ length: BATCH }, (_, n) => toMacroText(makeMacroText(new Random(`macros ${n}`))));
     const all = texts.join("\n");
@@ -93,6 +103,20 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     expect(answers.filter((answer, n) => answer !== texts[n]).length).toBeGreaterThan(BATCH / 2);
   });
 });
+
+/** Reads the texts that the installed package's tests of the macro engine expand. Nothing of them is stored here. */
+async function readPackageTexts(installed: string): Promise<string[]> {
+  const file = `${installed}/node_modules/sillytavern/tests/frontend/MacroEngine.e2e.js`;
+  const source = await Deno.readTextFile(file);
+  const literals = source.matchAll(
+    /const input = ('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.|\$(?!\{))*`);/g,
+  );
+  const texts = Array.from(literals, ([, literal]) => String(new Function(`return ${literal}`)()));
+  return [...new Set(texts)].filter((text) => !CHANGING.test(text));
+}
+
+/** What depends on the clock or on chance. */
+const CHANGING = /\{\{\s*[^{}]{0,9}(random|pick|roll|time|date|weekday|idle)/i;
 
 // These run in SillyTavern's page, whose globals aren't known here.
 const SELECT = `(async () => {

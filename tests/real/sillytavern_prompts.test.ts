@@ -14,19 +14,33 @@ import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { Random } from "../fuzz/random.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
-import { openTavernPage, writeTavernSettings } from "./helpers/tavern_page.ts";
-import { makeTavernCase, type TavernCase } from "./helpers/tavern_cases.ts";
+import { openTavernPage, type TavernSettings, writeTavernSettings } from "./helpers/tavern_page.ts";
+import { listOmissions, makeTavernCase, PERSONAS, renameCase, TAGS, type TavernCase } from "./helpers/tavern_cases.ts";
 
 const INSTALLED = realPart("REAL_SILLYTAVERN_DIR", "sillytavern.sh");
 /** Time limit for a busy machine. */
 const SLOW_MS = 600_000;
-const COUNT = Deno.env.has("LONG_TESTS") ? 200 : 20;
+const LONG = Deno.env.has("LONG_TESTS");
+const COUNT = Number(Deno.env.get("TAVERN_COUNT") ?? (LONG ? 200 : 20));
+/** Most times that what can be left out of a difference is looked for. */
+const MAX_ROUNDS = 4;
+/** Number of the first case, for a run of some of them. */
 const FIRST = Number(Deno.env.get("TAVERN_FIRST") ?? 0);
+
+/** Files of all cases. */
+const SHARED = /^default-user\/(settings\.json|User Avatars\/.*|groups\/.*)$/;
 
 interface Sent {
   role: string;
   content: string;
   name?: string;
+}
+
+/** A case with what was sent for each of its messages. */
+interface Difference {
+  one: TavernCase;
+  ours: Sent[][];
+  theirs: Sent[][];
 }
 
 describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern", { timeout: SLOW_MS }, () => {
@@ -39,20 +53,29 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
   let page: Page;
   let llm: FakeLlm;
   let app: TestApp;
+  let shipped: TavernCase;
+  /** Shrinking takes minutes, so only the first difference is made smaller. */
+  let hasShrunk = false;
+  const settings: Required<TavernSettings> = {
+    personas: structuredClone(PERSONAS),
+    ...{ charLore: [], tags: TAGS, tag_map: {} },
+  };
 
   beforeAll(async () => {
     llm = await openFakeLlm({ personality: "llama.cpp" });
     llm.contextSize = 8192;
+    // SillyTavern would keep the start that llama.cpp repeats.
+    llm.personality = { ...llm.personality, repeatsPrefill: false };
     tavern = await startSillyTavern(INSTALLED!);
-    for (const one of cases) await furnish(tavern, one);
-    await writeTavernSettings(tavern, llm.url);
+    const portrait = `${tavern.userFolder}/User Avatars/user-default.png`;
+    for (const file of Object.keys(PERSONAS)) {
+      await Deno.copyFile(portrait, `${tavern.userFolder}/User Avatars/${file}`);
+    }
     app = await openTestApp();
     await useModel(app, llm);
-    const zip = zipSync(await readFolder(tavern.userFolder, "default-user/"));
-    await importReport(app, "kind=sillytavern", zip);
     browser = await openBrowser();
-    page = await openTavernPage(tavern, browser);
-    await page.evaluate(CONNECT);
+    shipped = await furnishShipped(tavern, llm.url);
+    await bring([...cases, shipped], cases);
   }, SLOW_MS);
 
   afterAll(async () => {
@@ -62,40 +85,125 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     await llm?.close();
   });
 
-  async function askTavern({ name, preset, message }: TavernCase): Promise<Sent[]> {
-    const before = llm.chats.length;
-    await page.evaluate(`(${ASK})(${JSON.stringify({ name, preset, message })})`);
-    expect(llm.chats.length, `SillyTavern sent one request for ${name}`).toBe(before + 1);
-    return llm.chats.at(-1)!.json!.messages as Sent[];
-  }
-
-  async function askParlor({ name, message }: TavernCase): Promise<Sent[]> {
-    const list = async (path: string) => (await (await app.get(path)).json()) as { id: string; name: string }[];
-    const presets = await list("/api/presets");
-    const { items } = await (await app.get("/api/conversations?view=summary")).json();
-    const { id } = items.find(({ title }: { title: string }) => title === `Chat with ${name}`);
-    const preset_id = presets.find((preset) => preset.name === `Preset of ${name}`)!.id;
-    await (await app.patch(`/api/conversations/${id}`, { preset_id })).body?.cancel();
-    const before = llm.chats.length;
-    await gather(
-      await app.post("/api/chat", {
-        conversation_id: id,
-        context: "server",
-        messages: [{ role: "user", content: message }],
-      }),
+  /**
+   * Brings cases into both: into SillyTavern's folder, and by an import into Parlor.
+   *
+   * @param unfurnished Those that aren't in the folder yet.
+   */
+  async function bring(added: readonly TavernCase[], unfurnished = added): Promise<void> {
+    await page?.close(); // It would save its own settings.
+    for (const one of unfurnished) await furnish(tavern, one, settings);
+    await writeTavernSettings(tavern, llm.url, settings);
+    const files = Object.entries(await readFolder(tavern.userFolder, "default-user/")).filter(([path]) =>
+      added.includes(shipped) || added.some(({ name }) => path.includes(name)) || SHARED.test(path)
     );
-    return llm.chats[before]!.json!.messages as Sent[];
+    const zip = zipSync(Object.fromEntries(files));
+    await importReport(app, "kind=sillytavern", zip);
+    page = await openTavernPage(tavern, browser);
+    await page.evaluate(CONNECT);
   }
 
-  test.each(cases.map((one) => [one.name, one] as const))("%s: both send the same", async (_, one) => {
+  async function ask(one: TavernCase): Promise<{ ours: Sent[][]; theirs: Sent[][] }> {
     const theirs = await askTavern(one);
     const ours = await askParlor(one);
-    expect(toComparable(ours, one.name)).toEqual(toComparable(theirs, one.name));
+    const compare = (all: Sent[][]) => all.map((sent) => toComparable(sent, one));
+    return { ours: compare(ours), theirs: compare(theirs) };
+  }
+
+  /** Asks for one case after another until `most` of them differ. */
+  async function findDifferent(tried: readonly TavernCase[], most = Infinity): Promise<Difference[]> {
+    await bring(tried);
+    const found: Difference[] = [];
+    for (const one of tried) {
+      const sent = await ask(one);
+      if (JSON.stringify(sent.ours) !== JSON.stringify(sent.theirs)) found.push({ one, ...sent });
+      if (found.length === most) break;
+    }
+    return found;
+  }
+
+  /** Leaves out parts of a case as long as what is sent still differs. Each try is a new character. */
+  async function shrink(different: Difference): Promise<Difference> {
+    let smallest = different;
+    let tries = 0;
+    const nameTry = (one: TavernCase) => renameCase(one, `${different.one.name} try ${++tries}`);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { one } = smallest;
+      const parts = listOmissions(one).map((omit) => ({ omit, tried: nameTry(omit(one)) }));
+      const found = await findDifferent(parts.map(({ tried }) => tried));
+      const needless = parts.filter(({ tried }) => found.some((other) => other.one === tried));
+      if (needless.length === 0) break;
+      // Of two parts, one may be needed. Leaving out just the first is what was tried.
+      const without = needless.map((_, n) =>
+        nameTry(needless.slice(0, needless.length - n).reduce((rest, { omit }) => omit(rest), one))
+      );
+      const [fewer] = await findDifferent(without, 1);
+      if (fewer === undefined) break;
+      smallest = fewer;
+    }
+    return smallest;
+  }
+
+  async function askTavern({ name, preset, turns, settings, isGroup, messages }: TavernCase): Promise<Sent[][]> {
+    const before = llm.chats.length;
+    const count = 1 + messages.length;
+    await page.evaluate(`(${ASK})(${JSON.stringify({ name, preset, turns, settings, isGroup, count })})`);
+    expect(llm.chats.length, `SillyTavern sent a request for each message to ${name}`).toBe(before + turns.length);
+    return llm.chats.slice(before).map(({ json }) => json!.messages as Sent[]);
+  }
+
+  async function findChat(title: string): Promise<string> {
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      const page: { items: { id: string; title: string }[]; next_cursor: string | null } =
+        await (await app.get(`/api/conversations?view=summary&limit=100${query}`)).json();
+      const found = page.items.find((chat) => chat.title === title);
+      if (found !== undefined) return found.id;
+      cursor = page.next_cursor;
+    }
+    throw new Error(`There is no chat "${title}"`);
+  }
+
+  async function askParlor({ name, turns, settings, isGroup }: TavernCase): Promise<Sent[][]> {
+    const list = async (path: string) => (await (await app.get(path)).json()) as { id: string; name: string }[];
+    const presets = await list("/api/presets");
+    const title = isGroup ? `Group of ${name}` : `Chat with ${name}`;
+    const id = await findChat(title);
+    const preset_id = presets.find((preset) => preset.name === `Preset of ${name}`)!.id;
+    await (await app.patch(`/api/conversations/${id}`, { preset_id })).body?.cancel();
+    const { participants } = await (await app.get(`/api/conversations/${id}`)).json();
+    const { character_id } = participants[0];
+    await (await app.patch("/api/settings", toParlorSettings(settings))).body?.cancel();
+    const sent: Sent[][] = [];
+    for (const content of turns) {
+      const before = llm.chats.length;
+      const request = { conversation_id: id, context: "server", messages: [{ role: "user", content }] };
+      await gather(await app.post("/api/chat", { ...request, ...(isGroup && { character_id }) }));
+      sent.push(llm.chats[before]!.json!.messages as Sent[]);
+    }
+    return sent;
+  }
+
+  test("both send the same for the character, the World Info and the preset that SillyTavern ships", async () => {
+    const { ours, theirs } = await ask(shipped);
+    expect(theirs[1]!.map(({ content }) => content).join("\n")).toContain("Shadowfang");
+    expect(ours).toEqual(theirs);
+  });
+
+  test.each(cases.map((one) => [one.name, one] as const))("%s: both send the same", async (_, one) => {
+    const { ours, theirs } = await ask(one);
+    if (JSON.stringify(ours) === JSON.stringify(theirs)) return;
+    const isShrunk = LONG && !hasShrunk;
+    hasShrunk ||= isShrunk;
+    const smallest = isShrunk ? await shrink({ one, ours, theirs }) : { one, ours, theirs };
+    expect(smallest.ours, JSON.stringify(smallest.one)).toEqual(smallest.theirs);
   });
 });
 
-async function furnish(tavern: SillyTavern, { name, card, world, preset, metadata, messages }: TavernCase) {
+async function furnish(tavern: SillyTavern, one: TavernCase, settings: Required<TavernSettings>): Promise<void> {
+  const { name, card, world, preset, metadata, messages, persona, further, isGroup } = one;
   await tavern.call("/api/worldinfo/edit", { name: `World of ${name}`, data: world });
+  if (further) await tavern.call("/api/worldinfo/edit", { name: `More of ${name}`, data: further.world });
   const form = new FormData();
   for (const [key, value] of Object.entries(card)) form.append(key, value);
   const avatar_url = await tavern.send("/api/characters/create", form);
@@ -106,10 +214,77 @@ async function furnish(tavern: SillyTavern, { name, card, world, preset, metadat
   });
   const header = {
     ...{ user_name: "Ann", character_name: name, create_date: "2025-1-2 @3h 4m 5s 6ms" },
-    chat_metadata: { ...metadata, persona: "user-default.png" },
+    chat_metadata: {
+      ...metadata,
+      ...(persona.boundTo === "chat" && { persona: persona.file }),
+      ...(further?.place === "chat" && { world_info: `More of ${name}` }),
+    },
   };
   const chat = [line(false, card.first_mes!), ...messages.map((mes, n) => line(n % 2 === 0, mes))];
-  await tavern.call("/api/chats/save", { avatar_url, file_name: `Chat with ${name}`, chat: [header, ...chat] });
+  settings.tag_map[avatar_url] = ["tag-red"];
+  if (further?.place === "charLore") {
+    settings.charLore.push({ name: avatar_url.replace(/\.png$/, ""), extraBooks: [`More of ${name}`] });
+  }
+  if (persona.boundTo === "character") {
+    const { description } = settings.personas[persona.file]!;
+    description.connections = [...(description.connections as [] ?? []), { type: "character", id: avatar_url }];
+  }
+  if (!isGroup) {
+    await tavern.call("/api/chats/save", { avatar_url, file_name: `Chat with ${name}`, chat: [header, ...chat] });
+    return;
+  }
+  const second = new FormData();
+  for (const [key, value] of Object.entries({ ...OWL, ch_name: `Owl of ${name}` })) second.append(key, value);
+  const members = [avatar_url, await tavern.send("/api/characters/create", second)];
+  const id = `group-${name}`;
+  await tavern.call("/api/groups/create", { name: `Group of ${name}`, members, chat_id: id, chats: [id] });
+  const lines = chat.map((line) => ({ ...line, ...(!line.is_user && { original_avatar: avatar_url }) }));
+  await tavern.call("/api/chats/group/save", { id, chat: [header, ...lines] });
+}
+
+/** Makes a chat with the shipped character, and a case of it. @param url Base URL of the model server. */
+async function furnishShipped(tavern: SillyTavern, url: string): Promise<TavernCase> {
+  const name = "Seraphina";
+  const text = await Deno.readTextFile(`${tavern.userFolder}/OpenAI Settings/Default.json`);
+  const preset: Record<string, unknown> = {
+    ...JSON.parse(text),
+    ...{ chat_completion_source: "custom", custom_url: url, custom_model: "fake-model", stream_openai: false },
+  };
+  await tavern.call("/api/presets/save", { apiId: "openai", name: `Preset of ${name}`, preset });
+  const shown = await tavern.call<{ first_mes: string }>("/api/characters/get", { avatar_url: SHIPPED_CARD });
+  const header = { user_name: "Ann", character_name: name, create_date: "2025-1-2 @3h 4m 5s 6ms", chat_metadata: {} };
+  const greeting = {
+    ...{ name, is_user: false, is_system: false, send_date: "2025-01-02T03:04:05.678Z", mes: shown.first_mes },
+    extra: {},
+  };
+  await tavern.call("/api/chats/save", {
+    ...{ avatar_url: SHIPPED_CARD, file_name: `Chat with ${name}`, chat: [header, greeting] },
+  });
+  return {
+    ...{ name, card: {}, world: { entries: {} }, preset, metadata: {}, messages: [], isGroup: false },
+    turns: ["Where is this forest?", "What are those beasts, and is there magic?"],
+    persona: { file: "user-default.png", boundTo: "default" },
+    settings: {
+      ...{ world_info_min_activations: 0, world_info_min_activations_depth_max: 0 },
+      ...{ world_info_max_recursion_steps: 0, world_info_include_names: true },
+    },
+  };
+}
+
+/** The card that SillyTavern ships. */
+const SHIPPED_CARD = "default_Seraphina.png";
+
+/** The second character of groups. It never speaks by itself. */
+const OWL = { description: "An owl.", first_mes: "Hoo.", talkativeness: "0" };
+
+function toParlorSettings(settings: TavernCase["settings"]): Record<string, unknown> {
+  const steps = settings.world_info_max_recursion_steps as number;
+  return {
+    lore_min_activations: settings.world_info_min_activations,
+    lore_min_activations_depth: settings.world_info_min_activations_depth_max || null,
+    lore_max_recursion: steps > 0 ? steps - 1 : null,
+    lore_scans_names: settings.world_info_include_names,
+  };
 }
 
 async function readFolder(root: string, prefix: string): Promise<Record<string, Uint8Array>> {
@@ -125,10 +300,18 @@ async function readFolder(root: string, prefix: string): Promise<Record<string, 
  * What may differ (docs/guide/sillytavern.md): boundaries between messages of one role, blank lines, and the form of
  * example dialogues, which Parlor sends as a text with names.
  */
-function toComparable(messages: readonly Sent[], character: string): Sent[] {
+function toComparable(messages: readonly Sent[], { name: character, persona, isGroup }: TavernCase): Sent[] {
   const found: Sent[] = [];
+  const user = PERSONAS[persona.file]?.name ?? "Ann";
   for (const { role, content, name } of messages) {
-    const speaker = name === "example_user" ? "Ann: " : name === "example_assistant" ? `${character}: ` : "";
+    // In groups, the text has the names.
+    const speaker = isGroup
+      ? ""
+      : name === "example_user"
+      ? `${user}: `
+      : name === "example_assistant"
+      ? `${character}: `
+      : "";
     const text = `${speaker}${content}`.replace(/\s*\n\s*/g, "\n").trim();
     const last = found.at(-1);
     if (last?.role === role) last.content += `\n${text}`;
@@ -142,13 +325,35 @@ const CONNECT = `(async () => {
   const { setOnlineStatus } = await import("/script.js");
   setOnlineStatus("Valid");
 })()`;
-const ASK = `async ({ name, preset, message }) => {
+/** The page ignores what comes while it saves or generates, and goes on loading after its functions have returned. */
+const ASK = `async ({ name, preset, turns, settings, isGroup, count }) => {
   const context = SillyTavern.getContext();
   const script = await import("/script.js");
+  const groups = await import("/scripts/group-chats.js");
   const { oai_settings } = await import("/scripts/openai.js");
+  const { updateWorldInfoSettings } = await import("/scripts/world-info.js");
+  const until = async (isTrue) => {
+    while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  const isIdle = () => !script.isChatSaving && !script.is_send_press && !groups.is_group_generating;
   Object.assign(oai_settings, structuredClone(preset));
-  await context.selectCharacterById(context.characters.findIndex((one) => one.name === name));
-  await context.openCharacterChat("Chat with " + name);
-  document.querySelector("#send_textarea").value = message;
-  await script.Generate("normal");
+  updateWorldInfoSettings({ ...settings });
+  await until(isIdle);
+  if (isGroup) {
+    await groups.openGroupById(context.groups.find((one) => one.name === "Group of " + name).id);
+  } else {
+    const id = context.characters.findIndex((one) => one.name === name);
+    await context.selectCharacterById(id);
+    await until(() => isIdle() && String(script.this_chid) === String(id));
+    await context.openCharacterChat("Chat with " + name);
+    await until(() => script.name2 === name && context.characters[id].chat === "Chat with " + name);
+  }
+  await until(() => isIdle() && script.chat.length === count && script.chat[0].name === name);
+  // A scan for keywords reads the persona at a depth of the prompt before.
+  await script.Generate("normal", {}, true);
+  for (const turn of turns) {
+    document.querySelector("#send_textarea").value = turn;
+    await script.Generate("normal");
+    await until(isIdle);
+  }
 }`;

@@ -4,12 +4,14 @@
  */
 import { afterAll, expect, vi } from "vitest";
 import { readdirSync } from "node:fs";
+import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { slowDownWork } from "../helpers/network/slow_answers.ts";
 import {
   countProcessorSeconds,
   findDescendants,
   findVariable,
+  killProcess,
   LANE_VARIABLE,
   listListeningPorts,
   listProcesses,
@@ -18,6 +20,9 @@ import {
 
 /** What is being closed may take this long on a busy machine. */
 const CLOSING_MS = 10_000;
+
+/** A browser that is told to close may take this long. */
+const LAST_MS = 2_000;
 
 /** Files of the browser, its driver and its sound, which live as long as the lane. */
 const LANE_FILES = /^(playwright|\.?org\.chromium|\.?com\.google|pulse-)/i;
@@ -28,6 +33,9 @@ const laneFolder = `${runFolder}/${Deno.pid}`;
 if (runFolder !== undefined && !Deno.env.get("TMPDIR")?.startsWith(runFolder)) {
   Deno.mkdirSync(laneFolder);
   Deno.env.set("TMPDIR", laneFolder);
+  // Who handles SIGTERM, as the browser's driver does, goes on if a test has left something that is waited for. Vitest's
+  // SIGKILL never comes: the runtime sends one signal to a child only.
+  process.once("SIGTERM", () => void setTimeout(() => process.exit(143), LAST_MS));
 }
 const environment = Deno.env.toObject();
 // Names the file in the environment of all that it starts.
@@ -47,7 +55,8 @@ afterAll(async ({}, file) => {
   while (findLeaks().length > 0 && performance.now() < until) await delay(20);
   Object.assign(file.meta, { processorSeconds: countProcessorSeconds(Deno.pid) - processorSeconds });
   const leaks = findLeaks();
-  for (const { pid } of findChildren()) if (!processes.has(pid)) kill(pid);
+  // The next file must not meet them.
+  for (const { pid } of findChildren()) if (!processes.has(pid)) killProcess(pid);
   for (const name of listTemporaryFiles()) {
     if (!files.includes(name)) Deno.removeSync(`${Deno.env.get("TMPDIR")}/${name}`, { recursive: true });
   }
@@ -71,15 +80,6 @@ function findChildren() {
 function listTemporaryFiles(): string[] {
   if (runFolder === undefined) return [];
   return readdirSync(Deno.env.get("TMPDIR")!).filter((name) => !LANE_FILES.test(name));
-}
-
-/** Ends a process that was left, so that the next file doesn't meet it. */
-function kill(pid: number): void {
-  try {
-    Deno.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
 }
 
 function restoreEnvironment(): void {

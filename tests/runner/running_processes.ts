@@ -56,6 +56,15 @@ export function readCommand(pid: number): string {
   return readProc(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim().slice(0, 200);
 }
 
+/** Ends a process, if it hasn't ended meanwhile. */
+export function killProcess(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
 /** Returns the TCP ports that this process listens on. */
 export function listListeningPorts(): number[] {
   if (Deno.build.os !== "linux") return [];

@@ -152,6 +152,23 @@ test("the chat's variables are set from the start, and messages can read those t
   expect(text).toContain("HP 6.");
 });
 
+test("example dialogue without names is sent", async () => {
+  const id = await beginWithAda();
+  await addCharacter("ada", { ...ada, mes_example: "<START>\nNumbers hum in the night." });
+  const { messages } = await made(app.post("/api/chat/preview", turn(id, "Hi")));
+  expect(messages[0].content).toContain("Numbers hum in the night.");
+});
+
+test("a prompt that changes a variable is the same when it's sent again", async () => {
+  const id = await beginWithAda({ variables: { hp: "5" }, note: { text: "HP {{incvar::hp}}.", depth: 0 } });
+  await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  const first = lastSent();
+  expect(JSON.stringify(first)).toContain("HP 6.");
+  const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "regenerate" };
+  await gather(await app.post("/api/chat", again));
+  expect(lastSent()).toEqual(first);
+});
+
 test("names in stored messages are expanded, also in SillyTavern's old form", async () => {
   const id = await beginWithAda();
   await gather(await app.post("/api/chat", turn(id, "I am <USER>, {{char}} is <BOT>. <b>")));
@@ -385,6 +402,64 @@ test("a preset that squashes system messages merges adjacent ones, whatever they
   expect(squashed[3]!.content).toBe(`${apart[4]!.content}\n\n${apart[5]!.content}`);
 });
 
+test("a preset's logit bias is sent, and a chat's extra fields take precedence over it", async () => {
+  const logit_bias = [{ text: " wolf", value: -5 }];
+  const id = await beginWithAda({ preset_id: await importPreset({ logit_bias }) });
+  await gather(await app.post("/api/chat", turn(id, "Hi")));
+  expect(llm.chats.at(-1)!.json!.logit_bias).toEqual([[" wolf", -5]]);
+  const preset_id = await importPreset({ logit_bias, extra_body: { logit_bias: [[1, 2]] } });
+  await made(app.patch(`/api/conversations/${id}`, { preset_id }));
+  await gather(await app.post("/api/chat", turn(id, "Hi")));
+  expect(llm.chats.at(-1)!.json!.logit_bias).toEqual([[1, 2]]);
+});
+
+test("a preset that sends names as fields does so for all turns, with the characters that names may have", async () => {
+  const preset_id = await importPreset({ names_behavior: 1 });
+  const id = await beginWithAda({ preset_id });
+  await addCharacter("bo", { name: `Bo "${"x".repeat(70)}"`, first_mes: "" });
+  await made(app.put("/api/personas/sam", { name: "Sam Ø.", description: "" }));
+  const named = () => llm.chats.at(-1)!.json!.messages as { role: string; name?: string; content: string }[];
+  const turns = () => named().filter(({ name }) => name !== undefined).map(({ name, content }) => [name, content]);
+  await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  expect(turns()).toEqual([["Ada", "Good day, Sam."], ["Sam___", "Hi"]]);
+  await gather(
+    await app.post("/api/chat", {
+      ...{ conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" },
+    }),
+  );
+  expect(turns().at(-1)).toEqual(["Ada", expect.any(String)]);
+  const members = [{ character_id: "ada" }, { character_id: "bo" }];
+  await made(app.patch(`/api/conversations/${id}`, { participants: members, preset_id }));
+  llm.pieces = ["Hey."];
+  await gather(await app.post("/api/chat", { ...turn(id, "Bo?"), character_id: "bo" }));
+  await gather(await app.post("/api/chat", { ...turn(id, "And?"), character_id: "ada" }));
+  expect(turns().slice(-3)).toEqual([["Sam___", "Bo?"], [`Bo__${"x".repeat(60)}`, "Hey."], ["Sam___", "And?"]]);
+});
+
+test("a character's author's note replaces the chat's or is next to it, in its place and with its interval", async () => {
+  const withNote = (place: string) =>
+    addCharacter("ada", { ...ada, extensions: { parlor: { note: { text: "{{char}} yawns.", place } } } });
+  const id = await beginWithAda();
+  const read = async () => {
+    const { messages } = await made(app.post("/api/chat/preview", turn(id, "Hi")));
+    return (messages as { content: string }[]).map(({ content }) => content).filter((text) => text.includes("yawns."));
+  };
+  await withNote("replace");
+  expect(await read()).toEqual(["Ada yawns."]);
+  await withNote("before");
+  expect(await read()).toEqual(["Ada yawns.\nRain falls."]);
+  await withNote("after");
+  expect(await read()).toEqual(["Rain falls.\nAda yawns."]);
+  const change = (note: unknown) => made(app.patch(`/api/conversations/${id}`, { note }));
+  await change({ text: "Rain falls.", depth: 1, role: "system", interval: 3 });
+  expect(await read()).toEqual([]);
+  await change({ text: "", depth: 0, role: "user", position: "before_main" });
+  const { messages } = await made(app.post("/api/chat/preview", turn(id, "Hi")));
+  expect(messages[0]).toEqual({ role: "user", content: "Ada yawns." });
+  await change(null);
+  expect(await read()).toEqual(["Ada yawns."]);
+});
+
 test("a sticky entry stays active for its turns and then cools down, even after a restart", async () => {
   const book = {
     name: "B",
@@ -468,7 +543,8 @@ test("each reply of a group is from its character, with its card; the order is b
     await addCharacter(name.toLowerCase(), { name, description: `${name}'s card.`, extensions: { talkativeness: 0 } });
   }
   const participants = ["ada", "bob", "cy"].map((character_id) => ({ character_id }));
-  await made(app.put("/api/conversations/c1", { participants, messages: [] }));
+  const messages = [{ id: "m0", role: "user", content: "I leave.", name: "Bea" }];
+  await made(app.put("/api/conversations/c1", { participants, messages }));
   await made(app.patch("/api/settings", { display_name: "Sam" }));
   const speaker = async (text: string | undefined, more: Record<string, unknown> = {}) => {
     const body = { ...turn("c1", text ?? ""), ...more };
@@ -483,7 +559,9 @@ test("each reply of a group is from its character, with its card; the order is b
   expect(lastSent()[0]!.content).toContain("Cy's card.");
   expect(lastSent()[0]!.content).not.toContain("Ada's card.");
   expect(lastSent().slice(1)).toEqual([
-    { role: "user", content: "Sam: What does Cy say?" },
+    // Another persona keeps its name.
+    { role: "user", content: "Bea: I leave." },
+    { role: "user", content: "What does Cy say?" },
     { role: "system", content: "[Write Cy's next message, and nobody else's]" },
   ]);
   expect(await speaker("And bob, or Ada?")).toBe("bob");

@@ -9,6 +9,7 @@ import { type ChildServer, startChildServer } from "../helpers/app/child_server.
 import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../helpers/files/macro_attacks.ts";
 import { cpuSecondsOf } from "../helpers/processes/processes.ts";
+import { sample } from "../helpers/files/sample.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
@@ -189,7 +190,7 @@ test("a lorebook test has a budget, too", { tags: ["F01"] }, async () => {
   expect(found.entries[0].content).toBe(content);
 });
 
-/** Three chats are created, previewed and answered. Without a budget, nested braces alone take a minute. */
+/** Up to three chats are created, previewed and answered. Without a budget, nested braces alone take a minute. */
 const MAX_CPU_SECONDS = 15;
 
 /** A small heap: without a budget, each of the attacks ends or blocks this process. */
@@ -225,7 +226,7 @@ test.each<[string, Record<string, unknown>]>([
       }
     })();
     const cpuBefore = Deno.build.os === "linux" ? await cpuSecondsOf(server.pid) : 0;
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < sample(1, 3).count; round++) {
       const { id } = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["hostile"] });
       const other = await server.json<{ id: string }>("POST", "/api/conversations", { character_ids: ["quiet"] });
       const before = beats;

@@ -17,7 +17,7 @@ collection. The trash is emptied every second, so that deleted conversations don
 };
 
 /** Returns that section of the document with the blank line before it, or an empty string. */
-export function findSoakSection(document: string): string {
+function findSoakSection(document: string): string {
   const at = document.indexOf(`\n${HEADING}\n`);
   return at < 0 ? "" : document.slice(at);
 }

@@ -1,5 +1,7 @@
 /** Writing and reading in a chat. */
 import { expect } from "vitest";
+import { makeRgbaPng } from "../../helpers/files/png_files.ts";
+import type { Tab } from "../helpers/engines/engine.ts";
 import { type Flow, store, untilDraft } from "./flow.ts";
 
 const FIELD = ".composer textarea";
@@ -92,4 +94,69 @@ export const growsTheComposer: Flow = async ({ app, llm, tab }) => {
     await tab.until((px) => px < 2, fromEnd);
   }
   await call.finish();
+};
+
+/** An edited reply is saved, and stands there after a reload. */
+export const editsAReply: Flow = async ({ app, tab }) => {
+  await store(app, "edit", ["Hello", "Hi"]);
+  await tab.goto(`${app.url}/c/edit`);
+  await tab.see(REPLY, "Hi");
+  await tab.click(".reply button", "Message actions");
+  await tab.click("[role=menuitem]", /^Edit/);
+  await tab.fill(".edit-form textarea", "Good evening");
+  await tab.click(".edit-form button", "Save");
+  await tab.see(REPLY, "Good evening");
+  await tab.gone(".edit-form");
+  await tab.goto(`${app.url}/c/edit`);
+  await tab.see(REPLY, "Good evening");
+};
+
+const PICTURE = { width: 60, height: 40 };
+
+/** Attaches a picture as a person chooses or pastes it; the dialog and the clipboard themselves belong to the system. */
+async function addPicture(tab: Tab, how: "choose" | "paste", name: string): Promise<void> {
+  const bytes = [...makeRgbaPng(PICTURE.width, PICTURE.height, (x, y) => [x * 4, y * 6, 90, 255])];
+  await tab.evaluate(
+    (bytes, how, name) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(bytes)], name, { type: "image/png" }));
+      if (how === "paste") {
+        const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true });
+        Object.defineProperty(event, "clipboardData", { value: data });
+        document.querySelector(".composer textarea")!.dispatchEvent(event);
+      } else {
+        const input = document.querySelector<HTMLInputElement>(".composer input[type=file]")!;
+        input.files = data.files;
+        input.dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    },
+    bytes,
+    how,
+    name,
+  );
+  await tab.see(".image-row li[aria-busy=false] button", new RegExp(name));
+}
+
+/** Pictures that are chosen and pasted go with the message, and are seen in it. */
+export const sendsPictures: Flow = async ({ app, llm, tab }) => {
+  await store(app, "pictures", ["Hello", "Hi"]);
+  await tab.goto(`${app.url}/c/pictures`);
+  await tab.see(REPLY, "Hi");
+  await addPicture(tab, "choose", "chosen.png");
+  await addPicture(tab, "paste", "pasted.png");
+  await tab.fill(FIELD, "What is this?");
+  await tab.press("Enter");
+  const call = await llm.nextCall();
+  await call.emit("Two pictures");
+  await call.finish();
+  await tab.see(REPLY, "Two pictures");
+  const sizes = await tab.until(
+    (all) => all.length === 2 && all.every(([width]) => width! > 0),
+    () =>
+      [...document.querySelectorAll<HTMLImageElement>(".user-message .message-images img")].map((img) => [
+        img.naturalWidth,
+        img.naturalHeight,
+      ]),
+  );
+  expect(sizes).toEqual([[PICTURE.width, PICTURE.height], [PICTURE.width, PICTURE.height]]);
 };

@@ -3,8 +3,9 @@ import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { useModel } from "../../helpers/app/chat_client.ts";
 import { type Engine, poll, type Tab } from "../helpers/engines/engine.ts";
+import { freePort } from "../helpers/free_port.ts";
 
-/** A server with a model that answers step by step, and a tab that shows nothing yet. */
+/** A server with a model that answers step by step, and a tab. */
 export interface Stage {
   app: TestApp;
   llm: FakeLlm;
@@ -15,12 +16,13 @@ export interface Stage {
 /** A flow. It throws where the page does something else than it says. */
 export type Flow = (stage: Stage) => Promise<void>;
 
-/** Opens a server that is set up, for the flows of one engine. */
+/** Opens a server that is set up, and a tab, for all flows of one engine. */
 export async function openStage(engine: Engine): Promise<Stage & AsyncDisposable> {
   const llm = await openFakeLlm({ switches: { manual: "on" } });
-  const app = await openTestApp();
+  // A page finds a server that was away under the same address.
+  const app = await openTestApp({ port: freePort() });
   await useModel(app, llm);
-  await app.patch("/api/settings", { display_name: "Ann", auto_title: false });
+  await app.patch("/api/settings", { display_name: "Ann", auto_title: false, memory_asked: true });
   const tab = await engine.newTab();
   return {
     ...{ app, llm, engine, tab },

@@ -43,3 +43,38 @@ export const followsAnotherTab: Flow = async ({ app, llm, tab, engine }) => {
   await tab.see(".user-text", "From the other tab");
   await tab.see(".reply .prose", "Seen in both");
 };
+
+/** The list of chats opens as a drawer on phones, and leads to a chat. */
+export const opensTheList: Flow = async ({ app, tab }) => {
+  await store(app, "listed", ["Hello", "Hi from the list"]);
+  await tab.goto(`${app.url}/new`);
+  await tab.see(".composer textarea");
+  const isPhone = await tab.evaluate(() => innerWidth < 720);
+  if (isPhone) {
+    await tab.click("button", "Open the chat list");
+    await tab.see("dialog.drawer[open]");
+    await tab.press("Escape");
+    await tab.gone("dialog.drawer[open]");
+    await tab.click("button", "Open the chat list");
+  }
+  await tab.click(".chat-list a", /^Chat listed/);
+  await tab.see(".reply .prose", "Hi from the list");
+  await tab.gone("dialog.drawer[open]");
+};
+
+/** What is written while the server is away waits, and is sent by itself when it's back. */
+export const survivesARestart: Flow = async ({ app, llm, tab }) => {
+  await store(app, "away", ["Hello", "Hi"]);
+  await tab.goto(`${app.url}/c/away`);
+  await tab.see(".reply .prose", "Hi");
+  await app.restart(async () => {
+    await tab.fill(".composer textarea", "Are you there?");
+    await tab.press("Enter");
+    await tab.see(".message", /Not sent yet/);
+  });
+  const call = await llm.nextCall();
+  await call.emit("Back again");
+  await call.finish();
+  await tab.see(".reply .prose", "Back again");
+  await tab.gone(".message", /Not sent yet/);
+};

@@ -6,14 +6,46 @@ export interface TavernCase {
   name: string;
   /** Fields of the form that creates a character. */
   card: Record<string, string>;
-  world: { entries: Record<string, Record<string, unknown>> };
+  world: World;
   /** Fields of a preset for chat completion. */
   preset: Record<string, unknown>;
   metadata: Record<string, unknown>;
   /** Messages after the greeting, by turns from the user. */
   messages: string[];
-  message: string;
+  /** What the user sends, one after another. */
+  turns: string[];
+  /** The persona: its image file, and what it's bound to. */
+  persona: { file: string; boundTo: "chat" | "character" | "default" };
+  /** World Info besides that of the card. */
+  further?: { world: World; place: "charLore" | "chat" };
+  /** World Info settings that apply to all books. */
+  settings: Record<string, unknown>;
+  /** Whether the chat is one with a second character. */
+  isGroup: boolean;
 }
+
+/** A World Info file. */
+export interface World {
+  entries: Record<string, Record<string, unknown>>;
+}
+
+/** The personas of all cases besides the default one, by image file. */
+export const PERSONAS = Object.fromEntries(
+  ([["top", 2], ["bottom", 3], ["depth", 4], ["deep", 4], ["none", 9], ["prompt", 0]] as const).map((
+    [name, position],
+    n,
+  ) => [
+    `${name}.png`,
+    {
+      name: `Bea ${n}`,
+      description: {
+        ...{ description: `{{user}} keeps the old bridge (persona-${name}).`, position, depth: n, role: n % 3 },
+      },
+    },
+  ]),
+);
+/** Tags of the first character, for limits of entries. */
+export const TAGS = [{ id: "tag-red", name: "red" }, { id: "tag-grey", name: "grey" }];
 
 const WORDS = ["mill", "river", "Fox", "lantern", "old bridge"];
 /** SillyTavern expands fields to nothing in the fields of a card, so only other texts have this one. */
@@ -33,6 +65,9 @@ const FORMS = [
     "<BOT> waits.",
   ],
 ];
+/** SillyTavern expands a greeting before it has chosen the persona and the speaker, and stores that. */
+const GROUP_GREETINGS = FORMS.filter((form) => !/\{\{(user|char)\}\}|<BOT>/.test(form));
+const GREETINGS = [...GROUP_GREETINGS, CONDITION];
 const ROLES = ["system", "user", "assistant"];
 const DEPTHS = [0, 1, 2, 4, 9];
 
@@ -44,22 +79,29 @@ export function makeTavernCase(random: Random, name: string): TavernCase {
     `${random.pick(forms)} (${name.toLowerCase().replace(" ", "")}-${++texts})`;
   const some = (chance: number) => random.chance(chance) ? text(FORMS) : "";
   const depthPrompt = some(0.5);
+  const isGroup = random.chance(0.2);
+  const makeWorld = (most: number): World => ({
+    entries: Object.fromEntries(
+      random.list(random.below(most), (uid) => [String(uid), makeEntry(random, uid, name, text())]),
+    ),
+  });
   return {
     name,
     card: {
       ch_name: name,
-      ...{ description: some(0.8), personality: some(0.5), scenario: some(0.5), first_mes: text() },
+      ...{ description: some(0.8), personality: some(0.5), scenario: some(0.5) },
+      first_mes: text(isGroup ? GROUP_GREETINGS : GREETINGS),
       mes_example: random.chance(0.4) ? `<START>\n{{user}}: ${text(FORMS)}\n{{char}}: ${text(FORMS)}` : "",
       system_prompt: random.chance(0.4) ? `${text(FORMS)} {{original}}` : "",
       post_history_instructions: random.chance(0.4) ? `{{original}} ${text(FORMS)}` : "",
       world: `World of ${name}`,
+      // In a group, only who is addressed speaks.
+      talkativeness: "0",
       depth_prompt_prompt: depthPrompt.replaceAll("\n", " "),
       depth_prompt_depth: String(random.pick(DEPTHS)),
       depth_prompt_role: random.pick(ROLES),
     },
-    world: {
-      entries: Object.fromEntries(random.list(random.below(7), (uid) => [String(uid), makeEntry(random, uid, text())])),
-    },
+    world: makeWorld(7),
     preset: makePreset(random, text),
     metadata: random.chance(0.7)
       ? {
@@ -72,11 +114,83 @@ export function makeTavernCase(random: Random, name: string): TavernCase {
       }
       : {},
     messages: random.list(2 * random.below(3), () => text()),
-    message: `${random.pick(WORDS)} and ${random.pick(WORDS)}?`,
+    turns: random.list(
+      random.pick([1, 1, 1, 2, 3]),
+      () => `${isGroup ? `${name}, ` : ""}${random.pick(WORDS)} and ${random.pick(WORDS)}?`,
+    ),
+    persona: random.pick([
+      { file: "user-default.png", boundTo: "default" },
+      ...Object.keys(PERSONAS).flatMap((file) =>
+        (["chat", "character"] as const).map((boundTo) => ({ file, boundTo }))
+      ),
+    ]),
+    ...(random.chance(0.3) && { further: { world: makeWorld(4), place: random.pick(["charLore", "chat"]) } }),
+    settings: {
+      ...{
+        world_info_min_activations: random.pick([0, 0, 2, 5]),
+        world_info_min_activations_depth_max: random.pick([0, 3]),
+      },
+      ...{ world_info_max_recursion_steps: random.pick([0, 0, 1, 3]), world_info_include_names: random.chance(0.8) },
+    },
+    isGroup,
   };
 }
 
-function makeEntry(random: Random, uid: number, text: string): Record<string, unknown> {
+/** Gives a case another name, for another character. */
+export function renameCase(one: TavernCase, name: string): TavernCase {
+  return JSON.parse(JSON.stringify(one).replaceAll(one.name, name));
+}
+
+/** Leaves out one part of a case, if it's there. */
+export type Omission = (one: TavernCase) => TavernCase;
+
+/** Lists what can be left out of a case, the largest parts first. */
+export function listOmissions(whole: TavernCase): Omission[] {
+  const { further, turns, isGroup, metadata, messages, persona, world, card, settings, preset } = whole;
+  const plainPersona: TavernCase["persona"] = { file: "user-default.png", boundTo: "default" };
+  const needed = ["ch_name", "first_mes", "world", "talkativeness", "depth_prompt_depth", "depth_prompt_role"];
+  const fields = Object.keys(card).filter((field) => !needed.includes(field) && card[field] !== "");
+  const [{ order }] = preset.prompt_order as [PromptOrder];
+  const prompts = order.filter(({ identifier, enabled }) => enabled && identifier !== "chatHistory");
+  const list = (isThere: boolean, omission: Omission) => isThere ? [omission] : [];
+  return [
+    ...list(further !== undefined, ({ further: _, ...one }) => one),
+    ...turns.slice(1).map((): Omission => (one) => ({ ...one, turns: one.turns.slice(0, -1) })),
+    ...list(isGroup, (one) => ({ ...one, isGroup: false })),
+    ...list(Object.keys(metadata).length > 0, (one) => ({ ...one, metadata: {} })),
+    ...list(messages.length > 0, (one) => ({ ...one, messages: one.messages.slice(0, -2) })),
+    ...list(persona.boundTo !== "default", (one) => ({ ...one, persona: plainPersona })),
+    ...Object.keys(world.entries).map((uid): Omission => (one) => ({ ...one, world: omitEntry(one.world, uid) })),
+    ...Object.keys(further?.world.entries ?? {}).map((uid): Omission => (one) => ({
+      ...one,
+      ...(one.further && { further: { ...one.further, world: omitEntry(one.further.world, uid) } }),
+    })),
+    ...fields.map((field): Omission => (one) => ({ ...one, card: { ...one.card, [field]: "" } })),
+    ...prompts.map(({ identifier }): Omission => (one) => ({ ...one, preset: omitPrompt(one.preset, identifier) })),
+    ...Object.keys(settings).filter((name) => settings[name]).map((name): Omission => (one) => ({
+      ...one,
+      settings: { ...one.settings, [name]: typeof settings[name] === "number" ? 0 : false },
+    })),
+  ];
+}
+
+/** One order of a preset's prompts. */
+interface PromptOrder {
+  order: { identifier: string; enabled: boolean }[];
+}
+
+function omitEntry({ entries }: World, uid: string): World {
+  const { [uid]: _, ...fewer } = entries;
+  return { entries: fewer };
+}
+
+function omitPrompt(preset: TavernCase["preset"], omitted: string): TavernCase["preset"] {
+  const [{ order, ...rest }] = preset.prompt_order as [PromptOrder];
+  const fewer = order.map((item) => item.identifier === omitted ? { ...item, enabled: false } : item);
+  return { ...preset, prompt_order: [{ ...rest, order: fewer }] };
+}
+
+function makeEntry(random: Random, uid: number, name: string, text: string): Record<string, unknown> {
   const position = random.below(8);
   return {
     uid,
@@ -91,27 +205,40 @@ function makeEntry(random: Random, uid: number, text: string): Record<string, un
     }`,
     ...{ constant: random.chance(0.3), selective: true, selectiveLogic: random.below(4), disable: random.chance(0.1) },
     ...{ order: random.pick([100, 100, 50, 150]), position, depth: random.pick(DEPTHS), role: random.below(3) },
-    ...{ probability: 100, useProbability: true, outletName: position === 7 ? "attic" : "" },
+    ...{
+      probability: random.pick([100, 100, 100, 0]),
+      useProbability: random.chance(0.9),
+      outletName: position === 7 ? "attic" : "",
+    },
     ...{
       excludeRecursion: random.chance(0.2),
       preventRecursion: random.chance(0.2),
-      delayUntilRecursion: random.chance(0.1),
+      delayUntilRecursion: random.pick([false, false, false, false, true, 2, 3]),
     },
     ...{ scanDepth: random.pick([null, null, 0, 1, 4]), caseSensitive: random.pick([null, true, false]) },
     ...{
       matchWholeWords: random.pick([null, true, false]),
-      useGroupScoring: null,
+      useGroupScoring: random.pick([null, null, true]),
       automationId: "",
       vectorized: false,
     },
-    ...{ group: "", groupOverride: false, groupWeight: 100, sticky: 0, cooldown: 0, delay: random.pick([0, 0, 3]) },
+    // SillyTavern removes an entry that loses in two groups twice, and with it another. Without an override, chance
+    // decides.
+    ...{ group: random.pick(["", "", "", "birds", "trees"]), groupOverride: true, groupWeight: 100 },
+    ...{ sticky: random.pick([0, 0, 1, 3]), cooldown: random.pick([0, 0, 2, 4]), delay: random.pick([0, 0, 3]) },
+    characterFilter: {
+      isExclude: random.chance(0.3),
+      names: random.pick([[], [], [], [name], ["Somebody"]]),
+      tags: random.pick([[], [], [], ["tag-red"], ["tag-grey"]]),
+    },
     triggers: random.pick([[], [], ["normal"], ["continue"]]),
     ...{
-      matchPersonaDescription: false,
+      matchPersonaDescription: random.chance(0.2),
       matchCharacterDescription: random.chance(0.2),
       matchScenario: random.chance(0.2),
     },
-    ...{ matchCharacterPersonality: false, matchCharacterDepthPrompt: false, matchCreatorNotes: false },
+    ...{ matchCharacterPersonality: random.chance(0.2), matchCharacterDepthPrompt: random.chance(0.2) },
+    ...{ matchCreatorNotes: false },
     ...{ ignoreBudget: false, addMemo: true, displayIndex: uid },
   };
 }

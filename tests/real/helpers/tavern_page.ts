@@ -5,8 +5,24 @@ import type { SillyTavern } from "./silly_tavern.ts";
 /** Time limit for a busy machine. */
 const READY_MS = 180_000;
 
+/** Parts of settings.json besides those of a user who chats as Ann. */
+export interface TavernSettings {
+  /** Personas by image file. */
+  personas?: Record<string, { name: string; description: Record<string, unknown> }>;
+  /** Further World Info of characters, by card file without `.png`. */
+  charLore?: { name: string; extraBooks: string[] }[];
+  tags?: { id: string; name: string }[];
+  /** IDs of tags by card file. */
+  tag_map?: Record<string, string[]>;
+}
+
 /** Writes the settings of a user who chats as Ann over chat completion. @param url Base URL of the model server. */
-export async function writeTavernSettings(tavern: SillyTavern, url: string): Promise<void> {
+export async function writeTavernSettings(
+  tavern: SillyTavern,
+  url: string,
+  { personas = {}, charLore = [], tags = [], tag_map = {} }: TavernSettings = {},
+): Promise<void> {
+  const further = Object.entries(personas);
   const { settings } = await tavern.call<{ settings: string }>("/api/settings/get", {});
   const known = JSON.parse(settings);
   await tavern.call("/api/settings/save", {
@@ -14,9 +30,18 @@ export async function writeTavernSettings(tavern: SillyTavern, url: string): Pro
     ...{ firstRun: false, username: "Ann", user_avatar: "user-default.png", main_api: "openai" },
     power_user: {
       ...known.power_user,
-      personas: { "user-default.png": "Ann" },
-      persona_descriptions: { "user-default.png": { description: "{{user}} sails.", position: 0 } },
+      personas: { "user-default.png": "Ann", ...Object.fromEntries(further.map(([file, { name }]) => [file, name])) },
+      persona_descriptions: {
+        "user-default.png": { description: "{{user}} sails.", position: 0 },
+        ...Object.fromEntries(further.map(([file, { description }]) => [file, description])),
+      },
+      persona_show_notifications: false,
       ...{ persona_description: "{{user}} sails.", default_persona: "user-default.png" },
+    },
+    ...{ tags: [...known.tags, ...tags], tag_map: { ...known.tag_map, ...tag_map } },
+    world_info_settings: {
+      ...known.world_info_settings,
+      world_info: { ...known.world_info_settings?.world_info, charLore },
     },
     oai_settings: {
       ...known.oai_settings,

@@ -44,6 +44,8 @@ const CHANGES: [write: string, body: Record<string, unknown> | undefined, told: 
   [`DELETE ${C1}/messages/m1`, undefined, [c1, trash]],
   [`POST ${C1}/greeting`, { character_id: "fox" }, [conversation("c1", 4)]],
   [`POST ${C1}/fork`, { message_id: "m0" }, [anyConversation]],
+  // It has been read: tests/routes/chat.test.ts has one that hasn't.
+  [`POST ${C1}/read`, undefined, []],
   [`POST ${C1}/revisions/1/restore`, undefined, [c1]],
   ["POST /api/trash/conversation-gone/restore", undefined, [conversation("gone", 1), trash]],
   ["DELETE /api/trash", undefined, [trash]],
@@ -86,6 +88,7 @@ test("the table contains every write of these resources", async () => {
   const changingNothing = [
     "POST /api/connections/test",
     "POST /api/connections/discover",
+    "POST /api/conversations/{id}/regex_scripts/run",
     // A job: tests/routes/connections/ollama_models.test.ts.
     "POST /api/connections/{id}/pull",
   ];

@@ -11,8 +11,8 @@ import { openTestApp } from "../../helpers/app/test_app.ts";
 import { TreeWalk, type WalkedServer } from "../../helpers/app/tree_walk.ts";
 
 /** Steps of one walk in the process of the test, and against a server that is killed. */
-const EACH = sample(500, 1_620);
-const KILLED = sample(100, 300);
+const EACH = sample(300, 1_620);
+const KILLED = sample(60, 300);
 const SEEDS = [1, 2, 3, 4, 5, 6];
 /** What every walk does at least once. */
 const DONE = [

@@ -1,7 +1,7 @@
 /** What a failed regeneration leaves. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
+import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { fill, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
@@ -210,9 +210,7 @@ test.each([["with", "Half", 2], ["without", "", 1]])(
     const read = async (server: ChildServer) =>
       (await server.json<{ messages: Record<string, unknown>[] }>("GET", "/api/conversations/c1")).messages[1]!;
     const first = await startChildServer({ dataDir: folder.path });
-    const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-    await first.json("PUT", "/api/connections", connection);
-    await first.json("POST", "/api/connections/double/activate");
+    await connectModel(first, llm.url);
     await gather(await first.request("POST", "/api/chat", question));
     const good = await read(first);
     llm.switches.manual = "on";

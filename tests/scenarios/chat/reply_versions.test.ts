@@ -63,6 +63,7 @@ test("no field of a reply gets from one version into another", async () => {
     reasoning_details: [{ type: "reasoning.text", text: "first" }],
     sources: [{ n: 1, url: "https://first.example" }],
     context_use: { size: 2048, tokens: 5, reply_tokens: 7, parts: [{ kind: "history", tokens: 5 }] },
+    continued_after_restart: true,
   };
   // Rounds and calls are tested with tools. A reply with an error has no text.
   const own = REPLY_FIELDS.filter((field) => !["tool_rounds", "tool_calls", "error"].includes(field));

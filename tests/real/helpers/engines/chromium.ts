@@ -1,4 +1,5 @@
 /** Chromium as an engine of the flows. */
+import { PATIENCE_MS } from "../../../helpers/app/patience.ts";
 import { openBrowser } from "../../../helpers/browser/browser.ts";
 import { type Driver, type Engine, type EngineOptions, RECORDER, SIZES, Tab } from "./engine.ts";
 
@@ -6,6 +7,7 @@ import { type Driver, type Engine, type EngineOptions, RECORDER, SIZES, Tab } fr
 export async function openChromium({ size = SIZES.desktop, isDark = false }: EngineOptions = {}): Promise<Engine> {
   const browser = await openBrowser();
   const context = await browser.newContext({ viewport: size, colorScheme: isDark ? "dark" : "light" });
+  context.setDefaultTimeout(PATIENCE_MS);
   await context.addInitScript(RECORDER);
   return {
     name: "chromium",

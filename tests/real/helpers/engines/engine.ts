@@ -102,13 +102,16 @@ const FIND = `(css, source, flags, scrolls) => {
 /** A tab with the actions of a person, each of which waits for what it needs. */
 export class Tab {
   readonly driver: Driver;
+  /** Of pages that the tab has left. */
+  #errors: string[] = [];
 
   constructor(driver: Driver) {
     this.driver = driver;
   }
 
-  goto(url: string): Promise<void> {
-    return this.driver.goto(url);
+  async goto(url: string): Promise<void> {
+    this.#errors = await this.errors();
+    await this.driver.goto(url);
   }
 
   /** Evaluates a function in the page. It refers to nothing outside of it. */
@@ -167,9 +170,10 @@ export class Tab {
     return this.driver.press(...keys);
   }
 
-  /** What went wrong on the page since it was loaded. */
-  errors(): Promise<string[]> {
-    return this.evaluate(() => (globalThis as unknown as { __errors: string[] }).__errors);
+  /** What went wrong on all pages of the tab. */
+  async errors(): Promise<string[]> {
+    const found = await this.evaluate(() => (globalThis as unknown as { __errors?: string[] }).__errors ?? []);
+    return [...this.#errors, ...found];
   }
 
   async save(path: string): Promise<void> {
