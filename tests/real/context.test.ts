@@ -53,6 +53,7 @@ describe.skipIf(INSTALLED === undefined)("the context of a real llama.cpp server
       messages: [{ role: "user", content: `Question ${n}?` }],
       max_tokens: 24,
       ignore_eos: true,
+      stop: ["<never written>"],
     });
     const parser = createParser({ onEvent: ({ event, data }) => onEvent(event, data) });
     for await (const text of response.body!.pipeThrough(new TextDecoderStream())) parser.feed(text);

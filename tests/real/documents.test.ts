@@ -40,7 +40,13 @@ describe.skipIf(INSTALLED === undefined)("a document and a real model", { timeou
       expect(preview).toMatchObject({ fits: true, counted_by: "server", context_size: 2048 });
       expect(preview.messages[0].content).toContain(`[p. ${page}]`);
       expect(preview.messages[0].content).toMatch(/was\s+auctioned\s+to/);
-      const reply = await app.post("/api/chat", { ...body, stream: false, max_tokens: 24, ignore_eos: true });
+      const reply = await app.post("/api/chat", {
+        ...body,
+        stream: false,
+        max_tokens: 24,
+        ignore_eos: true,
+        stop: ["<never written>"],
+      });
       expect(reply.status).toBe(200);
       const [content] = (await reply.json()).choices.map((choice: { message: { content: string } }) =>
         choice.message.content

@@ -50,6 +50,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
       messages: [{ role: "user", content: "Tell me a story about a lighthouse" }],
       max_tokens: 20,
       ignore_eos: true,
+      stop: ["<never written>"],
     });
   const localConnection = async () =>
     (await parlor.json<Connection[]>("GET", "/api/connections")).find(({ id }) => id === "local")!;

@@ -132,9 +132,20 @@ export class HandsFree {
   /** Stops listening, or listens again. */
   toggleMute(): void {
     if (this.phase.peek() === "muted") return this.#settle();
+    this.#resumeReading();
     this.#activity.reset();
     this.level.value = 0;
     this.phase.value = "muted";
+  }
+
+  /**
+   * Listens only while a button is held, or always. What the open microphone was just hearing is dropped; what was said
+   * with the button held is taken.
+   */
+  setPushToTalk(isOn: boolean): void {
+    this.isPushToTalk.value = isOn;
+    if (!isOn) this.release();
+    else if (this.phase.peek() === "hearing") this.#goOn();
   }
 
   /** Starts to listen while a button is held. It interrupts the reading. */
@@ -211,9 +222,13 @@ export class HandsFree {
 
   /** It was no speech: continues where the reading paused. */
   #goOn(): void {
+    this.#resumeReading();
+    this.#settle();
+  }
+
+  #resumeReading(): void {
     this.#interrupted?.reading.resume();
     this.#interrupted = undefined;
-    this.#settle();
   }
 
   async #take(audio: Blob, endedAtMs: number): Promise<void> {

@@ -69,6 +69,7 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
             }}
             onPointerUp={() => talk.release()}
             onPointerCancel={() => talk.release()}
+            onBlur={() => talk.release()}
             onKeyDown={(event) => (event.key === " " || event.key === "Enter") && !event.repeat && talk.press()}
             onKeyUp={(event) => (event.key === " " || event.key === "Enter") && talk.release()}
           >
@@ -79,7 +80,7 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
           <Switch
             label={t.pushToTalk}
             isOn={isPushToTalk}
-            onChange={(isOn) => talk.isPushToTalk.value = isOn}
+            onChange={(isOn) => talk.setPushToTalk(isOn)}
           />
           {!isPushToTalk && (
             <Switch

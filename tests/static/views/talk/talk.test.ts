@@ -99,9 +99,12 @@ async function watchDevice({ page, context }: { page: Page; context: BrowserCont
 }
 
 /** Gives a new chat a microphone that hears only what `sayUntil` says. */
-async function replaceMicrophone({ page, context }: { page: Page; context: BrowserContext }): Promise<void> {
+async function replaceMicrophone(
+  { page, context }: { page: Page; context: BrowserContext },
   // The page learns for half a second how loud it is itself, and forgets within seconds what it took for its own sound.
-  const said = Buffer.from(makeSpokenWave([-1, 1.2, -7])).toString("base64");
+  sound = [-1, 1.2, -7],
+): Promise<void> {
+  const said = Buffer.from(makeSpokenWave(sound)).toString("base64");
   await context.addInitScript({
     content: `
       MediaDevices.prototype.getUserMedia = async () => {
@@ -348,6 +351,28 @@ test("push to talk sends what was said while the button was held", { timeout: SL
   await talk.getByRole("button", { name: "Release to send" }).dispatchEvent("pointerup", { pointerId: 1, button: 0 });
   await eventually(() => transcription.calls.length, (count) => count > calls);
   await eventually(() => llm.chats.length, (count) => count > chats);
+});
+
+test("push to talk begins at once, also while the open microphone hears something", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  await replaceMicrophone(bench, [-1, 40]);
+  const { page, transcription } = bench;
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.locator(".talk-phase").getByText("Listening").waitFor();
+  await page.evaluate("void window.say()");
+  await talk.locator(".talk-orb.is-hearing").waitFor();
+  const isPushToTalk = talk.getByRole("switch", { name: "Push to talk" });
+  await isPushToTalk.click();
+  const hold = talk.getByRole("button", { name: "Hold to talk" });
+  await hold.waitFor();
+  await talk.locator(".talk-orb.is-listening").waitFor();
+  expect(transcription.calls).toEqual([]);
+  // Without the button, what was said with it is taken.
+  await hold.dispatchEvent("pointerdown", { pointerId: 1, button: 0 });
+  await waitForSound(talk);
+  await isPushToTalk.click();
+  await eventually(() => transcription.calls.length, (count) => count > 0);
 });
 
 test("in a group, each character has its own voice, says its name first and is heard to the end", {
