@@ -151,8 +151,14 @@ const FORMS: Form[] = [
     open: (page) => tab(page, "Test activation"),
   },
   { name: "name at the start", files: ["setup/SetupScreen.tsx"], path: "/welcome/name", savedAt: "/api/settings" },
-  { name: "general", files: ["settings/GeneralPage.tsx"], path: "/settings/general", savedAt: "/api/settings" },
-  { name: "access", files: ["auth/PushPanel.tsx", "tailnet/TailnetPanel.tsx"], path: "/settings/privacy", least: 3 },
+  {
+    name: "general",
+    files: ["settings/GeneralPage.tsx", "auth/PushPanel.tsx"],
+    path: "/settings/general",
+    savedAt: "/api/settings",
+    least: 3,
+  },
+  { name: "access", files: ["tailnet/TailnetPanel.tsx"], path: "/settings/privacy" },
   { name: "backups", files: ["import_export/BackupsSection.tsx"], path: "/settings/data" },
   {
     name: "price of a model",

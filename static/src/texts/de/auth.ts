@@ -58,7 +58,7 @@ export const auth: typeof English = {
   },
 
   push: {
-    title: "Benachrichtigungen, wenn Parlor geschlossen ist",
+    title: "Wenn Parlor geschlossen ist",
     text:
       "Die Benachrichtigungen laufen über den Hersteller Ihres Browsers, etwa Google (Chrome), Apple (Safari) oder " +
       "Mozilla (Firefox). Er erfährt, wann eine Antwort fertig ist oder Sie braucht, aber nicht, was darin steht oder " +
@@ -90,8 +90,7 @@ export const auth: typeof English = {
   },
 
   privacy: {
-    nav: "Zugriff",
-    title: "Privatsphäre und Zugriff",
+    title: "Zugriff",
     here: "Dieser Browser",
     bySession: "Mit Passkey angemeldet.",
     byToken: "Mit Token angemeldet.",

@@ -57,7 +57,7 @@ export const auth = {
   },
 
   push: {
-    title: "Notifications when Parlor is closed",
+    title: "When Parlor is closed",
     text:
       "Notifications go through your browser’s vendor, such as Google (Chrome), Apple (Safari) or Mozilla (Firefox). " +
       "It learns when a reply is ready or needs you, but not what the reply says or which chat it’s in.",
@@ -89,8 +89,7 @@ export const auth = {
   },
 
   privacy: {
-    nav: "Access",
-    title: "Privacy and access",
+    title: "Access",
     here: "This browser",
     bySession: "Signed in with a passkey.",
     byToken: "Signed in with a token.",

@@ -58,7 +58,7 @@ export const auth: typeof English = {
   },
 
   push: {
-    title: "Parlor を閉じているときの通知",
+    title: "Parlor を閉じているとき",
     text: "通知はブラウザーの提供元（Chrome なら Google、Safari なら Apple、Firefox なら Mozilla など）を経由します。" +
       "提供元に伝わるのは、返信が完了したこと、または確認が必要なことと、その時刻だけです。内容やどのチャットかは伝わりません。",
     impossible:
@@ -87,8 +87,7 @@ export const auth: typeof English = {
   },
 
   privacy: {
-    nav: "アクセス",
-    title: "プライバシーとアクセス",
+    title: "アクセス",
     here: "このブラウザー",
     bySession: "パスキーでサインインしています。",
     byToken: "トークンでサインインしています。",

@@ -4,6 +4,7 @@ import type { AuthStatus } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
+import { isOwner } from "../../state/app/access.ts";
 import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
 import { clearDrafts, countDrafts } from "../../state/app/form_draft_store.ts";
 import { findPushId, unsubscribe } from "../../state/app/push.ts";
@@ -13,7 +14,6 @@ import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { PasskeysUnavailable } from "./GateFrame.tsx";
 import { PhoneGuide } from "./PhoneGuide.tsx";
 import { PasskeyList } from "./PasskeyList.tsx";
-import { PushPanel } from "./PushPanel.tsx";
 import { TokenList } from "./TokenList.tsx";
 
 /** Renders the settings page for access. */
@@ -23,17 +23,16 @@ export function PrivacyPage() {
   const [isTailnetAbove, setTailnetAbove] = useState(false);
   useEffect(() => void store.refreshAuth(), []);
   if (status === undefined) return <p class="muted" role="status">{texts.loading}</p>;
-  const isOwner = status.authenticated || status.bypass === "loopback" || status.bypass === "auth_disabled";
+  const isOwned = isOwner(status);
   return (
     <section class="settings-parts">
       <h2>{texts.privacy.title}</h2>
       <ThisBrowser status={status} />
       {!status.passkeys_supported && <PasskeysUnavailable level={3} />}
-      {isOwner && <PhoneGuide onTailnet={setTailnetAbove} />}
-      {isOwner && <PasskeyList status={status} />}
-      {isOwner && <TokenList canMint={status.method === "session"} />}
-      {isOwner && <PushPanel />}
-      {isOwner && !isTailnetAbove && <TailnetPanel />}
+      {isOwned && <PhoneGuide onTailnet={setTailnetAbove} />}
+      {isOwned && <PasskeyList status={status} />}
+      {isOwned && <TokenList canMint={status.method === "session"} />}
+      {isOwned && !isTailnetAbove && <TailnetPanel />}
     </section>
   );
 }

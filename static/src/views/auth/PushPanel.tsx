@@ -10,7 +10,7 @@ import { Select } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { findStorage } from "../../state/app/device.ts";
-import { isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
+import { requestNotifications } from "../../state/app/notifications.ts";
 import { deviceName } from "../../state/app/passkeys.ts";
 import { canPush, findPushId, reportPresence, subscribe, unsubscribe } from "../../state/app/push.ts";
 import { useStore } from "../../state/store.ts";
@@ -25,7 +25,7 @@ export function PushPanel() {
   const [api] = useState(() => pushApi(store.api.client));
   const storage = findStorage(globalThis.window);
   const { items, note, refresh } = useList(() => api.listDevices());
-  const [isRefused, setRefused] = useState(isNotificationDenied());
+  const [isRefused, setRefused] = useState(false);
   const own = items?.find(({ id }) => id === findPushId(storage));
   const { isBusy, failure, run } = useAction(async () => {
     if (own) await unsubscribe(api, storage);
@@ -48,7 +48,7 @@ export function PushPanel() {
   };
   return (
     <div class="settings-part">
-      <h3 id="push" tabIndex={-1}>{t.title}</h3>
+      <h4 id="push" tabIndex={-1}>{t.title}</h4>
       <p class="muted">{t.text}</p>
       {note}
       {!canPush(globalThis.window) ? <p class="hint">{t.impossible}</p> : (

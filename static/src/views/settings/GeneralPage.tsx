@@ -5,12 +5,16 @@ import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select, Slider, Switch } from "../../components/forms/inputs.tsx";
+import { lazy } from "../../components/Lazy.tsx";
 import { Notice } from "../../components/Notice.tsx";
+import { isOwner } from "../../state/app/access.ts";
 import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
 import { canNotify, isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
 import { LANGUAGES, texts } from "../../texts/texts.ts";
 import { BackgroundField } from "../chat/ChatBackground.tsx";
+
+const PushPanel = lazy(() => import("../auth/PushPanel.tsx").then((file) => file.PushPanel));
 
 /** Every change shows at once. */
 export function GeneralPage() {
@@ -24,7 +28,7 @@ export function GeneralPage() {
   const themes = Object.entries(t.themes) as [Theme, string][];
   return (
     <section>
-      <h2>{texts.settings.groups.you}</h2>
+      <h2>{texts.settings.you}</h2>
       <p class="muted">{t.note}</p>
       {(!device.isKept || !store.outbox.isAvailable.value) && <Notice tone="warning">{t.notKept}</Notice>}
       <div class="form">
@@ -124,9 +128,13 @@ export function GeneralPage() {
             />
           </>
         )}
-        <NotifySwitch />
       </div>
       {settings && <RoleplaySettings settings={settings} onChange={change} />}
+      <h3>{t.notifications}</h3>
+      <div class="form">
+        <NotifySwitch />
+      </div>
+      {isOwner(store.auth.value) && <PushPanel />}
       <h3 id="shortcuts" tabIndex={-1}>{texts.shortcuts.title}</h3>
       <div class="actions-row">
         <Button icon="keyboard" onClick={() => store.overlay.value = "shortcuts"}>{t.showShortcuts}</Button>

@@ -3,7 +3,6 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import { LinkButton } from "../../components/Button.tsx";
-import { Icon, type IconName } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { EmptyState } from "../../components/Notice.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
@@ -11,6 +10,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { AddConnectionPage, ConnectionsPage, EditConnectionPage } from "../connections/ConnectionsPage.tsx";
+import { hasState, SectionState } from "./SectionState.tsx";
 import { GeneralPage } from "./GeneralPage.tsx";
 import { TrashPage } from "./TrashPage.tsx";
 import {
@@ -53,12 +53,8 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   const isList = section === "";
   const shown = isList ? "general" : section;
   const last = device.lastConversationId.value;
-  const group = settingsGroups().find(({ sections }) => sections.some(({ id }) => id === shown));
-  const title = isList
-    ? texts.settings.title
-    : group?.sections.length === 1
-    ? group.title
-    : group?.sections.find(({ id }) => id === shown)?.title ?? texts.unknown.title;
+  const sections = settingsGroups().flatMap(({ sections }) => sections);
+  const title = isList ? texts.settings.title : sections.find(({ id }) => id === shown)?.title ?? texts.unknown.title;
   const [path, hash] = [router.path.value, router.hash.value];
   useTitle(`${title} · ${texts.product}`);
   useEffect(() => setQuery(""), [path, hash]);
@@ -100,34 +96,36 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   );
 }
 
-/** The sections in their groups. A group of one section is one row. */
+/** The sections in their groups, each with a line of its state. */
 function SectionList({ current }: { current: string | undefined }) {
-  const row = (section: SettingsSection, title: string, icon?: IconName) => (
-    <a
-      key={section.id}
-      href={sectionPath(section)}
-      class={icon ? "is-group" : undefined}
-      aria-current={section.id === current ? "page" : undefined}
-    >
-      {icon && <Icon name={icon} />}
-      {title}
-    </a>
-  );
   return (
     <nav class="settings-nav" aria-label={texts.settings.sections}>
-      {settingsGroups().map(({ title, icon, sections }) => {
-        const [first] = sections;
-        return sections.length === 1 ? row(first!, title, icon) : (
-          <div key={title} role="group" aria-label={title}>
-            <p class="settings-group" aria-hidden="true">
-              <Icon name={icon} />
-              {title}
-            </p>
-            {sections.map((section) => row(section, section.title))}
-          </div>
-        );
-      })}
+      {settingsGroups().map(({ title, sections }) => (
+        <div
+          key={title ?? sections[0]?.id}
+          role={title === undefined ? undefined : "group"}
+          aria-labelledby={title && `group-${sections[0]?.id}`}
+        >
+          {title && <p class="settings-group" id={`group-${sections[0]?.id}`}>{title}</p>}
+          {sections.map((section) => (
+            <SectionRow key={section.id} section={section} isCurrent={section.id === current} />
+          ))}
+        </div>
+      ))}
     </nav>
+  );
+}
+
+/** The state is beside the link, not in it: it describes the page, and isn't part of its name. */
+function SectionRow({ section, isCurrent }: { section: SettingsSection; isCurrent: boolean }) {
+  const stateId = hasState(section.id) ? `section-${section.id}-state` : undefined;
+  return (
+    <div class={`settings-row ${stateId === undefined ? "" : "has-state"}`}>
+      <a href={sectionPath(section)} aria-current={isCurrent ? "page" : undefined} aria-describedby={stateId}>
+        {section.title}
+      </a>
+      {stateId && <SectionState id={stateId} section={section.id} />}
+    </div>
   );
 }
 

@@ -3,7 +3,6 @@
  * is the id of its control. Everyday words for it are in `texts.settings.keywords`.
  */
 import { foldForSearch } from "../../../../services/json/search_fold.ts";
-import type { IconName } from "../../components/Icon.tsx";
 import { texts } from "../../texts/texts.ts";
 
 /** A page of the settings. */
@@ -14,10 +13,9 @@ export interface SettingsSection {
   path?: string;
 }
 
-/** Pages under one title. A group of one page shows as one row. */
+/** Pages under one heading. A group without a title is one page, whose name says it all. */
 export interface SettingsGroup {
-  title: string;
-  icon: IconName;
+  title?: string;
   sections: SettingsSection[];
 }
 
@@ -44,10 +42,9 @@ export const SETTINGS_PATH = "/settings";
 export function settingsGroups(): SettingsGroup[] {
   const t = texts.settings;
   return [
-    { title: t.groups.you, icon: "user", sections: [{ id: "general", title: t.general }] },
+    { sections: [{ id: "general", title: t.you }] },
     {
       title: t.groups.chat,
-      icon: "chat",
       sections: [
         { id: "connections", title: t.connections },
         { id: "models", title: texts.models.title },
@@ -62,7 +59,6 @@ export function settingsGroups(): SettingsGroup[] {
     },
     {
       title: t.groups.characters,
-      icon: "people",
       sections: [
         { id: "characters", title: texts.nav.characters, path: "/characters" },
         { id: "personas", title: texts.personas.title },
@@ -70,16 +66,14 @@ export function settingsGroups(): SettingsGroup[] {
     },
     {
       title: t.groups.media,
-      icon: "image",
       sections: [{ id: "voice", title: texts.voice.title }, { id: "images", title: texts.images.title }],
     },
-    { title: texts.privacy.nav, icon: "shield", sections: [{ id: "privacy", title: texts.privacy.nav }] },
+    { sections: [{ id: "privacy", title: texts.privacy.title }] },
     {
       title: t.groups.data,
-      icon: "disk",
       sections: [{ id: "data", title: t.dataPage }, { id: "trash", title: texts.trash.title }],
     },
-    { title: t.about, icon: "info", sections: [{ id: "about", title: t.about }] },
+    { sections: [{ id: "about", title: t.about }] },
   ];
 }
 
@@ -113,6 +107,7 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["show-expressions", general.roleplay.expressions],
       ["chat-background", texts.background.title],
       ["notify", general.notify],
+      ["push", `${general.notifications}: ${texts.push.title}`],
       ["shortcuts", texts.shortcuts.title],
     ],
     tools: [
@@ -142,7 +137,6 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["passkeys", texts.privacy.passkeys],
       ["phone", texts.phone.title],
       ["tokens", texts.privacy.tokens],
-      ["push", texts.push.title],
       ["program-access", texts.privacy.programs],
       ["tailnet", texts.tailnet.title],
     ],
@@ -180,11 +174,11 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
   const keywords: Record<string, string> = texts.settings.keywords;
   return settingsGroups().flatMap(({ title: group, sections }) =>
     sections.flatMap((section) => {
-      const place = sections.length === 1 ? group : section.title;
+      const place = section.title;
       return [
         {
           title: place,
-          place: sections.length === 1 ? texts.settings.title : group,
+          place: group ?? texts.settings.title,
           address: sectionPath(section),
           keywords: keywords[section.id] ?? "",
         },

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Connection } from "../../../../static/src/api/types.ts";
+import { demoConnection } from "../../../helpers/fakes/api/fake_api.ts";
 import { findAxeProblems } from "../../../helpers/browser/browser.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
@@ -113,6 +115,61 @@ test("on a phone, shows the sections as a list with a way back", async () => {
   await page.getByLabel("Search settings").fill("dark");
   await page.getByRole("link", { name: "Theme" }).click();
   await page.waitForURL(`${ui.api.origin}/settings/general#theme`);
+});
+
+test("each page has one name and a line of its state, and headings of groups are no rows", async () => {
+  await using ui = await bench.open("/settings", {
+    ...PHONE,
+    prepare(api) {
+      const call = { at: new Date().toISOString(), ok: false, error: { kind: "refused", message: "No answer" } };
+      const { id: _, active: __, ...demo } = demoConnection();
+      api.connections = [
+        demoConnection(),
+        { ...demo, id: "away", name: "Away", kind: "openai", active: false, last_call: call } as Connection,
+      ];
+    },
+  });
+  const { page, api } = ui;
+  const nav = page.getByRole("navigation", { name: "Sections" });
+  const rows = nav.getByRole("link");
+  const stateOf = (name: string) => {
+    const row = nav.getByRole("link", { name, exact: true });
+    return row.evaluate((row) => document.getElementById(row.getAttribute("aria-describedby")!)!.textContent);
+  };
+  await expect.poll(() => stateOf("Connections")).toBe("2 connections, 1 failing");
+  await expect.poll(() => stateOf("Lorebooks")).toBe("None yet");
+  await expect.poll(() => stateOf("Trash")).toBe("Empty");
+  await expect.poll(() => stateOf("Access")).toBe("This machine needs no sign-in");
+  await expect.poll(() => stateOf("About")).toBe("Version 0.1.0");
+  await page.getByRole("group", { name: "Chat and models" }).waitFor();
+  expect(await nav.getByText("Chat and models").evaluate((title) => title.closest("a"))).toBe(null);
+  const [heading, row] = await Promise.all([
+    nav.getByText("Chat and models").boundingBox(),
+    rows.first().boundingBox(),
+  ]);
+  expect(heading!.height).toBeLessThan(row!.height / 1.5);
+
+  const names = await rows.evaluateAll((rows) =>
+    rows.map((row) => [row.getAttribute("href")!, row.textContent] as const)
+  );
+  expect(new Set(names.map(([, name]) => name)).size).toBe(names.length);
+  for (const [address, name] of names) {
+    await page.goto(api.origin + address);
+    await page.getByRole("heading", { name, exact: true, level: address === "/characters" ? 1 : 2 }).waitFor();
+    await expect.poll(() => page.title()).toBe(`${name} · Parlor`);
+  }
+});
+
+test("notifications are on one page, those of an open and of a closed Parlor", async () => {
+  await using ui = await bench.open("/settings/general");
+  const { page, api } = ui;
+  await page.getByRole("heading", { name: "Notifications", exact: true }).waitFor();
+  await page.getByRole("switch", { name: "Notify me when a reply finishes" }).waitFor();
+  await page.getByRole("heading", { name: "When Parlor is closed" }).waitFor();
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
+  await page.goto(`${api.origin}/settings/privacy`);
+  await page.getByRole("heading", { name: "Tailnet" }).waitFor();
+  expect(await page.getByRole("heading", { name: /Notif|closed/ }).count()).toBe(0);
 });
 
 test("every found setting has a control at its URL", async () => {

@@ -238,9 +238,9 @@ const FAKE_PUSH = {
   `,
 };
 
-test("Access turns notifications on and off for this device, names the vendor, and reports visible pages", async () => {
+test("You turns notifications on and off for this device, names the vendor, and reports visible pages", async () => {
   await context.grantPermissions(["notifications"], { origin: app.url });
-  await using opened = await openShared("/settings/privacy", FAKE_PUSH);
+  await using opened = await openShared("/settings/general", FAKE_PUSH);
   const { page, errors } = opened;
   const seen: { visible: boolean }[] = [];
   page.on("request", (request) => {
@@ -263,7 +263,7 @@ test("Access turns notifications on and off for this device, names the vendor, a
 
 test("a subscription that the browser has replaced is sent again", async () => {
   await context.grantPermissions(["notifications"], { origin: app.url });
-  await using opened = await openShared("/settings/privacy", FAKE_PUSH);
+  await using opened = await openShared("/settings/general", FAKE_PUSH);
   const { page, errors } = opened;
   const listVendors = async () => {
     const devices: { id: string; vendor: string; label: string }[] = await (await app.get("/api/push/subscriptions"))
