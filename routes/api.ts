@@ -18,6 +18,7 @@ import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
 import { memoryRoutes } from "./memories.ts";
+import { queueRoutes } from "./message_queue.ts";
 import { metricsRoute } from "./server/metrics.ts";
 import { modelRoutes } from "./models.ts";
 import { openAiRoutes } from "./openai_api.ts";
@@ -53,6 +54,7 @@ export function createApi(services: Services, build?: string): Router {
   api.route("/", connectionRoutes(services));
   api.route("/", chatRoutes(services));
   api.route("/", conversationRoutes(services));
+  api.route("/", queueRoutes(services));
   api.route("/", characterRoutes(services));
   api.route("/", personaRoutes(services));
   api.route("/", lorebookRoutes(services));

@@ -45,6 +45,8 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/presets/import": "card",
   "POST /api/conversations/{id}/messages": "chat",
   "PATCH /api/conversations/{id}/messages/{mid}": "chat",
+  "POST /api/conversations/{id}/queue": "chat",
+  "PATCH /api/conversations/{id}/queue/{n}": "chat",
   "PUT /api/regex_scripts/{id}": "chat",
   "POST /api/regex_scripts/import": "chat",
   "POST /api/regex_scripts/test": "chat",

@@ -90,6 +90,7 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
     }],
   },
   draft: { sealed: (row) => chat("draft", "text", row.conversation_id, row.version) },
+  message_queue: { sealed: (row) => chat("message_queue", "messages", row.conversation_id, row.version) },
   revision: { sealed: (row) => chat("revision", "record", `${row.n}/${row.conversation_id}`, row.n) },
   setting: { sealed: (row) => shared("setting", ["value", "sealed"], String(row.key), [row.version, 1]) },
   document: {

@@ -19,7 +19,7 @@ import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_se
 import type { ToolOffer } from "../tools/tool_registry.ts";
 import { finishMessages, NO_TOOLS, type ReplyTools, withTools } from "./call_tools.ts";
 import { type HistoryEnd, openClientContext, toPromptMessages, withoutOrphanedResults } from "./history.ts";
-import { chooseNextSpeaker, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
+import { chooseNextSpeaker, listRound, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
 
 /** Dependencies of a CallBuilder. */
 export interface CallBuilderDeps extends ReplyContextDeps {
@@ -128,6 +128,11 @@ export class CallBuilder {
     const userMessage = last?.role === "user" ? last : undefined;
     const before = request.action === "edit" ? request.userMessageId : undefined;
     return await chooseNextSpeaker(this.#deps, conversation, userMessage, request.characterId, before);
+  }
+
+  /** Lists the characters that answer a user message one after the other; see `listRound`. */
+  listSpeakers(conversation: ConversationState, userMessage: ChatMessage): Promise<string[]> {
+    return listRound(this.#deps, conversation, userMessage);
   }
 
   async #build(

@@ -6,13 +6,14 @@ import type { ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/cha
 import { estimateUsage, getReplyText } from "../llm/token_count.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { MessageQueues } from "../conversations/message_queues.ts";
 import { createUuidV7, randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { type CallBuilder, getRequestedModel, refuseEmpty, type UpstreamCall } from "./call_builder.ts";
 import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import { continueText, continueWholeText } from "./continuation.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { MessageWriter } from "./message_writer.ts";
+import type { MessageWriter, NewReply } from "./message_writer.ts";
 import type { OverflowRecovery } from "./overflow_recovery.ts";
 import { Reply } from "./reply.ts";
 import { usesOwnTools } from "./call_tools.ts";
@@ -66,6 +67,10 @@ export interface StatefulChatRequest extends ChatRequest {
    * them off.
    */
   usesTools?: boolean;
+  /** In a group: the characters that speak after this reply if it's complete, in order. Until then, queued messages wait. */
+  nextSpeakers?: string[];
+  /** Whether the server lets them speak. Otherwise, the client asks for their replies. */
+  runsRound?: boolean;
   /** Ignored if the conversation exists. */
   opening?: ConversationStart;
   /** IANA name of the client's time zone. */
@@ -173,6 +178,7 @@ interface ChatServiceDeps {
   calls: CallBuilder;
   runner: ReplyRunner;
   replies: Replies;
+  queues: Pick<MessageQueues, "planRemoval">;
   /** Dependencies for running tools in replies. */
   tools: ToolRunDeps;
   now(): number;
@@ -212,7 +218,7 @@ export class ChatService {
         return { reply, userMessageId: request.userMessageId, from: START, started: Promise.resolve() };
       }
       refuseEmpty(store, request);
-      return await this.#startNew(stored);
+      return await this.startNew(stored);
     });
   }
 
@@ -222,9 +228,15 @@ export class ChatService {
     return await this.#deps.runner.close();
   }
 
-  /** Stores the user message and the empty reply, then asks the model. The caller holds the conversation's lock. */
-  async #startNew(request: StatefulChatRequest): Promise<StartedReply> {
-    const { store, journal, writer, calls, runner, replies } = this.#deps;
+  /**
+   * Stores the user message and the empty reply, then asks the model. A message that was queued no longer is. The caller
+   * holds the conversation's lock.
+   *
+   * @param request With stored images.
+   * @throws {AppError} like `start`
+   */
+  async startNew(request: StatefulChatRequest): Promise<StartedReply> {
+    const { store, journal, writer, calls, runner, replies, queues } = this.#deps;
     const { conversationId } = request;
     this.#refuseClosing();
     if (replies.isRunningIn(conversationId)) {
@@ -242,7 +254,18 @@ export class ChatService {
     const requested = getRequestedModel(request, existing?.head);
     // If neither selects a model, the connection does, or else its server, which may take time to answer.
     const model = requested.model ?? requested.conversationModel;
-    const writing = writer.write(request, { messageId, generation, model, now: startedAtMs, characterId }, existing);
+    const queued = request.action === "send" && request.userMessageId !== undefined
+      ? queues.planRemoval(conversationId, request.userMessageId)
+      : undefined;
+    const newReply = {
+      messageId,
+      generation,
+      model,
+      now: startedAtMs,
+      characterId,
+      also: queued?.statements,
+    } satisfies NewReply;
+    const writing = writer.write(request, newReply, existing);
     // Opened while the messages are written, so that the first token doesn't wait for the file.
     const replyJournal = journal.begin({ messageId, generation });
     setImmediate(replyJournal.prepare);
@@ -250,6 +273,7 @@ export class ChatService {
       await replyJournal.settle();
       throw error;
     });
+    queued?.publish();
     const reply = new Reply({
       conversationId,
       messageId,

@@ -45,6 +45,8 @@ export interface NewReply {
   now: number;
   /** The character that speaks, if the reply is a new message. */
   characterId?: string;
+  /** Changes in the same commit. */
+  also?: Statement[];
 }
 
 /** The stored messages. */
@@ -160,7 +162,7 @@ export class MessageWriter {
         last: userMessage ?? "unchanged" as const,
         touched: { added: added.map((message) => message.id) },
       } satisfies BlockChange;
-      await conversationWriter.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
+      await conversationWriter.write(withTitle(existing, request), added.length, edit, startRows(id, reply));
     }
     return { userMessage, base };
   }
@@ -207,7 +209,7 @@ export class MessageWriter {
     const change = { statements: edit.statements, last: edit.after, touched: edit.touched } satisfies BlockChange;
     await conversationWriter.write(next, edit.messageCount - existing.messageCount, change, [
       ...saved,
-      startRow(id, reply),
+      ...startRows(id, reply),
     ]);
     return edit.after;
   }
@@ -247,7 +249,7 @@ export class MessageWriter {
         active_variant: before.variant_count,
       };
     });
-    await conversationWriter.write(existing, edit.messagesAdded, edit, [...saved, startRow(id, reply, previous)]);
+    await conversationWriter.write(existing, edit.messagesAdded, edit, [...saved, ...startRows(id, reply, previous)]);
     return { base, previous };
   }
 
@@ -277,7 +279,7 @@ export class MessageWriter {
       storedTree: EMPTY_TREE,
       snippetOwner: userMessage,
     });
-    await db.write([...statements, startRow(id, reply)]);
+    await db.write([...statements, ...startRows(id, reply)]);
     conversationWriter.publish(state);
   }
 }
@@ -333,14 +335,19 @@ function createTitle(request: StatefulChatRequest): string {
   return toTitle(getContentText(last?.content));
 }
 
-function startRow(conversationId: string, { messageId, generation, now }: NewReply, previous?: Message): Statement {
-  return startReplyRow({
+function startRows(
+  conversationId: string,
+  { messageId, generation, now, also = [] }: NewReply,
+  previous?: Message,
+): Statement[] {
+  const row = startReplyRow({
     mid: messageId,
     conversation_id: conversationId,
     generation,
     started_at: now,
     previous_variant: previous?.active_variant ?? null,
   });
+  return [row, ...also];
 }
 
 function formatTime({ now }: NewReply): string {

@@ -30,6 +30,7 @@ import { ChatService, StatelessChat } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
 import { ChatScripts, type ChatScriptsDeps } from "./message_scripts.ts";
 import { MessageWriter } from "./message_writer.ts";
+import { QueueSender } from "./queue_sender.ts";
 import { Replies } from "./replies.ts";
 import { ReplySaver } from "./reply_saver.ts";
 import { listChatTools, ToolFallback } from "./call_tools.ts";
@@ -78,6 +79,8 @@ export interface ChatServices {
   stateless: StatelessChat;
   /** The running and the stored replies. */
   replies: Replies;
+  /** Queues messages until the running reply has ended. */
+  queue: QueueSender;
   previewer: ChatPreviewer;
   /** Tests which entries of a lorebook a conversation or text activates. */
   lorebookTest: LorebookTest;
@@ -205,18 +208,25 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     fallback,
     overflow,
     repeats: new Repeats(goingOn),
+    onEnd: (reply, request) => queue.replyEnded(reply, request),
     listeners: [prompts, titles, summaries, deps.push],
   });
   const replies = new Replies({ db, store, reader, variants, live, locks, blocks, callStore });
   const writer = new MessageWriter({ db, store, blocks, variants, conversationWriter, reader, images: promptDeps });
-  const chat = new ChatService({ store, locks, journal, writer, calls, runner, replies, tools, now });
-  onClose(async () => void await chat.close());
+  const { queues } = deps;
+  const chat = new ChatService({ store, locks, journal, writer, calls, runner, replies, queues, tools, now });
+  const queue = new QueueSender({ store, blocks, queues, locks, live, writer, calls, chat, log });
+  onClose(async () => {
+    await chat.close();
+    await queue.close();
+  });
   await resumeUnfinishedReplies(goingOn, unfinished);
   await resumeWaitingReplies(db, goingOn);
   return {
     chat,
     stateless: new StatelessChat({ calls, sender, overflow }),
     replies,
+    queue,
     previewer: new ChatPreviewer(callDeps),
     lorebookTest: createLorebookTest({
       ...{ store, blocks, lorebooks, keyMatcher, characters: cards, personas, presets },

@@ -128,6 +128,23 @@ export async function listNextSpeakers(
 }
 
 /**
+ * Lists the characters that answer a user message one after the other without being asked. In manual order, it's the one
+ * that spoke last. Empty unless several characters take part.
+ */
+export async function listRound(
+  deps: ReplyContextDeps,
+  conversation: ConversationState,
+  userMessage: ChatMessage,
+): Promise<string[]> {
+  if (conversation.head.participants.length < 2) return [];
+  const participants = await deps.scenes.loadParticipants(conversation.head);
+  const question = createSpeakerQuestion(deps, conversation, participants, userMessage);
+  if (question.order !== "manual") return chooseNextSpeakers(question);
+  const present = participants.filter(({ isMuted }) => !isMuted);
+  return [present.find(({ id }) => id === question.lastSpeaker) ?? present[0]].flatMap((member) => member?.id ?? []);
+}
+
+/**
  * Chooses the character that speaks in a new reply.
  *
  * @param selectedId The character that the request selects.

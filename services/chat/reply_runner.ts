@@ -70,6 +70,8 @@ interface ReplyRunnerDeps {
   addToGallery(pictures: ReplyPictures): Promise<void>;
   /** Decides how replies go on whose model server doesn't have them anymore. */
   repeats: Pick<Repeats, "isAllowed" | "repeat">;
+  /** Called for each reply whose end is saved, after its end was published. */
+  onEnd(reply: Reply, request: StatefulChatRequest): void;
   /** Called for each completed reply. */
   listeners: readonly { replyCompleted(reply: CompletedReply): void }[];
 }
@@ -214,6 +216,7 @@ export class ReplyRunner {
       reply.markSettled();
       events.publish({ kind: "reply_ended", id: reply.conversationId });
     }
+    this.#deps.onEnd(reply, request);
     if (sent !== undefined) this.#report(reply, sent);
     if (reply.end?.status === "failed") started.reject(refusal);
     else started.resolve();

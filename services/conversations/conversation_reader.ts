@@ -6,7 +6,7 @@ import type { BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./stored_form.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import { type ConversationState, toHeadJson } from "./conversation.ts";
-import type { ConversationStore } from "./conversation_store.ts";
+import { type ConversationStore, toQueueJson } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { Variant, VariantRow, VariantStore } from "./variants.ts";
@@ -21,6 +21,8 @@ export type Damage =
   /** Title, participants and all other fields except the messages. The fields of the list replace them. */
   | { part: "head" }
   | { part: "draft" }
+  /** The messages that wait for the end of a reply. */
+  | { part: "queue" }
   /** Adjacent messages that are still stored, after the message `after`, or at the start if that is `null`. */
   | { part: "messages"; message_ids: string[]; after: string | null }
   /** Versions of these messages other than the active one. */
@@ -133,7 +135,7 @@ export class ConversationReader {
 
   /**
    * Reads what the page needs to show a conversation, all from the same state: the fields of `readHead`, the last messages
-   * as `messages`, and `next_cursor` for earlier ones.
+   * as `messages`, `next_cursor` for earlier ones, and `queue` if messages ever waited.
    *
    * @param limit Maximum number of messages.
    * @throws {AppError} `not_found`
@@ -142,7 +144,18 @@ export class ConversationReader {
     const { revision, text, damaged } = this.#readHeadText(id);
     const { items, damaged: lost = [], ...page } = this.readPage(id, limit);
     const rest = `"messages":${JSON.stringify(items)},${JSON.stringify(page).slice(1, -1)}`;
-    return { revision, json: encoder.encode(`${text}${createDamagedText([...damaged, ...lost])},${rest}}`) };
+    const queue = this.#readQueue(id);
+    const all = createDamagedText([...damaged, ...queue.damaged, ...lost]);
+    return { revision, json: encoder.encode(`${text}${all}${queue.text},${rest}}`) };
+  }
+
+  #readQueue(id: string): { text: string; damaged: Damage[] } {
+    try {
+      const queue = this.#store.getQueue(id);
+      return { text: queue.version === 0 ? "" : `,"queue":${JSON.stringify(toQueueJson(queue))}`, damaged: [] };
+    } catch {
+      return { text: "", damaged: [{ part: "queue" }] };
+    }
   }
 
   /**

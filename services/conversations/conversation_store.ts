@@ -1,6 +1,7 @@
 /** Reads and writes the rows of conversations and drafts. Heads, summaries and drafts are encrypted. */
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import {
   type ConversationHead,
@@ -29,6 +30,30 @@ export interface Draft {
   version: number;
   /** True if the draft can't be read. `text` is empty then. */
   isUnreadable?: boolean;
+}
+
+/** A message that waits for the end of a reply. */
+export interface QueuedMessage {
+  /** Its number; no other message of this queue has or had it. */
+  n: number;
+  /** The user message as it will be sent, with its `id`. Images are references to attachments. */
+  message: ChatMessage & { id: string };
+  /** ID of its reply. Fixed, so that sending twice is one reply. */
+  assistantMessageId: string;
+  /** IANA name of the time zone of the client that queued it. */
+  timeZone?: string;
+  /** Names of its files for clients, by the URL of the image or the ID of the document. */
+  names?: Record<string, string>;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+}
+
+/** The messages that wait in a conversation, in order. Version 0 if there never were any. */
+export interface MessageQueue {
+  version: number;
+  /** The highest number so far. */
+  last: number;
+  items: readonly QueuedMessage[];
 }
 
 /** A position in the list of conversations, newest first. */
@@ -326,6 +351,32 @@ export class ConversationStore {
     };
   }
 
+  /** Returns the messages that wait in a conversation. @throws {AppError} `internal` if they can't be read */
+  getQueue(id: string): MessageQueue {
+    try {
+      const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+        "SELECT version, sealed FROM message_queue WHERE conversation_id = ?",
+        id,
+      );
+      if (row === undefined) return { version: 0, last: 0, items: [] };
+      const text = decoder.decode(this.#sealer.openNow(createQueueAad(id, row.version), row.sealed));
+      return { version: row.version, ...JSON.parse(text) };
+    } catch (cause) {
+      throw new AppError("internal", `Can't read the queued messages of conversation "${id}": they're damaged`, {
+        cause,
+      });
+    }
+  }
+
+  /** Returns the statement that saves the messages that wait. */
+  saveQueue(id: string, { version, last, items }: MessageQueue): Statement {
+    return {
+      sql:
+        "INSERT INTO message_queue (conversation_id, version, sealed) VALUES (?1, ?2, ?3) ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3",
+      params: [id, version, this.#sealer.sealNow(createQueueAad(id, version), JSON.stringify({ last, items }))],
+    };
+  }
+
   /** Returns the statement that creates a conversation in this state. @param first Its first message. */
   insert(state: ConversationState, last: LastMessage, first: Message | undefined): Statement {
     const { head, summary } = this.#seal(state, last, isGreetingTitle(state.head, first));
@@ -365,6 +416,7 @@ export class ConversationStore {
     return [
       "conversation WHERE id",
       "draft WHERE conversation_id",
+      "message_queue WHERE conversation_id",
       "variant WHERE conversation_id",
       "revision WHERE conversation_id",
       "change WHERE conversation_id",
@@ -423,6 +475,16 @@ export class ConversationStore {
   }
 }
 
+/** Converts a queued message to the API's form. */
+export function toQueuedJson({ n, message, assistantMessageId, names, createdAt }: QueuedMessage) {
+  return { n, message, assistant_message_id: assistantMessageId, names, created_at: createdAt };
+}
+
+/** Converts the messages that wait to the API's form. */
+export function toQueueJson({ version, items }: MessageQueue) {
+  return { version, items: items.map(toQueuedJson) };
+}
+
 /** Returns the id of a conversation's entry in the trash. Part of the API. */
 export function createTrashId(id: string): string {
   return `conversation-${id}`;
@@ -449,4 +511,8 @@ function createHeadAad(id: string, version: number) {
 
 function createDraftAad(id: string, version: number) {
   return { table: "draft", id, field: "text", version };
+}
+
+function createQueueAad(id: string, version: number) {
+  return { table: "message_queue", id, field: "messages", version };
 }

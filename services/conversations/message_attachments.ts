@@ -71,12 +71,15 @@ export class AttachmentReferences {
 
   /** Returns a string that changes with everything that may contain references; `undefined` for a purged conversation. */
   #findState(id: string): string | undefined {
-    const row = this.#deps.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
+    const row = this.#deps.db.get<
+      { revision: number; draft: number | null; queue: number | null; oldest: number | null }
+    >(
       `SELECT revision, (SELECT version FROM draft WHERE conversation_id = c.id) AS draft,
+        (SELECT version FROM message_queue WHERE conversation_id = c.id) AS queue,
         (SELECT min(n) FROM revision WHERE conversation_id = c.id) AS oldest FROM conversation c WHERE id = ?`,
       id,
     );
-    return row === undefined ? undefined : `${row.revision}/${row.draft}/${row.oldest}`;
+    return row === undefined ? undefined : `${row.revision}/${row.draft}/${row.queue}/${row.oldest}`;
   }
 
   async #findNames(id: string): Promise<Set<string>> {
@@ -90,6 +93,7 @@ export class AttachmentReferences {
     const names = new Set([
       ...findAttachmentNames(JSON.stringify(state?.head ?? {})),
       ...findAttachmentNames(draft.text),
+      ...findAttachmentNames(JSON.stringify(store.getQueue(id).items)),
     ]);
     for await (const text of this.#openTexts(id)) {
       for (const name of findAttachmentNames(decoder.decode(text))) names.add(name);

@@ -24,6 +24,7 @@ import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
 import { ConversationTrash, MessageTrash } from "./conversation_trash.ts";
 import { Drafts } from "./drafts.ts";
+import { MessageQueues } from "./message_queues.ts";
 import type { GreetingSource } from "./new_messages.ts";
 import type { Database } from "../storage/database/database.ts";
 import { VariantStore } from "./variants.ts";
@@ -53,6 +54,8 @@ export interface ConversationServices {
   locks: KeyedMutex;
   conversations: Conversations;
   drafts: Drafts;
+  /** Messages that wait for the end of a reply. */
+  queues: MessageQueues;
   messages: Messages;
   conversationTrash: ConversationTrash;
   conversationWriter: ConversationWriter;
@@ -140,6 +143,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     conversationWriter: writer,
     conversations: new Conversations({ ...common, drafts, streams, greetings, choosePersona }),
     drafts,
+    queues: new MessageQueues({ db, store, blocks, locks, events, now }),
     conversationTrash,
     messages: new Messages({ ...common, revisions, trash, greetings }),
     revisions: new Revisions({ ...common, revisions }),

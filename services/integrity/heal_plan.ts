@@ -358,7 +358,17 @@ function chooseSums<T extends { sum: string }>(all: readonly T[], target: string
 }
 
 /** Rows that stand for themselves: an older one is better than none. */
-const ALONE = ["draft", "variant", "tool_permission", "document", "document_file", "setting", "job", "trash"];
+const ALONE = [
+  "draft",
+  "message_queue",
+  "variant",
+  "tool_permission",
+  "document",
+  "document_file",
+  "setting",
+  "job",
+  "trash",
+];
 
 /** Plans one row. @returns `undefined` if it can't be replaced alone */
 function planRow({ check, copy, present, sealer }: RowsRequest, row: LostRow): Statement | undefined {

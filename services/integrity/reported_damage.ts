@@ -42,6 +42,7 @@ const OF_CONVERSATIONS = [
   "tool_call",
   "tool_permission",
   "reply_resume",
+  "message_queue",
 ];
 
 /** Returns the path of a sealed value's item; `undefined` if it belongs to none. */

@@ -54,6 +54,7 @@ export const TABLES: Readonly<Record<string, TableOwner>> = {
   tool_permission: conversation,
   reply_resume: conversation,
   unread: conversation,
+  message_queue: conversation,
   /** The folder follows from the kind. */
   document: { folder: "", id: "id", isHead: true },
   document_file: { folder: "documents", id: "id", isHead: true },

@@ -91,6 +91,31 @@ test("a reply that llama.cpp keeps goes on after kill -9, for clients before and
   await expect.poll(() => llm.streams.byId.size).toBe(0);
 });
 
+test("a queued message outlives kill -9, and is sent when the reply that went on ends well", async () => {
+  const { call } = await askFor(["The "]);
+  await server.json("POST", "/api/conversations/c1/queue", { message: { content: "And the sky?" } });
+  await restart();
+  await finish(call, "sea.");
+  const next = await llm.nextCall();
+  const messages = next.request.json!.messages as { content: string }[];
+  expect(messages.map(({ content }) => content).slice(-2)).toEqual(["The sea.", "And the sky?"]);
+  expect(await server.json("GET", "/api/conversations/c1/queue")).toMatchObject({ items: [] });
+  await server.json("POST", "/api/conversations/c1/queue", { message: { content: "Stays" } });
+  // The model server loses this reply.
+  llm.streams.byId.clear();
+  await server.json("PATCH", "/api/settings", { continue_after_restart: "never" });
+  await restart();
+  await until(
+    async () =>
+      (await server.json<{ messages: Message[] }>("GET", "/api/conversations/c1")).messages.at(-1)!.status ===
+        "interrupted",
+    "the reply was interrupted",
+  );
+  expect(await server.json("GET", "/api/conversations/c1/queue")).toMatchObject({
+    items: [{ message: { content: "Stays" } }],
+  });
+});
+
 test("stopping the server tells clients to connect again, and the reply goes on with the next start", async () => {
   const { call, seen, frames } = await askFor(["The ", "sea "]);
   const changes = framesOf(await server.request("GET", "/api/events"));

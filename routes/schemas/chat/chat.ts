@@ -43,6 +43,10 @@ const ChatBody = z.looseObject({
       "impersonate writes in the owner's name; neither the turn nor the text is stored",
   }),
   character_id: Id.nullish().openapi({ description: "Character that speaks, if several take part" }),
+  next_speakers: z.array(Id).max(100).nullish().openapi({
+    description: "In a group: the characters whose replies the client asks for after this one, if it is complete. " +
+      "Queued messages wait for the last of them",
+  }),
   time_zone: z.string().max(64).refine(isTimeZone, "it isn't the name of a time zone").nullish().openapi({
     description: "IANA time zone for dates and times in texts",
   }),
@@ -90,7 +94,7 @@ const OWN_FIELDS = new Set([
     "user_message_id",
     "assistant_message_id",
   ],
-  ...["action", "context", "time_zone", "character_id"],
+  ...["action", "context", "time_zone", "character_id", "next_speakers"],
 ]);
 
 /** Converts a parsed body to the type of the service; `conversationId` only if the request belongs to a conversation. */
@@ -110,6 +114,7 @@ export function toChatRequest(body: z.infer<typeof ChatBody>): AnyChatRequest {
     usesTools: true,
     context: body.context,
     characterId: body.character_id ?? undefined,
+    nextSpeakers: body.next_speakers ?? undefined,
     timeZone: body.time_zone ?? undefined,
   };
 }

@@ -15,6 +15,7 @@ import {
   WithVariants,
 } from "../common.ts";
 import { DocumentUsesSchema } from "../documents.ts";
+import { QueueSchema } from "./message_queue.ts";
 import { Damaged, ImageSizes, MessageInDocument, type MessageJson, MessageResponse } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
@@ -157,6 +158,9 @@ const RecentConversationResponse = ConversationHeadResponse.extend({
   messages: z.array(MessageResponse),
   next_cursor: z.string().nullable().openapi({ description: "Cursor of the messages before these" }),
   image_sizes: ImageSizes,
+  queue: QueueSchema.optional().openapi({
+    description: "Messages that wait for the end of a reply; absent if there never were any",
+  }),
 }).openapi("RecentConversation");
 
 /** One conversation. */

@@ -177,7 +177,7 @@ export const MessageResponse = MessageFields.extend({
 
 /** Unreadable parts of a conversation. */
 export const Damaged = z.array(z.object({
-  part: z.enum(["head", "draft", "messages", "variants"]),
+  part: z.enum(["head", "draft", "queue", "messages", "variants"]),
   message_ids: z.array(z.string()).optional(),
   after: z.string().nullable().optional().openapi({ description: "ID of the message before the unreadable ones" }),
 })).optional().openapi({

@@ -402,4 +402,15 @@ export const MIGRATIONS: Migration[] = [
       ) STRICT;
     `,
   },
+  {
+    version: 17,
+    // Messages that wait for the end of a reply: docs/decisions/0063-message-queue.md.
+    sql: `
+      CREATE TABLE message_queue(
+        conversation_id TEXT PRIMARY KEY,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+    `,
+  },
 ];

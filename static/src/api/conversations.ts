@@ -10,6 +10,8 @@ import type {
   ConversationHead,
   ConversationPatch,
   Message,
+  MessageQueue,
+  NewQueuedMessage,
   Page,
   RecentConversation,
   RequestMessage,
@@ -43,6 +45,12 @@ export interface ConversationApi {
     signal?: AbortSignal,
   ): Promise<Page<Message> & Pick<RecentConversation, "damaged" | "image_sizes">>;
   getMessage(id: string, messageId: string): Promise<Message>;
+  /** Returns the messages that wait for the end of a reply. */
+  getQueue(id: string): Promise<MessageQueue>;
+  /** Queues a message. */
+  addQueued(id: string, message: NewQueuedMessage): Promise<void>;
+  /** Removes a queued message by its number. */
+  removeQueued(id: string, n: number): Promise<void>;
   /** Returns what changed since a revision; undefined if the server no longer knows. */
   getChanges(id: string, since: number): Promise<ConversationChanges | undefined>;
   changeMessage(
@@ -122,6 +130,13 @@ export function conversationApi(client: ApiClient): ConversationApi {
       return noted(json("GET", `${conversation(id)}/messages?${query}`, { signal }));
     },
     getMessage: (id, messageId) => json("GET", message(id, messageId)),
+    getQueue: (id) => json("GET", `${conversation(id)}/queue`),
+    async addQueued(id, body) {
+      await done("POST", `${conversation(id)}/queue`, { body });
+    },
+    async removeQueued(id, n) {
+      await done("DELETE", `${conversation(id)}/queue/${n}`);
+    },
     async getChanges(id, since) {
       try {
         return await json("GET", `${conversation(id)}/changes?since=${since}`);

@@ -26,6 +26,11 @@ import type {
   LorebookTestJson as LorebookTest,
 } from "../../../routes/schemas/lorebooks.ts";
 import type { MessageJson } from "../../../routes/schemas/chat/messages.ts";
+export type {
+  MessageQueueJson as MessageQueue,
+  NewQueuedMessageJson as NewQueuedMessage,
+  QueuedMessageJson as QueuedMessage,
+} from "../../../routes/schemas/chat/message_queue.ts";
 import type {
   HubModelFilesJson as HubModelFiles,
   ModelDownloadJson as ModelDownload,

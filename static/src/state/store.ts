@@ -112,6 +112,7 @@ export class Store {
       onEvent: (event) => this.#onChange(event),
       onConnected: (wasLive) => {
         void this.outbox.send();
+        void this.#handOverQueues();
         this.#catchUp(wasLive);
       },
       onBuild: (build) => void this.#onBuild(build, window),
@@ -126,7 +127,10 @@ export class Store {
       this.feed.open(),
       this.failedReads.open(),
       this.outbox.open(),
-      this.outbox.onSent((entry) => this.chat.peek()?.onSent(entry)),
+      this.outbox.onSent((entry) => {
+        this.chat.peek()?.onSent(entry);
+        void this.#handOverQueues();
+      }),
     ];
     return () => ends.forEach((end) => end());
   }
@@ -277,6 +281,7 @@ export class Store {
       const listed = this.chats.items.peek().find((item) => item.id === chat?.id);
       if (listed) void chat?.onChanged(listed.revision);
       if (listed) void chat?.onDraftChanged(listed.draft_version);
+      if (listed) void chat?.onQueueChanged(undefined);
     });
   }
 
@@ -298,11 +303,11 @@ export class Store {
       this.chats.refreshSoon();
       if (isOpen) void chat.onChanged(event.revision);
     } else if (event.kind === "draft" && isOpen) void chat.onDraftChanged(event.revision);
+    else if (event.kind === "queue" && isOpen) void chat.onQueueChanged(event.revision);
     else if (event.kind === "reply_started") void this.#readReplies();
     else if (event.kind === "reply_ended") {
       void this.#readReplies();
       this.#notifyOfReply(event.id);
-      if (!isOpen) void this.#sendUnshown(event.id);
     } else if (event.kind === "approval") {
       void this.#readReplies().then(() => this.#notifyOfApproval(event.id));
     } else if (event.kind === "connection") void this.connections.onChanged();
@@ -328,11 +333,18 @@ export class Store {
     this.chat.peek()?.onReplies(replies);
   }
 
-  /** Sends what waits for the end of a reply in a chat that isn't shown. */
-  async #sendUnshown(id: string): Promise<void> {
-    if (!this.outbox.queued.peek().some(({ conversationId }) => conversationId === id)) return;
-    const { sendUnshown } = await import("./chat/message_queue.ts");
-    await sendUnshown(id, this.api, this.outbox).catch((thrown) => this.report(thrown));
+  /** Gives the server the queued messages that only this browser has, of all chats. */
+  async #handOverQueues(): Promise<void> {
+    await this.outbox.loaded;
+    const ids = new Set(this.outbox.queued.peek().map(({ conversationId }) => conversationId!));
+    const chat = this.chat.peek();
+    for (const id of ids) {
+      if (id === chat?.id) void chat.replies.handOverQueue();
+      else {
+        const { handOver } = await import("./chat/message_queue.ts");
+        await handOver(id, this.api, this.outbox).catch(() => {}); // They stay here.
+      }
+    }
   }
 
   #notifyOfReply(conversationId: string): void {

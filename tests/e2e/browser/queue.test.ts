@@ -38,7 +38,7 @@ afterAll(async () => {
   await Deno.remove(dataDir, { recursive: true });
 });
 
-/** Opens a separate browser context, because the queue is stored there. */
+/** Opens a separate browser context: another device. */
 async function openContext(options: BrowserContextOptions = {}): Promise<BrowserContext & AsyncDisposable> {
   const context = await browser.newContext({ locale: "en-US", ...options });
   context.setDefaultTimeout(PATIENCE_MS);
@@ -250,4 +250,71 @@ test("in a group, a queued message is sent after the last speaker of the turn", 
   const { messages } = await read("group");
   expect(messages.slice(2, 5).map(({ content }) => content)).toEqual(["Both of you?", "Ada here", "Ben here"]);
   await eventually(async () => (await read("group")).messages[5]?.content, (content) => content === "Thanks");
+});
+
+test("another device sees what waits, takes it over, and the server sends it without any page", async () => {
+  await using context = await openContext();
+  await using phone = await openContext(PHONE);
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Where?");
+  const first = await nextCall();
+  await first.call.emit("Here");
+  await page.getByRole("log").getByText("Here", { exact: true }).waitFor();
+  const id = idOf(page);
+  const other = await openAt(phone, `/c/${id}`);
+  await other.getByRole("log").getByText("Here", { exact: true }).waitFor();
+  await queue(page, "From the desk");
+  await eventually(() => chips(other).allInnerTexts(), (texts) => texts.join() === "From the desk");
+  await box(other).fill("From the phone");
+  await other.getByRole("button", { name: "Queue", exact: true }).tap();
+  await eventually(() => chips(page).allInnerTexts(), (texts) => texts.join() === "From the desk,From the phone");
+  await other.getByRole("button", { name: "Edit “From the desk”" }).tap();
+  await eventually(() => box(other).inputValue(), (text) => text === "From the desk");
+  await eventually(() => chips(page).allInnerTexts(), (texts) => texts.join() === "From the phone");
+  await box(other).fill("From both");
+  await other.getByRole("button", { name: "Queue", exact: true }).tap();
+  await eventually(() => chips(page).allInnerTexts(), (texts) => texts.join() === "From the phone,From both");
+  await context.close();
+  await phone.close();
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["Where?", "From the phone"]);
+  await second.call.emit("Yes");
+  await second.call.finish();
+  const third = await nextCall();
+  expect(third.asked).toEqual(["Where?", "From the phone", "From both"]);
+  await third.call.finish();
+});
+
+test("what is queued without a network waits in the browser, and other devices see it afterwards", async () => {
+  await using context = await openContext();
+  await using phone = await openContext(PHONE);
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Still there?");
+  const first = await nextCall();
+  await first.call.emit("Yes");
+  await page.getByRole("log").getByText("Yes", { exact: true }).waitFor();
+  const id = idOf(page);
+  const other = await openAt(phone, `/c/${id}`);
+  await other.getByRole("log").getByText("Yes", { exact: true }).waitFor();
+  await queue(page, "Before it");
+  await eventually(() => chips(other).allInnerTexts(), (texts) => texts.join() === "Before it");
+  await context.setOffline(true);
+  await queue(page, "In the tunnel");
+  expect(await server.json("GET", `/api/conversations/${id}/queue`)).toMatchObject({ items: [{}] });
+  await context.setOffline(false);
+  for (const tab of [page, other]) {
+    await eventually(() => chips(tab).allInnerTexts(), (texts) => texts.join() === "Before it,In the tunnel");
+  }
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["Still there?", "Before it"]);
+  for (const tab of [page, other]) {
+    await eventually(() => chips(tab).allInnerTexts(), (texts) => texts.join() === "In the tunnel");
+  }
+  await second.call.emit("And now");
+  await second.call.finish();
+  const third = await nextCall();
+  expect(third.asked).toEqual(["Still there?", "Before it", "In the tunnel"]);
+  await third.call.finish();
 });

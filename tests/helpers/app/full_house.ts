@@ -19,6 +19,7 @@ export async function fillHouse(app: TestApp): Promise<void> {
   await expectOk(app.patch("/api/conversations/c1/messages/n3", { content: "edited" }));
   await expectOk(app.delete("/api/conversations/c1/messages/n4"));
   await expectOk(app.patch("/api/conversations/c1/draft", { draft: "half a thought" }));
+  await expectOk(app.post("/api/conversations/c1/queue", { message: { content: "waits" } }));
   await gather(await ask(app, 1, { conversation_id: "c2" }));
   await gather(await ask(app, 1, { conversation_id: "c2", action: "regenerate" }));
   await expectOk(app.put("/api/conversations/gone", { title: "Gone", messages: [say("g0")] }));
@@ -87,7 +88,12 @@ async function fillVersions(app: TestApp): Promise<void> {
 export async function lookAround(app: TestApp): Promise<Record<string, unknown>> {
   const paths = [
     ...["/api/conversations", "/api/conversations/c1?variants=1", "/api/conversations/c2?variants=1"],
-    ...["/api/conversations/c1/revisions", "/api/conversations/c2/messages/a1/variants", "/api/connections"],
+    ...[
+      "/api/conversations/c1/queue",
+      "/api/conversations/c1/revisions",
+      "/api/conversations/c2/messages/a1/variants",
+      "/api/connections",
+    ],
     ...["/api/settings", "/api/personas", "/api/characters?view=full", "/api/trash", "/api/tts/config", "/api/voices"],
     ...["/api/lorebooks", "/api/lorebooks/b1", "/api/presets", "/api/presets/s1"],
     ...["/api/image/connections", "/api/image/workflows", "/api/image/workflows/w1"],

@@ -13,6 +13,7 @@ beforeEach(async () => {
   await useModel(app, llm);
   await app.put("/api/conversations/c1", { title: "Old", messages: [say("m0"), say("m1")] });
   await app.put("/api/conversations/c1", { title: "Tea", messages: [say("m0"), say("m1")] });
+  await app.post("/api/conversations/c1/queue", { message: say("m8") });
   await app.put("/api/conversations/gone", { messages: [] });
   await app.delete("/api/conversations/gone");
 });
@@ -42,6 +43,9 @@ const CHANGES: [write: string, body: Record<string, unknown> | undefined, told: 
   [`POST ${C1}/messages`, { message: say("m9") }, [c1]],
   [`PATCH ${C1}/messages/m1`, { content: "New" }, [c1]],
   [`DELETE ${C1}/messages/m1`, undefined, [c1, trash]],
+  [`POST ${C1}/queue`, { message: say("m9") }, [{ kind: "queue", id: "c1", revision: 2 }]],
+  [`PATCH ${C1}/queue/1`, { message: say("m9") }, [{ kind: "queue", id: "c1", revision: 2 }]],
+  [`DELETE ${C1}/queue/1`, undefined, [{ kind: "queue", id: "c1", revision: 2 }]],
   [`POST ${C1}/greeting`, { character_id: "fox" }, [conversation("c1", 4)]],
   [`POST ${C1}/fork`, { message_id: "m0" }, [anyConversation]],
   // It has been read: tests/routes/chat.test.ts has one that hasn't.
@@ -93,7 +97,10 @@ test("the table contains every write of these resources", async () => {
     "POST /api/connections/{id}/pull",
   ];
   const shapes = CHANGES.map(([write]) =>
-    write.replace(/\/(c1|double|demo|conversation-gone)\b/, "/{id}").replace("/m1", "/{mid}").replace("/1/", "/{n}/")
+    write.replace(/\/(c1|double|demo|conversation-gone)\b/, "/{id}").replace("/m1", "/{mid}").replace(
+      /\/1(?=\/|$)/,
+      "/{n}",
+    )
   );
   expect([...new Set(shapes), ...changingNothing].sort()).toEqual(known.sort());
 });

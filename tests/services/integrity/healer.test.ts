@@ -18,18 +18,19 @@ const listUnreadable = async (app: TestApp) => {
   return items.map(({ path }: { path: string }) => path).sort();
 };
 
-test("what a backup has is restored from it: titles, messages, drafts, lorebooks, settings, pictures", async () => {
+test("what a backup has is restored from it: titles, messages, drafts, queues, lorebooks, settings, pictures", async () => {
   await using home = await tempFolder();
   await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
   await app.put("/api/conversations/c1", { title: "The pond", messages: [say("m0"), say("m1")] });
   await app.patch("/api/conversations/c1/draft", { draft: "half a thought" });
+  await app.post("/api/conversations/c1/queue", { message: { content: "waits" } });
   await app.put("/api/lorebooks/book", { name: "Book", book: { entries: [] } });
   await app.patch("/api/settings", { display_name: "Ann" });
   await putPicture(app, "a.png");
   await backUp(app);
   const read = async () =>
     await Promise.all(
-      ["conversations/c1", "lorebooks/book", "settings"].map(async (path) =>
+      ["conversations/c1", "conversations/c1/queue", "lorebooks/book", "settings"].map(async (path) =>
         await (await app.get(`/api/${path}`)).json()
       ),
     );
@@ -40,6 +41,7 @@ test("what a backup has is restored from it: titles, messages, drafts, lorebooks
     flipSealed(app.dataDir, { table: "conversation", column: "head", where: "id = 'c1'" });
     flipSealed(app.dataDir, { table: "block", column: "sealed", where: "conversation_id = 'c1'" });
     flipSealed(app.dataDir, { table: "draft", column: "sealed", where: "conversation_id = 'c1'" });
+    flipSealed(app.dataDir, { table: "message_queue", column: "sealed", where: "conversation_id = 'c1'" });
     flipSealed(app.dataDir, { table: "document", column: "sealed", where: "id = 'book'" });
     flipSealed(app.dataDir, { table: "setting", column: "sealed", where: "key = 'owner_settings'" });
     await cutFile(`${app.dataDir}/attachments/${file!.name}`);

@@ -19,13 +19,15 @@ const ROWS: [string, SealedPlace][] = [
   ["presets/calm", { table: "document", column: "sealed", where: "id = 'calm'" }],
   ["connections/c1", { table: "document", column: "sealed", where: "id = 'c1'" }],
   ["settings/owner_settings", { table: "setting", column: "sealed", where: "key = 'owner_settings'" }],
+  ["conversations/queue", { table: "message_queue", column: "sealed", where: "conversation_id = 'queue'" }],
 ];
 
 async function fill(app: TestApp): Promise<void> {
-  for (const id of ["whole", "title", "listed", "text", "draft", "old"]) {
+  for (const id of ["whole", "title", "listed", "text", "draft", "queue", "old"]) {
     await app.put(`/api/conversations/${id}`, { title: id, messages: [say(`${id}0`)] });
     await app.patch(`/api/conversations/${id}/draft`, { draft: "half a thought" });
   }
+  await app.post("/api/conversations/queue/queue", { message: { content: "waits" } });
   await app.put("/api/conversations/old", { title: "new", messages: [say("old1")] });
   for (const id of ["book", "wholebook"]) await app.put(`/api/lorebooks/${id}`, { name: id, book: { entries: [] } });
   await app.put("/api/presets/calm", { name: "Calm", prompts: [], prompt_order: [] });
@@ -75,7 +77,7 @@ test("what is met damaged is in the log and the findings at once, and is gone fr
   const lines = app.logLines.filter((line) => line.includes("Stored data can't be read"));
   for (const path of met) expect(lines.filter((line) => line.includes(`"${path}"`)).length).toBe(1);
   // Nobody asked for these.
-  expect(lines.join()).not.toMatch(/conversations\/(draft|old|whole)|wholebook/);
+  expect(lines.join()).not.toMatch(/conversations\/(draft|queue|old|whole)|wholebook/);
   await app.put("/api/lorebooks/book", { name: "again", book: { entries: [] } });
   expect(namedIn(await (await app.get("/api/findings")).json())).not.toContain("lorebooks/book");
 });

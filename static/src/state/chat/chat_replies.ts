@@ -7,7 +7,7 @@ import { draftKey, replyKey, stopKey } from "../app/outbox.ts";
 import type { OutboxEntry } from "../app/outbox_store.ts";
 import { type AttachedDocument, type AttachedImage, type AttachedRecording, toDocumentUses } from "./attachments.ts";
 import { getContentText } from "./message_text.ts";
-import type { ChatSurroundings, OpenChat } from "./open_chat.ts";
+import type { ChatSurroundings, OpenChat, WaitingMessage } from "./open_chat.ts";
 import { buildContent, buildStoredRequest, buildTemporaryRequest, type ReplyParams } from "./reply_request.ts";
 import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEndedMessage } from "./reply_stream.ts";
 import { splitAtCalls, writeRounds } from "./tool_messages.ts";
@@ -44,8 +44,8 @@ export class ChatReplies {
   readonly #around: ChatSurroundings;
   /** The last one that was followed. */
   last: ReplyStream | undefined;
-  /** The first one that this page found running. */
-  #joined: ReplyStream | undefined;
+  /** The reply after which this page said that it lets others speak. */
+  #spokenOn: string | undefined;
   #following: Promise<void> | undefined;
 
   constructor(chat: OpenChat, around: ChatSurroundings) {
@@ -72,15 +72,55 @@ export class ChatReplies {
     if (!taken) return;
     await queueMessage(this.#chat, this.#around.outbox, taken.turn, taken.sentDraft);
     void this.#chat.draft.save();
+    if (!this.#chat.isTemporary) return await this.handOverQueue({ isReported: true });
     // It may have ended meanwhile.
-    if (!this.run.peek()) await this.sendQueued();
+    if (!this.run.peek()) await this.#sendNext();
   }
 
-  /** Sends the next queued message. @param key This one, also after a reply that has not ended well. */
-  async sendQueued(key?: string): Promise<void> {
-    if (this.#chat.queued.peek().length === 0) return;
-    const { sendNextQueued } = await import("./message_queue.ts");
-    await sendNextQueued(this.#chat, this.#around.outbox, key);
+  /** Gives the server the queued messages that only this browser has. A failure keeps them. */
+  async handOverQueue({ isReported = false }: { isReported?: boolean } = {}): Promise<void> {
+    const isHere = this.#chat.queued.peek().some(({ entry }) => entry !== undefined);
+    const run = this.run.peek();
+    if (!isHere || this.#chat.isNew || this.#chat.isTemporary || run?.isAccepted === false) return;
+    const { api, outbox } = this.#around;
+    try {
+      const { handOver } = await import("./message_queue.ts");
+      await handOver(this.#chat.id, api, outbox, {
+        startedKey: run && replyKey(run.messageId),
+        onAdded: () => this.#chat.refreshQueue(),
+      });
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (isReported && !error.isTransient && !this.#chat.isClosed) this.#chat.problem.value = error;
+    }
+  }
+
+  /** Sends a queued message now, no matter how the last reply ended. */
+  async sendQueued(waiting: WaitingMessage): Promise<void> {
+    const { sendWaiting } = await import("./message_queue.ts");
+    await sendWaiting(this.#chat, this.#around.outbox, waiting);
+  }
+
+  /** Returns a queued message to the composer. */
+  async editQueued(id: string): Promise<void> {
+    const { api, outbox } = this.#around;
+    const { editQueued } = await import("./message_queue.ts");
+    await editQueued(this.#chat, api, outbox, id).catch((thrown) => this.#chat.problem.value = asApiError(thrown));
+  }
+
+  /** Removes a queued message. */
+  async removeQueued(id: string): Promise<void> {
+    const { api, outbox } = this.#around;
+    const { takeOut } = await import("./message_queue.ts");
+    await takeOut(this.#chat, api, outbox, id).catch((thrown) => this.#chat.problem.value = asApiError(thrown));
+  }
+
+  /** Sends the next queued message if the last reply has ended well. */
+  async #sendNext(): Promise<void> {
+    const [next] = this.#chat.queued.peek();
+    if (!next) return;
+    const { isWell } = await import("./message_queue.ts");
+    if (isWell(this.#chat.lastMessage.peek())) await this.sendQueued(next);
   }
 
   /** Sends a message that isn't in the composer. Resolves when its reply has ended. */
@@ -273,7 +313,6 @@ export class ChatReplies {
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
       hasNext: () => this.#chat.queued.peek().length > 0,
     });
-    this.#joined ??= run;
     this.#following = this.#follow(run);
   }
 
@@ -345,13 +384,19 @@ export class ChatReplies {
   /** The page chooses who speaks, so that the reply shows the right name from its first word. */
   async #withSpeaker(messageId: string, params: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
     const isNewReply = params.action === undefined || params.action === "edit";
-    if (!isNewReply || params.character_id !== undefined) return params;
-    // If it can't be known now, the server chooses.
-    const character_id = await unlessUnreachable(
-      this.#chat.loadTurnOrder().then((order) => order?.speakerFor(messageId, turn)),
-    );
-    this.#chat.pages.edit(messageId, { character_id });
-    return { ...params, character_id };
+    if (!isNewReply) return params;
+    let { character_id } = params;
+    if (character_id === undefined) {
+      // If it can't be known now, the server chooses.
+      character_id = await unlessUnreachable(
+        this.#chat.loadTurnOrder().then((order) => order?.speakerFor(messageId, turn)),
+      );
+      this.#chat.pages.edit(messageId, { character_id });
+    }
+    const next_speakers = this.#chat.group.peek()?.waiting.peek() ?? [];
+    if (next_speakers.length === 0) return { ...params, character_id };
+    this.#spokenOn = messageId;
+    return { ...params, character_id, next_speakers: [...next_speakers] };
   }
 
   async #follow(run: ReplyStream, sentDraft?: SentDraft): Promise<void> {
@@ -366,15 +411,14 @@ export class ChatReplies {
     if (this.#chat.isTemporary) {
       this.#endTemporary(run, outcome, sentDraft);
       this.#announce(run);
-      if (run.isAccepted) void this.sendQueued();
+      if (run.isAccepted) void this.#sendNext();
       return;
     }
     await this.#chat.reloadOnce({ isRefused: !run.isAccepted });
     this.#announce(run);
     if (!this.#chat.isClosed) this.#chat.group.peek()?.goOn(this.#chat.pages.find(run.messageId));
-    // In a group, the page that asked lets the others speak first.
-    const isLast = run.isAskedHere || run === this.#joined || !this.#chat.isGroup.peek();
-    if (run.isAccepted && isLast && !this.run.peek()) void this.sendQueued();
+    // The server waits for those that the user has told not to speak after all.
+    if (run.isAccepted && this.#spokenOn === run.messageId && !this.run.peek()) void this.#sendNext();
     if (run.isAccepted) return;
     this.#onRefused(sentDraft, run.isDiscarded);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;

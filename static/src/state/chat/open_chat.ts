@@ -5,7 +5,15 @@
 import { batch, computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { ChatOptions, ChatPreview, ConversationHead, RecentConversation, RunningReply } from "../../api/types.ts";
+import type {
+  ChatOptions,
+  ChatPreview,
+  ConversationHead,
+  MessageQueue,
+  QueuedMessage,
+  RecentConversation,
+  RunningReply,
+} from "../../api/types.ts";
 import { ChangeQueue } from "../app/change_queue.ts";
 import { draftKey, type Outbox, replyKey } from "../app/outbox.ts";
 import type { StoredEntry } from "../app/outbox_store.ts";
@@ -28,6 +36,14 @@ export type LoadState = { kind: "loading" } | { kind: "ready" } | { kind: "missi
 
 /** A chat that the server has, one that it will have, or a temporary one that stays on this page. */
 export type ChatKind = "stored" | "new" | "temporary";
+
+/** A message that waits for the end of a reply: the server has it, or only this browser yet. */
+export interface WaitingMessage {
+  /** ID of the user message. */
+  id: string;
+  item?: QueuedMessage;
+  entry?: StoredEntry;
+}
 
 /** Dependencies of a chat. */
 export interface ChatSurroundings {
@@ -102,11 +118,15 @@ export class OpenChat {
     );
   });
   /** Messages that wait for the end of a reply, in order. */
-  readonly queued = computed(() =>
-    this.#around.outbox.queued.value.filter(({ key, conversationId }) =>
-      conversationId === this.id && !this.pages.places.value.has(key.slice("queued ".length))
-    )
-  );
+  readonly queued = computed((): readonly WaitingMessage[] => {
+    const onServer = this.#queue.value?.items.map((item) => ({ id: item.message.id, item })) ?? [];
+    const ids = new Set(onServer.map(({ id }) => id));
+    const here = this.#around.outbox.queued.value.filter(({ conversationId }) => conversationId === this.id)
+      .map((entry) => ({ id: entry.key.slice("queued ".length), entry })).filter(({ id }) => !ids.has(id));
+    return [...onServer, ...here].filter(({ id }) => !this.pages.places.value.has(id));
+  });
+  /** Those that the server has. */
+  readonly #queue = signal<MessageQueue | undefined>(undefined);
   /** What screen readers say about them. */
   readonly queueNews = signal("");
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
@@ -155,7 +175,7 @@ export class OpenChat {
    */
   async open(ahead?: Promise<RecentConversation>): Promise<void> {
     if (!this.#isNew) await this.reload(ahead);
-    void this.replies.sendQueued();
+    void this.replies.handOverQueue();
   }
 
   /** Reloads the conversation. A failure keeps what is shown. Concurrent calls share one request. */
@@ -170,6 +190,9 @@ export class OpenChat {
     if (options.isLeavingPage) return;
     this.isClosed = true;
     this.replies.run.value?.leave();
+    // What waits in a temporary chat ends with it.
+    if (!this.isTemporary) return;
+    for (const { entry } of this.queued.peek()) if (entry) void this.#around.outbox.discard(entry.key);
   }
 
   /** Handles a change event of this conversation. */
@@ -185,6 +208,24 @@ export class OpenChat {
     await this.#reloading;
     await this.draft.settled();
     if (this.draft.isNews(version)) await this.#reloadAfresh();
+  }
+
+  /** Handles a change of the messages that wait. */
+  async onQueueChanged(version: number | undefined): Promise<void> {
+    if (this.#isNew || (version ?? Infinity) <= (this.#queue.peek()?.version ?? 0)) return;
+    await this.refreshQueue();
+    // There may be space for what waits here.
+    void this.replies.handOverQueue();
+  }
+
+  /** Reads the messages that wait. After a failure, the next change or the end of the outage does. */
+  async refreshQueue(): Promise<void> {
+    const queue = await this.#around.api.getQueue(this.id).catch(() => undefined);
+    this.#receiveQueue(queue);
+  }
+
+  #receiveQueue(queue: MessageQueue | undefined): void {
+    if (queue && queue.version >= (this.#queue.peek()?.version ?? 0)) this.#queue.value = queue;
   }
 
   /** Handles a change that was sent later. */
@@ -296,6 +337,7 @@ export class OpenChat {
     this.#isNew = false;
     this.draft.becomeStored();
     void this.draft.save();
+    void this.replies.handOverQueue();
   }
 
   /** @param isRefused Look for the conversation even if it seems new: the server may have stored it. */
@@ -310,7 +352,8 @@ export class OpenChat {
       // In a long chat, the server lists which older messages changed.
       const limit = this.pages.revision === undefined ? this.pages.firstLimit : PAGE;
       const recent = await (options.ahead ?? this.#around.api.getRecent(this.id, limit));
-      const { messages: _, next_cursor: __, ...head } = recent;
+      const { messages: _, next_cursor: __, queue, ...head } = recent;
+      this.#receiveQueue(queue);
       const found = await this.pages.read(recent);
       await this.#around.outbox.loaded;
       if (this.isClosed) return;

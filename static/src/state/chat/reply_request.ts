@@ -5,7 +5,7 @@ import { toRequestMessages } from "./message_text.ts";
 
 /** The content of a request, besides its ids. */
 export type ReplyParams =
-  & Pick<ChatRequest, "action" | "user_message_id" | "character_id" | "connection_id" | "model">
+  & Pick<ChatRequest, "action" | "user_message_id" | "character_id" | "next_speakers" | "connection_id" | "model">
   & { context_size?: number };
 
 /** Builds a request of a stored conversation; the server has its messages. */

@@ -158,7 +158,12 @@ export const chat: typeof English = {
       text: (parts: string) =>
         `${parts}. Alles andere funktioniert. Eine Sicherung enthält die fehlenden Teile vielleicht noch.`,
       messages: (n: number) => count(n, { one: "Nachricht", other: "Nachrichten" }),
-      parts: { head: "Chat-Optionen", draft: "Entwurf", variants: "Versionen von Nachrichten" },
+      parts: {
+        head: "Chat-Optionen",
+        draft: "Entwurf",
+        queue: "Eingereihte Nachrichten",
+        variants: "Versionen von Nachrichten",
+      },
     },
     search: {
       label: "In diesem Chat suchen",

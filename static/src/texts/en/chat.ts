@@ -154,7 +154,7 @@ export const chat = {
       title: "Part of this chat can’t be read",
       text: (parts: string) => `${parts}. Everything else works. A backup may still have the missing parts.`,
       messages: (n: number) => count(n, { one: "message", other: "messages" }),
-      parts: { head: "Chat options", draft: "Draft", variants: "Versions of messages" },
+      parts: { head: "Chat options", draft: "Draft", queue: "Queued messages", variants: "Versions of messages" },
     },
     search: {
       label: "Search in this chat",

@@ -153,7 +153,12 @@ export const chat: typeof English = {
       title: "このチャットの一部を読み込めません",
       text: (parts: string) => `${parts}。その他は使用できます。バックアップに残っている可能性があります。`,
       messages: (n: number) => `メッセージ${n}件`,
-      parts: { head: "チャットの設定", draft: "下書き", variants: "メッセージのバージョン" },
+      parts: {
+        head: "チャットの設定",
+        draft: "下書き",
+        queue: "順番待ちのメッセージ",
+        variants: "メッセージのバージョン",
+      },
     },
     search: {
       label: "このチャット内を検索",

@@ -195,6 +195,7 @@ export class FakeApi implements AsyncDisposable {
       ["PUT", /^\/api\/push\/presence$/, () => json({ needed: false })],
       ["GET", /^\/api\/push\/server$/, () => json({ kind: "ntfy", url: null, has_token: false })],
       ["GET", /^\/api\/(?:lorebooks|presets|documents)$/, () => json([])],
+      ["GET", /^\/api\/conversations\/[^/]+\/queue$/, () => json({ version: 0, items: [] })],
       ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],
       ["PUT", /^\/api\/attachments\/([^/]+)$/, ({ path, body }, [, name]) => {
         this.attachments.set(name!, body as Blob);

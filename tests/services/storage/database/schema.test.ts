@@ -48,7 +48,7 @@ test("creates all tables, WAL and the newest schema in a new database, without a
       "job",
       "manifest",
     ],
-    ...["message", "reply", "reply_resume", "revision", "session", "setting", "stored_response"],
+    ...["message", "message_queue", "reply", "reply_resume", "revision", "session", "setting", "stored_response"],
     ...["tool_call", "tool_permission", "trash", "unread", "variant"],
   ]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: NEWEST });

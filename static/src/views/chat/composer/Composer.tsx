@@ -70,7 +70,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const [filling, setFilling] = useState<{ template: PromptTemplate; use: (text: string) => void }>();
   const [voice, setVoice] = useState<"dictation" | "talk">();
   const press = useRef<Press>(undefined);
-  const hasQueue = useEver(chat.queued.value.length > 0);
+  // Loaded with the first reply, so that a message can also be queued without a network.
+  const hasQueue = useEver(chat.replies.isRunning.value || chat.queued.value.length > 0);
   const text = chat.draft.text.value;
   const isGhostwritten = chat.replies.impersonation.value !== undefined;
   const isRunning = chat.replies.isRunning.value || isGhostwritten;

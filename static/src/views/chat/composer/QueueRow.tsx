@@ -3,38 +3,34 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
-import type { StoredEntry } from "../../../state/app/outbox_store.ts";
-import { editQueued, holdShown, toQueuedMessage } from "../../../state/chat/message_queue.ts";
+import { describeQueued } from "../../../state/chat/message_queue.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /** The queue of a chat. @param area The composer's text, which gets the focus when a button of the list disappears. */
 export function QueueRow({ chat, area }: { chat: OpenChat; area: RefObject<HTMLTextAreaElement | null> }) {
-  const { outbox } = useStore();
   const entries = chat.queued.value;
   const isRunning = chat.replies.isRunning.value;
   const t = texts.queue;
-  useEffect(() => holdShown(chat.id), [chat.id]);
   useNews(chat, entries.length, isRunning);
   if (entries.length === 0) return null;
-  const edit = async (entry: StoredEntry) => {
+  const edit = (id: string) => {
     area.current?.focus();
-    await editQueued(chat, outbox, entry);
+    void chat.replies.editQueued(id);
   };
-  const remove = (entry: StoredEntry) => {
+  const remove = (id: string) => {
     area.current?.focus();
-    void outbox.discard(entry.key);
+    void chat.replies.removeQueued(id);
   };
   return (
     <div class="queue">
       <p class="hint">{isRunning ? t.waits(entries.length) : t.held(entries.length)}</p>
       <ol class="queue-list" aria-label={t.label}>
-        {entries.map((entry) => {
-          const { key, text, attachmentCount } = toQueuedMessage(entry);
+        {entries.map((waiting) => {
+          const { text, attachmentCount } = describeQueued(waiting);
           const name = text.trim() || t.attachments(attachmentCount);
           return (
-            <li key={key} class="queue-chip">
+            <li key={waiting.id} class="queue-chip">
               <span class="queue-text" dir="auto">{name}</span>
               {attachmentCount > 0 && text.trim() !== "" && (
                 <span class="queue-count" title={t.attachments(attachmentCount)}>
@@ -46,13 +42,13 @@ export function QueueRow({ chat, area }: { chat: OpenChat; area: RefObject<HTMLT
                 <Button
                   icon="send"
                   label={t.sendNowNamed(name)}
-                  onClick={() => void chat.replies.sendQueued(key)}
+                  onClick={() => void chat.replies.sendQueued(waiting)}
                 >
                   {texts.unsent.sendNow}
                 </Button>
               )}
-              <IconButton icon="pencil" label={t.edit(name)} onClick={() => void edit(entry)} />
-              <IconButton icon="close" label={t.remove(name)} onClick={() => remove(entry)} />
+              <IconButton icon="pencil" label={t.edit(name)} onClick={() => edit(waiting.id)} />
+              <IconButton icon="close" label={t.remove(name)} onClick={() => remove(waiting.id)} />
             </li>
           );
         })}
