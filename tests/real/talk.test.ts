@@ -73,7 +73,7 @@ describe.skipIf(INSTALLED === undefined || SPEECH === undefined)("by voice", { t
       expect(heard).toHaveLength(i + 1);
       expect(countWrongWords(heard[i]!, said), heard[i]).toBeLessThanOrEqual(3);
       await talk.getByText("Speaking").waitFor({ timeout: SLOW_MS });
-      await talk.getByText(/First audio after/).waitFor();
+      await talk.getByText(/Answered after/).waitFor();
       console.info(`Turn ${i + 1}: heard "${heard[i]}". ${await talk.locator(".talk-times").innerText()}`);
       await talk.getByText("Listening").waitFor({ timeout: SLOW_MS });
     }

@@ -1,5 +1,5 @@
 /** A conversation by voice: listens, transcribes, sends, lets the reply be read aloud, and listens again. */
-import { effect, signal, untracked } from "@preact/signals";
+import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import { speechApi, type TranscriptionApi, transcriptionApi } from "../api/speech.ts";
 import { getContentText, splitReasoning } from "../state/chat/message_text.ts";
@@ -57,10 +57,10 @@ export class HandsFree {
   readonly note = signal<"unclear" | "interrupted" | undefined>(undefined);
   readonly problem = signal<TalkProblem | undefined>(undefined);
   readonly times = signal<TalkTimes | undefined>(undefined);
-  /** The microphone listens only while a button is held. */
-  readonly isPushToTalk = signal(false);
-  /** Speaking interrupts the reading. */
-  readonly isInterruptible = signal(true);
+  /** The microphone listens only while a button is held. This browser remembers it. */
+  readonly isPushToTalk: Signal<boolean>;
+  /** Speaking interrupts the reading. This browser remembers it. */
+  readonly isInterruptible: Signal<boolean>;
   /** False if replies can't be read aloud. */
   readonly hasVoice = signal(true);
   readonly #store: Store;
@@ -82,6 +82,8 @@ export class HandsFree {
     this.#store = store;
     this.#chat = chat;
     this.#api = transcriptionApi(store.api.client);
+    this.isPushToTalk = store.device.isPushToTalk;
+    this.isInterruptible = store.device.isTalkInterruptible;
   }
 
   /** Opens the microphone and listens. */
@@ -89,7 +91,7 @@ export class HandsFree {
     const { speaking } = this.#store;
     speaking.stop();
     speaking.isHandsFree = true;
-    this.#cleanUps.push(keepAwake(), takeMediaKeys({ toggle: () => this.toggleMute(), stop: () => this.interrupt() }));
+    this.#cleanUps.push(keepAwake(), takeMediaKeys({ toggle: () => this.#onKey(), stop: () => this.interrupt() }));
     this.#cleanUps.push(effect(() => {
       const run = this.#chat.replies.run.value;
       const reading = speaking.now.value;
@@ -129,9 +131,19 @@ export class HandsFree {
     this.#store.speaking.stop();
   }
 
-  /** Stops listening, or listens again. */
+  /** What the button of a headset does: it holds the button of push to talk, or mutes. */
+  #onKey(): void {
+    if (this.problem.peek()) this.retry();
+    else if (!this.isPushToTalk.peek()) this.toggleMute();
+    else if (this.#heldFrames) this.release();
+    else this.press();
+  }
+
+  /** Stops listening, or listens again. Not while the microphone opens, or what was said is written down. */
   toggleMute(): void {
-    if (this.phase.peek() === "muted") return this.#settle();
+    const phase = this.phase.peek();
+    if (phase === "muted") return this.#settle();
+    if (phase === "starting" || phase === "transcribing") return;
     this.#resumeReading();
     this.#activity.reset();
     this.level.value = 0;
@@ -144,15 +156,19 @@ export class HandsFree {
    */
   setPushToTalk(isOn: boolean): void {
     this.isPushToTalk.value = isOn;
-    if (!isOn) this.release();
-    else if (this.phase.peek() === "hearing") this.#goOn();
+    if (!isOn) return this.release();
+    const phase = this.phase.peek();
+    // Muted means nothing to a microphone that only a button opens.
+    if (phase === "hearing" || (phase === "muted" && !this.problem.peek())) this.#goOn();
   }
 
   /** Starts to listen while a button is held. It interrupts the reading. */
   press(): void {
-    if (!this.#microphone) return;
+    if (!this.#microphone || this.phase.peek() === "starting" || this.#heldFrames) return;
     this.#store.speaking.stop();
+    this.#interrupted = undefined;
     this.#heldFrames = [];
+    this.problem.value = undefined;
     this.note.value = undefined;
     this.phase.value = "hearing";
   }
@@ -169,15 +185,32 @@ export class HandsFree {
   /** Stops the reading and the reply. */
   interrupt(): void {
     this.#store.speaking.stop();
+    this.#interrupted = undefined;
     if (this.#chat.replies.isRunning.peek()) void this.#chat.replies.stop();
     if (this.phase.peek() === "speaking" || this.phase.peek() === "thinking") this.#settle();
   }
 
-  /** Transcribes the kept speech again, or opens the microphone and transcribes what is kept. */
+  /**
+   * Does again what has failed: opens the microphone, transcribes the kept speech, or asks for the reply. A microphone
+   * that is open is never opened a second time.
+   */
   retry(): void {
+    if (!this.#microphone) return void this.openMicrophone();
+    const isReply = this.problem.peek()?.kind === "reply";
     const pending = this.#pendingSpeech;
-    if (pending && this.#microphone) this.#retryPending(pending);
-    else void this.openMicrophone();
+    if (pending && !isReply) return this.#retryPending(pending);
+    if (isReply) this.#askAgain();
+    this.problem.value = undefined;
+    this.#settle();
+  }
+
+  /** A message that the server refused is in the composer again. */
+  #askAgain(): void {
+    const { replies, draft, lastMessage } = this.#chat;
+    const last = lastMessage.peek();
+    if (this.#chat.problem.peek() && draft.text.peek().trim() !== "") replies.send();
+    else if (last?.role === "user") replies.askAgain();
+    else if (last?.status === "failed") replies.regenerate(last.id);
   }
 
   /** Speech is never sent twice. */
@@ -190,14 +223,15 @@ export class HandsFree {
     const samples = this.#heldFrames ? joinFrames(this.#heldFrames) : this.#activity.takeUnfinished();
     if (samples && samples.length > 0) {
       this.#pendingSpeech = { audio: toWave(samples), endedAtMs: performance.now(), isBusy: false };
-    }
+    } else this.#resumeReading();
     this.#fail({ kind: "microphone", problem: "unplugged" });
   }
 
   #onFrame(frame: SoundFrame): void {
     const phase = this.phase.peek();
     if (phase === "muted" || phase === "starting") return;
-    this.level.value = toMeter(frame.level);
+    const isUsed = !this.isPushToTalk.peek() || this.#heldFrames !== undefined;
+    this.level.value = isUsed ? toMeter(frame.level) : 0;
     if (this.#heldFrames) return void this.#heldFrames.push(frame);
     const isClosed = phase === "transcribing" || this.isPushToTalk.peek() || this.problem.peek() !== undefined ||
       (phase === "speaking" && !this.isInterruptible.peek());
@@ -232,8 +266,8 @@ export class HandsFree {
   }
 
   async #take(audio: Blob, endedAtMs: number): Promise<void> {
-    this.phase.value = "transcribing";
     this.problem.value = undefined;
+    this.#show("transcribing");
     this.heard.value = "";
     const pending: PendingSpeech = { audio, endedAtMs, isBusy: true };
     this.#pendingSpeech = pending;
@@ -248,7 +282,8 @@ export class HandsFree {
       if (this.#abort.signal.aborted) return;
       return this.#fail({ kind: "transcription", error: asApiError(thrown) });
     }
-    this.#pendingSpeech = undefined;
+    // What was said meanwhile has its own.
+    if (this.#pendingSpeech === pending) this.#pendingSpeech = undefined;
     const interrupted = this.#interrupted;
     if (text === "" || (interrupted && isEcho(text, interrupted.text))) {
       this.heard.value = "";
@@ -279,11 +314,12 @@ export class HandsFree {
     }
     const typed = draft.text.peek();
     draft.type(text);
-    this.phase.value = "thinking";
+    this.#show("thinking");
     replies.send();
-    if (typed !== "") draft.type(typed);
+    const isSent = replies.isRunning.peek();
+    if (typed !== "") draft.type(isSent ? typed : `${typed}\n\n${text}`);
     recordings.putBack(dictated);
-    if (!replies.isRunning.peek()) this.#fail({ kind: "reply", error: this.#chat.problem.peek() });
+    if (!isSent) this.#fail({ kind: "reply", error: this.#chat.problem.peek() });
   }
 
   #onReply(isBusy: boolean, isSounding: boolean): void {
@@ -293,6 +329,7 @@ export class HandsFree {
       this.#turn = undefined;
     }
     const phase = this.phase.peek();
+    if (this.#heldFrames) return;
     if (phase !== "thinking" && phase !== "speaking" && phase !== "listening") return;
     if (isSounding) this.phase.value = "speaking";
     else if (isBusy) {
@@ -325,9 +362,13 @@ export class HandsFree {
     const isBusy = reading !== undefined || this.#chat.replies.isRunning.peek();
     this.#activity.reset();
     if (this.problem.peek()?.kind !== "microphone") this.problem.value = undefined;
-    if (this.problem.peek() === undefined) {
-      this.phase.value = isSounding ? "speaking" : isBusy ? "thinking" : "listening";
-    }
+    this.#show(isSounding ? "speaking" : isBusy ? "thinking" : "listening");
+  }
+
+  /** Shows a phase, unless the button is held, or the microphone is lost, which nothing but opening it again ends. */
+  #show(phase: TalkPhase): void {
+    const isLost = this.problem.peek()?.kind === "microphone";
+    this.phase.value = this.#heldFrames ? "hearing" : isLost ? "muted" : phase;
   }
 
   /** Names that the recognizer should spell right. */

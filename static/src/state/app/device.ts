@@ -51,6 +51,8 @@ interface StoredDevice {
   isNotifying: boolean;
   lastConversationId: string | undefined;
   usesBrowserRecognition: boolean;
+  isPushToTalk: boolean;
+  isTalkInterruptible: boolean;
   favoriteModels: ModelChoice[];
   recentModels: ModelChoice[];
 }
@@ -83,6 +85,10 @@ export class Device {
   readonly lastConversationId = signal<string | undefined>(undefined);
   /** Dictate with the browser's own speech recognition, which may send the sound to its vendor. */
   readonly usesBrowserRecognition = signal(false);
+  /** In conversations by voice, the microphone listens only while a button is held. */
+  readonly isPushToTalk = signal(false);
+  /** In conversations by voice, speaking interrupts the reading. */
+  readonly isTalkInterruptible = signal(true);
   /** Models that the picker lists first. */
   readonly favoriteModels = signal<readonly ModelChoice[]>([]);
   /** Models chosen in the picker, newest first. */
@@ -105,6 +111,8 @@ export class Device {
     this.isPairingDeclined.value = stored.isPairingDeclined === true;
     this.isNotifying.value = stored.isNotifying === true;
     this.usesBrowserRecognition.value = stored.usesBrowserRecognition === true;
+    this.isPushToTalk.value = stored.isPushToTalk === true;
+    this.isTalkInterruptible.value = stored.isTalkInterruptible !== false;
     if (Array.isArray(stored.foldedFolders)) {
       this.foldedFolders.value = stored.foldedFolders.filter((name) => typeof name === "string");
     }
@@ -154,6 +162,8 @@ export class Device {
         isNotifying: this.isNotifying.value,
         lastConversationId: this.lastConversationId.value,
         usesBrowserRecognition: this.usesBrowserRecognition.value,
+        isPushToTalk: this.isPushToTalk.value,
+        isTalkInterruptible: this.isTalkInterruptible.value,
         favoriteModels: [...this.favoriteModels.value],
         recentModels: [...this.recentModels.value],
       };

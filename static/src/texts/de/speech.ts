@@ -174,15 +174,18 @@ export const speech: typeof English = {
     mute: "Mikrofon stummschalten",
     unmute: "Mikrofon einschalten",
     stopReading: "Antwort stoppen",
+    resume: "Gespräch fortsetzen",
     phases: {
       starting: "Wartet auf das Mikrofon",
       listening: "Hört zu",
       hearing: "Hört zu",
-      transcribing: "Wird transkribiert",
+      transcribing: "Schreibt auf, was Sie gesagt haben",
       thinking: "Denkt nach",
       speaking: "Spricht",
       muted: "Stumm",
       stopped: "Angehalten",
+      push: "Zum Sprechen Taste halten",
+      away: "Wartet auf den Server",
     },
     quote: (text) => `„${text}“`,
     unclear: "Keine Wörter erkannt",
@@ -193,7 +196,7 @@ export const speech: typeof English = {
     holdToTalk: "Zum Sprechen halten",
     releaseToSend: "Zum Senden loslassen",
     interruptible: "Antworten durch Sprechen unterbrechen",
-    times: (firstAudio, transcription) => `Erster Ton nach ${firstAudio} s, Transkription ${transcription} s`,
+    times: (firstAudio, transcription) => `Antwort nach ${firstAudio} s (davon ${transcription} s zum Aufschreiben)`,
 
     settings: {
       title: "Transkriptionsserver",

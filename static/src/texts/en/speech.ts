@@ -168,15 +168,18 @@ export const speech = {
     mute: "Mute microphone",
     unmute: "Unmute microphone",
     stopReading: "Stop reply",
+    resume: "Resume conversation",
     phases: {
       starting: "Waiting for the microphone",
       listening: "Listening",
       hearing: "Listening",
-      transcribing: "Transcribing",
+      transcribing: "Writing down what you said",
       thinking: "Thinking",
       speaking: "Speaking",
       muted: "Muted",
       stopped: "Paused",
+      push: "Hold the button to talk",
+      away: "Waiting for the server",
     },
     quote: (text: string) => `“${text}”`,
     unclear: "No words recognized",
@@ -188,7 +191,7 @@ export const speech = {
     releaseToSend: "Release to send",
     interruptible: "Interrupt replies by speaking",
     times: (firstAudio: string, transcription: string) =>
-      `First audio after ${firstAudio} s, transcription ${transcription} s`,
+      `Answered after ${firstAudio} s (${transcription} s to write down what you said)`,
 
     settings: {
       title: "Transcription server",

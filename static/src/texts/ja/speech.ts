@@ -165,6 +165,7 @@ export const speech: typeof English = {
     mute: "マイクをミュート",
     unmute: "マイクのミュートを解除",
     stopReading: "返信を止める",
+    resume: "会話を再開",
     phases: {
       starting: "マイクを待っています",
       listening: "聞いています",
@@ -174,6 +175,8 @@ export const speech: typeof English = {
       speaking: "話しています",
       muted: "ミュート中",
       stopped: "一時停止",
+      push: "ボタンを押している間だけ聞きます",
+      away: "サーバーを待っています",
     },
     quote: (text) => `「${text}」`,
     unclear: "言葉を聞き取れませんでした",
@@ -184,7 +187,7 @@ export const speech: typeof English = {
     holdToTalk: "押して話す",
     releaseToSend: "離すと送信",
     interruptible: "話しかけて返信をさえぎる",
-    times: (firstAudio, transcription) => `最初の音声まで ${firstAudio} 秒（文字起こし ${transcription} 秒）`,
+    times: (firstAudio, transcription) => `${firstAudio} 秒で返答（うち文字起こし ${transcription} 秒）`,
 
     settings: {
       title: "文字起こしサーバー",

@@ -12,6 +12,10 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { LevelMeter } from "../../components/Progress.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import type { KnownCharacter } from "../../state/characters/profiles.ts";
+import { toPortraitProps } from "../characters/Avatars.tsx";
+import { stripMarkdown } from "../../markdown/plain_text.ts";
 
 /** Starts at once. Closing it ends the conversation and releases the microphone. */
 export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
@@ -27,6 +31,16 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
   const isPushToTalk = talk.isPushToTalk.value;
   const times = talk.times.value;
   const isReply = phase === "thinking" || phase === "speaking";
+  const isWaiting = phase === "thinking" || phase === "transcribing";
+  const shownPhase = problem
+    ? "stopped"
+    : isWaiting && !store.feed.isLive.value
+    ? "away"
+    : isPushToTalk && phase === "listening"
+    ? "push"
+    : phase;
+  // With push to talk, there is nothing to mute.
+  const isOrbIdle = phase === "starting" || phase === "transcribing" || (isPushToTalk && !isReply && !problem);
   return (
     <Modal label={t.title} class="talk" onClose={onClose}>
       <div class="talk-head">
@@ -37,13 +51,14 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
         <button
           type="button"
           class={`talk-orb is-${problem ? "muted" : phase}`}
-          aria-label={isReply ? t.stopReading : phase === "muted" ? t.unmute : t.mute}
-          disabled={phase === "starting" || phase === "transcribing"}
-          onClick={() => isReply ? talk.interrupt() : problem ? talk.retry() : talk.toggleMute()}
+          aria-label={problem ? t.resume : isReply ? t.stopReading : phase === "muted" ? t.unmute : t.mute}
+          disabled={isOrbIdle}
+          onClick={() => problem ? talk.retry() : isReply ? talk.interrupt() : talk.toggleMute()}
         >
+          <SpeakerPortrait chat={chat} />
           <LevelMeter level={talk.level} />
         </button>
-        <p class="talk-phase" role="status">{problem ? t.phases.stopped : t.phases[phase]}</p>
+        <p class="talk-phase" role="status">{t.phases[shownPhase]}</p>
         {talk.heard.value !== "" && <p class="talk-heard">{t.quote(talk.heard.value)}</p>}
         {talk.note.value === "unclear" && <p class="talk-note">{t.unclear}</p>}
         {talk.note.value === "interrupted" && <p class="talk-note">{t.interrupted}</p>}
@@ -62,6 +77,7 @@ export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => v
           <button
             type="button"
             class="button primary talk-hold"
+            disabled={phase === "starting" || problem?.kind === "microphone"}
             onPointerDown={(event) => {
               // The release counts wherever the pointer is.
               event.currentTarget.setPointerCapture?.(event.pointerId);
@@ -111,11 +127,28 @@ function useShownMessage(chat: OpenChat): Message | undefined {
   return chat.pages.items.value.find(({ id }) => id === key) ?? chat.lastMessage.value;
 }
 
-/** The replying character, in a chat with characters. */
-function SpeakerName({ chat }: { chat: OpenChat }) {
+/** The replying character; undefined in a chat without characters. */
+function useSpeaker(chat: OpenChat): KnownCharacter | undefined {
   const { people } = useStore();
   const id = useShownMessage(chat)?.character_id ?? chat.options.value.participants?.[0]?.character_id;
-  return <>{people.character(id)?.name ?? texts.chat.assistant}</>;
+  useEffect(() => {
+    if (id) people.loadCharacter(id);
+  }, [id]);
+  return people.character(id);
+}
+
+function SpeakerName({ chat }: { chat: OpenChat }) {
+  return <>{useSpeaker(chat)?.name ?? texts.chat.assistant}</>;
+}
+
+/** Widest orb of speech.css, in CSS pixels. */
+const ORB_PX = 240;
+
+/** The portrait of who is talked with; the assistant has a letter. */
+function SpeakerPortrait({ chat }: { chat: OpenChat }) {
+  const speaker = useSpeaker(chat);
+  const props = speaker ? toPortraitProps(speaker) : { name: texts.chat.assistant };
+  return <Portrait {...props} widthPx={ORB_PX} class="talk-portrait" />;
 }
 
 /** The last part of the reply so far. */
@@ -126,7 +159,7 @@ function ReplyText({ chat }: { chat: OpenChat }) {
   // Between two replies, the last message is the previous one.
   const isRead = message?.role === "assistant" && speaking.now.value?.key === message.id;
   const text = run && run.messageId === message?.id ? run.text.value : isRead ? getContentText(message.content) : "";
-  const { text: spoken } = splitReasoning(text);
+  const spoken = stripMarkdown(splitReasoning(text).text);
   return spoken === "" ? null : <p class="talk-reply">{spoken}</p>;
 }
 

@@ -295,7 +295,7 @@ test("holds a conversation: listens, sends, reads the reply, and listens again",
   await eventually(() => llm.chats.length, (count) => count >= 2);
   transcription.switches.text = "";
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
-  await talk.getByText(/First audio after/).waitFor();
+  await talk.getByText(/Answered after/).waitFor();
   await expect.poll(() => page.evaluate("window.phases")).toEqual(expect.arrayContaining(["Listening", "Speaking"]));
   const [, second] = llm.chats;
   const messages = second!.json!.messages as { role: string; content: string }[];
@@ -366,13 +366,111 @@ test("push to talk begins at once, also while the open microphone hears somethin
   await isPushToTalk.click();
   const hold = talk.getByRole("button", { name: "Hold to talk" });
   await hold.waitFor();
-  await talk.locator(".talk-orb.is-listening").waitFor();
+  await talk.locator(".talk-phase").getByText("Hold the button to talk").waitFor();
   expect(transcription.calls).toEqual([]);
   // Without the button, what was said with it is taken.
   await hold.dispatchEvent("pointerdown", { pointerId: 1, button: 0 });
   await waitForSound(talk);
   await isPushToTalk.click();
   await eventually(() => transcription.calls.length, (count) => count > 0);
+});
+
+test("push to talk is remembered in this browser, says what to do, and leaves the microphone alone until then", {
+  timeout: SLOW_MS,
+}, async () => {
+  await using bench = await openTalk({ options: PHONE });
+  const { page, app, transcription } = bench;
+  transcription.switches.text = ""; // what the open microphone hears is no message
+  await app.put("/api/characters/mara", { card: { name: "Mara" } });
+  const participants = [{ character_id: "mara" }];
+  await app.put("/api/conversations/c9", { title: "Mara", participants, messages: [] });
+  await page.goto(`${app.url}/c/c9`);
+  await watchDevice(bench);
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  const phase = talk.locator(".talk-phase");
+  const orb = talk.locator(".talk-orb");
+  await page.getByRole("button", { name: "Talk" }).click();
+  await talk.getByRole("switch", { name: "Interrupt replies by speaking" }).click();
+  await talk.getByRole("switch", { name: "Push to talk" }).click();
+  await talk.getByRole("button", { name: "End conversation" }).last().click();
+  await page.reload();
+
+  await page.getByRole("button", { name: "Talk" }).click();
+  await phase.getByText("Hold the button to talk").waitFor();
+  await orb.locator('.portrait-letter[data-letter="M"]').waitFor();
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
+  expect(await talk.getByRole("switch", { name: "Push to talk" }).isChecked()).toBe(true);
+  expect(await orb.isDisabled()).toBe(true);
+  const asked = transcription.calls.length;
+  // The sound of the microphone is loud half of the time.
+  const levels = await orb.locator(".level-meter > span").evaluate(async (meter) => {
+    const levels = new Set<string>();
+    for (let frame = 0; frame < 90; frame++) {
+      await new Promise(requestAnimationFrame);
+      levels.add(getComputedStyle(meter).getPropertyValue("--level"));
+    }
+    return [...levels].map(Number);
+  });
+  expect(levels).toEqual([0]);
+  expect(transcription.calls).toHaveLength(asked);
+
+  // A button that loses the focus is released, and the key of a headset holds it, too.
+  const hold = talk.getByRole("button", { name: /Hold to talk|Release to send/ });
+  await hold.dispatchEvent("pointerdown", { pointerId: 1, button: 0 });
+  await phase.getByText("Listening").waitFor();
+  await waitForSound(talk);
+  await hold.dispatchEvent("blur");
+  await phase.getByText("Hold the button to talk").waitFor();
+  await expect.poll(() => transcription.calls.length).toBe(asked + 1);
+  await page.evaluate("window.seen.handlers.pause()");
+  await phase.getByText("Listening").waitFor();
+  await waitForSound(talk);
+  await page.evaluate("window.seen.handlers.play()");
+  await phase.getByText("Hold the button to talk").waitFor();
+  await expect.poll(() => transcription.calls.length).toBe(asked + 2);
+
+  await talk.getByRole("switch", { name: "Push to talk" }).click();
+  await phase.getByText("Listening").waitFor();
+  expect(await talk.getByRole("switch", { name: "Interrupt replies by speaking" }).isChecked()).toBe(false);
+});
+
+test("a failed reply is asked for again with the microphone that is open", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 60 });
+  const { page, llm, transcription } = bench;
+  await watchDevice(bench);
+  transcribeQuestionOnce(transcription);
+  Object.assign(llm.switches, { fail: "status_json", status: 400 });
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.getByText("The reply failed").waitFor();
+  const asked = llm.chats.length;
+  llm.switches.fail = "none";
+  await talk.getByRole("button", { name: "Try again" }).click();
+  await talk.locator(".talk-phase").getByText("Speaking").waitFor();
+  await talk.locator(".talk-reply").getByText("The ferry comes in at nine.").waitFor();
+  expect(llm.chats.length).toBe(asked + 1);
+  expect(await page.evaluate("window.seen.streams.length")).toBe(1);
+});
+
+test("a microphone that is lost while its words are written down is opened again after the reply", {
+  timeout: SLOW_MS,
+}, async () => {
+  await using bench = await openTalk({ switches: { delayMs: 3_000 } });
+  const { page, llm } = bench;
+  await watchDevice(bench);
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.locator(".talk-orb.is-transcribing").waitFor();
+  await unplug(page);
+  await talk.getByText("The microphone was disconnected").waitFor();
+  await eventually(() => llm.chats.length, (count) => count === 1);
+  await page.getByText("The ferry comes in at nine.").first().waitFor({ state: "attached" });
+  await talk.locator(".talk-phase").getByText("Paused").waitFor();
+  await page.evaluate(`MediaDevices.prototype.getUserMedia = () =>
+    Promise.resolve(new AudioContext().createMediaStreamDestination().stream)`);
+  await talk.getByRole("button", { name: "Resume conversation" }).click();
+  await talk.locator(".talk-phase").getByText("Listening").waitFor();
+  expect(llm.chats).toHaveLength(1);
 });
 
 test("in a group, each character has its own voice, says its name first and is heard to the end", {
