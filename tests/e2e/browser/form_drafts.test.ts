@@ -10,7 +10,7 @@ import { gather, until, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
-import { eventually } from "../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, eventually } from "../../helpers/browser/ui_page.ts";
 import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
@@ -38,8 +38,7 @@ const tab = (page: Page, name: string) => page.getByRole("tab", { name, exact: t
 
 /** Opens the menu of a message and clicks an item. */
 async function act(page: Page, message: number, item: string): Promise<void> {
-  await page.locator(".message").nth(message).getByRole("button", { name: "Message actions" }).click();
-  await page.getByRole("menuitem", { name: item, exact: true }).click();
+  await chooseMessageAction(page.locator(".message").nth(message), item);
 }
 
 const FORMS: Form[] = [

@@ -11,7 +11,7 @@ import { openFakeSearxng } from "../../helpers/fakes/fake_searxng.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../../helpers/files/pictures.ts";
 import { isLong } from "../../helpers/files/sample.ts";
-import { eventually, openMessageActions, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
 
 const CHROMIUM = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium";
@@ -320,8 +320,7 @@ test("an edit that meets one of another device is shown beside it, and the user 
   await openChat("/c/clash", phone);
   const { page } = phone;
   const message = page.locator("[data-message-id=m1]");
-  await openMessageActions(message);
-  await page.getByRole("menuitem", { name: "Edit", exact: true }).click();
+  await chooseMessageAction(message, "Edit");
   const field = page.getByRole("textbox", { name: "Message text" });
   await field.waitFor(); // loaded on demand
   await phone.context.setOffline(true);

@@ -5,7 +5,7 @@ import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
-import { sendMessage } from "../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, sendMessage } from "../../helpers/browser/ui_page.ts";
 
 const C1 = "/api/conversations/c1";
 
@@ -20,11 +20,10 @@ const message = (page: Page, id: string) => page.locator(`[data-message-id="${id
 const composer = (page: Page) => page.getByLabel("Message", { exact: true });
 const field = (page: Page) => page.getByRole("textbox", { name: "Message text" });
 
-/** Opens the menu of a message and clicks an item. */
+/** Chooses an action of a message. */
 async function choose(page: Page, id: string, label: string): Promise<void> {
   await message(page, id).hover();
-  await message(page, id).getByRole("button", { name: "Message actions" }).click();
-  await page.getByRole("menuitem", { name: label, exact: true }).click();
+  await chooseMessageAction(message(page, id), label);
 }
 
 async function open(server: ChildServer, colorScheme: "light" | "dark"): Promise<WatchedPage> {

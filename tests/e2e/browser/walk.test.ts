@@ -15,7 +15,13 @@ import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { sillyTavernPng } from "../../helpers/files/cards.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { openChatOptions, openMessageActions, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import {
+  chooseMessageAction,
+  openChatOptions,
+  openMessageActions,
+  PHONE,
+  sendMessage,
+} from "../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 const QUESTION = "How do I find the longest day of the year?";
@@ -101,10 +107,9 @@ async function firstReply({ page, llm, look }: Walk): Promise<void> {
   await look("chat");
 }
 
-/** Opens the menu of the nth message and clicks an item. */
+/** Chooses an action of the nth message. */
 async function act({ page }: Walk, n: number, label: string): Promise<void> {
-  await openMessageActions(page.locator(".message").nth(n));
-  await page.getByRole("menuitem", { name: label, exact: true }).click();
+  await chooseMessageAction(page.locator(".message").nth(n), label);
 }
 
 async function changeMessages(walk: Walk): Promise<void> {

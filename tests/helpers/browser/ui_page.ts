@@ -77,6 +77,23 @@ export async function openMessageActions(message: Locator): Promise<void> {
 }
 
 /**
+ * Does what an action of a message is called: by its button, or else from the menu. On touch screens a reply has only
+ * the button that asks for another one.
+ */
+export async function chooseMessageAction(message: Locator, label: string): Promise<void> {
+  const isBare = await message.evaluate((message) =>
+    message.classList.contains("reply") && matchMedia("(hover: none)").matches
+  );
+  if (label === "Regenerate" || (!isBare && ["Copy", "Edit", "Read aloud"].includes(label))) {
+    const button = message.getByRole("button", { name: label, exact: true });
+    await button.focus();
+    return await button.click();
+  }
+  await openMessageActions(message);
+  await message.page().getByRole("menuitem", { name: label, exact: true }).click();
+}
+
+/**
  * Writes a message and sends it with the Send button, by keyboard: notes under the composer may appear and move the
  * button while a mouse is between press and release, and such a click is lost.
  */

@@ -101,8 +101,7 @@ export const editsAReply: Flow = async ({ app, tab }) => {
   await store(app, "edit", ["Hello", "Hi"]);
   await tab.goto(`${app.url}/c/edit`);
   await tab.see(REPLY, "Hi");
-  await tab.click(".reply button", "Message actions");
-  await tab.click("[role=menuitem]", /^Edit/);
+  await tab.click(".reply button", "Edit");
   await tab.fill(".edit-form textarea", "Good evening");
   await tab.click(".edit-form button", "Save");
   await tab.see(REPLY, "Good evening");

@@ -80,7 +80,7 @@ export const showsNoRingAfterAPress: Flow = async ({ app, tab }) => {
   await tab.see(".reply .prose", "Hi");
   await tab.fill(".composer textarea", "A field has its ring, also after a press");
   await tab.click(".reply button", "Message actions");
-  await tab.see("[role=menuitem]", /^Edit/);
+  await tab.see("[role=menuitem]", /^Branch/);
   const ring = () => [
     document.activeElement!.getAttribute("role"),
     getComputedStyle(document.activeElement!).outlineStyle,

@@ -126,8 +126,7 @@ test("the focus returns from the edit of a message to where it came from", async
   await expect.poll(() => message.evaluate((field) => field === document.activeElement)).toBe(true);
 
   const actions = page.getByRole("button", { name: "Message actions" });
-  await actions.press("Enter");
-  await page.getByRole("menuitem", { name: "Edit" }).press("Enter");
+  await page.getByRole("button", { name: "Edit", exact: true }).press("Enter");
   await edited.fill("Where do the geese go?");
   await edited.press("Tab");
   await page.getByRole("button", { name: "Save", exact: true }).press("Enter");

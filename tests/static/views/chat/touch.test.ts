@@ -32,8 +32,8 @@ test(
     await expect.poll(() => findSmallTargets(page)).toEqual([]);
 
     await reply.getByRole("button", { name: "Message actions" }).tap();
-    await page.getByRole("menuitem", { name: "Regenerate" }).waitFor();
-    await expect.poll(() => page.getByText("Alt R").count()).toBe(0);
+    await page.getByRole("menuitem", { name: "Continue" }).waitFor();
+    await expect.poll(() => page.getByText("Alt C").count()).toBe(0);
     await page.keyboard.press("Escape");
 
     await page.getByRole("button", { name: /^Model: / }).tap();

@@ -6,7 +6,7 @@ import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { say } from "../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { openMessageActions, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 
@@ -134,11 +134,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     // The text that is edited is the stored one.
     const last = log.locator('[data-message-id="m3"]');
     await last.hover();
-    if (colorScheme === "light") await last.getByRole("button", { name: "Edit", exact: true }).click();
-    else {
-      await openMessageActions(last);
-      await page.getByRole("menuitem", { name: "Edit" }).click();
-    }
+    await chooseMessageAction(last, "Edit");
     const field = page.getByLabel("Message text");
     await expect.poll(() => field.inputValue()).toBe("The red fox.");
     await field.fill("The gray foxxx");

@@ -1,4 +1,4 @@
-/** The actions of a message: a few buttons, the rest in a menu; on touch screens all of a reply's in a menu. */
+/** The actions of a message: a few buttons, and a menu with those that have none. */
 import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { CopyButton, copyText, IconButton } from "../../../components/Button.tsx";
@@ -21,8 +21,8 @@ const RememberDialog = lazy(() => import("../../memory/NoteDialog.tsx").then((fi
   as: "overlay",
 });
 
-/** Shortcuts as printed on the keys. */
-const KEYS = { regenerate: "Alt R", continueReply: "Alt C" };
+/** Shortcut as printed on the keys. */
+const CONTINUE_KEYS = "Alt C";
 
 /** Props of the bar. */
 interface BarProps {
@@ -48,17 +48,18 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
     // The message disappears together with the focused button.
     requestAnimationFrame(() => document.activeElement === document.body && neighbour?.focus());
   };
+  const hasText = getContentText(message.content) !== "";
+  // Those of one's own message appear on a tap, so they have the space.
+  const hasButtons = !isTouch || !isReply;
   const items = listActions(store, chat, message, isLast, {
+    hasButtons,
     onDetails: () => setDetails(true),
     onRemember: () => setRemembering(true),
     onRemove: (isFollowing) => void remove(isFollowing),
   });
-  const hasText = getContentText(message.content) !== "";
-  // Those of one's own message appear on a tap, so they have the space.
-  const hasButtons = !isTouch || !isReply;
-  if (hasText) {
+  if (isTouch && hasText) {
     const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
-    items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
+    items.splice(hasButtons ? 0 : 1, 0, { label, icon: "speaker", onSelect: speech.toggle });
   }
   const facts = [isReply ? message.model : undefined, formatTime(message.created_at, new Date())].filter(Boolean)
     .join(" · ");
@@ -94,7 +95,9 @@ function listActions(
   chat: OpenChat,
   message: Message,
   isLast: boolean,
-  { onDetails, onRemember, onRemove }: {
+  { hasButtons, onDetails, onRemember, onRemove }: {
+    /** Copy and Edit are buttons of the bar. */
+    hasButtons: boolean;
     onDetails: () => void;
     onRemember: () => void;
     onRemove: (isFollowing: boolean) => void;
@@ -103,9 +106,9 @@ function listActions(
   const { id } = message;
   const isIdle = !chat.replies.isRunning.value;
   const isReply = message.role === "assistant";
-  const keys = globalThis.matchMedia("(hover: none)").matches ? undefined : KEYS;
+  const keys = globalThis.matchMedia("(hover: none)").matches ? undefined : CONTINUE_KEYS;
   const items: (MenuItem | "line" | false)[] = [
-    {
+    !hasButtons && {
       label: texts.chat.copy,
       icon: "copy",
       onSelect: () =>
@@ -114,14 +117,7 @@ function listActions(
           () => store.toasts.show(texts.chat.copyFailed, { isError: true }),
         ),
     },
-    isIdle && { label: texts.chat.edit, icon: "pencil", onSelect: () => chat.actions.startEdit(id) },
-    isIdle && isReply && isLast &&
-    {
-      label: texts.chat.regenerate,
-      icon: "redo",
-      hint: keys?.regenerate,
-      onSelect: () => chat.replies.regenerate(id),
-    },
+    !hasButtons && isIdle && { label: texts.chat.edit, icon: "pencil", onSelect: () => chat.actions.startEdit(id) },
     isIdle && isReply && isLast &&
     {
       label: texts.chat.tryOther,
@@ -132,7 +128,7 @@ function listActions(
     {
       label: texts.chat.continueReply,
       icon: "forward",
-      hint: keys?.continueReply,
+      hint: keys,
       onSelect: () => chat.replies.continueReply(id),
     },
     !chat.isTemporary &&

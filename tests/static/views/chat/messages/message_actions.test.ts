@@ -3,12 +3,15 @@ import type { Page } from "playwright-core";
 import { findAxeProblems, findSmallTargets, holdToasts } from "../../../../helpers/browser/browser.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  chooseMessageAction,
   eventually,
+  openMessageActions,
   openUiBench,
   PHONE,
   sendMessage,
   type UiBench,
   type UiOptions,
+  WIDTHS,
 } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
@@ -42,11 +45,10 @@ function openTalk(options: UiOptions = {}) {
 
 const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m${n}"]`);
 
-/** Opens the menu of a message and clicks an item. */
+/** Chooses an action of a message. */
 async function choose(page: Page, n: number, label: string) {
   await message(page, n).hover();
-  await message(page, n).getByRole("button", { name: "Message actions" }).click();
-  await page.getByRole("menuitem", { name: label, exact: true }).click();
+  await chooseMessageAction(message(page, n), label);
 }
 
 const contents = (ui: Awaited<ReturnType<typeof openTalk>>) =>
@@ -397,6 +399,22 @@ test.each([["next to each other", {}], ["on phones one below the other", PHONE]]
     await message(page, 3).getByText("Something else.").waitFor();
   },
 );
+
+test.each(WIDTHS)("the menu of a message has only what has no button, %s", async (width, options) => {
+  await using ui = await openTalk(options);
+  const { page } = ui;
+  const has = { own: ["Copy", "Edit"], reply: width === "narrow" ? ["Regenerate"] : ["Copy", "Edit", "Regenerate"] };
+  for (const [n, buttons] of [[2, has.own], [3, has.reply]] as const) {
+    const bar = message(page, n).getByRole("group", { name: "Message actions" });
+    await openMessageActions(message(page, n));
+    const items = await page.getByRole("menuitem").allInnerTexts();
+    const names = await bar.locator("button").evaluateAll((all) => all.map((button) => button.ariaLabel ?? ""));
+    expect(names).toEqual(expect.arrayContaining([...buttons]));
+    expect(items.map((item) => item.trim()).filter((item) => names.includes(item))).toEqual([]);
+    expect(items.some((item) => item.includes("Read aloud"))).toBe(!names.includes("Read aloud"));
+    await page.keyboard.press("Escape");
+  }
+});
 
 test("on phones all actions are in a sheet, and a swipe switches the version", async () => {
   await using ui = await openTalk({

@@ -8,7 +8,7 @@ import { openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { readConversation, say, type StoredConversation } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp } from "../../../../helpers/app/test_app.ts";
 import { TreeWalk, type WalkedServer } from "../../../../helpers/app/tree_walk.ts";
-import { eventually, openMessageActions, PHONE } from "../../../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, eventually, PHONE } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -102,8 +102,7 @@ test("editing and resending keeps both versions with their replies, and Undo sho
   await page.goto(`${app.url}/c/c1`);
   const first = page.locator('[data-message-id="u1"]');
   const edit = async (text: string) => {
-    await openMessageActions(first);
-    await page.getByRole("menuitem", { name: "Edit" }).click();
+    await chooseMessageAction(first, "Edit");
     await page.getByRole("textbox", { name: "Message text" }).fill(text);
     await page.locator(".edit-form").getByRole("button", { name: "Send" }).click();
     await page.locator(".reply[data-status=complete]", { hasText: "A reply to the new version" }).waitFor();
